@@ -193,11 +193,10 @@ class Requests:
                 name = wanted.metadata.name
                 wire = await self._registry.scale(where.resource, where.namespace, name, lambda scale: wanted, writer)
                 return api_pb2.ObjectResponse(object=wire, warnings=warnings)
-            entry, gone = await self._registry.update(
+            entry, gone, created = await self._registry.put(
                 where.resource, where.namespace, data, request.subresource, writer, request.name
             )
-        created = entry.revision == NOT_WRITTEN
-        wire = entry.value if created else entry.wire
+        wire = entry.value if entry.revision == NOT_WRITTEN else entry.wire
         return api_pb2.ObjectResponse(object=wire, gone=gone, created=created, warnings=warnings)
 
     async def _update_status(self, request: api_pb2.UpdateStatusRequest, by: str, start_ns: int) -> Answer:

@@ -126,5 +126,5 @@ def _tagged(request: Request, media: str, body: bytes, tag: str, control: bytes 
     """``ServeHTTPWithETag``."""
     headers = [(b"etag", f'"{tag}"'.encode()), (b"vary", b"Accept"), (b"cache-control", control)]
     if request.headers.get("if-none-match") == f'"{tag}"':
-        return Response(304, media, (), headers)
+        return Response(304, "", (), headers)
     return Response(200, media, (body,), headers)

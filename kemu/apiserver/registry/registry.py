@@ -166,12 +166,19 @@ class Registry:
         data: bytes,
         subresource: str = "",
         by: Writer | None = None,
-        in_url: str = "",
     ) -> tuple[Entry, bool]:
-        """Replace an object, or the part of it that a subresource is: each leaves the others' as they are. ``in_url``:
-        the object's name as the request says it beside the object (``checkName`` of ``endpoints/handlers``).
+        """Replace an object, or the part of it that a subresource is: each leaves the others' as they are.
 
         Returns it as it is now; and whether it is gone, because this took away its last finalizer.
+        """
+        entry, gone, _ = await self.put(plural, namespace, data, subresource, by, "")
+        return entry, gone
+
+    async def put(
+        self, plural: str, namespace: str, data: bytes, subresource: str, by: Writer | None, in_url: str
+    ) -> tuple[Entry, bool, bool]:
+        """As :meth:`update`, and whether the object was created. ``in_url``: its name as the request says it beside the
+        object (``checkName`` of ``endpoints/handlers``).
         """
         strategy = strategies.find_strategy(plural)
         resource = strategy.resource
@@ -190,13 +197,13 @@ class Registry:
             raise kemu_errors.BadRequest("the name of the object must be set")
         confirm = self._confirmation(resource, metadata.namespace, subresource)
         try:
-            return await self.rewrite_in_turn(
-                strategy, metadata.namespace, name, self._updated, (data, subresource, by, metadata.namespace), confirm
-            )
+            argument = data, subresource, by, metadata.namespace
+            found = await self.rewrite_in_turn(strategy, metadata.namespace, name, self._updated, argument, confirm)
+            return *found, False
         except kemu_errors.NotFound:
             if not strategy.create_on_update or metadata.resourceVersion or subresource:
                 raise
-        return (await self.create(plural, namespace, data, by))[0], False
+        return (await self.create(plural, namespace, data, by))[0], False, True
 
     async def write_status(self, plural: str, namespace: str, data: bytes) -> int:
         """Replace the status of an object on the server's own behalf. Returns its new resource version."""

@@ -15,6 +15,7 @@ _EMPTY_DETAILS = (
     "the server could not find the requested resource",
     "the server does not allow this method on the requested resource",
     "the server rejected our request due to an error in our request",
+    "only the following media types are accepted",
 )
 """Refusals that name nothing, but have details all the same."""
 _TOO_LARGE = "ResourceVersionTooLarge"

@@ -32,7 +32,7 @@ class Response:
         self.on_sent: Callable[[], None] | None = None
         """To be called when the answer was sent, or could not be."""
         self._body = body
-        self._headers = [(b"content-type", content_type.encode()), *headers]
+        self._headers = [(b"content-type", content_type.encode()), *headers] if content_type else [*headers]
         if all(name != b"cache-control" for name, _ in headers):
             self._headers.append(_UNCACHED)
 

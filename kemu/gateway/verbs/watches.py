@@ -31,6 +31,10 @@ _TYPES = {
 }
 
 
+_SCALED = ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet")
+"""Kinds whose replicas are no pointer inside kube-apiserver: bookmarks, objects without content, have none of them."""
+
+
 async def watch(call: Call, streams: Streams) -> Response:
     form = negotiation.including(
         negotiation.negotiate_stream(call.request.headers.get("accept", "")),
@@ -119,5 +123,7 @@ def _progress(call: Call, revision: int) -> bytes:
     """The object of a bookmark."""
     found: Any = representations.stored(call.row).message()
     found.metadata.resourceVersion = str(revision)
+    if call.row.kind in _SCALED:
+        found.spec.replicas = 0
     data: bytes = found.SerializeToString(deterministic=True)
     return data
