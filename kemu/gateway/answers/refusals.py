@@ -16,6 +16,7 @@ _EMPTY_DETAILS = (
     "the server does not allow this method on the requested resource",
     "the server rejected our request due to an error in our request",
     "only the following media types are accepted",
+    "the body of the request was in an unknown format",
 )
 """Refusals that name nothing, but have details all the same."""
 _TOO_LARGE = "ResourceVersionTooLarge"

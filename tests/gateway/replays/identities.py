@@ -54,6 +54,10 @@ class Identities:
             if actual == before:
                 self.uids[recorded] = now
 
+    def has_version(self, recorded: Any) -> bool:
+        """Whether an answer here stands for this very version."""
+        return str(recorded or "").isdigit() and int(recorded) in self._versions
+
     def version(self, recorded: int) -> int:
         """The version here that is as old as ``recorded`` was; made-up ones stay."""
         if recorded in self._versions:

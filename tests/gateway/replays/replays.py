@@ -144,7 +144,7 @@ class Replay:
         for watch in self._open:
             frames = watch.record.data["watch"]["frames"]
             while watch.seen < len(frames) and (is_over or frames[watch.seen]["t"] <= time_s):
-                self._states.observe_frame(watch.record, frames[watch.seen]["f"])
+                await self._states.follow(watch.record, frames[watch.seen]["f"])
                 watch.seen += 1
             if is_over or watch.record.end_s <= time_s:
                 await asyncio.sleep(_SETTLE_S)

@@ -8,6 +8,7 @@ itself. Objects are written through the gateway, as any client would, and only i
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from kemu.gateway.verbs import calls
@@ -29,6 +30,15 @@ _SERVERS = {
 _SIMPLE = {
     "Pod": {"spec": {"containers": [{"name": "c", "image": "nginx"}]}},
     "Deployment": {
+        "spec": {
+            "selector": {"matchLabels": {"app": "x"}},
+            "template": {
+                "metadata": {"labels": {"app": "x"}},
+                "spec": {"containers": [{"name": "c", "image": "nginx"}]},
+            },
+        }
+    },
+    "ReplicaSet": {
         "spec": {
             "selector": {"matchLabels": {"app": "x"}},
             "template": {
@@ -72,11 +82,27 @@ class States:
                 return
         self._see(key, document.value)
 
-    def observe_frame(self, record: Record, frame: Any) -> None:
+    async def follow(self, record: Record, frame: Any) -> None:
+        """A watch event that an exchange of the recording showed: if no replayed write has led to it, somebody who was
+        not recorded wrote; so write it here."""
         place = record.where()
         kind, document = wires.recorded_frame(frame)
-        if place is None or not isinstance(document.value, dict):
+        row = row_of(place[0]) if place is not None else None
+        if (
+            place is None
+            or row is None
+            or not isinstance(document.value, dict)
+            or document.value.get("kind") != row.kind
+        ):
             return
+        metadata = document.value.get("metadata") or {}
+        named = _named(place[0], metadata)
+        if metadata.get("name") and not self._identities.has_version(metadata.get("resourceVersion")):
+            self.troubles = []
+            if kind == "DELETED":
+                await self._remove(named)
+            elif kind in ("ADDED", "MODIFIED"):
+                await self._ensure(named, document.value)
         if kind in ("ADDED", "MODIFIED"):
             self._see(place[0], document.value)
         elif kind == "DELETED":
@@ -165,10 +191,9 @@ class States:
                 wanted.append((named, {"kind": row.kind, "apiVersion": row.api_version, **whole}))
         else:
             return
-        if not any(
-            word in record.query for word in ("limit=2", "limit=1", "continue=", "Selector", "resourceVersion=")
-        ):
-            await self._remove_others(key, {named for named, _ in wanted})
+        words = ("limit=2", "limit=1", "limit=3", "continue=", "resourceVersion=")
+        if not any(word in record.query for word in words):
+            await self._remove_others(key, {named for named, _ in wanted}, record.query)
         for named, whole in wanted:
             if whole is not None:
                 await self._ensure(named, whole)
@@ -249,7 +274,8 @@ class States:
             await self._remove(key)
             await self._create(key, unbound)
         elif record.status == 409 and not is_bound and "uid" not in str(record.data.get("resp_body")).lower():
-            target = {"kind": "Node", "name": "n0"}
+            bound = re.search(r'assigned to node \\*"([^"\\]+)', str(record.data.get("resp_body")))
+            target = {"kind": "Node", "name": bound[1] if bound else "n0"}
             body = {"kind": "Binding", "apiVersion": "v1", "metadata": {"name": key.name}, "target": target}
             await self._ask("POST", f"{key.path}/binding", body)
 
@@ -351,14 +377,14 @@ class States:
         if await self._get(key) is not None:
             self.troubles.append(f"delete {key.path}: still there")
 
-    async def _remove_others(self, key: Key, wanted: set[Key]) -> None:
-        for item in await self._list(key):
+    async def _remove_others(self, key: Key, wanted: set[Key], query: str) -> None:
+        for item in await self._list(key, self._identities.in_query(query)):
             named = _named(key, item["metadata"])
             if named not in wanted and key.resource not in ("namespaces", "events"):
                 await self._remove(named)
 
-    async def _list(self, key: Key) -> list[dict[str, Any]]:
-        status, answer = await self._ask("GET", key.collection)
+    async def _list(self, key: Key, query: str = "") -> list[dict[str, Any]]:
+        status, answer = await self._ask("GET", key.collection, query=query)
         return (answer.get("items") or []) if status == 200 else []
 
     async def _get(self, key: Key) -> dict[str, Any] | None:
@@ -366,7 +392,7 @@ class States:
         return answer if status == 200 else None
 
     async def _ask(
-        self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
+        self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None, query: str = ""
     ) -> tuple[int, dict[str, Any]]:
         given = {
             "accept": "application/json",
@@ -375,7 +401,7 @@ class States:
             **(headers or {}),
         }
         data = None if body is None else json.dumps(body).encode()
-        exchange = await applications.ask(self._application, method, path, "", given, data)
+        exchange = await applications.ask(self._application, method, path, query, given, data)
         try:
             return exchange.status, json.loads(exchange.body)
         except ValueError:
