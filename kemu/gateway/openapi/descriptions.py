@@ -11,10 +11,24 @@ Each file in ``texts`` holds the types of one package:
 from __future__ import annotations
 
 import re
+from collections.abc import Set
 from functools import lru_cache
 from importlib import resources
 
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+|[A-Z]")
+
+
+def short(name: str) -> str:
+    """``core.v1.Pod`` of ``io.k8s.api.core.v1.Pod``, as :mod:`kemu.objects.managed_fields.schemas` names it, too."""
+    for prefix in ("io.k8s.api.", "io.k8s.apimachinery.pkg.apis.", "io.k8s.apimachinery.pkg."):
+        if name.startswith(prefix):
+            return name.removeprefix(prefix)
+    return name
+
+
+def keys() -> Set[str]:
+    """What there are sentences for: types, and fields with their types or with ``shared``."""
+    return _texts().keys()
 
 
 def of_type(name: str) -> str:

@@ -51,14 +51,6 @@ def name_of(descriptor: Any) -> str:
     return f"io.k8s.api.{package}.{descriptor.name}"
 
 
-def _short(name: str) -> str:
-    """As the table of :mod:`kemu.objects.managed_fields.schemas` names it."""
-    for prefix in ("io.k8s.api.", "io.k8s.apimachinery.pkg.apis.", "io.k8s.apimachinery.pkg."):
-        if name.startswith(prefix):
-            return name.removeprefix(prefix)
-    return name
-
-
 _ROWS = {row.message.DESCRIPTOR.full_name: row for row in resources.RESOURCES}
 
 
@@ -113,14 +105,15 @@ class Collection:
         return {"$ref": f"{REFERENCE}{name}"}
 
     def _made(self, descriptor: Any, name: str) -> dict[str, Any]:
-        described = {"description": descriptions.of_type(_short(name))}
+        described = {"description": descriptions.of_type(descriptions.short(name))}
         scalar = _SCALARS.get(descriptor.name)
         if scalar is not None:
             return described | scalar
-        merges = merging.find_type(_short(name))
+        merges = merging.find_type(descriptions.short(name))
         fields = {} if merges is None or merges.fields is None else merges.fields
         properties = {
-            field.name: self._property(field, fields.get(field.name), _short(name)) for field in _fields(descriptor)
+            field.name: self._property(field, fields.get(field.name), descriptions.short(name))
+            for field in _fields(descriptor)
         }
         schema: dict[str, Any] = {
             **described,

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from kemu.gateway.discovery import catalogue
-from kemu.gateway.openapi import documents
+from kemu.gateway.openapi import descriptions, documents
 from tests.gateway import gateway_cluster
 from tests.gateway.gateway_cluster import Cluster
 
@@ -88,6 +88,25 @@ def test_references_lead_somewhere(name: str) -> None:
     schemas = document(name)["components"]["schemas"]
     wanted = {part.split(b'"')[0].decode() for part in text.split(b"#/components/schemas/")[1:]}
     assert wanted <= set(schemas)
+
+
+def test_what_people_look_up_is_described() -> None:
+    for name in ("core.v1.PodSpec", "core.v1.Container", "meta.v1.ObjectMeta", "apps.v1.DeploymentSpec"):
+        assert len(descriptions.of_type(name).split()) > 3
+    schemas = document("api/v1")["components"]["schemas"]
+    for field, schema in schemas["io.k8s.api.core.v1.PodSpec"]["properties"].items():
+        assert len(schema["description"].split()) > 3, field
+
+
+def test_no_sentence_describes_what_there_is_not() -> None:
+    known = set()
+    for name in NAMES:
+        for schema_name, schema in document(name)["components"]["schemas"].items():
+            owner = descriptions.short(schema_name)
+            known.add(owner)
+            for field in schema.get("properties", {}):
+                known.update((f"{owner}.{field}", f"shared.{field}"))
+    assert descriptions.keys() <= known
 
 
 def test_documents_are_named_by_a_hash_and_kept() -> None:
