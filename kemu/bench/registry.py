@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kemu.bench import calibrations, explorations, workloads
+from kemu.bench.clients import pairs
 from kemu.bench.clusters import large_clusters, scales
 from kemu.bench.schedulers import cliffs, decisions, scheduling
 from kemu.errors import KemuError
@@ -28,6 +29,8 @@ class Benchmark:
     """One run for each."""
     leaves_out: str = ""
     """What a real cluster does and this measurement does not: read the figures with it."""
+    needs_real_parts: bool = False
+    """Only on request: it needs parts of Kubernetes that few machines have."""
     sizes_are_apart: bool = False
     """Its settings differ in more than the number of nodes: to choose a size is to choose among them."""
 
@@ -171,6 +174,13 @@ BENCHMARKS = {
             "kemu.bench.schedulers.scheduling:schedule",
             scheduling.settings(),
             "no kubelets, no run log, no routine Events (Scheduled), no TLS, authentication or conversion of versions",
+        ),
+        Benchmark(
+            "up",
+            "real clients with kemu up, and with a real kube-apiserver and etcd, in pairs: kube-scheduler, KWOK",
+            "kemu.bench.clients.pairs:up",
+            pairs.settings(),
+            needs_real_parts=True,
         ),
     )
 }

@@ -1,0 +1,98 @@
+"""Where the real parts of Kubernetes are, and processes of them.
+
+``~/.cache/kemu-tools`` (or ``$XDG_CACHE_HOME/kemu-tools``) holds them, built from their Go modules, as
+``kube-scheduler-v1.36.3``; a part may also be on the PATH under its plain name.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from kemu.errors import KemuError
+
+KUBERNETES = "v1.36.3"
+VERSIONS = {
+    "kube-apiserver": KUBERNETES,
+    "kube-scheduler": KUBERNETES,
+    "kwok": "v0.8.0",
+    # Without the progress notifications of etcd 3.5.13 and later, kube-apiserver refuses initial events in watches.
+    "etcd": "v3.6.12",
+}
+_STOP_S = 15.0
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def find(*names: str) -> dict[str, Path]:
+    """The executables. Raises KemuError that names all that are missing."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kemu-tools"
+    found: dict[str, Path] = {}
+    missing = []
+    for name in names:
+        built = cache / f"{name}-{VERSIONS[name]}"
+        path = str(built) if os.access(built, os.X_OK) else shutil.which(name)
+        if path is None:
+            missing.append(f"{name} {VERSIONS[name]}")
+        else:
+            found[name] = Path(path)
+    if missing:
+        raise KemuError(f"this needs {', '.join(missing)}: neither in {cache} nor on the PATH")
+    return found
+
+
+class Process:
+    """One process, whose output goes to a file of the folder."""
+
+    def __init__(self, name: str, command: Sequence[str | Path], folder: Path) -> None:
+        self.name = name
+        self.log = folder / f"{name}.log"
+        with self.log.open("wb") as output:
+            self._process = subprocess.Popen(
+                [str(part) for part in command],
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                env={key: value for key, value in os.environ.items() if key != "KUBECONFIG"},
+            )
+
+    def check(self) -> None:
+        """Raises KemuError with the end of its output when it has ended."""
+        code = self._process.poll()
+        if code is not None:
+            text = self.log.read_text(errors="replace").strip()
+            raise KemuError(f"{self.name} ended with {code}:\n{text[-2000:]}")
+
+    def cpu_s(self) -> float:
+        """CPU time so far, of all its threads."""
+        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _TICKS
+
+    def rss_mib(self) -> float:
+        pages = int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[1])
+        return round(pages * os.sysconf("SC_PAGE_SIZE") / 2**20, 1)
+
+    def stop(self) -> None:
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGTERM)
+            try:
+                self._process.wait(_STOP_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+        self._process.wait()
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of loopback that were free a moment ago."""
+    held = [socket.socket() for _ in range(count)]
+    try:
+        for one in held:
+            one.bind(("127.0.0.1", 0))
+        return [int(one.getsockname()[1]) for one in held]
+    finally:
+        for one in held:
+            one.close()
