@@ -20,7 +20,7 @@ from kemu.gateway.requests.messages import Receive, Request, Scope, Send
 from kemu.gateway.requests.paths import Path
 from kemu.gateway.settings import Settings
 from kemu.gateway.streams import Backlog, Streams
-from kemu.gateway.verbs import calls, deletes, reads, reviews, subresources, watches, writes
+from kemu.gateway.verbs import calls, deletes, metrics, reads, reviews, subresources, watches, writes
 from kemu.gateway.verbs.calls import Call
 from kemu.gateway.verbs.subresources import Handler
 from kemu.objects.resources import Resource
@@ -93,6 +93,8 @@ class Gateway:
             if (call.row.plural, path.subresource) == ("serviceaccounts", "token"):
                 return await _of(_TOKEN, method)(call)
             return await _of(subresources.find(call.row, path.subresource), method)(call)
+        if call.row.api_version == metrics.API_VERSION:
+            return await _of(metrics.HANDLERS, method)(call)
         if path.watches or (method == "GET" and not path.name and call.request.query.flag("watch")):
             return await watches.watch(call, self._streams)
         if method == "GET" and not path.name:
@@ -139,7 +141,7 @@ _ALL_NAMESPACES: dict[str, Handler] = {"GET": reads.list_}
 def _row(path: Path) -> Resource | None:
     """None: there is no such group. Raises :class:`kemu.errors.NotFound` for what it does not have."""
     which = f"{path.group}/{path.version}" if path.group else path.version, path.resource
-    row = calls.BY_URL.get(which) or reviews.ROWS.get(which)
+    row = calls.BY_URL.get(which) or reviews.ROWS.get(which) or metrics.ROWS.get(which)
     if row is None:
         if discoveries.is_unknown_group(path):
             return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -46,5 +46,7 @@ class Settings:
     """Of events that may wait for one watch whose client does not read; then it is ended."""
     least_watch_s: float = 1800.0
     """How long a watch lasts at least that does not say so; at most twice as long (``MinRequestTimeout``)."""
+    node_usage: Callable[[str, int], Mapping[str, int]] = lambda node, second: {}
+    """What a node uses besides its pods, by the seconds since the start: ``cpu`` in millicores, ``memory`` in bytes."""
     max_watches: int = 10_000
     """Of one user."""

@@ -50,6 +50,7 @@ def of_nodes(count: int, settings: Mapping[str, Any] | None = None, manifests: S
                     "node.kubernetes.io/instance-type": _TYPE,
                     "node-role.kubernetes.io/worker": "",
                 },
+                "usage": {"cpu": "100m", "memory": "400Mi"},
             }
             for number in range(share)
         ]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from kemu.gateway.limits import files
 from kemu.gateway.servers import Server
 from kemu.gateway.settings import Authenticator, Everybody
 from kemu.gateway.settings import Settings as GatewaySettings
+from kemu.kubelet.usage import usages
 from kemu.objects import identities
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.runtimes import Runtime
@@ -180,7 +181,10 @@ class Session:
                 now_s=lambda: clock.unix_ns() / SECOND_NS,
             )
         names = tuple(f"apiserver/{number}" for number in range(scenario.apiserver_replicas))
-        gateway = Gateway(env.dial, clock, GatewaySettings(apiservers=names, authenticator=authenticator))
+        gateway_settings = GatewaySettings(
+            apiservers=names, authenticator=authenticator, node_usage=_usage_of_nodes(scenario)
+        )
+        gateway = Gateway(env.dial, clock, gateway_settings)
         files.raise_limit(_CONNECTIONS)
         certificates = None if settings.insecure_http else made.certificates
         return Server(gateway, settings.host, settings.port, certificates), gateway
@@ -194,6 +198,16 @@ class Session:
         lines = self.teller.take()
         if lines and self._tell is not None:
             self._tell(lines)
+
+
+def _usage_of_nodes(scenario: Scenario) -> Callable[[str, int], Mapping[str, int]]:
+    """What the scenario says that nodes use besides their pods."""
+    curves = {node.name: usages.parse_node(node.usage, node.name) for node in scenario.nodes if node.usage}
+
+    def usage(node: str, second: int) -> Mapping[str, int]:
+        return {resource: curve.at(second) for resource, curve in curves.get(node, {}).items()}
+
+    return usage
 
 
 async def _uid_of(client: clients.Client, namespace: str, name: str) -> str:

@@ -91,6 +91,7 @@ _SUBRESOURCES: dict[str, tuple[Subresource, ...]] = {
         Subresource("binding", Kind("Binding"), CREATE),
         Subresource("eviction", Kind("Eviction", "policy", "v1"), CREATE),
         Subresource("exec", Kind("PodExecOptions"), STREAM),
+        Subresource("log", Kind("Pod"), ("get",)),
         Subresource("portforward", Kind("PodPortForwardOptions"), STREAM),
         Subresource("proxy", Kind("PodProxyOptions"), PROXY),
         Subresource("resize", Kind("Pod"), CHANGE),
@@ -143,6 +144,12 @@ _POSTED: dict[str, tuple[Entry, ...]] = {
 }
 
 
+_METRICS = tuple(
+    Entry(plural, "", kind, namespaced, ("get", "list"), is_stored=False)
+    for plural, kind, namespaced in (("nodes", "NodeMetrics", False), ("pods", "PodMetrics", True))
+)
+
+
 def _entry(row: Resource) -> Entry:
     kept = _SUBRESOURCES.get(row.plural, ())
     if row.has_status:
@@ -163,6 +170,7 @@ def _entry(row: Resource) -> Entry:
 def versions() -> tuple[Version, ...]:
     """Groups and versions with what they hold, the preferred ones first."""
     found: dict[str, list[Entry]] = {api_version: list(entries) for api_version, entries in _POSTED.items()}
+    found["metrics.k8s.io/v1beta1"] = list(_METRICS)
     for row in (*resources.RESOURCES, events.ROW):
         found.setdefault(row.api_version, []).append(_entry(row))
     made = []

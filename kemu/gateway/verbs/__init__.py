@@ -5,4 +5,5 @@ reads         get and list
 writes        create, update, patch
 deletes       delete, of one object or a collection
 watches       watch
+logs, metrics what simulated containers say, and what they use
 """

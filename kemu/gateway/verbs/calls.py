@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from kemu.errors import MethodNotAllowed, NotFound
+from kemu.errors import Forbidden, MethodNotAllowed, NotFound
 from kemu.gateway.answers.representations import Representations
 from kemu.gateway.backends import Backend
 from kemu.gateway.requests import events as stored_events
 from kemu.gateway.requests.messages import Request
 from kemu.gateway.requests.paths import Path
 from kemu.gateway.settings import Settings
-from kemu.objects import events, resources
+from kemu.objects import events, identities, resources
 from kemu.objects.resources import Resource
 from kemu.runtime.env import SECOND_NS, Clock
 from kemu.v1 import api_pb2
@@ -39,6 +39,26 @@ class Call(NamedTuple):
     async def ask(self, method: str, message: Any) -> Any:
         """One call of the API server's service. Raises :class:`kemu.gateway.backends.Refused`."""
         return await self.backend.call(method, message, self.request.user)
+
+    async def look(self, method: str, message: Any) -> Any:
+        """The same as the gateway itself, on behalf of a user who may have it. Raises Refused."""
+        return await self.backend.call(method, message, identities.ADMINISTRATOR)
+
+    async def require(self, verb: str, subresource: str = "") -> None:
+        """What the gateway answers itself is for those who may have it. Raises Forbidden, and Refused."""
+        path, user = self.path, self.request.user
+        request = api_pb2.ReviewRequest(user=user.name, groups=user.groups)
+        asked = request.resource
+        asked.verb, asked.group, asked.resource, asked.subresource = verb, path.group, path.resource, subresource
+        asked.namespace, asked.name = path.namespace, path.name
+        if (await self.look("Review", request)).allowed:
+            return
+        qualified = f"{path.resource}.{path.group}" if path.group else path.resource
+        what = f'{qualified} "{path.name}"' if path.name else qualified
+        combined = f"{path.resource}/{subresource}" if subresource else path.resource
+        where = f'in the namespace "{path.namespace}"' if path.namespace else "at the cluster scope"
+        text = f'User "{user.name}" cannot {verb} resource "{combined}" in API group "{path.group}" {where}'
+        raise Forbidden(f"{what} is forbidden: {text}", kind=path.resource, name=path.name)
 
     def where(self) -> api_pb2.Resource:
         return api_pb2.Resource(resource=self.row.plural, namespace=self.path.namespace)

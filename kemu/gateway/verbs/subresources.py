@@ -10,7 +10,7 @@ from kemu.gateway.answers import representations
 from kemu.gateway.answers.responses import Response
 from kemu.gateway.backends import Refused
 from kemu.gateway.requests import bodies
-from kemu.gateway.verbs import calls, deletes, reads, writes
+from kemu.gateway.verbs import calls, deletes, logs, reads, writes
 from kemu.gateway.verbs.calls import Call
 from kemu.k8s import autoscaling_v1_pb2, core_v1_pb2, meta_v1_pb2, policy_v1_pb2
 from kemu.objects.resources import Resource
@@ -141,6 +141,7 @@ _HANDLERS: dict[tuple[str, str], dict[str, Handler]] = {
     ("pods", "binding"): {"POST": bind},
     ("pods", "eviction"): {"POST": _evict},
     ("pods", "resize"): _WHOLE,
+    ("pods", "log"): {"GET": logs.read},
     ("namespaces", "finalize"): {"PUT": writes.update},
     **{("pods", one): _STREAMED for one in STREAMS if one != "proxy"},
     **{(plural, "proxy"): _PROXIED for plural in ("pods", "services", "nodes")},

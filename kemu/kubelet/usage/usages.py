@@ -251,10 +251,8 @@ class Gauge:
             since_ns = since
         amount = _most(own, since_ns, first_ns, last_ns) if own is not None else 0
         if shared is not None:
-            together = _most(shared, since_ns, first_ns, last_ns)
             mains = [one for one in self._worker.containers if one.kind == containers.MAIN]
-            share, rest = divmod(together, len(mains))
-            amount += share + (rest if container is mains[0] else 0)
+            amount += share(_most(shared, since_ns, first_ns, last_ns), mains.index(container), len(mains))
         return amount
 
     def _disk(self, curve: Curve, first_ns: int, last_ns: int) -> int:
@@ -272,6 +270,12 @@ class Gauge:
             ]
             self._disk_ns = min(started, default=None)
         return self._disk_ns
+
+
+def share(together: int, place: int, mains: int) -> int:
+    """Of what the main containers use together, the part of the one in this place: the first one has the rest."""
+    part, rest = divmod(together, mains)
+    return part + rest if place == 0 else part
 
 
 def _most(curve: Curve, since_ns: int, first_ns: int, last_ns: int) -> int:
