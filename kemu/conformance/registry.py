@@ -18,6 +18,7 @@ _MODULES = {
     "elections": ("kemu.conformance.controllers.elections", "kemu.conformance.controllers.elections"),
     "jobs": ("kemu.conformance.jobs.questions", "kemu.conformance.jobs.questions"),
     "kubelet": ("kemu.conformance.kubelet.decisions", "kemu.conformance.kubelet.judgements"),
+    "patches": ("kemu.conformance.writes.patches", "kemu.conformance.writes.patches"),
     "quota": ("kemu.conformance.quotas.sequences", "kemu.conformance.quotas.sequences"),
     "scheduler": ("kemu.conformance.scheduler.questions", "kemu.conformance.scheduler.questions"),
     "volumes": ("kemu.conformance.volumes.questions", "kemu.conformance.volumes.questions"),

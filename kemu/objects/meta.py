@@ -108,7 +108,13 @@ def condition_patch(
         condition["observedGeneration"] = generation
     if known is None or known.status != status:
         condition["lastTransitionTime"] = times.format_time(now_unix_ns // 1_000_000_000)
-    return {"status": {"conditions": [condition]}}
+    order = {
+        "$setElementOrder/conditions": [
+            *({"type": one.type} for one in conditions),
+            *([] if known is not None else [{"type": condition_type}]),
+        ]
+    }
+    return {"status": {**(order if conditions else {}), "conditions": [condition]}}
 
 
 def is_ready(obj: Any) -> bool:

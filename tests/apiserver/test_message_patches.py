@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kemu import errors
-from kemu.apiserver.registry import patches
+from kemu.apiserver.registry import patches, strategic_merges
 from kemu.k8s import core_v1_pb2
 from kemu.objects.conversion import convert
 from kemu.v1 import api_pb2
@@ -117,7 +117,7 @@ def statuses(draw: Any) -> core_v1_pb2.PodStatus:
 
 @given(statuses(), statuses())
 def test_a_patch_in_messages_is_a_strategic_patch(there: core_v1_pb2.PodStatus, patch: core_v1_pb2.PodStatus) -> None:
-    data = patches.merge_strategic(convert.to_json(there), convert.to_json(patch), core_v1_pb2.PodStatus.DESCRIPTOR)
+    data = strategic_merges.merge(convert.to_json(there), convert.to_json(patch), "core.v1.PodStatus")
     expected = convert.from_json(core_v1_pb2.PodStatus, data)
     found = merged(there, patch)
     for status in (expected, found):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
+import re
 from typing import Any
 
 import grpc
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kemu import errors
-from kemu.apiserver.registry import patches
+from kemu.apiserver.registry import patches, strategic_merges
 from kemu.k8s import core_v1_pb2
 from kemu.objects import resources
 from kemu.objects.conversion import convert
@@ -27,7 +28,7 @@ PODS = resources.BY_PLURAL["pods"]
 
 def strategic(data: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
     """Patch the JSON of a pod."""
-    return patches.merge_strategic(copy.deepcopy(data), patch, core_v1_pb2.Pod.DESCRIPTOR)
+    return strategic_merges.merge(copy.deepcopy(data), copy.deepcopy(patch), "core.v1.Pod")
 
 
 def test_the_examples_of_rfc_7386() -> None:
@@ -79,8 +80,8 @@ def test_conditions_merge_by_type() -> None:
     )
     assert patched["status"]["conditions"] == [
         {"type": "Ready", "status": "True", "reason": "Old"},
-        {"type": "Initialized"},
         {"type": "PodScheduled", "status": "True"},
+        {"type": "Initialized"},
     ]
 
 
@@ -89,7 +90,7 @@ def test_lists_without_a_key_are_replaced() -> None:
     assert strategic(data, {"spec": {"tolerations": [{"key": "c"}]}}) == {"spec": {"tolerations": [{"key": "c"}]}}
     node_spec = {"taints": [{"key": "a", "effect": "NoSchedule"}]}
     patch = {"taints": [{"key": "b", "effect": "NoExecute"}]}
-    assert patches.merge_strategic(node_spec, patch, core_v1_pb2.NodeSpec.DESCRIPTOR) == patch
+    assert strategic_merges.merge(node_spec, copy.deepcopy(patch), "core.v1.NodeSpec") == patch
 
 
 def test_containers_merge_deeply() -> None:
@@ -140,12 +141,13 @@ def test_directives() -> None:
     def metadata(patch: dict[str, Any]) -> Any:
         return strategic(data, {"metadata": patch})["metadata"]
 
-    assert metadata({"finalizers": ["d", "a"]})["finalizers"] == ["a", "b", "c", "d"]
+    assert metadata({"finalizers": ["d", "a"]})["finalizers"] == ["d", "a", "b", "c"]
     assert metadata({"$deleteFromPrimitiveList/finalizers": ["b"]})["finalizers"] == ["a", "c"]
     assert metadata({"labels": {"$patch": "replace", "z": "3"}})["labels"] == {"z": "3"}
     assert metadata({"labels": {"$patch": "delete"}})["labels"] == {}
     assert metadata({"labels": {"x": None}})["labels"] == {"y": "2"}
     assert metadata({"labels": {"$retainKeys": ["y", "z"], "z": "3"}})["labels"] == {"y": "2", "z": "3"}
+    assert metadata({"deletionTimestamp": None, "labels": {"$patch": "replace"}})["labels"] == {}
     assert metadata({"ownerReferences": [{"uid": "1", "$patch": "delete"}]})["ownerReferences"] == [
         {"uid": "2", "name": "two"}
     ]
@@ -161,12 +163,18 @@ def test_directives() -> None:
 
 def test_bad_patches() -> None:
     for patch, text in (
-        ({"metadata": {"$patch": "explode"}}, "unknown \\$patch directive 'explode'"),
-        ({"spec": {"containers": [{"image": "x"}]}}, "does not contain declared merge key: name"),
-        ({"metadata": {"$deleteFromPrimitiveList/finalizers": "a"}}, "must be a list"),
+        ({"metadata": {"$patch": "explode"}}, "unknown patch type: explode in map: map[$patch:explode]"),
+        ({"spec": {"containers": [{"image": "x"}]}}, "map: map[image:x] does not contain declared merge key: name"),
+        ({"metadata": {"$retainKeys": "a"}}, "invalid patch format of retainKeys"),
+        ({"metadata": {"$retainKeys": ["a"], "b": "1"}}, "invalid patch format of retainKeys"),
+        ({"spec": {"$setElementOrder/containers": 1}}, "expected a []interface {}, but received a int64"),
+        (
+            {"spec": {"containers": [{"name": "a", "$patch": "merge"}]}},
+            "merging lists cannot yet be specified in the patch",
+        ),
     ):
-        with pytest.raises(errors.BadRequest, match=text):
-            strategic({"spec": {"containers": []}, "metadata": {}}, patch)
+        with pytest.raises(errors.ApiError, match=f"^{re.escape(text)}$"):
+            strategic({"spec": {"containers": [{"name": "b"}]}, "metadata": {}}, patch)
 
 
 def test_inline_fields_are_found() -> None:
@@ -350,7 +358,7 @@ def test_a_patch_is_applied_or_refused_whatever_it_is(patch: Any, kind: int) -> 
     obj = convert.from_json(core_v1_pb2.Pod, BASE)
     try:
         patches.apply(PODS, obj, patches.parse(json.dumps(patch).encode()), kind)
-    except errors.BadRequest:
+    except errors.ApiError:
         return
     defaults.apply(obj)
     kinds.validate_update(obj, convert.from_json(core_v1_pb2.Pod, BASE))

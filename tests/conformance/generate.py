@@ -10,6 +10,7 @@ from tests.conformance.generators import (
     elections,
     jobs,
     kubelet,
+    patches,
     probes,
     quotas,
     sequences,
@@ -32,6 +33,7 @@ GENERATORS = {
     **dict.fromkeys(volumes.FAMILIES, volumes.case),
     **dict.fromkeys(tables.FAMILIES, tables.case),
     **dict.fromkeys(writes.FAMILIES, writes.case),
+    **dict.fromkeys(patches.FAMILIES, patches.case),
 }
 
 

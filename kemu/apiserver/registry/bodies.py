@@ -112,10 +112,9 @@ def read_applied(data: bytes, level: str) -> tuple[dict[str, Any], list[str]]:
     if found is None:
         found = {}
     if not isinstance(found, dict):
-        what = _GO_KINDS.get(type(found), "object")
         raise BadRequest(
-            f"error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {what}"
-            " into Go value of type map[string]interface {}"
+            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal"
+            f" {go_kind(found)} into Go value of type map[string]interface {{}}"
         )
     if depth(found) > MAX_DEPTH:
         raise BadRequest("error decoding YAML: exceeded max depth")
@@ -127,6 +126,11 @@ def read_applied(data: bytes, level: str) -> tuple[dict[str, Any], list[str]]:
     return found, [text]
 
 
+def go_kind(value: Any) -> str:
+    """What Go's JSON decoder calls a value."""
+    return _GO_KINDS.get(type(value), "object") if value is not None else "null"
+
+
 _GO_KINDS: dict[type, str] = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
 
 
@@ -136,7 +140,7 @@ def _yaml_problem(error: Exception) -> str:
     return f"line {mark.line + 1}: {problem}" if mark is not None else str(problem)
 
 
-def duplicates(found: dict[str, Any]) -> list[str]:
+def duplicates(found: Any) -> list[str]:
     """``duplicate field "spec.foo"`` for each key that stood twice in what :func:`mapping` made."""
     return [f'duplicate field "{path}"' for path in _twice(found, "")]
 

@@ -17,10 +17,10 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from kemu.apiserver.registry import bodies, json_patches, options
+from kemu.apiserver.registry import bodies, json_patches, options, strategic_merges
 from kemu.errors import BadRequest, Cause, Invalid
-from kemu.k8s import options_pb2
 from kemu.objects.conversion import convert
+from kemu.objects.managed_fields import schemas, shapes
 from kemu.objects.resources import Resource
 from kemu.objects.validation import causes
 from kemu.v1.api_pb2 import PatchRequest
@@ -64,11 +64,7 @@ MERGE_KEYS: dict[str, dict[str, str]] = {
 }
 """By message and field: the key by which its elements merge."""
 
-REPLACED = {"PodDisruptionBudgetSpec": frozenset({"selector"})}
-"""By message: fields of message type that a patch replaces as a whole."""
-
 _PIECES = ("metadata", "spec", "status")
-_ORDER, _DELETE = "$setElementOrder/", "$deleteFromPrimitiveList/"
 
 
 def parse(text: bytes) -> dict[str, Any]:
@@ -99,6 +95,7 @@ class Json:
         self._patch: Any
         if self._kind == JSON:
             self._patch = json_patches.parse(request.patch)
+            self._duplicates = json_patches.problems(self._patch) if self._level else []
         else:
             self._patch = parse(request.patch)
             self._duplicates = bodies.duplicates(self._patch) if self._level else []
@@ -122,29 +119,44 @@ def apply(resource: Resource, obj: Message, patch: Any, kind: int, level: str = 
     all other mistakes. Returns them where they are not. Raises :class:`kemu.errors.ApiError`.
     """
     if kind == JSON:
-        return _replace(resource, obj, json_patches.apply(convert.to_manifest(obj), patch), level)
+        name = schemas.find(resource.api_version, resource.kind)
+        data = convert.to_manifest(obj)
+        if name is not None:
+            data = schemas.as_go_writes(name, data)
+        unknown = _replace(resource, obj, json_patches.apply(data, patch), level)
+        shapes.tidy(resource.api_version, resource.kind, obj)
+        return unknown
     for field, wanted in (("kind", resource.kind), ("apiVersion", resource.api_version)):
         if patch.get(field, wanted) != wanted:
             raise BadRequest(f"the {field} of the patch ({patch[field]}) is not that of the object ({wanted})")
-    changes = {key: value for key, value in patch.items() if key not in ("kind", "apiVersion")}
+    changes = {key: _copied(value) for key, value in patch.items() if key not in ("kind", "apiVersion")}
     descriptor: Any = obj.DESCRIPTOR
+    whole = schemas.find(resource.api_version, resource.kind) or ""
     if all(
         key in _PIECES and isinstance(value, dict) and key in descriptor.fields_by_name
         for key, value in changes.items()
     ):
         # Only the pieces that the patch touches go through JSON.
-        unknown: list[str] = []
+        unknown = []
         for key, value in changes.items():
             piece = getattr(obj, key)
             data = convert.to_json(piece)
-            merged = _merged(data, value, descriptor.fields_by_name[key].message_type, kind)
+            if kind == MERGE:
+                merged = merge(data, value)
+            else:
+                merged = strategic_merges.merge(data, value, schemas.field_type(whole, key))
             unknown += _replace(resource, piece, merged, level, key)
         return unknown
-    return _replace(resource, obj, _merged(convert.to_json(obj), changes, descriptor, kind), level)
+    data = convert.to_json(obj)
+    merged = merge(data, changes) if kind == MERGE else strategic_merges.merge(data, changes, whole)
+    return _replace(resource, obj, merged, level)
 
 
-def _merged(data: dict[str, Any], patch: dict[str, Any], descriptor: Any, kind: int) -> dict[str, Any]:
-    return merge(data, patch) if kind == MERGE else merge_strategic(data, patch, descriptor)
+def _copied(value: Any) -> Any:
+    """Patches are changed while they are applied, and may have to be applied again."""
+    if isinstance(value, dict):
+        return {key: _copied(one) for key, one in value.items()}
+    return [_copied(one) for one in value] if isinstance(value, list) else value
 
 
 def _replace(resource: Resource, message: Message, data: dict[str, Any], level: str, path: str = "") -> list[str]:
@@ -165,107 +177,21 @@ def _replace(resource: Resource, message: Message, data: dict[str, Any], level: 
 def merge(target: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
     """RFC 7386: objects merge, null deletes, everything else replaces. Changes and returns ``target``."""
     for key, value in patch.items():
+        old = target.get(key)
         if value is None:
             target.pop(key, None)
-        elif isinstance(value, dict):
-            old = target.get(key)
-            target[key] = merge(old if isinstance(old, dict) else {}, value)
+        elif not isinstance(old, dict):
+            target[key] = _without_nulls(value)
         else:
-            target[key] = value
+            target[key] = merge(old, value) if isinstance(value, dict) else value
     return target
 
 
-# Strategic merge patch ----------------------------------------------------------------------------------------------
-
-
-def merge_strategic(target: dict[str, Any], patch: dict[str, Any], descriptor: Any) -> dict[str, Any]:
-    """``descriptor``: of the message whose JSON ``target`` is; None inside maps. Changes and returns ``target``."""
-    directive = patch.get("$patch", "merge")
-    if directive == "replace":
-        return {key: value for key, value in patch.items() if key != "$patch"}
-    if directive == "delete":
-        return {}
-    if directive != "merge":
-        raise BadRequest(f"unknown $patch directive {directive!r}: there are merge, replace and delete")
-    if "$retainKeys" in patch:
-        retained = _list("$retainKeys", patch["$retainKeys"])
-        target = {key: value for key, value in target.items() if key in retained}
-    orders: dict[str, tuple[list[Any], list[Any]]] = {}
-    for key, value in patch.items():
-        if key.startswith(_ORDER):
-            field = key[len(_ORDER) :]
-            orders[field] = _list(key, value), _list_or_empty(target.get(field))
-    for key, value in patch.items():
-        if key in ("$patch", "$retainKeys") or key.startswith(_ORDER):
-            continue
-        if key.startswith(_DELETE):
-            field = key[len(_DELETE) :]
-            doomed = _list(key, value)
-            target[field] = [one for one in _list_or_empty(target.get(field)) if one not in doomed]
-        elif value is None:
-            target.pop(key, None)
-        elif isinstance(value, dict):
-            old = target.get(key)
-            nested, replaced = _nested(descriptor, key)
-            whole = replaced or not isinstance(old, dict)
-            target[key] = merge_strategic({} if whole else old, value, nested)  # type: ignore[arg-type]
-        elif isinstance(value, list):
-            target[key] = _merge_list(target.get(key), value, descriptor, key)
-        else:
-            target[key] = value
-    for field, (order, old) in orders.items():
-        if isinstance(target.get(field), list):
-            target[field] = _ordered(target[field], order, old, _merge_key(descriptor, field))
-    return target
-
-
-def _merge_list(old: Any, patch: list[Any], descriptor: Any, field: str) -> list[Any]:
-    key = _merge_key(descriptor, field)
-    if key is None:
-        return patch
-    result = _list_or_empty(old)
-    if key == SET:
-        for value in patch:
-            if value not in result:
-                result.append(value)
-        return result
-    nested, _ = _nested(descriptor, field)
-    if any(isinstance(value, dict) and value.get("$patch") == "replace" for value in patch):
-        result = []
-        patch = [value for value in patch if not (isinstance(value, dict) and value.get("$patch") == "replace")]
-    for value in patch:
-        if not isinstance(value, dict) or key not in value:
-            raise BadRequest(f"{field}: {json.dumps(value)} does not contain declared merge key: {key}")
-        index = next((i for i, one in enumerate(result) if isinstance(one, dict) and one.get(key) == value[key]), None)
-        if value.get("$patch") == "delete":
-            if index is not None:
-                del result[index]
-        elif index is None:
-            result.append(merge_strategic({}, value, nested))
-        else:
-            result[index] = merge_strategic(result[index], value, nested)
-    return result
-
-
-def _ordered(elements: list[Any], order: list[Any], old: list[Any], key: str | None) -> list[Any]:
-    """Elements that ``order`` names stand as it says; the others keep their place among them where both were in ``old``
-    (``strategicpatch.mergeSortedSlice``)."""
-
-    def name(element: Any) -> Any:
-        return element.get(key) if key and isinstance(element, dict) else element
-
-    wanted = [name(element) for element in order]
-    before = [name(element) for element in old]
-    named = sorted((one for one in elements if name(one) in wanted), key=lambda one: wanted.index(name(one)))
-    others = [one for one in elements if name(one) not in wanted]
-    result: list[Any] = []
-    for element in named:
-        if name(element) in before:
-            place = before.index(name(element))
-            while others and name(others[0]) in before[:place]:
-                result.append(others.pop(0))
-        result.append(element)
-    return result + others
+def _without_nulls(value: Any) -> Any:
+    """Without those of objects, also in lists (``pruneNulls``)."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(one) for key, one in value.items() if one is not None}
+    return [_without_nulls(one) for one in value] if isinstance(value, list) else value
 
 
 # Patch of messages --------------------------------------------------------------------------------------------------
@@ -341,46 +267,3 @@ def _places(descriptor: Any) -> Places:
         elif inner is not None and (within := _places(inner)):
             places[field.name] = within
     return places
-
-
-def _list(key: str, value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise BadRequest(f"{key} must be a list")
-    return value
-
-
-def _list_or_empty(value: Any) -> list[Any]:
-    """A copy of a list; empty for everything else, which the conversion to an object refuses later."""
-    return list(value) if isinstance(value, list) else []
-
-
-def _merge_key(descriptor: Any, field: str) -> str | None:
-    if descriptor is None:
-        return None
-    for owner in _owners(descriptor):
-        if field in owner.fields_by_name:
-            return MERGE_KEYS.get(owner.name, {}).get(field)
-    return None
-
-
-def _nested(descriptor: Any, field: str) -> tuple[Any, bool]:
-    """The message of a field, or of the elements of a list, and whether it is replaced as a whole. None for maps."""
-    if descriptor is None:
-        return None, False
-    for owner in _owners(descriptor):
-        found = owner.fields_by_name.get(field)
-        if found is not None:
-            is_map = found.message_type is None or found.message_type.GetOptions().map_entry
-            return None if is_map else found.message_type, field in REPLACED.get(owner.name, ())
-    return None, False
-
-
-@lru_cache(1024)
-def _owners(descriptor: Any) -> tuple[Any, ...]:
-    """The message itself, and those whose fields stand inline in its JSON."""
-    inline = [field.message_type for field in descriptor.fields if _is_inline(field)]
-    return (descriptor, *(owner for message in inline for owner in _owners(message)))
-
-
-def _is_inline(field: Any) -> bool:
-    return bool(field.GetOptions().Extensions[options_pb2.inline])

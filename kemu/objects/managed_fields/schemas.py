@@ -141,6 +141,13 @@ def find(api_version: str, kind: str) -> str | None:
     return _table().kinds.get((api_version, kind))
 
 
+def field_type(expression: str, name: str) -> str:
+    """The type of a field of a struct, for :func:`resolve`. Raises KeyError."""
+    fields = resolve(expression).fields
+    assert fields is not None
+    return fields[name].type
+
+
 def element_of(kind: Type, name: str) -> Type | None:
     """The type of a field or an entry of a map; None: there is no such field."""
     if kind.fields is not None:

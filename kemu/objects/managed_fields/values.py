@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from kemu.objects.managed_fields import fieldsets, schemas
+from kemu.objects.managed_fields import fieldsets, go_texts, schemas
 from kemu.objects.managed_fields.fieldsets import SELF, FieldSet
 from kemu.objects.managed_fields.schemas import LIST, MAP, SCALAR, STRUCT, Type
 
@@ -84,7 +84,7 @@ def _problems(kind: Type, value: Any, path: str, allow_duplicates: bool) -> Iter
             yield prefix + wrong
     elif kind.kind is LIST:
         if not isinstance(value, list):
-            yield f"{prefix}expected list, got {_go_value(value)}"
+            yield f"{prefix}expected list, got {go_texts.plain(value)}"
             return
         seen: set[str] = set()
         element = schemas.resolve(kind.element)
@@ -102,7 +102,7 @@ def _problems(kind: Type, value: Any, path: str, allow_duplicates: bool) -> Iter
                 seen.add(step)
             yield from _problems(element, one, path + fieldsets.text_of_step(step), allow_duplicates)
     elif not isinstance(value, dict):
-        yield f"{prefix}expected map, got {_go_value(value)}"
+        yield f"{prefix}expected map, got {go_texts.plain(value)}"
     else:
         for name in sorted(value):
             inner = schemas.element_of(kind, name)
@@ -116,53 +116,16 @@ def _wrong_scalar(scalar: str, value: Any) -> str:
     is_bool = isinstance(value, bool)
     if scalar == "numeric":
         if is_bool or not isinstance(value, int | float):
-            return f"expected numeric (int or float), got {_go_type(value)}"
+            return f"expected numeric (int or float), got {go_texts.type_of(value)}"
     elif scalar == "string":
         if not isinstance(value, str):
-            return f"expected string, got &value.valueUnstructured{{Value:{_go_syntax(value)}}}"
+            return f"expected string, got &value.valueUnstructured{{Value:{go_texts.syntax(value)}}}"
     elif scalar == "boolean":
         if not is_bool:
-            return f"expected boolean, got &{{{_go_value(value)}}}"
+            return f"expected boolean, got &{{{go_texts.plain(value)}}}"
     elif isinstance(value, dict | list):
-        return f"expected any scalar, got &{{{_go_value(value)}}}"
+        return f"expected any scalar, got &{{{go_texts.plain(value)}}}"
     return ""
-
-
-def _go_type(value: Any) -> str:
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, str):
-        return "string"
-    if isinstance(value, float):
-        return "float64"
-    if isinstance(value, int):
-        return "int64"
-    return "[]interface {}" if isinstance(value, list) else "map[string]interface {}"
-
-
-def _go_syntax(value: Any) -> str:
-    """``%#v``."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return fieldsets.write(value)
-    if isinstance(value, list):
-        return f"[]interface {{}}{{{', '.join(_go_syntax(one) for one in value)}}}"
-    if isinstance(value, dict):
-        inner = ", ".join(f"{fieldsets.write(name)}:{_go_syntax(value[name])}" for name in sorted(value))
-        return f"map[string]interface {{}}{{{inner}}}"
-    return "interface {}(nil)" if value is None else str(value)
-
-
-def _go_value(value: Any) -> str:
-    """``%v``."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, list):
-        return f"[{' '.join(_go_value(one) for one in value)}]"
-    if isinstance(value, dict):
-        return f"map[{' '.join(f'{name}:{_go_value(value[name])}' for name in sorted(value))}]"
-    return "<nil>" if value is None else str(value)
 
 
 # The set of fields ----------------------------------------------------------------------------------------------------

@@ -151,6 +151,15 @@ def _operations(draw: Draw) -> list[Json]:
 # Objects ------------------------------------------------------------------------------------------------------------
 
 
+def document(draw: Draw, plural: str) -> Json:
+    """A whole object, perhaps with a status."""
+    made = _object(draw, plural, complete=True)
+    status = _STATUS.get(plural)
+    if status is not None and draw.random() < 0.5:
+        made["status"] = status(draw)
+    return made
+
+
 def _identity(plural: str) -> Json:
     version, kind, _ = _KINDS[plural]
     return {"apiVersion": version, "kind": kind, "metadata": {"name": "x"}}

@@ -9,6 +9,7 @@
 //	recorder workloads [file …]    syncs of the controllers of Deployments, ReplicaSets, StatefulSets and DaemonSets
 //	recorder volumes [file …]      the volume binder of the scheduler and the PersistentVolume controller, in virtual time
 //	recorder tables [file …]       rows of kubectl get, as the API server prints them
+//	recorder patches [file …]      strategic merge, merge and JSON patches of single documents
 //	recorder types                 the Go types of a pod template, for kemu/objects/templates
 //	recorder schemas               how the fields of the API's types merge, for kemu/objects/managed_fields
 //	recorder pointers              which fields of the API's types are pointers, for kemu/objects/conversion
@@ -60,7 +61,8 @@ func main() {
 	answers := map[string]func(*testing.T, json.RawMessage) (any, error){
 		"timeline": answerTimeline, "kubelet": answerKubelet, "jobs": answerJobs, "elections": answerElections,
 		"workloads": answerWorkloads, "quota": answerQuota, "volumes": answerVolumes,
-		"tables": answerTable,
+		"tables":  answerTable,
+		"patches": func(_ *testing.T, data json.RawMessage) (any, error) { return answerPatches(data) },
 	}
 	if kind(os.Args) == "types" {
 		writeTypes(os.Stdout)
@@ -76,7 +78,7 @@ func main() {
 		return
 	}
 	if !inTime && kind(os.Args) != "scheduler" {
-		fmt.Fprintln(os.Stderr, "usage: recorder scheduler|timeline|kubelet|jobs|elections|workloads|volumes|quota|tables [file …] > recorded.jsonl")
+		fmt.Fprintln(os.Stderr, "usage: recorder scheduler|timeline|kubelet|jobs|elections|workloads|volumes|quota|tables|patches [file …] > recorded.jsonl")
 		os.Exit(2)
 	}
 	files := os.Args[2:]
