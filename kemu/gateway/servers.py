@@ -106,6 +106,7 @@ class Server:
         self._server.config.load()
         if self._certificates is not None:
             self._server.config.ssl = self._certificates.context()
+            connections.spare_tls_buffers()
         # Stating the protocol lets asyncio set TCP_NODELAY: otherwise every answer takes 40 ms.
         listening = socket.socket(self._family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -8,6 +8,7 @@ ends. What it sends meanwhile is not read, so nobody else is harmed.
 from __future__ import annotations
 
 import asyncio
+import asyncio.sslproto
 import http
 import json
 from typing import Any, NamedTuple
@@ -40,6 +41,17 @@ class Limits(NamedTuple):
 
 TLS = "kemu.tls"
 """Extension in the scope of a request: the client's certificate as ``getpeercert`` has it, where it showed one."""
+
+
+TLS_BUFFER_BYTES = 32 << 10
+"""What is read of a TLS connection at a time."""
+
+
+def spare_tls_buffers() -> None:
+    """Let TLS connections of this process take less memory: by default asyncio keeps 256 KiB for each, to read into,
+    and a thousand watches of which nobody sends anything would take 256 MiB."""
+    if hasattr(asyncio.sslproto.SSLProtocol, "max_size"):
+        asyncio.sslproto.SSLProtocol.max_size = TLS_BUFFER_BYTES
 
 
 class LimitedConnection(httptools_impl.HttpToolsProtocol):
