@@ -10,6 +10,7 @@ import yaml
 from google.protobuf.message import DecodeError
 
 from kemu.objects import resources, selectors
+from kemu.objects.conversion import yaml_texts
 
 _VERBS = {
     "get": "get",
@@ -27,7 +28,12 @@ _VERBS = {
 }
 """By verb of the service."""
 
-_TEXTS: dict[str, Callable[[bytes], Any]] = {"application/json": json.loads, "application/yaml": yaml.safe_load}
+
+def _of_yaml(data: bytes) -> Any:
+    return yaml_texts.load(data)[0]
+
+
+_TEXTS: dict[str, Callable[[bytes], Any]] = {"application/json": json.loads, "application/yaml": _of_yaml}
 """How to read an object that comes as text, by its content type."""
 
 

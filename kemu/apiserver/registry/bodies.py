@@ -16,7 +16,7 @@ from google.protobuf.message import DecodeError
 from kemu.apiserver.registry import options
 from kemu.errors import BadRequest
 from kemu.objects import resources
-from kemu.objects.conversion import convert, go_values
+from kemu.objects.conversion import convert, go_values, yaml_texts
 from kemu.objects.resources import Resource
 
 PROTOBUF, JSON, YAML = "", "application/json", "application/yaml"
@@ -32,25 +32,6 @@ class _Mapping(dict[str, Any]):
     __slots__ = ("twice",)
 
     twice: list[str]
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML as JSON has it: no dates, and keys that stand twice are told."""
-
-    yaml_implicit_resolvers = {  # noqa: RUF012
-        letter: [pair for pair in pairs if pair[0] != "tag:yaml.org,2002:timestamp"]
-        for letter, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
-    twice: list[str]
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if isinstance(key, yaml.ScalarNode):
-                if key.value in seen:
-                    self.twice.append(f'line {key.start_mark.line + 1}: key "{key.value}" already set in map')
-                seen.add(key.value)
-        return super().construct_mapping(node, deep)
 
 
 def read(resource: Resource, data: bytes, content_type: str, level: str) -> tuple[Any, list[str]]:
@@ -87,10 +68,8 @@ def parse(data: bytes, content_type: str, what: str) -> tuple[dict[str, Any], li
         if content_type == JSON:
             found = json.loads(data, object_pairs_hook=mapping)
         else:
-            loader = _Loader(data)
-            loader.twice = []
-            found = loader.get_single_data()
-            twice = [f"yaml: unmarshal errors:\n  {text}" for text in loader.twice]
+            found, repeated = yaml_texts.load(data)
+            twice = [f"yaml: unmarshal errors:\n  {text}" for text in repeated]
     except (ValueError, RecursionError, yaml.YAMLError) as error:
         why = f"couldn't get version/kind; json parse error: {error}"
         raise BadRequest(f"the object provided is unrecognized ({what}): {why}") from None
@@ -103,10 +82,8 @@ def parse(data: bytes, content_type: str, what: str) -> tuple[dict[str, Any], li
 
 def read_applied(data: bytes, level: str) -> tuple[dict[str, Any], list[str]]:
     """What an apply sends, and warnings about keys that stand twice. Raises BadRequest (``applyPatcher``)."""
-    loader = _Loader(data)
-    loader.twice = []
     try:
-        found = loader.get_single_data()
+        found, repeated = yaml_texts.load(data)
     except (ValueError, RecursionError, yaml.YAMLError) as error:
         raise BadRequest(f"error decoding YAML: error converting YAML to JSON: yaml: {_yaml_problem(error)}") from None
     if found is None:
@@ -118,9 +95,9 @@ def read_applied(data: bytes, level: str) -> tuple[dict[str, Any], list[str]]:
         )
     if depth(found) > MAX_DEPTH:
         raise BadRequest("error decoding YAML: exceeded max depth")
-    if not loader.twice or level == options.IGNORE:
+    if not repeated or level == options.IGNORE:
         return found, []
-    text = "error converting YAML to JSON: yaml: unmarshal errors:\n" + "\n".join(f"  {one}" for one in loader.twice)
+    text = "error converting YAML to JSON: yaml: unmarshal errors:\n" + "\n".join(f"  {one}" for one in repeated)
     if level == options.STRICT:
         raise BadRequest(f"error strict decoding YAML: {text}")
     return found, [text]
