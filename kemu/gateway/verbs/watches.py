@@ -40,6 +40,7 @@ async def watch(call: Call, streams: Streams) -> Response:
         negotiation.negotiate_stream(call.request.headers.get("accept", "")),
         call.request.query.text("includeObject"),
     )
+    lasts_s = _duration_s(call)
     found = await streams.open(call.backend, call.request.user, _create(call))
     try:
         await _accepted(found)
@@ -47,7 +48,7 @@ async def watch(call: Call, streams: Streams) -> Response:
         await found.close()
         raise
     media = form.media if form.media == negotiation.JSON else f"{form.media};stream=watch"
-    return Response(200, media, _body(call, form, found))
+    return Response(200, media, _body(call, form, found, lasts_s))
 
 
 def _create(call: Call) -> api_pb2.WatchCreate:
@@ -79,14 +80,18 @@ async def _accepted(found: Watch) -> None:
             raise Refused(status)
 
 
-async def _body(call: Call, form: Form, found: Watch) -> AsyncGenerator[bytes, None]:
+def _duration_s(call: Call) -> float:
+    """How long the watch lasts. Raises :class:`kemu.errors.BadRequest`."""
+    wanted_s = call.request.query.number("timeoutSeconds") or 0
+    # As kube-apiserver does, so that not all clients come again at the same time.
+    return float(wanted_s) if wanted_s > 0 else call.settings.least_watch_s * (1 + random.random())
+
+
+async def _body(call: Call, form: Form, found: Watch, lasts_s: float) -> AsyncGenerator[bytes, None]:
     loop = asyncio.get_running_loop()
     gone = loop.create_task(call.request.disconnected())
     gone.add_done_callback(lambda _: found.end())
-    wanted_s = call.request.query.number("timeoutSeconds") or 0
-    least_s = call.settings.least_watch_s
-    # As kube-apiserver does, so that not all clients come again at the same time.
-    ends_at = loop.time() + (wanted_s if wanted_s > 0 else least_s * (1 + random.random()))
+    ends_at = loop.time() + lasts_s
     is_first = True
     try:
         while await found.wait(ends_at):
