@@ -173,3 +173,18 @@ def test_a_version_that_is_still_to_come_is_one_to_ask_for_again() -> None:
         }
 
     gateway_cluster.run(main)
+
+
+def test_a_watch_ends_with_how_far_it_came() -> None:
+    async def main(cluster: Cluster) -> None:
+        http = cluster.http
+        created = (await http.post(PODS, json=pod())).json()
+        query = "watch=1&allowWatchBookmarks=true&resourceVersion=1&timeoutSeconds=1"
+        events = [json.loads(line) for line in (await http.get(f"{PODS}?{query}")).text.splitlines()]
+        assert [one["type"] for one in events] == ["ADDED", "BOOKMARK"]
+        assert events[1]["object"]["metadata"]["resourceVersion"] == created["metadata"]["resourceVersion"]
+        assert events[1]["object"]["kind"] == "Pod"
+        wrong = await http.get(f"{PODS}?watch=1&timeoutSeconds=soon")
+        assert (wrong.status_code, wrong.json()["reason"]) == (400, "BadRequest")
+
+    gateway_cluster.run(main)

@@ -10,7 +10,7 @@ from kemu.gateway.requests.messages import Send
 Header = tuple[bytes, bytes]
 
 _UNCACHED: Header = (b"cache-control", b"no-cache, private")
-_PIECE = 1 << 18
+_PIECE = 1 << 16
 """Bytes that are written at a time, so that the event loop gets its turn."""
 
 

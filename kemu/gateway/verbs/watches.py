@@ -21,6 +21,8 @@ from kemu.v1 import api_pb2
 
 EVENTS_AT_A_TIME = 100
 """That are put into a form before others get their turn."""
+BYTES_AT_A_TIME = 1 << 15
+"""That are written at a time: with TLS, the buffer of a connection stays as large as it once was."""
 
 _TYPES = {
     api_pb2.WatchEvent.ADDED: "ADDED",
@@ -92,17 +94,28 @@ async def _body(call: Call, form: Form, found: Watch, lasts_s: float) -> AsyncGe
     gone = loop.create_task(call.request.disconnected())
     gone.add_done_callback(lambda _: found.end())
     ends_at = loop.time() + lasts_s
-    is_first = True
+    is_first, revision, size = True, 0, 0
+    pieces: list[bytes] = []
     try:
         while await found.wait(ends_at):
             for events in found.take(EVENTS_AT_A_TIME):
-                pieces = []
                 for event in events:
                     pieces.append(frame(call, form, event, is_first))
                     is_first = is_first and not pieces[-1]
-                yield b"".join(pieces)
+                    revision = max(revision, event.resource_version)
+                    size += len(pieces[-1])
+                    if size > BYTES_AT_A_TIME:
+                        yield b"".join(pieces)
+                        pieces, size = [], 0
+                if pieces:
+                    yield b"".join(pieces)
+                    pieces, size = [], 0
                 if events[-1].type == api_pb2.WatchEvent.ERROR:
                     return
+        if revision and loop.time() >= ends_at and call.request.query.flag("allowWatchBookmarks"):
+            # So that the client can go on from here however long ago the last event was.
+            bookmark = api_pb2.WatchEvent(type=api_pb2.WatchEvent.BOOKMARK, resource_version=revision)
+            yield frame(call, form, bookmark, is_first)
     finally:
         gone.cancel()
         await found.close()
