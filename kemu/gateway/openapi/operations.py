@@ -15,7 +15,7 @@ from kemu.k8s import (
     meta_v1_pb2,
     policy_v1_pb2,
 )
-from kemu.objects import resources
+from kemu.objects import events, resources
 
 _BODIES: dict[str, Any] = {
     kind: message.DESCRIPTOR
@@ -33,6 +33,8 @@ _BODIES: dict[str, Any] = {
     )
 }
 """Of kinds that are not stored."""
+
+_ROWS = {(row.api_version, row.kind): row for row in (*resources.RESOURCES, events.ROW)}
 
 _MEDIA = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
 _PATCHES = (
@@ -112,7 +114,7 @@ class _Of:
         """The reference to the schema of a kind, and what the kind is."""
         group, version = (kind.group, kind.version) if kind.version else (self.version.group, self.version.version)
         api_version = f"{group}/{version}" if group else version
-        row = resources.BY_KIND.get(kind.kind)
+        row = _ROWS.get((api_version, kind.kind))
         descriptor = _BODIES[kind.kind] if row is None else row.message.DESCRIPTOR
         named = schemas.group_version_kind(api_version, kind.kind)
         return self.collection.add_object(descriptor, api_version, kind.kind), named
@@ -125,7 +127,7 @@ def _add_entry(found: dict[str, Any], of: _Of) -> None:
     if "create" in entry.verbs:
         own["post"] = _operation("post", kind, schema, body=schema)
     if "list" in entry.verbs:
-        row = resources.BY_KIND[entry.kind]
+        row = _ROWS[of.version.api_version, entry.kind]
         listed = of.collection.add_list(
             row.message.DESCRIPTOR, meta_v1_pb2.ListMeta.DESCRIPTOR, of.version.api_version, entry.kind
         )

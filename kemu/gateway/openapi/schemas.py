@@ -7,7 +7,7 @@ from typing import Any
 from google.protobuf.descriptor import FieldDescriptor
 
 from kemu.gateway.openapi import descriptions
-from kemu.objects import resources
+from kemu.objects import events, resources
 from kemu.objects.conversion import descriptors
 from kemu.objects.managed_fields import schemas as merging
 
@@ -51,7 +51,7 @@ def name_of(descriptor: Any) -> str:
     return f"io.k8s.api.{package}.{descriptor.name}"
 
 
-_ROWS = {row.message.DESCRIPTOR.full_name: row for row in resources.RESOURCES}
+_ROWS = {row.message.DESCRIPTOR.full_name: row for row in (*resources.RESOURCES, events.ROW)}
 
 
 class Collection:

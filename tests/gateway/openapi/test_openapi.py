@@ -38,7 +38,7 @@ def document(name: str) -> dict[str, Any]:
 def test_schemas_are_those_of_a_real_server(name: str) -> None:
     for schema_name, schema in document(name)["components"]["schemas"].items():
         kind = schema_name.rpartition(".")[2]
-        if kind.endswith("Review") or "authorization" in schema_name or "authentication" in schema_name:
+        if any(group in schema_name for group in (".authorization.", ".authentication.", ".events.")):
             continue
         made, real = _comparable(schema), _comparable(REAL[schema_name])
         assert set(made["properties"]) == set(real["properties"]), schema_name
