@@ -127,7 +127,10 @@ class Recorder:
         reference = _reference(regarding)
         other = None if related is None else _reference(related)
         now_ns = self._unix_ns()
-        key = (event_type, action, reason, _key(reference), None if other is None else _key(other))
+        key: tuple[Any, ...] = (event_type, action, reason, _key(reference), other and _key(other))
+        if routine:
+            # As client-go's ``tools/record``, by which controllers report: "Created pod: a" is not "Created pod: b".
+            key = (*key, note)
         known = self._known.get(key)
         if known is not None:
             self._again(known, now_ns)

@@ -13,6 +13,7 @@ from typing import Any
 from kemu import bugs, safeguards
 from kemu.apiserver import admission
 from kemu.autoscaler import clouds
+from kemu.client import recorders
 from kemu.objects import identities
 from kemu.runtime import user_code
 from kemu.runtime.env import ActorSpec
@@ -258,7 +259,7 @@ def controllers(scenario: Scenario, beats: Heartbeats) -> list[ActorSpec]:
             ]
         if name == controller_keys.CLUSTER_AUTOSCALER:
             config |= _autoscaler(scenario)
-        if name in controller_keys.OF_VOLUMES:
+        if name in controller_keys.OF_VOLUMES or scenario.event_objects != recorders.NOTABLE:
             config["events"] = scenario.event_objects
         if name == controller_keys.CSI_DRIVERS:
             config["drivers"] = dict((scenario.storage or {}).get("drivers", {}))
