@@ -23,22 +23,31 @@ ROOT = "/openapi/v3"
 _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
-def _name(version: Version) -> str:
+WITHOUT = ("metrics.k8s.io",)
+"""Groups without a document: nobody creates or applies what they hold."""
+
+
+def versions() -> list[Version]:
+    """Those that have a document."""
+    return [one for one in catalogue.versions() if one.group not in WITHOUT]
+
+
+def name_of(version: Version) -> str:
     """``api/v1``, ``apis/apps/v1``."""
     return f"apis/{version.api_version}" if version.group else f"api/{version.version}"
 
 
 @lru_cache(1)
 def root() -> bytes:
-    paths = {_name(one): {"serverRelativeURL": f"{ROOT}/{_name(one)}?hash={tag()}"} for one in catalogue.versions()}
+    paths = {name_of(one): {"serverRelativeURL": f"{ROOT}/{name_of(one)}?hash={tag()}"} for one in versions()}
     return _encoder.encode({"paths": dict(sorted(paths.items()))}).encode()
 
 
 @lru_cache(64)
 def document(name: str) -> bytes | None:
     """Of a group version: ``apis/apps/v1``; None for one that is not served."""
-    for version in catalogue.versions():
-        if _name(version) == name:
+    for version in versions():
+        if name_of(version) == name:
             return _encoder.encode(_document(version)).encode()
     return None
 

@@ -18,11 +18,7 @@ from tests.gateway import gateway_cluster
 from tests.gateway.gateway_cluster import Cluster
 
 REAL: dict[str, Any] = json.loads(gzip.decompress(Path(__file__).with_name("real.json.gz").read_bytes()))
-NAMES = [
-    f"apis/{one.api_version}" if one.group else f"api/{one.version}"
-    for one in catalogue.versions()
-    if one.group != "metrics.k8s.io"
-]
+NAMES = [documents.name_of(one) for one in documents.versions()]
 WITHOUT_RULES = ("Binding", "Eviction", "TokenRequest", "DeleteOptions", "ShardInfo", "Status", "StatusDetails")
 """Of messages that are only sent it is not known what is required and how they merge."""
 
@@ -65,20 +61,15 @@ def _comparable(schema: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_stored_kind_takes_patches_with_field_validation(name: str) -> None:
+@pytest.mark.parametrize("version", documents.versions())
+def test_every_stored_kind_takes_patches_with_field_validation(version: catalogue.Version) -> None:
     """Without that, kubectl neither creates nor applies it."""
     validated = set()
-    for path in document(name)["paths"].values():
+    for path in document(documents.name_of(version))["paths"].values():
         patch = path.get("patch")
         if patch is not None and any(one["name"] == "fieldValidation" for one in patch["parameters"]):
             validated.add(patch["x-kubernetes-group-version-kind"]["kind"])
-    (version,) = (one for one in catalogue.versions() if NAMES[_index(one)] == name)
     assert {entry.kind for entry in version.entries if entry.is_stored} <= validated
-
-
-def _index(version: catalogue.Version) -> int:
-    return [one for one in catalogue.versions() if one.group != "metrics.k8s.io"].index(version)
 
 
 @pytest.mark.parametrize("name", NAMES)
