@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ def test_the_versions_are_those_of_the_tests() -> None:
     assert {name: binaries.VERSIONS[name] for name in parts.VERSIONS} == parts.VERSIONS
 
 
+@pytest.mark.skipif(os.environ.get("KEMU_NIGHTLY") != "1", reason="not beside the project: slow, so nightly")
 def test_a_pair_of_small_clusters() -> None:
     binaries.require("etcd", "kube-apiserver", "kube-scheduler")
     figures = pairs.up("kube-scheduler", nodes=3, pods=20, rounds=1, qps=1000)

@@ -61,7 +61,7 @@ def test_a_budget_holds_an_eviction_back() -> None:
         http = cluster.http
         await http.post(PODS, json=pod(metadata={"labels": {"app": "x"}}))
         await http.post("/api/v1/nodes", json=node())
-        await http.post(f"{PODS}/a/binding", json={"target": {"kind": "Node", "name": "n1"}})
+        await http.post(f"{PODS}/a/binding", json={"metadata": {"name": "a"}, "target": {"kind": "Node", "name": "n1"}})
         running = {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}
         await http.patch(f"{PODS}/a/status", content=json.dumps(running), headers=STRATEGIC)
         budget = {"metadata": {"name": "b"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "x"}}}}

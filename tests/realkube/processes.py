@@ -51,6 +51,13 @@ class Process:
     def tail(self, characters: int = 3000) -> str:
         return self.log.read_text(errors="replace")[-characters:]
 
+    def signal(self, number: int) -> None:
+        self._process.send_signal(number)
+
+    def wait(self, seconds: float) -> int:
+        """Its exit code. Raises subprocess.TimeoutExpired."""
+        return self._process.wait(seconds)
+
     def stop(self) -> None:
         if self._process.poll() is None:
             self._process.terminate()

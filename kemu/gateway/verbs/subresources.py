@@ -119,7 +119,7 @@ def _check_address(call: Call, kind: str, metadata: Any) -> str:
     path = call.path
     if metadata.namespace and metadata.namespace != path.namespace:
         raise BadRequest("the namespace of the provided object does not match the namespace sent on the request")
-    if path.name and metadata.name and metadata.name != path.name:
+    if path.name and metadata.name != path.name:
         raise BadRequest(f"name in URL does not match name in {kind} object")
     return path.name or metadata.name
 

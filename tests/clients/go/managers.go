@@ -49,8 +49,11 @@ func (r *replicator) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 			return ctrl.Result{}, nil // the deletions bring it back
 		}
 		if controllerutil.RemoveFinalizer(&set, held) {
-			r.cleaned.Add(1)
-			return ctrl.Result{}, r.Update(ctx, &set)
+			err := r.Update(ctx, &set)
+			if err == nil {
+				r.cleaned.Add(1)
+			}
+			return ctrl.Result{}, err
 		}
 		return ctrl.Result{}, nil
 	}
