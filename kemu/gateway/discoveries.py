@@ -37,10 +37,16 @@ VERSION = {
 _AGGREGATED: dict[str, Callable[[], dict[str, Any]]] = {"/api": aggregated.core, "/apis": aggregated.groups}
 
 
+_V2_MEDIA = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+_V2 = b"\n\x032.0\x12\x15\n\nKubernetes\x12\x07v1.36.3"
+"""OpenAPI v2 without definitions: ``Document{swagger, info{title, version}}`` in the protobuf of gnostic. kubectl
+asks for it when version 3 has no such kind, and then says that the kind is not known."""
+
+
 def open_document(path: str) -> Response | None:
     if path.rstrip("/") == "/version":
         return Response(200, negotiation.JSON, (documents.text(VERSION) + b"\n",))
-    if path.startswith(("/healthz", "/livez", openapi.ROOT, "/readyz")):
+    if path.startswith(("/healthz", "/livez", "/readyz")):
         return responses.text(200, "ok")
     return None
 
@@ -54,6 +60,8 @@ def document(request: Request) -> Response:
         body = documents.text(legacy.api_versions(request.headers.get("host", "")))
     elif path.startswith(openapi.ROOT):
         return _schema(request, path)
+    elif path == "/openapi/v2":
+        return _tagged(request, _V2_MEDIA, _V2, tag_of(_V2))
     else:
         body = _legacy(path)
     if not body:

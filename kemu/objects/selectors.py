@@ -187,20 +187,32 @@ class _Parser:
         found: list[Requirement] = []
         if not self.tokens:
             return found
+        if not self._begins():
+            raise self._unexpected(self._peek(), "!, identifier, or 'end of string'")
         while True:
-            found.append(self._requirement())
+            try:
+                found.append(self._requirement())
+            except SelectorError as error:
+                raise SelectorError(f"unable to parse requirement: {error}") from None
             token = self._next()
             if token == "":
                 return found
             if token != ",":
-                raise self._unexpected(token, "',' or the end")
+                raise self._unexpected(token, "',' or 'end of string'")
+            if not self._begins():
+                raise self._unexpected(self._peek(), "identifier after ','")
+
+    def _begins(self) -> bool:
+        """Whether a requirement can begin here."""
+        token = self._peek()
+        return token == "!" or (token != "" and token[0] not in "=!<>(),")
 
     def _requirement(self) -> Requirement:
         token = self._next()
         negated = token == "!"
         if negated:
             token = self._next()
-        key = self._word(token, "a label key")
+        key = self._word(token, "identifier")
         if negated:
             return self._checked(key, DOES_NOT_EXIST, ())
         following = self._peek()
@@ -217,7 +229,7 @@ class _Parser:
             case "in" | "notin":
                 return self._checked(key, IN if operator == "in" else NOT_IN, self._values())
             case _:
-                raise self._unexpected(operator, "in, notin, =, ==, !=, >, <")
+                raise self._unexpected(operator, "in, notin, =, ==, !=, gt, lt")
 
     def _values(self) -> tuple[str, ...]:
         token = self._next()
@@ -236,7 +248,7 @@ class _Parser:
         """A value may be empty, before a comma, a parenthesis or the end."""
         if self._peek() in ("", ",", ")"):
             return ""
-        return self._word(self._next(), "a label value")
+        return self._word(self._next(), "identifier")
 
     def _word(self, token: str, wanted: str) -> str:
         if token == "" or token[0] in "=!<>(),":
@@ -244,10 +256,7 @@ class _Parser:
         return token
 
     def _checked(self, key: str, operator: str, values: tuple[str, ...]) -> Requirement:
-        try:
-            _check_requirement(key, operator, values)
-        except SelectorError as error:
-            raise SelectorError(f"unable to parse requirement: {error}") from None
+        _check_requirement(key, operator, values)
         return Requirement(key, operator, values)
 
     def _peek(self) -> str:
@@ -259,7 +268,8 @@ class _Parser:
         return token
 
     def _unexpected(self, token: str, wanted: str) -> SelectorError:
-        return SelectorError(f"couldn't parse the selector string {self.text!r}: found '{token}', expected: {wanted}")
+        """As ``Parser`` of ``apimachinery/pkg/labels`` says it."""
+        return SelectorError(f"found '{token}', expected: {wanted}")
 
 
 # Fields -------------------------------------------------------------------------------------------------------------

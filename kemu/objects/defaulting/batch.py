@@ -14,6 +14,13 @@ JOB_UIDS = ("controller-uid", "batch.kubernetes.io/controller-uid")
 
 def _default_job(job: Any) -> None:
     _default_spec(job.spec)
+    if job.metadata.uid:
+        _default_labels(job)
+
+
+def _default_labels(job: Any) -> None:
+    """A Job without labels has those of its pods. In Go both are one map then, which gets the generated labels later:
+    so a new Job waits for these."""
     if not job.metadata.labels:
         job.metadata.labels.update(job.spec.template.metadata.labels)
 
@@ -63,9 +70,12 @@ def _default_cron_job(cron_job: Any) -> None:
 def _prepare_job(job: Any) -> None:
     """``generateSelector`` of ``pkg/registry/batch/job``: a Job selects the pods with its own UID."""
     shared.prepare_status(job)
-    spec, metadata = job.spec, job.metadata
-    if spec.manualSelector:
-        return
+    if not job.spec.manualSelector:
+        _generate_selector(job.spec, job.metadata)
+    _default_labels(job)
+
+
+def _generate_selector(spec: Any, metadata: Any) -> None:
     labels = spec.template.metadata.labels
     for names, value in ((JOB_NAMES, metadata.name), (JOB_UIDS, metadata.uid)):
         for name in names:

@@ -39,12 +39,17 @@ def _check_workload(workload: Any, found: list[Cause]) -> None:
     spec = workload.spec
     # Kubernetes says "deployment" for replica sets too.
     kind = resources.of(workload).kind.lower().replace("replicaset", "deployment")
+    _check_amounts(spec, ("replicas",), found)
     _check_selector_fits(spec, kind, found)
-    for field in ("replicas", "minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"):
-        if field in spec.DESCRIPTOR.fields_by_name:
-            check_not_negative(getattr(spec, field), f"spec.{field}", found)
     claims = spec.volumeClaimTemplates if kind == "statefulset" else ()
     templates.check_template(spec.template, ("Always",), found, [claim.metadata.name for claim in claims])
+    _check_amounts(spec, ("minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"), found)
+
+
+def _check_amounts(spec: Any, fields: tuple[str, ...], found: list[Cause]) -> None:
+    for field in fields:
+        if field in spec.DESCRIPTOR.fields_by_name:
+            check_not_negative(getattr(spec, field), f"spec.{field}", found)
 
 
 def _check_workload_update(new: Any, old: Any, found: list[Cause]) -> None:

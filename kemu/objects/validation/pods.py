@@ -155,9 +155,6 @@ def _check_container(
         problems = names.dns_label(name)
         if problems:
             found.extend(invalid(f"{path}.name", name, problem) for problem in problems)
-        if name in seen:
-            found.append(duplicate(f"{path}.name", name))
-        seen[name] = None
     if not container.image:
         found.append(required(f"{path}.image"))
     if container.imagePullPolicy not in _PULL_POLICIES:
@@ -173,9 +170,13 @@ def _check_container(
             found.append(required(f"{path}.env[{index}].name"))
     if container.volumeMounts:
         _check_mounts(container.volumeMounts, f"{path}.volumeMounts", volumes, found)
+    readable = True
     if container.HasField("resources"):
-        return check_requirements(container.resources, f"{path}.resources", container_resource_name, found)
-    return True
+        readable = check_requirements(container.resources, f"{path}.resources", container_resource_name, found)
+    if name in seen and name:
+        found.append(duplicate(f"{path}.name", name))
+    seen[name] = None
+    return readable
 
 
 def _check_ports(ports: Iterable[Any], path: str, found: list[Cause]) -> None:
