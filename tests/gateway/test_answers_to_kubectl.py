@@ -1,4 +1,4 @@
-"""Answers whose text or order kubectl shows, as a real kube-apiserver v1.36.3 gives them (seen in ``tests/kubectl``)."""
+"""Answers whose text or order kubectl shows, as a real kube-apiserver v1.36.3 gives them (see ``tests/kubectl``)."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_causes_come_in_the_order_of_kubernetes() -> None:
 def test_an_update_creates_leases_and_has_the_name_of_its_url() -> None:
     async def main(cluster: Cluster) -> None:
         lease = {"metadata": {"name": "a"}, "spec": {}}
-        assert [(await cluster.http.put(f"{LEASES}/a", json=lease)).status_code for _ in range(2)] == [201, 200]
+        assert [(await cluster.http.put(f"{LEASES}/a", json=lease)).status_code for _ in range(2)] == [201, 422]
         refused = await cluster.http.put(f"{LEASES}/b", json=lease)
         assert refused.status_code == 400
         assert refused.json()["message"] == "the name of the object (a) does not match the name on the URL (b)"
