@@ -42,9 +42,20 @@ class Form(enum.Enum):
     """A step of an actor's work: see STEPS."""
     PROCESSES = enum.auto()
     """Processes of a run on Ray or patterns of them, ``cell/store``; resolved, a list of names."""
+    TEXTS = enum.auto()
+    """Texts or patterns of them; resolved, a list."""
+    COUNT = enum.auto()
+    """A whole number from 1."""
+    CODE = enum.auto()
+    """A status of HTTP: see CODES."""
+    CHOICE = enum.auto()
+    """One of the parameter's ``choices``."""
     RAYLETS = enum.auto()
     """As PROCESSES, but each stands for all processes of its node of the Ray cluster."""
 
+
+CODES = (409, 410, 429, 500, 503, 504)
+"""With which requests of clients can be refused."""
 
 OF_PROCESSES = (Form.PROCESSES, Form.RAYLETS)
 OF_ACTORS = (Form.ACTORS, Form.SIDES, Form.NODES, Form.ZONE, Form.API_SERVERS, *OF_PROCESSES)
@@ -75,8 +86,9 @@ class Parameter:
     required: bool = False
     alternative: bool = False
     """Exactly one of a kind's alternatives must stand."""
-    default: bool | float | None = None
+    default: bool | float | str | None = None
     """What the runtimes get where the scenario says nothing; None: nothing."""
+    choices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -127,6 +139,30 @@ _BELOW = Parameter(
     "On Ray: done to the bytes between the cells of these actors, so that gRPC itself has to deal with it.",
 )
 _ACTOR = Parameter("actor", Form.ACTORS, "Who; a pattern such as kubelet/* picks one by the seed.", required=True)
+
+_WHOM = (
+    Parameter("agent", Form.TEXTS, "Of which programs: User-Agent up to the first space, or patterns: kubectl/*."),
+    Parameter("user", Form.TEXTS, "Of which users."),
+    Parameter("verb", Form.TEXTS, "get, list, watch, create, update, patch, delete, deletecollection."),
+    Parameter("resource", Form.TEXTS, "Plurals, with the subresource: pods, deployments/status, pods*."),
+    Parameter("namespace", Form.TEXTS, "In which namespaces."),
+    Parameter("name", Form.TEXTS, "Of which objects."),
+    Parameter("nth", Form.COUNT, "From which of them on, counted since the fault began; it strikes times of them."),
+    Parameter("times", Form.COUNT, "How many it strikes; with nth 1 by default, otherwise all while it lasts."),
+    Parameter("probability", Form.SHARE, "By which chance it strikes each."),
+)
+"""Which requests of clients of ``kemu up``."""
+_NO_GATEWAY = "only a cluster of kemu up has clients outside; there it works on every runtime"
+CLIENT_FAULTS = (
+    "refuse",
+    "loseAnswers",
+    "slowAnswers",
+    "staleAnswers",
+    "cutStreams",
+    "delayEvents",
+    "wrongBookmarks",
+)
+"""Kinds that strike requests of clients of ``kemu up``. The gateway carries them out."""
 
 _ALL = (
     Kind(
@@ -509,6 +545,128 @@ _ALL = (
         carried_out_by="apiServer",
         begins="{apiServer} is slow",
         ends="{apiServer} is fast again",
+    ),
+    Kind(
+        "refuse",
+        "Requests of clients of kemu up are refused, and not carried out.",
+        (
+            Parameter(
+                "code",
+                Form.CODE,
+                "409 Conflict, 410 Expired, 429 TooManyRequests, 500 InternalError, 503 ServiceUnavailable, 504.",
+                required=True,
+            ),
+            Parameter("retryAfter", Form.SECONDS, "The header Retry-After; 1s by default with 429, else none."),
+            *_WHOM,
+        ),
+        Effects(requests="end with that status; nothing has happened"),
+        carried_out_by="*",
+        not_on_ray=_NO_GATEWAY,
+        begins="clients are refused",
+        ends="clients are served again",
+    ),
+    Kind(
+        "loseAnswers",
+        "Requests of clients of kemu up are carried out, but the clients do not get to know.",
+        (
+            Parameter(
+                "how",
+                Form.CHOICE,
+                "reset: the connection is reset (the default); timeout: 504 Timeout comes in place of the answer.",
+                default="reset",
+                choices=("reset", "timeout"),
+            ),
+            *_WHOM,
+        ),
+        Effects(requests="have happened; the client cannot know"),
+        carried_out_by="*",
+        not_on_ray=_NO_GATEWAY,
+        begins="answers to clients are lost",
+        ends="answers reach clients again",
+    ),
+    Kind(
+        "slowAnswers",
+        "Requests of clients of kemu up take longer.",
+        (
+            Parameter("by", Form.TIME, "How much longer.", required=True),
+            Parameter(
+                "before",
+                Form.SWITCH,
+                "They reach the cluster late, rather than their answers the client.",
+                default=False,
+            ),
+            *_WHOM,
+        ),
+        Effects(requests="are carried out at once, or late with before; the answer comes late"),
+        carried_out_by="*",
+        not_on_ray=_NO_GATEWAY,
+        begins="clients are answered late",
+        ends="clients are answered in time again",
+    ),
+    Kind(
+        "staleAnswers",
+        "Gets and lists of clients of kemu up show the past, as of an API server that lags behind.",
+        (Parameter("by", Form.TIME, "How old.", required=True), *_WHOM),
+        Effects(requests="to get and to list show the state of that time, with its resourceVersion"),
+        carried_out_by="*",
+        not_on_ray=_NO_GATEWAY,
+        begins="clients see the past",
+        ends="clients see the present again",
+    ),
+    Kind(
+        "cutStreams",
+        "Watches of clients of kemu up end: those that are open, with fresh new ones, too.",
+        (
+            Parameter(
+                "how",
+                Form.CHOICE,
+                "clean: as after timeoutSeconds (the default); midLine: within an event; reset: the connection is "
+                "reset; expired: by 410 Expired.",
+                default="clean",
+                choices=("clean", "midLine", "reset", "expired"),
+            ),
+            Parameter("fresh", Form.SWITCH, "Watches that begin while it lasts, too.", default=False),
+            Parameter("events", Form.COUNT, "After so many events; at once by default."),
+            Parameter("revision", Form.COUNT, "With the first event of a resourceVersion above this."),
+            *_WHOM,
+        ),
+        Effects(streams="of watches end; clients resume them, or with expired have to list anew"),
+        carried_out_by="*",
+        not_on_ray=_NO_GATEWAY,
+        begins="watches of clients are cut",
+        ends="watches of clients last again",
+    ),
+    Kind(
+        "delayEvents",
+        "Events of watches come late to clients of kemu up; they stay in order.",
+        (
+            Parameter("by", Form.TIME, "How much later than the one before it, or than it happened.", required=True),
+            *_WHOM,
+        ),
+        Effects(streams="of watches: each event waits so long"),
+        carried_out_by="*",
+        not_on_ray=_NO_GATEWAY,
+        begins="events come late to clients",
+        ends="events come in time to clients",
+    ),
+    Kind(
+        "wrongBookmarks",
+        "Bookmarks of watches come twice to clients of kemu up, or not at all.",
+        (
+            Parameter("how", Form.CHOICE, "missing or twice.", required=True, choices=("missing", "twice")),
+            Parameter(
+                "initial",
+                Form.SWITCH,
+                "Also the one that ends the initial events, without which informers never begin.",
+                default=False,
+            ),
+            *_WHOM,
+        ),
+        Effects(streams="of watches: bookmarks are missing, or come twice"),
+        carried_out_by="*",
+        not_on_ray=_NO_GATEWAY,
+        begins="bookmarks of clients' watches go wrong",
+        ends="bookmarks of clients' watches are right again",
     ),
 )
 

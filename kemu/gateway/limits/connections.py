@@ -11,6 +11,8 @@ import asyncio
 import asyncio.sslproto
 import http
 import json
+import socket
+import struct
 from typing import Any, NamedTuple
 
 from uvicorn.protocols.http import httptools_impl
@@ -41,6 +43,8 @@ class Limits(NamedTuple):
 
 TLS = "kemu.tls"
 """Extension in the scope of a request: the client's certificate as ``getpeercert`` has it, where it showed one."""
+RESET = "kemu.reset"
+"""The same: resets the connection when it is called, for faults on demand."""
 
 
 TLS_BUFFER_BYTES = 32 << 10
@@ -108,8 +112,17 @@ class LimitedConnection(httptools_impl.HttpToolsProtocol):
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._part, self._overhead = "head", 0
+        extensions: dict[str, Any] = {RESET: self._reset}
         if self._certificate:
-            self.scope["extensions"] = {TLS: self._certificate}  # type: ignore[dict-item]
+            extensions[TLS] = self._certificate
+        self.scope["extensions"] = extensions  # type: ignore[typeddict-item]
+
+    def _reset(self) -> None:
+        """The client sees a reset, not an end."""
+        found = self.transport.get_extra_info("socket")
+        if found is not None:
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.transport.abort()
 
     def on_headers_complete(self) -> None:
         self._part, self._ignored = "body", 0

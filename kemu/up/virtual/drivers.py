@@ -66,6 +66,7 @@ class Driver:
         self._wake = asyncio.Event()
         self._steps: list[Step] = []
         """The first one is under way."""
+        self._sleepers: list[_Sleeper] = []
         self._number = 0
         self._unanswered: dict[int, int] = {}
         """Unary calls, and the virtual time up to which they may let it pass."""
@@ -159,6 +160,21 @@ class Driver:
                 with contextlib.suppress(Ended):
                     self.put(["unobserve", wait.number])
 
+    def now_ns(self) -> int:
+        return self.world.now_ns
+
+    async def sleep(self, seconds: float) -> None:
+        """Of virtual time, for something outside: it makes no time pass. Raises Ended."""
+        sleeper = _Sleeper(self.world.now_ns + round(seconds * SECOND_NS))
+        self._sleepers.append(sleeper)
+        self._wake.set()
+        try:
+            await self._first(sleeper.over)
+            if not sleeper.over.done():
+                self._check()
+        finally:
+            self._sleepers.remove(sleeper)
+
     async def _first(self, done: asyncio.Future[Any]) -> None:
         """Until that, or the end of the world."""
         await asyncio.wait([done, self._over], return_when=asyncio.FIRST_COMPLETED)
@@ -216,6 +232,7 @@ class Driver:
             if await self._quiet():
                 self._told_ns = None
             return
+        self._wake_sleepers()
         self._settle_step()
         if self._pending or self._goes_on():
             await asyncio.sleep(0)
@@ -243,8 +260,26 @@ class Driver:
         loop = self.world.loop
         if self._ends or loop.ready:
             return True
+        next_ns, waking_ns = loop.next_ns(), self._waking_ns()
+        goal_ns = self.world.loop_ns(self._goal_ns())
+        return any(when_ns is not None and when_ns <= goal_ns for when_ns in (next_ns, waking_ns))
+
+    def _waking_ns(self) -> int | None:
+        """When the first of those outside wakes, by the loop's time."""
+        return min((self.world.loop_ns(each.until_ns) for each in self._sleepers if not each.over.done()), default=None)
+
+    def _wake_sleepers(self) -> None:
+        """Those whose time has come, or comes before anything else happens."""
+        loop, when_ns = self.world.loop, self._waking_ns()
+        if when_ns is None or self._pending or loop.ready or when_ns > self.world.loop_ns(self._goal_ns()):
+            return
         next_ns = loop.next_ns()
-        return next_ns is not None and next_ns <= self.world.loop_ns(self._goal_ns())
+        if next_ns is None or when_ns < next_ns:
+            loop.pass_to(when_ns)
+            for sleeper in self._sleepers:
+                if self.world.loop_ns(sleeper.until_ns) <= when_ns and not sleeper.over.done():
+                    sleeper.over.set_result(None)
+                    self.told()
 
     def _goal_ns(self) -> int:
         """How far time may go."""
@@ -269,7 +304,7 @@ class Driver:
     def _settle_step(self) -> None:
         """All that may happen now has: a step that has come to its goal is over."""
         loop, step = self.world.loop, self._under_way
-        if step is None or self._pending or loop.ready:
+        if step is None or self._pending or loop.ready or self._told_ns is not None:
             return
         next_ns = loop.next_ns()
         if step.reached:
@@ -279,6 +314,12 @@ class Driver:
         elif next_ns is None or next_ns > self.world.loop_ns(step.until_ns):
             loop.pass_to(self.world.loop_ns(step.until_ns))
             step.done.set_result("deadline")
+
+
+@dataclass(eq=False)
+class _Sleeper:
+    until_ns: int
+    over: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
 class _Wait(Deaf):

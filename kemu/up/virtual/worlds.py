@@ -18,7 +18,9 @@ import grpc
 
 from kemu.checks.history import History
 from kemu.client import clients, informers
+from kemu.faults.handlers import Assignment, End
 from kemu.faults.hits import CHAOS
+from kemu.faults.kinds import CLIENT_FAULTS
 from kemu.runtime.env import LogSink
 from kemu.runtime.rpc.clients import Call, StreamStreamCall
 from kemu.runtime.sim import guards
@@ -31,6 +33,8 @@ from kemu.scenario.scenarios import Fault, Scenario
 
 GATEWAY = "gateway"
 """The gateway, in the run log and to the API servers."""
+STRUCK = "gateway.struck"
+"""Event: a fault has struck a request of a client."""
 OBSERVER = "user/step"
 """Who looks for what a step waits for."""
 
@@ -64,6 +68,16 @@ class Observer(Hearer, Protocol):
         ...
 
 
+class ClientFaults(Protocol):
+    """Whoever carries faults out that clients outside meet."""
+
+    def begin(self, what: str, fault: Assignment) -> None:
+        """Called within a slice, as :meth:`end`."""
+        ...
+
+    def end(self, fault: str) -> None: ...
+
+
 class Deaf:
     """Of a world that is repeated: nobody is there."""
 
@@ -84,12 +98,20 @@ Input = Sequence[Any]
 class World:
     """See the module."""
 
-    def __init__(self, scenario: Scenario, sink: LogSink, history: History | None = None) -> None:
+    def __init__(
+        self,
+        scenario: Scenario,
+        sink: LogSink,
+        history: History | None = None,
+        client_faults: ClientFaults | None = None,
+    ) -> None:
+        """``history``: one that ``sink`` feeds. ``client_faults``: None where there are no clients."""
         plays.refuse_what_sim_cannot(scenario)
         self.scenario = scenario
         self.loop = SteppedLoop()  # type: ignore[abstract]  # what it refuses is added by name
         self._recorder = plays.Recorder(sink, scenario, history=history)
         self.runtime = SimRuntime(scenario.seed, self._recorder, scenario.timing, loop=self.loop)
+        self._client_faults = client_faults
         self.stands = False
         """Set-up is over: from now on time passes only as the driver likes."""
         self.end: judging.End | None = None
@@ -97,6 +119,8 @@ class World:
         self._ending: asyncio.Future[str] = self.loop.create_future()
         self._calls: dict[int, Call] = {}
         """Those that are open, by their numbers."""
+        self._assignments: dict[str, Assignment] = {}
+        """Faults of clients that are in force."""
         self._informers: dict[int, informers.Informer] = {}
         """Of those who observe, by their numbers."""
         self._course: plays.Course | None = None
@@ -109,6 +133,8 @@ class World:
         runtime, scenario = self.runtime, self.scenario
         beats = Heartbeats(scenario, "sim")
         roster = await plays.launch(runtime, scenario, beats)
+        for what in CLIENT_FAULTS:
+            runtime.env(GATEWAY).on_fault(what, functools.partial(self._strike_clients, what))
         await runtime.begin()
         self._course = plays.Course(runtime, scenario, beats, roster, self._recorder.triggers)
         self._env = runtime.env(GATEWAY)
@@ -117,6 +143,19 @@ class World:
         reason = await self._ending
         self._course.cancel()
         self.end = await self._course.end(reason)
+
+    def _strike_clients(self, what: str, fault: Assignment) -> End:
+        faults = self._client_faults
+        self._assignments[fault.id] = fault
+
+        def end() -> None:
+            self._assignments.pop(fault.id, None)
+            if faults is not None:
+                faults.end(fault.id)
+
+        if faults is not None:
+            faults.begin(what, fault)
+        return end
 
     @property
     def now_ns(self) -> int:
@@ -227,6 +266,13 @@ class World:
         except ValueError:
             return  # it has ended meanwhile
         runtime.env(CHAOS).log("chaos.end", {"id": fault_id, "hits": runtime.hits.of(fault_id)})
+
+    def _on_struck(self, hearer: Hearer, fault_id: str, peer: str, data: Mapping[str, Any]) -> None:
+        """A fault has struck a request of a client."""
+        fault = self._assignments.get(fault_id)
+        if fault is not None:
+            fault.hit(peer)
+        self._env.log(STRUCK, data)
 
     def _on_end(self, hearer: Hearer, reason: str) -> None:
         """The run is over."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kemu.faults.kinds import KINDS, STEPS, Form, Kind, Parameter
+from kemu.faults.kinds import CODES, KINDS, OF_ACTORS, STEPS, Form, Kind, Parameter
 from kemu.objects.amounts import quantities
 from kemu.scenario.format import values
 from kemu.scenario.format.keys.distribution_keys import TIME
@@ -46,6 +46,12 @@ def _bytes(value: object) -> float:
     return amount
 
 
+def _code(value: object) -> int:
+    if value not in CODES or isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError(f"must be one of {', '.join(map(str, CODES))}")
+    return value
+
+
 _SHAPES: Mapping[Form, Shape] = {
     Form.ACTORS: ListOr(_ACTOR),
     Form.SIDES: ListOf(ListOr(_ACTOR), 2),
@@ -61,6 +67,9 @@ _SHAPES: Mapping[Form, Shape] = {
     Form.BYTES: Reading(_bytes, {"anyOf": [{"type": "string"}, {"type": "number", "exclusiveMinimum": 0}]}),
     Form.PROCESSES: ListOr(Text(r"(cell/|raylet/|gcs$|etcd$)[^\s]*", "a process: cell/<name>, raylet/0, gcs or etcd")),
     Form.RAYLETS: ListOr(Text(r"raylet/[^\s]+", "a raylet such as raylet/0, or a pattern")),
+    Form.TEXTS: ListOr(Text()),
+    Form.COUNT: Whole(1),
+    Form.CODE: Reading(_code, {"enum": list(CODES)}),
     Form.STEP: Choice(tuple(step for steps in STEPS.values() for step in steps)),
 }
 
@@ -72,13 +81,15 @@ _CHOICE = {
 
 
 def _key(parameter: Parameter) -> Key:
-    return Key(_SHAPES[parameter.form], parameter.doc, parameter.required)
+    shape = Choice(parameter.choices) if parameter.form is Form.CHOICE else _SHAPES[parameter.form]
+    return Key(shape, parameter.doc, parameter.required)
 
 
 def record(kind: Kind) -> Record:
     """What stands below the name of that kind."""
+    choice = _CHOICE if any(one.form in OF_ACTORS for one in kind.parameters) else {}
     return Record(
-        {one.name: _key(one) for one in kind.parameters if not one.alternative} | _CHOICE,
+        {one.name: _key(one) for one in kind.parameters if not one.alternative} | choice,
         choices={one.name: _key(one) for one in kind.parameters if one.alternative},
         noun="victim",
     )

@@ -1,0 +1,74 @@
+"""Between a run's faults and the layer of the gateway that carries out those of clients.
+
+In a runtime in real time, both are on one event loop. In a world in virtual time, a fault begins within a slice, and
+what it strikes is told the world as an input.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kemu.faults.handlers import Assignment, End
+from kemu.faults.kinds import CLIENT_FAULTS, KINDS
+from kemu.gateway.faults.layer import Layer, Strike
+from kemu.gateway.faults.rules import Rule
+from kemu.runtime.env import Env
+from kemu.up.virtual.drivers import Driver, Ended
+from kemu.up.virtual.worlds import STRUCK
+
+OF_EFFECTS: Mapping[str, tuple[str, ...]] = {
+    what: tuple(one.name for one in KINDS[what].parameters if one.name not in ("nth", "times", "probability"))
+    for what in CLIENT_FAULTS
+}
+
+
+def data_of(strike: Strike) -> dict[str, Any]:
+    """Of the event in the run log: what was struck, and how."""
+    rule, asked = strike.rule, strike.asked
+    whom = {key: value for key, value in asked._asdict().items() if value}
+    effect = {
+        key: value
+        for key, value in rule.parameters.items()
+        if key in OF_EFFECTS[rule.what] and key not in (*asked._fields, "user", "by", "events")
+    }
+    if strike.seconds:
+        effect["by"] = f"{strike.seconds * 1000:.3f}ms"
+    if strike.events:
+        effect["events"] = strike.events
+    return {"id": rule.fault, "what": rule.what, **whom, "n": strike.number, "effect": effect}
+
+
+def on_wall(env: Env, layer: Callable[[], Layer]) -> Callable[[Strike], None]:
+    """Has the gateway's faults carried out. Returns what the layer is to be told of strikes."""
+
+    def begin(what: str, fault: Assignment) -> End:
+        layer().begin(Rule(fault.id, what, fault.parameters, fault.random, fault.hit))
+        return lambda: layer().end(fault.id)
+
+    for what in CLIENT_FAULTS:
+        env.on_fault(what, functools.partial(begin, what))
+    return lambda strike: env.log(STRUCK, data_of(strike))
+
+
+class InVirtualTime:
+    """The same of a world: ``worlds.World(…, client_faults=…)``."""
+
+    def __init__(self) -> None:
+        self.layer: Layer | None = None
+        self.driver: Driver | None = None
+
+    def begin(self, what: str, fault: Assignment) -> None:
+        if self.layer is not None:
+            self.layer.begin(Rule(fault.id, what, fault.parameters, fault.random))
+
+    def end(self, fault: str) -> None:
+        if self.layer is not None:
+            self.layer.end(fault)
+
+    def struck(self, strike: Strike) -> None:
+        if self.driver is not None:
+            with contextlib.suppress(Ended):
+                self.driver.put(["struck", strike.rule.fault, strike.asked.agent, data_of(strike)])
