@@ -17,7 +17,9 @@ from kemu.runlog.frames import FILE_NAME, MAGIC, Reader
 SCENARIO_FILE = "scenario.yaml"
 INDEX_FILE = f"{FILE_NAME}.index"
 VERDICT_FILE = "verdict.json"
-RESULTS = (SCENARIO_FILE, FILE_NAME, INDEX_FILE, VERDICT_FILE)
+INPUTS_FILE = "inputs.kemu"
+"""Of kemu up --virtual: what came from outside."""
+RESULTS = (SCENARIO_FILE, FILE_NAME, INDEX_FILE, VERDICT_FILE, INPUTS_FILE)
 CELLS = "cells"
 CAMPAIGN_FILE = "campaign.jsonl"
 """Of kemu explore."""

@@ -1,9 +1,12 @@
 """A virtual loop that runs in slices, between which it stands still: another event loop decides when it goes on.
 
     loop = SteppedLoop()
-    loop.begin(main())
-    while not loop.go(lambda next_ns: next_ns is not None and next_ns <= deadline_ns):
-        ...                    # it stands: look, inject(…), wait for the world outside
+    loop.outside = drive       # what run() does between the beginning and the end of main
+    loop.run(main())
+
+    def drive() -> None:
+        while not loop.go(lambda next_ns: next_ns is not None and next_ns <= deadline_ns):
+            ...                # it stands: look, inject(…), wait for the world outside
 
 Everything happens in one thread. While a slice runs, this is the running loop; the loop outside waits for the slice to
 end. Nothing that happens here depends on how time is cut into slices, only on what is injected when.
@@ -34,15 +37,27 @@ class _Standing(BaseException):
 
 
 class SteppedLoop(VirtualLoop):
-    """See the module. ``begin``, then ``go`` until it returns True, then ``end``; ``end`` alone drops what is left."""
+    """See the module."""
 
     def __init__(self) -> None:
         super().__init__()
+        self.outside: Callable[[], object] = lambda: self.go(lambda next_ns: True)
+        """Calls :meth:`go` until that returns True. By default it lets everything happen."""
         self._gate: Gate = lambda next_ns: False
         self._main: asyncio.Task[Any] | None = None
         self._collects = False
 
-    def begin(self, main: Coroutine[Any, Any, Any]) -> None:
+    def run(self, main: Coroutine[Any, Any, T]) -> T:
+        self._begin(main)
+        try:
+            self.outside()
+            assert self._main is not None
+            result: T = self._main.result()
+            return result
+        finally:
+            self._end()
+
+    def _begin(self, main: Coroutine[Any, Any, Any]) -> None:
         if self._closed or self._running:
             main.close()
             raise RuntimeError("a virtual loop runs once")
@@ -60,7 +75,7 @@ class SteppedLoop(VirtualLoop):
         """Run until the gate is closed, or to the end (True). Raises what ``main`` raises, or what ended the run."""
         self._gate = gate
         main = self._main
-        assert main is not None, "begin() comes first"
+        assert main is not None, "go() is for what stands outside of run()"
         with self.entered():
             try:
                 while not main.done():
@@ -91,10 +106,8 @@ class SteppedLoop(VirtualLoop):
             sys.set_asyncgen_hooks(*hooks)
             asyncio._set_running_loop(outside)
 
-    def end(self) -> None:
-        """Drop what is left. May be repeated."""
-        if self._closed:
-            return
+    def _end(self) -> None:
+        """Drop what is left."""
         self._closed = True
         with self.entered():
             self._drop_all()

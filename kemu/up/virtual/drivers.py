@@ -61,7 +61,7 @@ class Driver:
         self.world = world
         self.settle_s = settle_s
         self.failure: BaseException | None = None
-        self._record = record
+        self.record = record
         self._pending: list[tuple[Input, Hearer]] = []
         self._wake = asyncio.Event()
         self._steps: list[Step] = []
@@ -194,7 +194,6 @@ class Driver:
     async def run(self) -> None:
         """Until ``["end", …]`` has come, or the world broke: raises what it raised."""
         world = self.world
-        world.begin()
         try:
             while True:
                 self._wake.clear()
@@ -208,15 +207,14 @@ class Driver:
             self.failure = error
             raise
         finally:
-            world.loop.end()
             self._over.set_result(None)
 
     def _take(self) -> None:
         world = self.world
         if self._pending and world.stands:
             given, self._pending = self._pending, []
-            if self._record is not None:
-                self._record.add(inputs.Batch(world.now_ns, [each for each, _ in given]))
+            if self.record is not None:
+                self.record.add(inputs.Batch(world.now_ns, [each for each, _ in given]))
             world.take(given)
 
     def _slice(self) -> bool:

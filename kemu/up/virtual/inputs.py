@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from kemu.runlog import folders
 from kemu.runlog.frames import Reader, Writer
-from kemu.up.virtual.worlds import GATEWAY, Input
+from kemu.up.virtual.worlds import GATEWAY, Furnishing, Input
 
-FILE = "inputs.kemu"
-"""In the run folder."""
+FILE = folders.INPUTS_FILE
 _KIND = "batch"
 
 
@@ -27,8 +27,8 @@ class Batch(NamedTuple):
 class Record:
     """Written as the run goes on: a run that is killed can be repeated as far as it went."""
 
-    def __init__(self, folder: Path) -> None:
-        self._writer = Writer(folder / FILE, {"format": 1})
+    def __init__(self, folder: Path, furnishing: Furnishing | None = None) -> None:
+        self._writer = Writer(folder / FILE, {"format": 1, "furnishing": list(furnishing or ())})
 
     def add(self, batch: Batch) -> None:
         self._writer.append(batch.at_ns, GATEWAY, _KIND, {"inputs": [list(each) for each in batch.inputs]})
@@ -38,9 +38,19 @@ class Record:
         self._writer.close()
 
 
-def read(folder: Path) -> Iterator[Batch]:
-    """Raises RunLogError where the file is damaged."""
-    with Reader(folder / FILE) as reader:
-        for event in reader:
-            found: list[Any] = event.data["inputs"]
-            yield Batch(event.time_ns, found)
+class Inputs:
+    """A record, as it was written."""
+
+    def __init__(self, folder: Path) -> None:
+        """Raises RunLogError where there is none that can be read."""
+        self._file = folder / FILE
+        with Reader(self._file) as reader:
+            given = reader.header["furnishing"]
+        self.furnishing = Furnishing(*given) if given else None
+
+    def __iter__(self) -> Iterator[Batch]:
+        """Raises RunLogError where the file is damaged."""
+        with Reader(self._file) as reader:
+            for event in reader:
+                found: list[Any] = event.data["inputs"]
+                yield Batch(event.time_ns, found)

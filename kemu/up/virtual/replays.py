@@ -1,29 +1,36 @@
-"""Repeats a run in virtual time that had clients, from its record: the same inputs at the same moments."""
+"""Repeats a run in virtual time that had clients, from its record: the same inputs at the same moments.
+
+:mod:`kemu.scenario.playing.runner` plays what :func:`world` makes as it plays any other run.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from kemu.runtime.env import LogSink
-from kemu.scenario.playing import judging
-from kemu.scenario.scenarios import Scenario
-from kemu.up.virtual.inputs import Batch
+from kemu.errors import SimulationError
+from kemu.up.virtual.inputs import Inputs
 from kemu.up.virtual.worlds import Deaf, World
 
 
-def replay(scenario: Scenario, batches: Iterable[Batch], sink: LogSink) -> judging.End | None:
-    """Returns how the run ended; None: the record ends before it. Raises what broke the run."""
-    world = World(scenario, sink)
-    world.begin()
-    try:
-        world.loop.go(lambda _: not world.stands)
-        for batch in batches:
-            at_ns = world.loop_ns(batch.at_ns)
-            world.loop.go(lambda next_ns, at_ns=at_ns: next_ns is not None and next_ns <= at_ns)  # type: ignore[misc]
-            world.loop.pass_to(at_ns)
-            world.take([(given, Deaf()) for given in batch.inputs])
-            if batch.inputs[-1][0] == "end":
-                world.loop.go(lambda _: True)
-        return world.end
-    finally:
-        world.loop.end()
+class RecordEnds(SimulationError):
+    """The record has no more, though the run went on: its process was killed."""
+
+
+def world(inputs: Inputs) -> World:
+    """One in which these come from outside."""
+    made = World()
+    made.furnishing = inputs.furnishing
+    made.loop.outside = lambda: _repeat(made, inputs)
+    return made
+
+
+def _repeat(made: World, inputs: Inputs) -> None:
+    loop = made.loop
+    loop.go(lambda _: not made.stands)
+    for batch in inputs:
+        at_ns = made.loop_ns(batch.at_ns)
+        loop.go(lambda next_ns, at_ns=at_ns: next_ns is not None and next_ns <= at_ns)  # type: ignore[misc]
+        loop.pass_to(at_ns)
+        made.take([(given, Deaf()) for given in batch.inputs])
+        if batch.inputs[-1][0] == "end":
+            loop.go(lambda _: True)
+            return
+    raise RecordEnds("the record of what came from outside ends before the run does")

@@ -16,25 +16,26 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import grpc
 
-from kemu.checks.history import History
 from kemu.client import clients, informers
 from kemu.faults.handlers import Assignment, End
 from kemu.faults.hits import CHAOS
 from kemu.faults.kinds import CLIENT_FAULTS
-from kemu.runtime.env import LogSink
 from kemu.runtime.rpc.clients import Call, StreamStreamCall
-from kemu.runtime.sim import guards
+from kemu.runtime.runtimes import Runtime
 from kemu.runtime.sim.simulation import SimRuntime
 from kemu.runtime.sim.stepped_loops import SteppedLoop
 from kemu.scenario.loading import loader
 from kemu.scenario.playing import judging, plans, plays
 from kemu.scenario.playing.heartbeats import Heartbeats
 from kemu.scenario.scenarios import Fault, Scenario
+from kemu.up import furnishings
 
 GATEWAY = "gateway"
 """The gateway, in the run log and to the API servers."""
 STRUCK = "gateway.struck"
 """Event: a fault has struck a request of a client."""
+HOUSEKEEPER = "user/up"
+"""Who makes what is in every cluster."""
 OBSERVER = "user/step"
 """Who looks for what a step waits for."""
 
@@ -95,27 +96,25 @@ Input = Sequence[Any]
 """``[what, …]``; see the methods of :class:`World` with a name ``_on_<what>``."""
 
 
-class World:
-    """See the module."""
+class Furnishing(NamedTuple):
+    """What the objects that every cluster has depend on (:mod:`kemu.up.furnishings`)."""
 
-    def __init__(
-        self,
-        scenario: Scenario,
-        sink: LogSink,
-        history: History | None = None,
-        client_faults: ClientFaults | None = None,
-    ) -> None:
-        """``history``: one that ``sink`` feeds. ``client_faults``: None where there are no clients."""
-        plays.refuse_what_sim_cannot(scenario)
-        self.scenario = scenario
+    address: str
+    port: int
+    authority: str
+
+
+class World:
+    """See the module. ``loop`` and ``main`` are for :class:`kemu.scenario.playing.runner.Options`."""
+
+    def __init__(self, client_faults: ClientFaults | None = None) -> None:
+        """``client_faults``: None where there are no clients."""
         self.loop = SteppedLoop()  # type: ignore[abstract]  # what it refuses is added by name
-        self._recorder = plays.Recorder(sink, scenario, history=history)
-        self.runtime = SimRuntime(scenario.seed, self._recorder, scenario.timing, loop=self.loop)
-        self._client_faults = client_faults
+        self.furnishing: Furnishing | None = None
+        """To be set before it begins."""
         self.stands = False
         """Set-up is over: from now on time passes only as the driver likes."""
-        self.end: judging.End | None = None
-        """How it ended."""
+        self._client_faults = client_faults
         self._ending: asyncio.Future[str] = self.loop.create_future()
         self._calls: dict[int, Call] = {}
         """Those that are open, by their numbers."""
@@ -123,26 +122,29 @@ class World:
         """Faults of clients that are in force."""
         self._informers: dict[int, informers.Informer] = {}
         """Of those who observe, by their numbers."""
-        self._course: plays.Course | None = None
 
-    def begin(self) -> None:
-        guards.install()
-        self.loop.begin(self._main())
-
-    async def _main(self) -> None:
-        runtime, scenario = self.runtime, self.scenario
-        beats = Heartbeats(scenario, "sim")
-        roster = await plays.launch(runtime, scenario, beats)
+    async def main(
+        self, runtime: Runtime, scenario: Scenario, recorder: plays.Recorder, beats: Heartbeats
+    ) -> judging.End:
+        """In the place of ``plays.drive``."""
+        assert isinstance(runtime, SimRuntime)
+        self.runtime, self.scenario = runtime, scenario
+        roster = await plays.launch(runtime, scenario, beats, recorder.progress)
+        if self.furnishing is not None:
+            client = clients.Client(runtime.env(HOUSEKEEPER), plans.apiservers_of(scenario, 0))
+            await furnishings.make(client, *self.furnishing)
         for what in CLIENT_FAULTS:
             runtime.env(GATEWAY).on_fault(what, functools.partial(self._strike_clients, what))
-        await runtime.begin()
-        self._course = plays.Course(runtime, scenario, beats, roster, self._recorder.triggers)
         self._env = runtime.env(GATEWAY)
         self._observing = clients.Client(runtime.env(OBSERVER), plans.apiservers_of(scenario, 0))
+        await runtime.begin()
+        self._course = plays.Course(runtime, scenario, beats, roster, recorder.triggers)
         self.stands = True
-        reason = await self._ending
-        self._course.cancel()
-        self.end = await self._course.end(reason)
+        try:
+            reason = await self._ending
+        finally:
+            self._course.cancel()
+        return await self._course.end(reason)
 
     def _strike_clients(self, what: str, fault: Assignment) -> End:
         faults = self._client_faults
@@ -160,7 +162,7 @@ class World:
     @property
     def now_ns(self) -> int:
         """Virtual time."""
-        return self.runtime.master.now_ns()
+        return self.runtime.master.now_ns() if self.stands else 0
 
     def loop_ns(self, when_ns: int) -> int:
         """The time of the loop at a virtual time."""
@@ -254,12 +256,10 @@ class World:
 
     def _on_strike(self, hearer: Hearer, fault: Mapping[str, Any], fault_id: str) -> None:
         """A fault, as in a scenario, without ``at``: it begins now."""
-        assert self._course is not None
         self._course.strike(read_fault(self.scenario, fault, fault_id, self.now_ns))
 
     def _on_heal(self, hearer: Hearer, fault_id: str) -> None:
         """A fault ends before its time."""
-        assert self._course is not None
         runtime = self.runtime
         try:
             runtime.faults.end(fault_id)

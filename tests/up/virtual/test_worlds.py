@@ -15,7 +15,10 @@ import yaml
 from kemu.k8s import core_v1_pb2
 from kemu.runlog.frames import Digester
 from kemu.runtime.env import SECOND_NS
+from kemu.runtime.sim.simulation import SimRuntime
 from kemu.scenario.loading import loader
+from kemu.scenario.playing import judging, plays
+from kemu.scenario.playing.heartbeats import Heartbeats
 from kemu.scenario.scenarios import Scenario
 from kemu.up.virtual import channels, conditions, drivers, inputs, replays, worlds
 from kemu.v1 import api_pb2, api_pb2_grpc
@@ -61,12 +64,21 @@ class _Cluster:
         return core_v1_pb2.Pod.FromString(found.object).status.phase
 
 
+def _play(scenario: Scenario, world: worlds.World) -> tuple[Digester, judging.End]:
+    log = Digester()
+    recorder = plays.Recorder(log.append, scenario)
+    runtime = SimRuntime(scenario.seed, recorder, scenario.timing, loop=world.loop)
+    end = plays.run(runtime, world.main(runtime, scenario, recorder, Heartbeats(scenario, "sim")))
+    return log, end
+
+
 def _drive(
     scenario: Scenario, folder: Path, program: Callable[[_Cluster], Awaitable[None]]
-) -> tuple[Digester, worlds.World]:
-    async def main() -> tuple[Digester, worlds.World]:
-        log, record = Digester(), inputs.Record(folder)
-        world = worlds.World(scenario, log.append)
+) -> tuple[Digester, judging.End]:
+    world = worlds.World()
+
+    async def outside() -> None:
+        record = inputs.Record(folder)
         driver = drivers.Driver(world, record)
         running = asyncio.create_task(driver.run())
         await driver.begun()
@@ -77,9 +89,9 @@ def _drive(
                 driver.put(["end", "stopped"])
             await running
             record.close()
-        return log, world
 
-    return asyncio.run(main())
+    world.loop.outside = lambda: asyncio.run(outside())
+    return _play(scenario, world)
 
 
 def test_time_stands_still_but_for_answers(tmp_path: Path) -> None:
@@ -149,9 +161,9 @@ def test_the_record_repeats_the_run_byte_for_byte(tmp_path: Path) -> None:
         await cluster.driver.step(400)
 
     scenario = _scenario()
-    log, world = _drive(scenario, tmp_path, program)
-    again = Digester()
-    assert replays.replay(scenario, inputs.read(tmp_path), again.append) == world.end
+    log, end = _drive(scenario, tmp_path, program)
+    again, same_end = _play(scenario, replays.world(inputs.Inputs(tmp_path)))
+    assert same_end == end
     assert (again.events, again.digest()) == (log.events, log.digest())
 
 
