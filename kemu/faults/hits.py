@@ -7,6 +7,8 @@ from typing import Any
 
 CHAOS = "chaos"
 """The name under which faults stand in the run log."""
+STRUCK = "gateway.struck"
+"""Event: a fault has struck a request of a client of kemu up."""
 
 Log = Callable[[str, Mapping[str, Any]], None]
 """Takes the kind of an event and its data."""

@@ -1,23 +1,20 @@
-"""Between a run's faults and the layer of the gateway that carries out those of clients.
+"""Between a run's faults and the layer of the gateway that carries out those of clients, on one event loop.
 
-In a runtime in real time, both are on one event loop. In a world in virtual time, a fault begins within a slice, and
-what it strikes is told the world as an input.
+:mod:`kemu.up.virtual.strikes` does the same for worlds in virtual time.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from kemu.faults.handlers import Assignment, End
+from kemu.faults.hits import STRUCK
 from kemu.faults.kinds import CLIENT_FAULTS, KINDS
 from kemu.gateway.faults.layer import Layer, Strike
 from kemu.gateway.faults.rules import Rule
 from kemu.runtime.env import Env
-from kemu.up.virtual.drivers import Driver, Ended
-from kemu.up.virtual.worlds import STRUCK
 
 OF_EFFECTS: Mapping[str, tuple[str, ...]] = {
     what: tuple(one.name for one in KINDS[what].parameters if one.name not in ("nth", "times", "probability"))
@@ -51,24 +48,3 @@ def on_wall(env: Env, layer: Callable[[], Layer]) -> Callable[[Strike], None]:
     for what in CLIENT_FAULTS:
         env.on_fault(what, functools.partial(begin, what))
     return lambda strike: env.log(STRUCK, data_of(strike))
-
-
-class InVirtualTime:
-    """The same of a world: ``worlds.World(…, client_faults=…)``."""
-
-    def __init__(self) -> None:
-        self.layer: Layer | None = None
-        self.driver: Driver | None = None
-
-    def begin(self, what: str, fault: Assignment) -> None:
-        if self.layer is not None:
-            self.layer.begin(Rule(fault.id, what, fault.parameters, fault.random))
-
-    def end(self, fault: str) -> None:
-        if self.layer is not None:
-            self.layer.end(fault)
-
-    def struck(self, strike: Strike) -> None:
-        if self.driver is not None:
-            with contextlib.suppress(Ended):
-                self.driver.put(["struck", strike.rule.fault, strike.asked.agent, data_of(strike)])

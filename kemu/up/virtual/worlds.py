@@ -18,22 +18,20 @@ import grpc
 
 from kemu.client import clients, informers
 from kemu.faults.handlers import Assignment, End
-from kemu.faults.hits import CHAOS
+from kemu.faults.hits import CHAOS, STRUCK
 from kemu.faults.kinds import CLIENT_FAULTS
 from kemu.runtime.rpc.clients import Call, StreamStreamCall
 from kemu.runtime.runtimes import Runtime
 from kemu.runtime.sim.simulation import SimRuntime
 from kemu.runtime.sim.stepped_loops import SteppedLoop
-from kemu.scenario.loading import loader
 from kemu.scenario.playing import judging, plans, plays
 from kemu.scenario.playing.heartbeats import Heartbeats
-from kemu.scenario.scenarios import Fault, Scenario
+from kemu.scenario.scenarios import Scenario
 from kemu.up import furnishings
+from kemu.up.chaos import desks
 
 GATEWAY = "gateway"
 """The gateway, in the run log and to the API servers."""
-STRUCK = "gateway.struck"
-"""Event: a fault has struck a request of a client."""
 HOUSEKEEPER = "user/up"
 """Who makes what is in every cluster."""
 OBSERVER = "user/step"
@@ -256,7 +254,7 @@ class World:
 
     def _on_strike(self, hearer: Hearer, fault: Mapping[str, Any], fault_id: str) -> None:
         """A fault, as in a scenario, without ``at``: it begins now."""
-        self._course.strike(read_fault(self.scenario, fault, fault_id, self.now_ns))
+        self._course.strike(desks.read_fault(self.scenario, fault, fault_id, self.now_ns))
 
     def _on_heal(self, hearer: Hearer, fault_id: str) -> None:
         """A fault ends before its time."""
@@ -305,11 +303,3 @@ class _Seeing:
 async def _write_when_connected(call: StreamStreamCall, data: bytes) -> None:
     with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):  # whoever hears of it learns why
         await call.write(data)
-
-
-def read_fault(scenario: Scenario, fault: Mapping[str, Any], fault_id: str, now_ns: int) -> Fault:
-    """Of the form of a scenario, without ``at``, for a cluster that runs. Raises ScenarioError with all mistakes."""
-    timed = {} if {"when", "every", "at"} & fault.keys() else {"at": f"{now_ns}ns"}
-    settings = {"chaos": [{"id": fault_id, **fault, **timed}]}
-    (found,) = loader.loads(scenario.to_yaml(), scenario.file, None, settings, any_pod=True).chaos
-    return found
