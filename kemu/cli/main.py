@@ -58,6 +58,7 @@ def _answer_sigterm() -> None:
 def _parser() -> Parser:
     from kemu.cli.commands import (
         bench,
+        chaos,
         conformance,
         csv_files,
         explain,
@@ -71,6 +72,7 @@ def _parser() -> Parser:
         run,
         scenarios,
         scheduler,
+        step,
         story,
         sweep,
         trace,
@@ -104,6 +106,8 @@ def _parser() -> Parser:
         conformance,
         ray_clusters,
         up,
+        step,
+        chaos,
     ):
         module.add_to(commands)
     return parser

@@ -152,7 +152,6 @@ _WHOM = (
     Parameter("probability", Form.SHARE, "By which chance it strikes each."),
 )
 """Which requests of clients of ``kemu up``."""
-_NO_GATEWAY = "only a cluster of kemu up has clients outside; there it works on every runtime"
 CLIENT_FAULTS = (
     "refuse",
     "loseAnswers",
@@ -561,7 +560,6 @@ _ALL = (
         ),
         Effects(requests="end with that status; nothing has happened"),
         carried_out_by="*",
-        not_on_ray=_NO_GATEWAY,
         begins="clients are refused",
         ends="clients are served again",
     ),
@@ -580,7 +578,6 @@ _ALL = (
         ),
         Effects(requests="have happened; the client cannot know"),
         carried_out_by="*",
-        not_on_ray=_NO_GATEWAY,
         begins="answers to clients are lost",
         ends="answers reach clients again",
     ),
@@ -599,7 +596,6 @@ _ALL = (
         ),
         Effects(requests="are carried out at once, or late with before; the answer comes late"),
         carried_out_by="*",
-        not_on_ray=_NO_GATEWAY,
         begins="clients are answered late",
         ends="clients are answered in time again",
     ),
@@ -609,7 +605,6 @@ _ALL = (
         (Parameter("by", Form.TIME, "How old.", required=True), *_WHOM),
         Effects(requests="to get and to list show the state of that time, with its resourceVersion"),
         carried_out_by="*",
-        not_on_ray=_NO_GATEWAY,
         begins="clients see the past",
         ends="clients see the present again",
     ),
@@ -632,7 +627,6 @@ _ALL = (
         ),
         Effects(streams="of watches end; clients resume them, or with expired have to list anew"),
         carried_out_by="*",
-        not_on_ray=_NO_GATEWAY,
         begins="watches of clients are cut",
         ends="watches of clients last again",
     ),
@@ -645,7 +639,6 @@ _ALL = (
         ),
         Effects(streams="of watches: each event waits so long"),
         carried_out_by="*",
-        not_on_ray=_NO_GATEWAY,
         begins="events come late to clients",
         ends="events come in time to clients",
     ),
@@ -664,7 +657,6 @@ _ALL = (
         ),
         Effects(streams="of watches: bookmarks are missing, or come twice"),
         carried_out_by="*",
-        not_on_ray=_NO_GATEWAY,
         begins="bookmarks of clients' watches go wrong",
         ends="bookmarks of clients' watches are right again",
     ),

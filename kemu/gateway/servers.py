@@ -135,3 +135,8 @@ class Server:
             self._server.should_exit = True
             await self._serving
             self._serving = None
+            # Clients that keep a connection open need not answer when TLS says goodbye.
+            for connection in list(self._server.server_state.connections):
+                if connection.transport is not None:  # type: ignore[union-attr]
+                    connection.transport.abort()  # type: ignore[union-attr]
+            await asyncio.sleep(0)

@@ -18,20 +18,14 @@ from typing import Any
 
 from kemu import errors
 from kemu.client import clients
-from kemu.gateway.app import Gateway
-from kemu.gateway.authentication import authenticators, service_accounts
-from kemu.gateway.limits import files
-from kemu.gateway.servers import Server
-from kemu.gateway.settings import Authenticator, Everybody
-from kemu.gateway.settings import Settings as GatewaySettings
-from kemu.kubelet.usage import usages
-from kemu.objects import identities
-from kemu.runtime.env import SECOND_NS
+from kemu.faults.hits import CHAOS
 from kemu.runtime.runtimes import Runtime
 from kemu.scenario.playing import judging, plans, plays, runner
 from kemu.scenario.playing.heartbeats import Heartbeats
 from kemu.scenario.scenarios import Scenario
-from kemu.up import credentials, furnishings, kubeconfigs, tellers
+from kemu.up import credentials, endpoints, furnishings, kubeconfigs, tellers
+from kemu.up.chaos import clients as faults
+from kemu.up.chaos import desks
 
 GATEWAY = "gateway"
 """Who asks the API servers on behalf of clients."""
@@ -42,7 +36,6 @@ KUBECONFIG = "kubeconfig"
 """In the run folder."""
 
 TELL_EVERY_S = 0.25
-_CONNECTIONS = 10_000
 
 
 @dataclass(frozen=True)
@@ -93,6 +86,7 @@ class Session:
         """``on_up``: told when clients can call. ``tell``: of what happens from then on."""
         self.settings = settings
         self.teller = tellers.Teller()
+        self.listener = endpoints.Listener()
         self.stop = asyncio.Event()
         """Set when it is to end."""
         self.runtime: Runtime | None = None
@@ -102,26 +96,26 @@ class Session:
         self._on_up = on_up
         self._tell = tell
 
+    def listen(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        """Takes the run log."""
+        self.teller(time_ns, actor, kind, data)
+        self.listener(time_ns, actor, kind, data)
+
     async def drive(
         self, runtime: Runtime, scenario: Scenario, recorder: plays.Recorder, beats: Heartbeats
     ) -> judging.End:
         """In the place of ``plays.drive``."""
         self.runtime = runtime
-        with _answering(self.stop):
+        with answering(self.stop):
             making = asyncio.create_task(asyncio.to_thread(credentials.make, self.settings.host))
             self.roster = await plays.launch(runtime, scenario, beats, recorder.progress)
             made = await making
-            server, gateway = self._gateway(runtime, scenario, made)
+            endpoint = self._endpoint(runtime, scenario, made)
+            await endpoint.start()
             try:
-                await server.start()
-            except OSError as error:
-                where = f"{self.settings.host}:{self.settings.port}"
-                raise errors.KemuError(f"{where}: {error.strerror or error}: choose another port (--port)") from None
-            try:
-                return await self._serve(runtime, scenario, recorder, beats, server, made)
+                return await self._serve(runtime, scenario, recorder, beats, endpoint, made)
             finally:
-                gateway.close()
-                await server.stop()
+                await endpoint.stop()
 
     async def _serve(
         self,
@@ -129,65 +123,58 @@ class Session:
         scenario: Scenario,
         recorder: plays.Recorder,
         beats: Heartbeats,
-        server: Server,
+        endpoint: endpoints.Endpoint,
         made: credentials.Credentials,
     ) -> judging.End:
         client = clients.Client(runtime.env(HOUSEKEEPER), plans.apiservers_of(scenario, 0))
-        host, _, port = server.url.partition("://")[2].rpartition(":")
         authority = "" if self.settings.insecure_http else made.authority.certificate.decode()
-        await furnishings.make(client, credentials.reached_at(host.strip("[]")), int(port), authority)
+        await furnishings.make(client, *endpoint.address, authority)
         await runtime.begin()
         self.course = plays.Course(runtime, scenario, beats, self.roster, recorder.triggers)
         telling = asyncio.create_task(self._tell_on(), name="tell what happens")
         try:
-            self._on_up(self._up(server.url, made, len(scenario.nodes)))
+            self._on_up(announced(self.settings, endpoint.server.url, made, len(scenario.nodes), self.roster))
             self.teller.quiet = False
             reason = await runtime.run_until(scenario.duration_ns, stop=self.stop)
         finally:
             self.course.cancel()
             telling.cancel()
             self._take()
-        await server.stop()
+        await endpoint.stop()
         self.teller.quiet = True
         return await self.course.end(reason)
 
-    def _up(self, url: str, made: credentials.Credentials, nodes: int) -> Up:
-        settings = self.settings
-        scheme, _, place = url.partition("://")
-        host, _, port = place.rpartition(":")
-        reached = credentials.reached_at(host.strip("[]"))
-        called = f"{scheme}://{f'[{reached}]' if ':' in reached else reached}:{port}"
-        file = (settings.kubeconfig or settings.out / KUBECONFIG).absolute()
-        is_open = settings.insecure_http
-        document = kubeconfigs.document(
-            called,
-            authority=b"" if is_open else made.authority.certificate,
-            token="" if is_open else made.token,
-        )
-        kubeconfigs.write(file, document)
-        return Up(called, file, settings.out, nodes, tuple(self.roster), made.token)
-
-    def _gateway(self, runtime: Runtime, scenario: Scenario, made: credentials.Credentials) -> tuple[Server, Gateway]:
-        settings = self.settings
+    def _endpoint(self, runtime: Runtime, scenario: Scenario, made: credentials.Credentials) -> endpoints.Endpoint:
         env = runtime.env(GATEWAY)
-        clock = env.clock
         client = clients.Client(env, plans.apiservers_of(scenario, 0))
-        authenticator: Authenticator = Everybody()
-        if not settings.insecure_http:
-            authenticator = authenticators.Authenticator(
-                {made.token: identities.ADMINISTRATOR},
-                accounts=service_accounts.Tokens(),
-                account_uid=lambda namespace, name: _uid_of(client, namespace, name),
-                now_s=lambda: clock.unix_ns() / SECOND_NS,
-            )
-        names = tuple(f"apiserver/{number}" for number in range(scenario.apiserver_replicas))
-        gateway_settings = GatewaySettings(
-            apiservers=names, authenticator=authenticator, node_usage=_usage_of_nodes(scenario)
+        endpoint: endpoints.Endpoint
+
+        def strike(fault: Mapping[str, Any], fault_id: str) -> None:
+            assert self.course is not None
+            self.course.strike(desks.read_fault(scenario, fault, fault_id, runtime.clock.now_ns()))
+
+        endpoint = endpoints.Endpoint(
+            endpoints.Place(self.settings.host, self.settings.port, self.settings.insecure_http),
+            made,
+            scenario,
+            env.dial,
+            env.clock,
+            lambda namespace, name: _uid_of(client, namespace, name),
+            env.clock,
+            self.listener,
+            desks.Desk(scenario, strike, lambda fault: self._heal(runtime, fault)),
+            faults.carried_out(env, lambda: endpoint.layer),
         )
-        gateway = Gateway(env.dial, clock, gateway_settings)
-        files.raise_limit(_CONNECTIONS)
-        certificates = None if settings.insecure_http else made.certificates
-        return Server(gateway, settings.host, settings.port, certificates), gateway
+        return endpoint
+
+    def _heal(self, runtime: Runtime, fault: str) -> None:
+        async def heal() -> None:
+            with contextlib.suppress(ValueError):  # it has ended meanwhile
+                hits = await runtime.heal(fault)
+                data = {"id": fault} if hits is None else {"id": fault, "hits": hits}
+                runtime.env(CHAOS).log("chaos.end", data)
+
+        runtime.env(CHAOS).spawn(heal(), f"heal {fault}")
 
     async def _tell_on(self) -> None:
         while True:
@@ -200,14 +187,21 @@ class Session:
             self._tell(lines)
 
 
-def _usage_of_nodes(scenario: Scenario) -> Callable[[str, int], Mapping[str, int]]:
-    """What the scenario says that nodes use besides their pods."""
-    curves = {node.name: usages.parse_node(node.usage, node.name) for node in scenario.nodes if node.usage}
-
-    def usage(node: str, second: int) -> Mapping[str, int]:
-        return {resource: curve.at(second) for resource, curve in curves.get(node, {}).items()}
-
-    return usage
+def announced(settings: Settings, url: str, made: credentials.Credentials, nodes: int, actors: Sequence[str]) -> Up:
+    """Writes the kubeconfig."""
+    scheme, _, place = url.partition("://")
+    host, _, port = place.rpartition(":")
+    reached = credentials.reached_at(host.strip("[]"))
+    called = f"{scheme}://{f'[{reached}]' if ':' in reached else reached}:{port}"
+    file = (settings.kubeconfig or settings.out / KUBECONFIG).absolute()
+    is_open = settings.insecure_http
+    document = kubeconfigs.document(
+        called,
+        authority=b"" if is_open else made.authority.certificate,
+        token="" if is_open else made.token,
+    )
+    kubeconfigs.write(file, document)
+    return Up(called, file, settings.out, nodes, tuple(actors), made.token)
 
 
 async def _uid_of(client: clients.Client, namespace: str, name: str) -> str:
@@ -218,7 +212,7 @@ async def _uid_of(client: clients.Client, namespace: str, name: str) -> str:
 
 
 @contextlib.contextmanager
-def _answering(stop: asyncio.Event) -> Iterator[None]:
+def answering(stop: asyncio.Event) -> Iterator[None]:
     """Within this, SIGINT and SIGTERM end the cluster in order; a second one at once."""
     loop = asyncio.get_running_loop()
     task = asyncio.current_task()
@@ -265,7 +259,7 @@ def run(
         ray=settings.ray,
         force=settings.force,
         on_begin=settings.on_begin,
-        listener=session.teller,
+        listener=session.listen,
         drive=session.drive,
     )
     return runner.run(scenario, options)

@@ -10,6 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kemu.faults.hits import STRUCK
+from kemu.faults.kinds import CLIENT_FAULTS, KINDS
+
 GOOD, BAD, PLAIN = "good", "bad", "plain"
 
 MOST_ALIKE = 4
@@ -85,6 +88,7 @@ class Teller:
             "chaos.end": lambda time_ns, actor, data: self._add(
                 time_ns, "chaos", f"the fault {data['id']} is over", "faults are over", GOOD
             ),
+            STRUCK: self._on_struck,
             "actor.crashed": lambda time_ns, actor, data: self._add(
                 time_ns, "crashed", f"{actor} crashes", "actors crash", BAD
             ),
@@ -179,10 +183,19 @@ class Teller:
         self._add(time_ns, "pressure", f"{data['node']} {says}", "nodes change their pressure", BAD)
 
     def _on_chaos(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        if data["what"] in CLIENT_FAULTS:
+            self._add(time_ns, "chaos", KINDS[data["what"]].begins, "faults of clients begin", BAD, data["id"])
+            return
         concerned = next((data[key] for key in ("actors", "actor", "nodes", "between", "process") if key in data), ())
         names = [name for one in concerned for name in ([one] if isinstance(one, str) else one)]
         whom = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
         self._add(time_ns, "chaos", f"{data['what']} strikes {whom or 'nobody'}", "faults strike", BAD, data["id"])
+
+    def _on_struck(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        name = f"{data['namespace']}/{data['name']}" if data.get("namespace") and data.get("name") else data.get("name")
+        asked = " ".join(filter(None, (data.get("verb"), data.get("resource"), short(name or ""))))
+        what = f"{data['what']} strikes {data.get('agent') or 'a client'}: {asked}"
+        self._add(time_ns, "struck", what, "requests are struck", BAD, data["id"])
 
     def _on_started(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         if data["incarnation"] > 1:

@@ -27,9 +27,10 @@ def command(options: argparse.Namespace) -> int:
     from kemu.checks.results import counted
     from kemu.cli import progress
     from kemu.scenario.playing import replays
+    from kemu.up.virtual.replays import setting
 
     with progress.waiting(sys.stderr, f"{options.run}: running it again"):
-        found = replays.replay(options.run, options.data)
+        found = replays.replay(options.run, options.data, setting)
     same = all(each.difference is None for each in found)
     if options.json:
         runs = [

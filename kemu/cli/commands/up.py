@@ -39,6 +39,20 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser.add_argument(
         "--for", dest="for_", default="", metavar="TIME", help="end after this time of the cluster, such as 10m"
     )
+    parser.add_argument(
+        "--virtual", action="store_true", help="in virtual time, which stands still until kemu step lets it pass"
+    )
+    parser.add_argument(
+        "--settle",
+        type=parsers.positive_number,
+        default=0.02,
+        metavar="SECONDS",
+        help="with --virtual: real time without a word from clients after which they are taken to have reacted to what "
+        "they were told; default: 0.02",
+    )
+    parser.add_argument(
+        "--chaos", type=Path, metavar="FILE", help="strike with the faults of this script, in place of the scenario's"
+    )
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on; default: 127.0.0.1")
     parser.add_argument("--port", type=parsers.whole_number, default=0, metavar="N", help="default: any that is free")
     parser.add_argument(
@@ -109,7 +123,12 @@ def command(options: argparse.Namespace) -> int:
 
     try:
         live.scenario(scenario.name, scenario.description, 1)
-        result = sessions.run(scenario, settings, on_up, tell)
+        if options.virtual:
+            from kemu.up.virtual import sessions as virtual
+
+            result = virtual.run(scenario, settings, on_up, tell, options.settle)
+        else:
+            result = sessions.run(scenario, settings, on_up, tell)
         live.judged(result)
         live.over(result.verdict["headline"], result.verdict)
         terminal.verdict(result.verdict, out)
@@ -126,8 +145,21 @@ def _check(options: argparse.Namespace) -> None:
         raise KemuError("--nodes is for a cluster without a scenario, whose nodes stand in its file")
     if options.insecure_http and options.host not in _LOOPBACK:
         raise KemuError(f"--insecure-http is for loopback only: at {options.host} everybody could do everything")
+    if options.virtual and (options.runtime != "wall" or options.speed != 1.0):
+        raise KemuError("--virtual steps its own clock: it cannot stand beside --runtime and --speed")
     if not 0 <= options.port <= 65535:
         raise KemuError(f"--port {options.port}: ports end at 65535")
+
+
+def _script(file: Path) -> list[dict[str, Any]]:
+    from kemu.up.chaos import scripts
+
+    try:
+        return scripts.read(file.read_text(), str(file))
+    except OSError as error:
+        raise KemuError(f"{file}: {error.strerror or error}") from None
+    except ValueError as error:
+        raise KemuError(str(error)) from None
 
 
 def _scenario(options: argparse.Namespace) -> Any:
@@ -136,6 +168,11 @@ def _scenario(options: argparse.Namespace) -> Any:
     from kemu.up import clusters
 
     settings = {**run.overrides(options), "duration": options.for_ or f"{clusters.FOREVER_S}s"}
+    if options.virtual:
+        # Nobody knows beforehand what clients do, so that heartbeats must be messages.
+        settings.setdefault("heartbeats", "exact")
+    if options.chaos is not None:
+        settings["chaos"] = _script(options.chaos)
     if not options.scenario:
         made = clusters.of_nodes(options.nodes or DEFAULT_NODES, settings, options.manifests)
     else:

@@ -7,8 +7,10 @@ was, or that something reached around the Env. A run that was interrupted, or th
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from kemu.errors import RunLogError, SimulationError
 from kemu.runlog import folders
@@ -16,6 +18,7 @@ from kemu.runlog.frames import FILE_NAME, Reader, unpack_event
 from kemu.scenario.loading import loader
 from kemu.scenario.playing import log_differences, runner
 from kemu.scenario.playing.log_differences import Difference
+from kemu.scenario.scenarios import Scenario
 
 
 @dataclass(frozen=True)
@@ -44,15 +47,24 @@ class _Record:
     broke: str
 
 
-def replay(folder: Path, data_dir: Path | None = None) -> list[Replay]:
+Setting = Callable[[Path, Scenario], tuple[Scenario, Mapping[str, Any]]]
+"""Of a run folder and the scenario in it: what was played in truth, and more of :class:`runner.Options`."""
+
+
+def as_it_stands(folder: Path, scenario: Scenario) -> tuple[Scenario, Mapping[str, Any]]:
+    """The setting of ``kemu run``."""
+    return scenario, {}
+
+
+def replay(folder: Path, data_dir: Path | None = None, setting: Setting = as_it_stands) -> list[Replay]:
     """Replay a run folder, or every variant in one.
 
     Raises RunLogError where the folder is not one of a run, or its runtime was not ``sim``.
     """
-    return [_replay(each, data_dir) for each in folders.runs_in(folder)]
+    return [_replay(each, data_dir, setting) for each in folders.runs_in(folder)]
 
 
-def _replay(folder: Path, data_dir: Path | None) -> Replay:
+def _replay(folder: Path, data_dir: Path | None, setting: Setting) -> Replay:
     scenario_file = folder / folders.SCENARIO_FILE
     if not scenario_file.is_file():
         raise RunLogError(folders.not_a_run(folder, folders.SCENARIO_FILE))
@@ -60,14 +72,14 @@ def _replay(folder: Path, data_dir: Path | None) -> Replay:
     runtime = record.header.get("runtime")
     if runtime != "sim":
         raise RunLogError(f"{folder}: a run on {runtime!r} happened in real time; only sim runs replay")
-    scenario = loader.load(scenario_file, data_dir)
+    scenario, more = setting(folder, loader.load(scenario_file, data_dir))
     with tempfile.TemporaryDirectory(prefix="kemu-replay-") as again:
-        options = runner.Options(out=Path(again), runtime="sim", most_events=record.events)
+        options = runner.Options(out=Path(again), runtime="sim", most_events=record.events, **more)
         digest = ""
         try:
             digest = runner.run(scenario, options).verdict["digest"]
         except SimulationError:
-            if not record.broke:
+            if not (record.broke or record.interrupted):
                 raise
         difference, events = log_differences.first(folder / FILE_NAME, Path(again) / FILE_NAME)
     if record.interrupted and difference is not None and difference.index == record.events:

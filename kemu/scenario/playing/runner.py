@@ -82,6 +82,8 @@ class Options:
     """Told of every event, beside the log."""
     drive: plays.Drive = plays.drive
     """What happens from the start of the actors to the end of the run."""
+    loop: Any = None
+    """A ``VirtualLoop`` for a run in sim that somebody steps; None: one that runs as fast as it goes."""
 
 
 @dataclass
@@ -242,7 +244,7 @@ def _runtime(
         from kemu.runtime.sim.steering.steering import Steering
 
         steering = Steering(holds=scenario.holds) if scenario.holds else None
-        return SimRuntime(scenario.seed, recorder, scenario.timing, steering)
+        return SimRuntime(scenario.seed, recorder, scenario.timing, steering, options.loop)
     speed = options.speed or scenario.speed
     if name == "wall":
         from kemu.runtime.wall.runtime import WallRuntime

@@ -38,7 +38,7 @@ def data_of(strike: Strike) -> dict[str, Any]:
     return {"id": rule.fault, "what": rule.what, **whom, "n": strike.number, "effect": effect}
 
 
-def on_wall(env: Env, layer: Callable[[], Layer]) -> Callable[[Strike], None]:
+def carried_out(env: Env, layer: Callable[[], Layer]) -> Callable[[Strike], None]:
     """Has the gateway's faults carried out. Returns what the layer is to be told of strikes."""
 
     def begin(what: str, fault: Assignment) -> End:

@@ -47,6 +47,9 @@ class Known:
 class Desk:
     """Of one cluster. It listens to the run log."""
 
+    HEARD = frozenset(("chaos.begin", "chaos.end", "chaos.hit", STRUCK))
+    """The events that concern it."""
+
     def __init__(
         self, scenario: Scenario, strike: Callable[[Mapping[str, Any], str], None], heal: Callable[[str], None]
     ) -> None:

@@ -123,9 +123,12 @@ def _is_rolled_out(found: Mapping[str, Any]) -> bool:
         wanted = status["desiredNumberScheduled"]
         return bool(status.get("updatedNumberScheduled", 0) == wanted == status.get("numberAvailable", 0))
     wanted = found.get("spec", {}).get("replicas", 1)
-    available = status.get("availableReplicas", status.get("readyReplicas", 0))
-    is_updated = ("updatedReplicas" not in status and not wanted) or status.get("updatedReplicas") == wanted
-    return bool(is_updated and status.get("replicas", 0) == wanted and available == wanted)
+    if "updateRevision" in status:  # a StatefulSet
+        is_updated = status.get("currentRevision") == status["updateRevision"]
+        return bool(is_updated and status.get("readyReplicas", 0) == wanted)
+    # A ReplicaSet does not say how many are updated: it updates none.
+    updated = status.get("updatedReplicas", 0) if "strategy" in found.get("spec", {}) else wanted
+    return bool(status.get("replicas", 0) == updated == wanted == status.get("availableReplicas", 0))
 
 
 def _at(found: Any, path: str, missing: Any) -> Any:

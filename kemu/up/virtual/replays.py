@@ -5,13 +5,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
 from kemu.errors import SimulationError
+from kemu.runlog import folders
+from kemu.scenario.scenarios import Scenario
+from kemu.up import clusters
 from kemu.up.virtual.inputs import Inputs
 from kemu.up.virtual.worlds import Deaf, World
 
 
 class RecordEnds(SimulationError):
     """The record has no more, though the run went on: its process was killed."""
+
+
+def setting(folder: Path, scenario: Scenario) -> tuple[Scenario, Mapping[str, Any]]:
+    """For :func:`kemu.scenario.playing.replays.replay`: a run that had clients gets them again."""
+    if not (folder / folders.INPUTS_FILE).is_file():
+        return scenario, {}
+    made = world(Inputs(folder))
+    return clusters.completed(scenario), {"drive": made.main, "loop": made.loop}
 
 
 def world(inputs: Inputs) -> World:

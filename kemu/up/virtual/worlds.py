@@ -137,6 +137,7 @@ class World:
         self._observing = clients.Client(runtime.env(OBSERVER), plans.apiservers_of(scenario, 0))
         await runtime.begin()
         self._course = plays.Course(runtime, scenario, beats, roster, recorder.triggers)
+        self.roster = roster
         self.stands = True
         try:
             reason = await self._ending

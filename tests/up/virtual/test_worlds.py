@@ -12,7 +12,7 @@ import grpc
 import pytest
 import yaml
 
-from kemu.k8s import core_v1_pb2
+from kemu.k8s import apps_v1_pb2, core_v1_pb2
 from kemu.runlog.frames import Digester
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.sim.simulation import SimRuntime
@@ -206,6 +206,27 @@ def test_conditions(text: str, holds: bool) -> None:
     pod.status.conditions.add(type="PodScheduled", status="True")
     (condition,) = conditions.parse(text)
     assert condition.holds([pod]) is holds
+
+
+@pytest.mark.parametrize(
+    ("status", "holds"),
+    [
+        ({"replicas": 3, "updatedReplicas": 3, "readyReplicas": 3, "availableReplicas": 3}, True),
+        ({"replicas": 3, "updatedReplicas": 3, "readyReplicas": 3}, False),
+        ({"replicas": 4, "updatedReplicas": 3, "readyReplicas": 4, "availableReplicas": 4}, False),
+        ({"replicas": 3, "updatedReplicas": 2, "readyReplicas": 3, "availableReplicas": 3}, False),
+        ({}, False),
+    ],
+)
+def test_a_rollout_is_over_when_all_is_updated_and_available(status: dict[str, int], holds: bool) -> None:
+    deployment = apps_v1_pb2.Deployment()
+    deployment.metadata.name = "web"
+    deployment.spec.replicas = 3
+    deployment.spec.strategy.type = "RollingUpdate"
+    for field, value in status.items():
+        setattr(deployment.status, field, value)
+    (condition,) = conditions.parse("deploy/web rolledOut")
+    assert condition.holds([deployment]) is holds
 
 
 @pytest.mark.parametrize("text", ["", "pod", "pod/a", "x/a running", "pod/a .spec[=1", "pod/a ?"])

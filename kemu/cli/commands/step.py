@@ -1,0 +1,74 @@
+"""``kemu step``: lets the time of a cluster pass that ``kemu up --virtual`` serves."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kemu.cli import exits
+from kemu.errors import KemuError
+
+LIMIT = "1h"
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "step",
+        help="let time pass in a cluster of kemu up --virtual",
+        description="Let the time of a cluster pass whose clock stands still (kemu up --virtual): so long, until "
+        "something holds, or until nothing is left to do. Clients have time to react to what they see on the way.",
+    )
+    parser.add_argument(
+        "time", nargs="?", default="", metavar="TIME", help=f"10s, 5m; with --until a limit, else {LIMIT}"
+    )
+    parser.add_argument(
+        "--until",
+        default="",
+        metavar="CONDITION",
+        help="'pod/web running', 'node/n1 NotReady', 'deployment/web rolledOut', 'pod/web-* .status.phase=Running'; "
+        "several with commas",
+    )
+    parser.add_argument("--idle", action="store_true", help="until only heartbeats and the like go on")
+    parser.add_argument("-n", "--namespace", default="default", help="of the objects of --until; default: default")
+    add_remote(parser)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.set_defaults(command=command)
+
+
+def add_remote(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--kubeconfig", type=Path, metavar="FILE", help="that kemu up has written; default: KUBECONFIG, ~/.kube/config"
+    )
+
+
+def command(options: argparse.Namespace) -> int:
+    from kemu.scenario.format import values
+    from kemu.up import remotes
+
+    if options.until and options.idle:
+        raise KemuError("--until and --idle cannot stand beside each other")
+    if not (options.time or options.until or options.idle):
+        raise KemuError("how long? kemu step 10s, kemu step --until 'pod/web running', kemu step --idle")
+    try:
+        seconds = values.duration_ns(options.time or LIMIT) / 1e9
+    except ValueError as error:
+        raise KemuError(f"{options.time}: {error}") from None
+    remote = remotes.Remote(options.kubeconfig or remotes.default_file())
+    asked = {"seconds": seconds, "until": options.until, "idle": options.idle, "namespace": options.namespace}
+    found = remote.call("POST", "step", asked)
+    reached = not options.until or found["ended"] == "reached"
+    if options.json:
+        print(json.dumps(found))
+    else:
+        print(_told(options, found))
+    return exits.HOLDS if reached else exits.FAILS
+
+
+def _told(options: argparse.Namespace, found: Mapping[str, Any]) -> str:
+    text = f"{found['passed_s']:.3f} s have passed; it is {found['now_s']:.3f} s"
+    if options.until:
+        return f"{options.until}: {'holds' if found['ended'] == 'reached' else 'does not hold'}; {text}"
+    return f"nothing is left to do; {text}" if found["ended"] == "idle" else text

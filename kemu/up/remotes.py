@@ -1,0 +1,108 @@
+"""Calls the control endpoint of a cluster that is up, by its kubeconfig: for ``kemu step`` and ``kemu chaos``."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import ssl
+import tempfile
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kemu.errors import KemuError
+from kemu.up.controls import PREFIX
+
+
+class Remote:
+    """Of the current context of a kubeconfig."""
+
+    def __init__(self, file: Path) -> None:
+        """Raises KemuError."""
+        self._file = file
+        try:
+            found = yaml.safe_load(file.read_text())
+        except OSError as error:
+            hint = "kemu up writes one, and says where: --kubeconfig FILE, or export KUBECONFIG=FILE"
+            raise KemuError(f"{file}: {error.strerror or error}: {hint}") from None
+        except yaml.YAMLError:
+            found = None
+        if not isinstance(found, dict):
+            raise KemuError(f"{file} is no kubeconfig")
+        context = _named(found, "contexts", "context", found.get("current-context"))
+        cluster = _named(found, "clusters", "cluster", context.get("cluster"))
+        user = _named(found, "users", "user", context.get("user"))
+        self._server = str(cluster.get("server", "")).rstrip("/")
+        if not self._server:
+            raise KemuError(f"{file}: its current context names no server")
+        self._token = str(user.get("token", ""))
+        self._tls = _tls(cluster, user) if self._server.startswith("https") else None
+
+    def call(self, method: str, what: str, body: Any = None, timeout_s: float | None = None) -> Any:
+        """Raises KemuError with what the cluster says."""
+        text = self.text(method, what, body, timeout_s)
+        return json.loads(text) if text else {}
+
+    def text(self, method: str, what: str, body: Any = None, timeout_s: float | None = None) -> str:
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(f"{self._server}{PREFIX}{what}", data, method=method)
+        request.add_header("Content-Type", "application/json")
+        request.add_header("User-Agent", "kemu")
+        if self._token:
+            request.add_header("Authorization", f"Bearer {self._token}")
+        # A proxy of the environment has no business between this machine and its own cluster.
+        handlers: list[Any] = [urllib.request.ProxyHandler({})]
+        if self._tls is not None:
+            handlers.append(urllib.request.HTTPSHandler(context=self._tls))
+        try:
+            with urllib.request.build_opener(*handlers).open(request, timeout=timeout_s) as answer:
+                return str(answer.read().decode())
+        except urllib.error.HTTPError as error:
+            raise KemuError(_said(error.read(), error.code)) from None
+        except OSError as error:
+            why = getattr(error, "reason", error)
+            raise KemuError(f"{self._server} (of {self._file}) does not answer: {why}; is kemu up running?") from None
+
+
+def default_file() -> Path:
+    """As kubectl: the first file of KUBECONFIG, or ``~/.kube/config``."""
+    named = [each for each in os.environ.get("KUBECONFIG", "").split(os.pathsep) if each]
+    return Path(named[0]) if named else Path.home() / ".kube" / "config"
+
+
+def _named(document: dict[str, Any], plural: str, key: str, name: Any) -> dict[str, Any]:
+    for each in document.get(plural) or ():
+        if isinstance(each, dict) and each.get("name") == name and isinstance(each.get(key), dict):
+            return dict(each[key])
+    return {}
+
+
+def _tls(cluster: dict[str, Any], user: dict[str, Any]) -> ssl.SSLContext:
+    authority = cluster.get("certificate-authority-data")
+    context = ssl.create_default_context(
+        cafile=cluster.get("certificate-authority"),
+        cadata=base64.b64decode(authority).decode() if authority else None,
+    )
+    certificate, key = user.get("client-certificate-data"), user.get("client-key-data")
+    if certificate and key:
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "client.pem"
+            file.touch(0o600)
+            file.write_bytes(base64.b64decode(certificate) + b"\n" + base64.b64decode(key))
+            context.load_cert_chain(file)
+    elif user.get("client-certificate"):
+        context.load_cert_chain(user["client-certificate"], user.get("client-key"))
+    return context
+
+
+def _said(body: bytes, code: int) -> str:
+    try:
+        found = json.loads(body)
+        text = found.get("error") or found.get("message")
+    except (ValueError, AttributeError):
+        text = ""
+    return str(text or f"the server answers {code}: is it a cluster of kemu up?")
