@@ -140,10 +140,10 @@ _BELOW = Parameter(
 )
 _ACTOR = Parameter("actor", Form.ACTORS, "Who; a pattern such as kubelet/* picks one by the seed.", required=True)
 
-_WHOM = (
+OF_REQUESTS = (
     Parameter("agent", Form.TEXTS, "Of which programs: User-Agent up to the first space, or patterns: kubectl/*."),
     Parameter("user", Form.TEXTS, "Of which users."),
-    Parameter("verb", Form.TEXTS, "get, list, watch, create, update, patch, delete, deletecollection."),
+    Parameter("verb", Form.TEXTS, "Which of get, list, watch, create, update, patch, delete, deletecollection."),
     Parameter("resource", Form.TEXTS, "Plurals, with the subresource: pods, deployments/status, pods*."),
     Parameter("namespace", Form.TEXTS, "In which namespaces."),
     Parameter("name", Form.TEXTS, "Of which objects."),
@@ -552,11 +552,11 @@ _ALL = (
             Parameter(
                 "code",
                 Form.CODE,
-                "409 Conflict, 410 Expired, 429 TooManyRequests, 500 InternalError, 503 ServiceUnavailable, 504.",
+                "One of 409 Conflict, 410 Expired, 429 TooManyRequests, 500, 503, 504 Timeout.",
                 required=True,
             ),
             Parameter("retryAfter", Form.SECONDS, "The header Retry-After; 1s by default with 429, else none."),
-            *_WHOM,
+            *OF_REQUESTS,
         ),
         Effects(requests="end with that status; nothing has happened"),
         carried_out_by="*",
@@ -570,11 +570,11 @@ _ALL = (
             Parameter(
                 "how",
                 Form.CHOICE,
-                "reset: the connection is reset (the default); timeout: 504 Timeout comes in place of the answer.",
+                "What the client gets; reset: its connection is reset (the default); timeout: 504 Timeout.",
                 default="reset",
                 choices=("reset", "timeout"),
             ),
-            *_WHOM,
+            *OF_REQUESTS,
         ),
         Effects(requests="have happened; the client cannot know"),
         carried_out_by="*",
@@ -592,7 +592,7 @@ _ALL = (
                 "They reach the cluster late, rather than their answers the client.",
                 default=False,
             ),
-            *_WHOM,
+            *OF_REQUESTS,
         ),
         Effects(requests="are carried out at once, or late with before; the answer comes late"),
         carried_out_by="*",
@@ -602,7 +602,7 @@ _ALL = (
     Kind(
         "staleAnswers",
         "Gets and lists of clients of kemu up show the past, as of an API server that lags behind.",
-        (Parameter("by", Form.TIME, "How old.", required=True), *_WHOM),
+        (Parameter("by", Form.TIME, "How old.", required=True), *OF_REQUESTS),
         Effects(requests="to get and to list show the state of that time, with its resourceVersion"),
         carried_out_by="*",
         begins="clients see the past",
@@ -615,15 +615,15 @@ _ALL = (
             Parameter(
                 "how",
                 Form.CHOICE,
-                "clean: as after timeoutSeconds (the default); midLine: within an event; reset: the connection is "
-                "reset; expired: by 410 Expired.",
+                "In which way; clean: as after timeoutSeconds (the default); midLine: within an event; reset: of the "
+                "connection; expired: by 410 Expired.",
                 default="clean",
                 choices=("clean", "midLine", "reset", "expired"),
             ),
             Parameter("fresh", Form.SWITCH, "Watches that begin while it lasts, too.", default=False),
             Parameter("events", Form.COUNT, "After so many events; at once by default."),
             Parameter("revision", Form.COUNT, "With the first event of a resourceVersion above this."),
-            *_WHOM,
+            *OF_REQUESTS,
         ),
         Effects(streams="of watches end; clients resume them, or with expired have to list anew"),
         carried_out_by="*",
@@ -635,7 +635,7 @@ _ALL = (
         "Events of watches come late to clients of kemu up; they stay in order.",
         (
             Parameter("by", Form.TIME, "How much later than the one before it, or than it happened.", required=True),
-            *_WHOM,
+            *OF_REQUESTS,
         ),
         Effects(streams="of watches: each event waits so long"),
         carried_out_by="*",
@@ -646,14 +646,16 @@ _ALL = (
         "wrongBookmarks",
         "Bookmarks of watches come twice to clients of kemu up, or not at all.",
         (
-            Parameter("how", Form.CHOICE, "missing or twice.", required=True, choices=("missing", "twice")),
+            Parameter(
+                "how", Form.CHOICE, "In which way: missing or twice.", required=True, choices=("missing", "twice")
+            ),
             Parameter(
                 "initial",
                 Form.SWITCH,
                 "Also the one that ends the initial events, without which informers never begin.",
                 default=False,
             ),
-            *_WHOM,
+            *OF_REQUESTS,
         ),
         Effects(streams="of watches: bookmarks are missing, or come twice"),
         carried_out_by="*",

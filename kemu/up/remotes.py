@@ -90,7 +90,7 @@ def _tls(cluster: dict[str, Any], user: dict[str, Any]) -> ssl.SSLContext:
     certificate, key = user.get("client-certificate-data"), user.get("client-key-data")
     if certificate and key:
         with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder) / "client.pem"
+            file = Path(folder) / "client"
             file.touch(0o600)
             file.write_bytes(base64.b64decode(certificate) + b"\n" + base64.b64decode(key))
             context.load_cert_chain(file)

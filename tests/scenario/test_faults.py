@@ -45,6 +45,13 @@ reset: {between: [kubelet/*, apiserver/*], share: 50%}
 halfOpen: {between: [kubelet/*, apiserver/*]}
 crash: {actor: store, restart: false}
 partition: {between: [store, [apiserver/0, scheduler/*]], oneWay: true}
+refuse: {code: 429, retryAfter: 5s, agent: kubectl/*, verb: [patch, update], resource: deployments/status, nth: 3}
+loseAnswers: {how: timeout, user: admin, namespace: default, name: web, times: 2}
+slowAnswers: {by: {uniform: {min: 1s, max: 2s}}, before: true, probability: 50%}
+staleAnswers: {by: 20s}
+cutStreams: {how: expired, fresh: true, events: 3, revision: 100}
+delayEvents: {by: 1s}
+wrongBookmarks: {how: twice, initial: true}
 """
 
 
@@ -78,6 +85,10 @@ def test_every_kind_takes_its_keys() -> None:
         ("clockSkew", {"actor": "store", "by": "--3s"}, "not"),
         ("staleReads", {"apiServer": "store", "by": "3s"}, "is not an API server"),
         ("reset", {"between": ["store"]}, "at least 2 items"),
+        ("refuse", {"code": 418}, "must be one of 409"),
+        ("refuse", {"code": 409, "nth": 0}, "at least 1"),
+        ("cutStreams", {"how": "rudely"}, "must be clean"),
+        ("refuse", {"code": 409, "all": True}, "may stand here"),
         ("cutWatches", {"compacted": True}, "of is missing"),
         ("cutWatches", {"off": "store"}, "did you mean of?"),
         ("crash", {"actor": "store", "node": "node-1"}, "second victim"),
