@@ -53,6 +53,7 @@ def test_a_rollout_and_the_loss_of_a_node_take_minutes_of_virtual_time_only(tmp_
         before_s = cluster.now_s
         assert cluster.step(until=f"node/{lost} NotReady")
         assert 30 < cluster.now_s - before_s < 60
+        assert cluster.step(until="deployment/web .status.readyReplicas!=3")
         assert cluster.step(until="deployment/web .status.readyReplicas=3")
         assert 300 < cluster.now_s - before_s < 420
         assert all(
