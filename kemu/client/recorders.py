@@ -117,14 +117,18 @@ class Recorder:
         related: Any = None,
         *,
         routine: bool = False,
+        field_path: str = "",
     ) -> None:
         """``related``: a second object that takes part. ``routine``: part of the usual life of ``regarding``.
+        ``field_path``: the part of ``regarding`` that is meant.
 
         A note that is too long is cut. Raises KeyError when ``regarding`` or ``related`` is no API object.
         """
         if self._level == NONE or (routine and self._level != ALL):
             return
         reference = _reference(regarding)
+        if field_path:
+            reference.fieldPath = field_path
         other = None if related is None else _reference(related)
         now_ns = self._unix_ns()
         key: tuple[Any, ...] = (event_type, action, reason, _key(reference), other and _key(other))
@@ -264,4 +268,4 @@ def _reference(obj: Any) -> core_v1_pb2.ObjectReference:
 def _key(reference: core_v1_pb2.ObjectReference) -> str:
     """In one string, which takes a third of the memory of a tuple of them."""
     parts = reference.kind, reference.namespace, reference.name, reference.uid, reference.resourceVersion
-    return "/".join(parts)
+    return "/".join(parts) + reference.fieldPath

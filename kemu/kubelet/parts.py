@@ -15,7 +15,6 @@ from kemu.client import clients, recorders
 from kemu.kubelet import ablations
 from kemu.kubelet.admission import predicates
 from kemu.kubelet.node import boots, node_statuses, shutdowns
-from kemu.kubelet.pods import sandboxes
 from kemu.kubelet.pressure import eviction_loops
 from kemu.kubelet.settings import kubelet_configurations
 from kemu.kubelet.sync import static_pods, status_managers
@@ -66,7 +65,7 @@ class Parts:
         self.pods.tells_too_soon = "k8s-106884" in config.get("bugs", ())
         wanted = node.wanted()
         if wanted.spec.podCIDR:
-            self.pods.reports.sandboxes = sandboxes.Sandboxes(wanted)
+            self.pods.tell_all(wanted, recorder)
         self.pressures = eviction_loops.EvictionLoop(
             env, wanted, config, self.pods, node.set_pressures, self.pods.images
         )

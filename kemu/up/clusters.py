@@ -26,6 +26,10 @@ _TYPE = "kemu.large"
 KUBERNETES_VERSION = "v1.36.3"
 """What kubelets say, and the API server."""
 
+TASK_S = 3
+"""How long the containers of Jobs run that do not say."""
+_OF_A_JOB = {"key": "batch.kubernetes.io/job-name", "operator": "Exists"}
+
 _LEFT_OUT = (controller_keys.RESCHEDULER, controller_keys.CLUSTER_AUTOSCALER)
 """Controllers that a cluster has only if somebody wants them."""
 
@@ -60,6 +64,8 @@ def of_nodes(count: int, settings: Mapping[str, Any] | None = None, manifests: S
         "nodes": nodes,
         "schedulers": [{"name": "default-scheduler"}],
         "eventObjects": "all",
+        # What is a task ends: it has no process of its own that would.
+        "lives": [{"selector": {"matchExpressions": [_OF_A_JOB]}, "runSeconds": TASK_S}],
         "controllers": [name for name in controller_keys.KINDS if name not in _LEFT_OUT],
     }
     if manifests:

@@ -101,7 +101,7 @@ class Teller:
 
     def __call__(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         tell = self._tell.get(kind)
-        if tell is not None and not self.quiet:
+        if tell is not None and not self.quiet and time_ns > 0:
             tell(time_ns, actor, data)
 
     def take(self) -> list[Line]:

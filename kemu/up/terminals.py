@@ -57,8 +57,8 @@ class Text:
     def up(self, up: Up, took_s: float) -> None:
         kinds = Counter(name.partition("/")[0] for name in up.actors)
         counts = ", ".join(
-            f"{kinds[kind]} {kind if kinds[kind] == 1 else f'{kind}s'}"
-            for kind in ("apiserver", "scheduler", "controller")
+            f"{kinds[kind]} {name if kinds[kind] == 1 else f'{name}s'}"
+            for kind, name in (("apiserver", "API server"), ("scheduler", "scheduler"), ("controller", "controller"))
             if kinds[kind]
         )
         nodes = f"{up.nodes} node{'s' if up.nodes != 1 else ''}"

@@ -14,10 +14,10 @@ def _teller() -> tellers.Teller:
 def test_what_is_alike_shares_a_line_when_there_is_much_of_it() -> None:
     teller = _teller()
     for number in range(tellers.MOST_ALIKE):
-        teller(number, "kubelet/a", "kubelet.running", {"pod": f"default/web-{number}", "node": "a"})
+        teller(1 + number, "kubelet/a", "kubelet.running", {"pod": f"default/web-{number}", "node": "a"})
     assert [line.what for line in teller.take()] == [f"web-{number} runs on a" for number in range(4)]
     for number in range(10):
-        teller(number, "kubelet/a", "kubelet.running", {"pod": f"default/web-{number}", "node": "a"})
+        teller(1 + number, "kubelet/a", "kubelet.running", {"pod": f"default/web-{number}", "node": "a"})
     teller(11, "kubelet/a", "kubelet.oom_killed", {"pod": "team/big", "node": "a"})
     assert [(line.what, line.count) for line in teller.take()] == [
         ("10 pods run", 10),

@@ -17,13 +17,13 @@ from kemu.client import clients, recorders
 from kemu.kubelet.admission import arrivals, predicates
 from kemu.kubelet.images import pulls, stores
 from kemu.kubelet.node import boots
-from kemu.kubelet.pods import claims, containers, lives, mirrors, statuses
+from kemu.kubelet.pods import claims, containers, lives, mirrors, sandboxes, statuses
 from kemu.kubelet.pods.workers import ACTIVE, ENDED, STOPPING, WAITING, Worker
 from kemu.kubelet.pressure import eviction_loops
 from kemu.kubelet.probes import probers
 from kemu.kubelet.resizes import allocations
 from kemu.kubelet.settings import kubelet_configurations
-from kemu.kubelet.sync import adoptions, starts, status_managers, terminations
+from kemu.kubelet.sync import adoptions, life_events, starts, status_managers, terminations
 from kemu.kubelet.volumes import managers
 from kemu.objects import meta, pod_phases
 from kemu.runtime.env import SECOND_NS, Env
@@ -77,6 +77,12 @@ class PodWorkers:
         """Mounts the volumes of pods; None: there are none in this cluster."""
         self.pressures: eviction_loops.EvictionLoop | None = None
         """Told what may change the node's usage."""
+
+    def tell_all(self, node: Any, recorder: recorders.Recorder) -> None:
+        """What a scheduler never asks for: addresses, IDs, and events about the usual life of containers."""
+        self.reports.sandboxes = sandboxes.Sandboxes(node)
+        if recorder.writes_routine:
+            self._starts.events = life_events.LifeEvents(recorder)
 
     # --- news --------------------------------------------------------------------------------------------------------
 

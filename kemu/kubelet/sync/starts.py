@@ -28,6 +28,7 @@ from kemu.kubelet.pods.containers import (
 )
 from kemu.kubelet.pods.workers import ACTIVE, STOPPING, Worker
 from kemu.kubelet.settings import kubelet_configurations
+from kemu.kubelet.sync.life_events import LifeEvents
 from kemu.objects import pod_phases
 from kemu.runtime.env import SECOND_NS, Env
 
@@ -94,6 +95,8 @@ class Starts:
         self._images = puller.images
         self._host = host
         self._boot = boot
+        self.events: LifeEvents | None = None
+        """None: the usual life of containers leaves no events."""
         self._wanting: dict[Container, Worker] = {}
         """Containers with the policy Never that wait until another pod has pulled their image."""
         puller.on_pulled = self._image_has_come
@@ -152,6 +155,8 @@ class Starts:
         image, policy = container.image, container.pull_policy
         here = self._images.is_here(image)
         if here and policy != pulls.ALWAYS:
+            if self.events is not None:
+                self.events.present(worker, container)
             self._launch(worker, container)
         elif policy == pulls.NEVER:
             self._unpulled(worker, container, pulls.NEVER_PULLED, pulls.never_pulled_message(image))
@@ -160,10 +165,12 @@ class Starts:
             error = lives.pull_error(worker.pod, container)
             worker.busy = container
             container.state = PULLING
+            if self.events is not None:
+                self.events.pulling(worker, container)
             begun_ns = worker.begun_ns if not worker.has_sandbox else self._clock.now_ns()
             worker.pull = self._pulls.pull(image, bool(error), lambda: self._pulled(worker, container, error, begun_ns))
             if worker.pull is None:
-                self._fetched(worker, container, error)
+                self._fetched(worker, container, error, begun_ns)
 
     def _pulled(self, worker: Worker, container: Container, error: str, begun_ns: int) -> None:
         """A pull that took its time is over."""
@@ -173,12 +180,15 @@ class Starts:
             self._host.log("kubelet.pulled", worker, data)
         if not worker.has_sandbox:
             worker.begun_ns = self._clock.now_ns()
-        self._fetched(worker, container, error)
+        self._fetched(worker, container, error, begun_ns)
         self.go_on(worker)
 
-    def _fetched(self, worker: Worker, container: Container, error: str) -> None:
+    def _fetched(self, worker: Worker, container: Container, error: str, begun_ns: int) -> None:
         worker.busy = None
         if not error:
+            if self.events is not None:
+                image, took_ns = self._images.get(container.image), max(0, self._clock.now_ns() - begun_ns)
+                self.events.pulled(worker, container, took_ns, image.size_bytes or 0 if image is not None else 0)
             self._env.step("after-pull")
             container.pulls_failed = 0
             self._launch(worker, container)
@@ -187,6 +197,8 @@ class Starts:
         container.pulls_failed += 1
         data = {"container": container.name, "image": container.image, "message": error, "delay_s": delay_s}
         self._host.log("kubelet.pull_failed", worker, data)
+        if self.events is not None:
+            self.events.not_pulled(worker, container, error)
         self._unpulled(worker, container, pulls.PULL_FAILED, error)
         message = pulls.backing_off_message(container.image, error)
         retry_ns = self._clock.now_ns() + int(delay_s * SECOND_NS)
@@ -194,6 +206,8 @@ class Starts:
 
     def _waits_to_pull(self, worker: Worker, container: Container, message: str, retry_ns: int) -> None:
         container.waiting, container.message = pulls.PULL_BACKING_OFF, message
+        if self.events is not None:
+            self.events.waits_to_pull(worker, container)
         self._at(container, retry_ns, self._again, worker, container)
         self._host.report(worker)
 
@@ -219,6 +233,8 @@ class Starts:
         pod, now_ns = worker.pod, self._clock.now_ns()
         if container.created_ns is None:
             container.created_ns = now_ns
+        if self.events is not None:
+            self.events.created(worker, container)
         when_ns = now_ns
         if not worker.has_sandbox:
             worker.has_sandbox = True
@@ -283,6 +299,8 @@ class Starts:
             container.restarts += 1
         if worker.has_several:
             self._host.log("kubelet.started", worker, {"container": container.name, "restarts": container.restarts})
+        if self.events is not None:
+            self.events.started(worker, container)
         self._env.step("after-start")
         first = not container.has_started
         container.has_started = True
@@ -376,6 +394,8 @@ class Starts:
         if delay_s:
             container.state = BACKING_OFF
             self._host.has_exited(worker)
+            if self.events is not None:
+                self.events.waits_to_restart(worker, container)
             self._at(container, now_ns + int(delay_s * SECOND_NS), self._again, worker, container)
             self._host.report(worker)
         else:

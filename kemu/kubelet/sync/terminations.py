@@ -46,6 +46,8 @@ class Terminations:
                 starts.cancel(container)
                 container.state = STOPPING
                 container.asked_ns = None
+                if self._starts.events is not None:
+                    self._starts.events.stopping(worker, container)
         for container in up:
             if container.state == STOPPING:
                 self._plan(worker, container)
