@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import functools
 import logging
+import time
 import uuid
 from collections.abc import Callable
 
-from kemu.errors import ApiError, ServiceUnavailable
-from kemu.gateway import discoveries
+from kemu.errors import ApiError, InternalError, ServiceUnavailable
+from kemu.gateway import discoveries, monitoring
 from kemu.gateway.answers import refusals, responses
 from kemu.gateway.answers.representations import Representations
 from kemu.gateway.answers.responses import Response
 from kemu.gateway.authentication import impersonations
 from kemu.gateway.backends import Backends, Refused
 from kemu.gateway.limits import connections, lanes
+from kemu.gateway.monitoring import Metrics
 from kemu.gateway.requests import paths
 from kemu.gateway.requests.messages import Receive, Request, Scope, Send
 from kemu.gateway.requests.paths import Path
@@ -23,13 +25,17 @@ from kemu.gateway.streams import Backlog, Streams
 from kemu.gateway.verbs import calls, deletes, metrics, reads, reviews, subresources, watches, writes
 from kemu.gateway.verbs.calls import Call
 from kemu.gateway.verbs.subresources import Handler
+from kemu.objects import events
 from kemu.objects.resources import Resource
 from kemu.runtime.env import Channel, Clock
 
 log = logging.getLogger(__name__)
 
-OPEN = ("/healthz", "/livez", "/readyz", "/version")
-"""Everybody may ask for these."""
+DEPRECATED = {
+    ("v1", "endpoints"): "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+}
+"""What clients are told of a kind (``APILifecycleDeprecated``)."""
+_READS = ("GET", "HEAD", "OPTIONS")
 
 
 class Gateway:
@@ -40,6 +46,7 @@ class Gateway:
         self._settings = settings
         self._backends = Backends(dial, settings.apiservers)
         self._representations = Representations(settings.cache_bytes, clock)
+        self._metrics = Metrics()
         self._streams = Streams(Backlog(settings.watch_backlog_bytes, settings.all_backlog_bytes), settings.max_watches)
 
     def close(self) -> None:
@@ -55,19 +62,33 @@ class Gateway:
 
     async def _answer(self, scope: Scope, receive: Receive) -> Response:
         request = Request(scope, receive)
+        asked = _Asked()
+        begin = time.perf_counter()
+        kind = "readOnly" if request.method in _READS else "mutating"
+        self._metrics.in_flight[kind] += 1
         try:
-            return await self._serve(request, scope)
+            response = await self._serve(request, scope, asked)
         except Refused as refused:
-            return refusals.response(request, refused.status)
+            response = refusals.response(request, refused.status)
         except ApiError as error:
-            return refusals.of_error(request, error)
+            response = refusals.of_error(request, error)
+        except Exception as error:
+            log.exception("%s %s", request.method, request.path)
+            response = refusals.of_error(request, InternalError(f"Internal error occurred: {error!r}"))
+        finally:
+            self._metrics.in_flight[kind] -= 1
+        self._metrics.count(asked.told, response.status, time.perf_counter() - begin)
+        if asked.warning:
+            response.add(*responses.warnings([asked.warning]))
+        return response
 
-    async def _serve(self, request: Request, scope: Scope) -> Response:
+    async def _serve(self, request: Request, scope: Scope, asked: _Asked) -> Response:
         number, request.path = self._backends.split(request.path)
-        if request.path.startswith(OPEN):
-            found = discoveries.open_document(request.path)
-            if found is not None:
-                return found
+        if request.path.rstrip("/") == "/version":
+            return discoveries.version()
+        found = await monitoring.health(request, self._backends)
+        if found is not None:
+            return found
         certificate = (scope.get("extensions") or {}).get(connections.TLS)
         backend = self._backends.of(request.peer, number)
         user = await self._settings.authenticator.authenticate(request.headers, certificate)
@@ -75,16 +96,22 @@ class Gateway:
         path = paths.parse(request.path)
         if path is None:
             await backend.require_path(request.user, request.method.lower(), request.path)
+            if request.path == "/metrics":
+                return self._metrics.response(self._streams.count())
             return discoveries.document(request)
         row = _row(path)
         if row is None:
             return responses.text(404, "404 page not found\n")
+        asked.told = monitoring.Asked(_verb(request, path), path.group, path.version, row.plural, _part(path))
+        asked.warning = DEPRECATED.get((row.api_version, row.plural), "")
         call = Call(request, path, row, row, backend, self._settings, self._representations, self._clock)
         try:
             return await self._carry_out(call)
         except Refused as refused:
             if refused.status.reason == ServiceUnavailable.reason:
                 self._backends.lost(request.peer, backend)
+            if row is events.ROW:
+                refusals.name_group(refused.status, row)
             raise
 
     async def _carry_out(self, call: Call) -> Response:
@@ -122,6 +149,34 @@ class Gateway:
     def _lane(self) -> lanes.Lane:
         return lanes.Lane()
 
+
+class _Asked:
+    """What is found out of a request on its way."""
+
+    __slots__ = ("told", "warning")
+
+    def __init__(self) -> None:
+        self.told = monitoring.Asked("GET")
+        self.warning = ""
+
+
+def _verb(request: Request, path: Path) -> str:
+    """As metrics tell it."""
+    if request.method == "GET" and not path.name:
+        return "WATCH" if request.query.flag("watch") or path.watches else "LIST"
+    if request.method == "DELETE" and not path.name:
+        return "DELETECOLLECTION"
+    return request.method if request.method in _METHODS else "other"
+
+
+def _part(path: Path) -> str:
+    return path.subresource if not path.subresource or path.subresource in _PARTS else "other"
+
+
+_PARTS = frozenset(
+    ("status", "scale", "resize", "finalize", "binding", "eviction", "token", "log", *subresources.STREAMS)
+)
+_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 
 _OBJECTS: dict[str, Handler] = {
     "GET": reads.get,

@@ -64,6 +64,16 @@ class Backend:
         asked.namespace, asked.name = right.namespace, right.name
         return bool((await self.call("Review", request, identities.ADMINISTRATOR)).allowed)
 
+    async def failure(self) -> str:
+        """Why it does not answer; empty: it does."""
+        request = api_pb2.ReviewRequest()
+        request.non_resource.verb, request.non_resource.path = "get", "/readyz"
+        try:
+            await self.call("Review", request, identities.ADMINISTRATOR)
+        except Refused as refused:
+            return refused.status.message
+        return ""
+
     async def require_path(self, user: User, verb: str, path: str) -> None:
         """A user asks for a URL that is no resource. Raises Forbidden, or :class:`Refused`."""
         request = api_pb2.ReviewRequest(user=user.name, groups=user.groups)

@@ -6,13 +6,15 @@ The documents are made when somebody asks for them first, and kept.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+from kemu.errors import NotAcceptable
 from kemu.gateway.answers import documents, responses
 from kemu.gateway.answers.responses import Response
-from kemu.gateway.discovery import aggregated, catalogue, legacy
+from kemu.gateway.discovery import aggregated, catalogue, legacy, protobufs
 from kemu.gateway.openapi import documents as openapi
 from kemu.gateway.requests import negotiation
 from kemu.gateway.requests.messages import Request
@@ -43,12 +45,8 @@ _V2 = b"\n\x032.0\x12\x15\n\nKubernetes\x12\x07v1.36.3"
 asks for it when version 3 has no such kind, and then says that the kind is not known."""
 
 
-def open_document(path: str) -> Response | None:
-    if path.rstrip("/") == "/version":
-        return Response(200, negotiation.JSON, (documents.text(VERSION) + b"\n",))
-    if path.startswith(("/healthz", "/livez", "/readyz")):
-        return responses.text(200, "ok")
-    return None
+def version() -> Response:
+    return Response(200, negotiation.JSON, (documents.text(VERSION) + b"\n",))
 
 
 def document(request: Request) -> Response:
@@ -66,6 +64,10 @@ def document(request: Request) -> Response:
         body = _legacy(path)
     if not body:
         return responses.text(404, "404 page not found\n")
+    if _wants_protobuf(request):
+        packed = protobufs.encoded(json.loads(body))
+        if packed is not None:
+            return Response(200, negotiation.PROTOBUF, (packed,))
     if negotiation.is_human(request.query.text("pretty"), request.agent):
         body = documents.indented(body)
     return Response(200, negotiation.JSON, (body + b"\n",))
@@ -81,7 +83,7 @@ def _legacy(path: str) -> bytes:
     parts = path.strip("/").split("/")
     found: dict[str, Any] | None = None
     if path == "":
-        found = {"paths": [*legacy.paths(), "/healthz", "/livez", openapi.ROOT, "/readyz", "/version"]}
+        found = {"paths": [*legacy.paths(), "/healthz", "/livez", "/metrics", openapi.ROOT, "/readyz", "/version"]}
     elif path == "/apis":
         found = legacy.groups()
     elif parts[0] == "api" and len(parts) == 2:
@@ -109,6 +111,14 @@ def _wants_aggregated(request: Request) -> bool:
             if not any(asked):
                 return False
     return False
+
+
+def _wants_protobuf(request: Request) -> bool:
+    """Whether that is the first form of all that the client takes. Whoever takes none gets JSON all the same."""
+    try:
+        return negotiation.negotiate(request.headers.get("accept", "")).media == negotiation.PROTOBUF
+    except NotAcceptable:
+        return False
 
 
 def _schema(request: Request, path: str) -> Response:

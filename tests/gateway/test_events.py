@@ -95,3 +95,13 @@ def test_the_table_of_events_is_that_of_the_core_group() -> None:
         assert "assigned" in found["rows"][0]["cells"]
 
     gateway_cluster.run(main)
+
+
+def test_what_is_not_there_is_named_by_the_api_that_was_asked() -> None:
+    async def main(cluster: Cluster) -> None:
+        answer = await cluster.http.get(f"{NEW}/nope")
+        assert answer.json()["message"] == 'events.events.k8s.io "nope" not found'
+        assert answer.json()["details"] == {"name": "nope", "group": "events.k8s.io", "kind": "events"}
+        assert (await cluster.http.get(f"{OLD}/nope")).json()["message"] == 'events "nope" not found'
+
+    gateway_cluster.run(main)

@@ -10,6 +10,7 @@ from kemu.gateway.requests.negotiation import Form
 from kemu.k8s import meta_v1_pb2
 from kemu.objects import statuses
 from kemu.objects.conversion import go_values
+from kemu.objects.resources import Resource
 
 _EMPTY_DETAILS = (
     "the server could not find the requested resource",
@@ -51,3 +52,11 @@ def tidied(status: meta_v1_pb2.Status) -> meta_v1_pb2.Status:
         status.ClearField("details")
         status.details.SetInParent()
     return status
+
+
+def name_group(status: meta_v1_pb2.Status, row: Resource) -> None:
+    """Of a kind that is stored as one of another group: name its own."""
+    details = status.details
+    if details.kind == row.plural and not details.group:
+        details.group = row.group
+        status.message = status.message.replace(f'{row.plural} "', f'{row.qualified} "', 1)

@@ -1,0 +1,110 @@
+"""Health, metrics, and what becomes of mistakes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kemu.gateway.authentication.authenticators import Authenticator, authenticated
+from kemu.gateway.requests import envelopes
+from kemu.gateway.settings import Settings
+from tests.gateway import gateway_cluster
+from tests.gateway.gateway_cluster import Cluster, pod
+
+PODS = "/api/v1/namespaces/default/pods"
+
+
+def test_a_gateway_without_its_server_lives_but_is_not_ready() -> None:
+    async def main(cluster: Cluster) -> None:
+        http = cluster.http
+        for path in ("/healthz", "/livez", "/readyz", "/livez/ping"):
+            assert (await http.get(path)).text == "ok", path
+        verbose = await http.get("/readyz?verbose")
+        assert verbose.text == "[+]ping ok\n[+]apiserver-0 ok\nreadyz check passed\n"
+        assert (await http.get("/livez/nosuch")).status_code == 404
+        cluster.host.crash("apiserver/0")
+        assert (await http.get("/livez")).status_code == 200
+        unready = await http.get("/readyz")
+        assert unready.status_code == 500
+        assert "[-]apiserver-0 failed: apiserver/0 is not reachable" in unready.text
+
+    gateway_cluster.run(main)
+
+
+def test_metrics_count_requests() -> None:
+    async def main(cluster: Cluster) -> None:
+        http = cluster.http
+        await http.get(f"{PODS}/none")
+        await http.get(f"{PODS}/none")
+        await http.get(f"{PODS}/none/status")
+        await http.get(f'{PODS}/none/"invented"')
+        await http.get(f"{PODS}?watch=1&timeoutSeconds=1")
+        text = (await http.get("/metrics")).text
+        labels = 'group="",version="v1",resource="pods"'
+        assert f'apiserver_request_total{{verb="GET",{labels},subresource="",code="404"}} 2' in text
+        assert f'apiserver_request_total{{verb="GET",{labels},subresource="status",code="404"}} 1' in text
+        assert f'apiserver_request_total{{verb="WATCH",{labels},subresource="",code="200"}} 1' in text
+        assert "invented" not in text
+        assert 'apiserver_longrunning_requests{verb="WATCH"} 0' in text
+
+    gateway_cluster.run(main)
+
+
+def test_metrics_are_not_for_everybody() -> None:
+    settings = Settings(authenticator=Authenticator({"v": authenticated("viewer", [])}))
+
+    async def main(cluster: Cluster) -> None:
+        http = cluster.connection(2, headers={"authorization": "Bearer v"})
+        assert (await http.get("/metrics")).status_code == 403
+        assert (await cluster.http.get("/readyz")).status_code == 200
+
+    gateway_cluster.run(main, settings=settings)
+
+
+def test_a_mistake_in_the_gateway_is_an_internal_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise ValueError("a mistake")
+
+    async def main(cluster: Cluster) -> None:
+        monkeypatch.setattr("kemu.gateway.app._row", fail)
+        answer = await cluster.http.get(PODS)
+        assert (answer.status_code, answer.json()["reason"]) == (500, "InternalError")
+        assert "a mistake" in answer.json()["message"]
+
+    gateway_cluster.run(main)
+
+
+def test_clients_are_told_of_deprecated_kinds() -> None:
+    async def main(cluster: Cluster) -> None:
+        answer = await cluster.http.get("/api/v1/namespaces/default/endpoints")
+        wanted = '299 - "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"'
+        assert answer.headers["warning"] == wanted
+        assert "warning" not in (await cluster.http.get(PODS)).headers
+
+    gateway_cluster.run(main)
+
+
+def test_discovery_in_protobuf() -> None:
+    async def main(cluster: Cluster) -> None:
+        accept = {"accept": "application/vnd.kubernetes.protobuf, */*"}
+        answer = await cluster.http.get("/apis/events.k8s.io/v1", headers=accept)
+        assert answer.headers["content-type"] == "application/vnd.kubernetes.protobuf"
+        version, kind, data = envelopes.unpack(answer.content)
+        assert (version, kind) == ("v1", "APIResourceList")
+        fields = dict(envelopes.fields(data, 0))
+        assert fields[1] == b"events.k8s.io/v1"
+        assert fields[2].startswith(b"\x0a\x06events\x10\x01\x1a\x05Event\x22")
+
+    gateway_cluster.run(main)
+
+
+def test_the_old_prefix_of_watches() -> None:
+    async def main(cluster: Cluster) -> None:
+        await cluster.http.post(PODS, json=pod())
+        await cluster.http.post(PODS, json=pod("b"))
+        for path, names in (("namespaces/default/pods", ["a", "b"]), ("namespaces/default/pods/b", ["b"])):
+            answer = await cluster.http.get(f"/api/v1/watch/{path}?timeoutSeconds=1&resourceVersion=1")
+            assert [line.count('"name":"b"') > 0 for line in answer.text.splitlines()] == [one == "b" for one in names]
+
+    gateway_cluster.run(main)
