@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import logging
 import time
@@ -47,11 +48,13 @@ class Gateway:
         self._backends = Backends(dial, settings.apiservers)
         self._representations = Representations(settings.cache_bytes, clock)
         self._metrics = Metrics()
+        self._closing = asyncio.Event()
         self._streams = Streams(Backlog(settings.watch_backlog_bytes, settings.all_backlog_bytes), settings.max_watches)
 
     def close(self) -> None:
-        """End all watches."""
+        """End all that goes on: watches, logs that are followed."""
         self._streams.close()
+        self._closing.set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -104,7 +107,7 @@ class Gateway:
             return responses.text(404, "404 page not found\n")
         asked.told = monitoring.Asked(_verb(request, path), path.group, path.version, row.plural, _part(path))
         asked.warning = DEPRECATED.get((row.api_version, row.plural), "")
-        call = Call(request, path, row, row, backend, self._settings, self._representations, self._clock)
+        call = Call(request, path, row, row, backend, self._settings, self._representations, self._clock, self._closing)
         try:
             return await self._carry_out(call)
         except Refused as refused:

@@ -184,6 +184,19 @@ def test_a_log_is_followed_to_the_end_of_the_container() -> None:
     run(main)
 
 
+def test_a_gateway_that_ends_ends_what_is_followed() -> None:
+    async def main(cluster: Cluster) -> None:
+        await _create(cluster, _manifest("one", "main"))
+        await _tell(cluster, "one", STARTED)
+        following = asyncio.create_task(cluster.http.get(f"{PODS}/one/log?follow=true"))
+        await asyncio.sleep(0.2)
+        assert not following.done()
+        cluster.gateway.close()
+        assert (await asyncio.wait_for(following, 5)).status_code == 200
+
+    run(main)
+
+
 def test_who_may_not_read_logs_is_told_so() -> None:
     async def main(cluster: Cluster) -> None:
         await _create(cluster, _manifest("one", "main"))

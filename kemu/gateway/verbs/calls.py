@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, NamedTuple
 
 from kemu.errors import Forbidden, MethodNotAllowed, NotFound
@@ -35,6 +36,8 @@ class Call(NamedTuple):
     settings: Settings
     representations: Representations
     clock: Clock
+    closing: asyncio.Event
+    """Set when the gateway ends."""
 
     async def ask(self, method: str, message: Any) -> Any:
         """One call of the API server's service. Raises :class:`kemu.gateway.backends.Refused`."""

@@ -153,14 +153,15 @@ async def _follow(
     now_s: int,
 ) -> AsyncGenerator[bytes, None]:
     gone = asyncio.ensure_future(call.request.disconnected()) if options.follow else None
+    closing = asyncio.ensure_future(call.closing.wait())
     try:
         async for piece in _pieces(iter(tail) if tail is not None else instance.lines(first_s, now_s), options):
             yield piece
         # What has become of a container is told late.
         known = set(instance.lines(now_s - _LATEST_S, now_s))
-        while gone is not None and instance.ended is None and not gone.done():
+        while gone is not None and instance.ended is None and not gone.done() and not closing.done():
             looking = asyncio.ensure_future(call.clock.sleep(_LOOK_EVERY_S, background=True))
-            await asyncio.wait([looking, gone], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([looking, gone, closing], return_when=asyncio.FIRST_COMPLETED)
             looking.cancel()
             later = await _later(call, instance)
             if later is None:
@@ -171,6 +172,7 @@ async def _follow(
                 yield piece
             known = set(recent)
     finally:
+        closing.cancel()
         if gone is not None:
             gone.cancel()
 
