@@ -68,15 +68,18 @@ class Endpoint:
         """``dial`` and ``clock``: see :class:`kemu.gateway.app.Gateway`. ``steps``: None in real time."""
         self._place = place
         authenticator: Authenticator = Everybody()
+        accounts = service_accounts.Tokens()
         if not place.insecure_http:
             authenticator = authenticators.Authenticator(
                 {made.token: identities.ADMINISTRATOR},
-                accounts=service_accounts.Tokens(),
+                accounts=accounts,
                 account_uid=account_uid,
                 now_s=lambda: clock.unix_ns() / SECOND_NS,
             )
         names = tuple(f"apiserver/{number}" for number in range(scenario.apiserver_replicas))
-        settings = GatewaySettings(apiservers=names, authenticator=authenticator, node_usage=_usage_of_nodes(scenario))
+        settings = GatewaySettings(
+            apiservers=names, authenticator=authenticator, accounts=accounts, node_usage=_usage_of_nodes(scenario)
+        )
         gateway = Gateway(dial, clock, settings)
         self.layer = Layer(gateway, time, authenticator, listener.revisions, on_strike)
         self._app = controls.Controls(self.layer, authenticator, lambda: time.now_ns() / SECOND_NS, desk, steps)

@@ -126,9 +126,10 @@ class Session:
         endpoint: endpoints.Endpoint,
         made: credentials.Credentials,
     ) -> judging.End:
-        client = clients.Client(runtime.env(HOUSEKEEPER), plans.apiservers_of(scenario, 0))
+        env = runtime.env(HOUSEKEEPER)
+        client = clients.Client(env, plans.apiservers_of(scenario, 0))
         authority = "" if self.settings.insecure_http else made.authority.certificate.decode()
-        await furnishings.make(client, *endpoint.address, authority)
+        await furnishings.Furnisher(env, client, authority).begin(*endpoint.address)
         await runtime.begin()
         self.course = plays.Course(runtime, scenario, beats, self.roster, recorder.triggers)
         telling = asyncio.create_task(self._tell_on(), name="tell what happens")

@@ -88,7 +88,7 @@ class Text:
         for line in (
             "",
             *(f"✗ {one['id']}  {one['detail']}" for one in failed),
-            f"up {verdict['headline']}",
+            f"up: {verdict['headline']}",
             "",
             f"  kemu story {folder}     what happened",
             f"  kemu report {folder}    the same, on one page for a browser",

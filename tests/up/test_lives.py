@@ -47,7 +47,7 @@ async def _events(client: clients.Client, name: str) -> list[Any]:
     """Those of the kubelet, in their order."""
     found = (await client.list("events", "default")).items
     mine = [one for one in found if one.involvedObject.name == name and one.reportingComponent == "kubelet"]
-    return sorted(mine, key=lambda one: int(one.metadata.resourceVersion))
+    return sorted(mine, key=lambda one: (one.eventTime.seconds, one.eventTime.nanos))
 
 
 def test_a_pod_has_an_address_and_events_tell_of_the_life_of_its_container() -> None:

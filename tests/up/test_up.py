@@ -125,6 +125,15 @@ def test_a_deployment_runs_and_ctrl_c_leaves_a_judged_run(tmp_path: Path) -> Non
         )
         assert found["status"]["availableReplicas"] == 3
 
+        team = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}}
+        cluster.ask("/api/v1/namespaces", team)
+        account = "/api/v1/namespaces/team/serviceaccounts"
+        cluster.eventually(account, lambda found: [one["metadata"]["name"] for one in found["items"]] == ["default"])
+        asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"audiences": []}}
+        token = cluster.ask(f"{account}/default/token", asked)["status"]["token"]
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            cluster.ask("/api/v1/nodes", token=token)
+
         code, said = cluster.end()
         port = int(cluster.cluster["server"].rpartition(":")[2])
     assert code == 0

@@ -129,8 +129,9 @@ class World:
         self.runtime, self.scenario = runtime, scenario
         roster = await plays.launch(runtime, scenario, beats, recorder.progress)
         if self.furnishing is not None:
-            client = clients.Client(runtime.env(HOUSEKEEPER), plans.apiservers_of(scenario, 0))
-            await furnishings.make(client, *self.furnishing)
+            env, (address, port, authority) = runtime.env(HOUSEKEEPER), self.furnishing
+            client = clients.Client(env, plans.apiservers_of(scenario, 0))
+            await furnishings.Furnisher(env, client, authority).begin(address, port)
         for what in CLIENT_FAULTS:
             runtime.env(GATEWAY).on_fault(what, functools.partial(self._strike_clients, what))
         self._env = runtime.env(GATEWAY)
