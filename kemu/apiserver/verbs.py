@@ -124,7 +124,7 @@ class Requests:
                 "namespace": namespace[:_LONGEST_LOGGED],
                 "name": name[:_LONGEST_LOGGED],
                 "uid": uid[:_LONGEST_LOGGED],
-                "by": by,
+                "by": _asking(request, by),
                 "start": start_ns,
                 "reason": error.reason,
                 "message": error.message[:_LONGEST_LOGGED],
@@ -262,7 +262,7 @@ class Requests:
 
     async def _bind(self, request: api_pb2.BindRequest, by: str, start_ns: int) -> bytes:
         entry = await self._binder.bind(request)
-        self._log_pod("bind", _metadata(entry), by, start_ns, entry.revision)
+        self._log_pod("bind", _metadata(entry), _asking(request, by), start_ns, entry.revision)
         return entry.wire
 
     async def _commit(self, request: api_pb2.CommitRequest, by: str, start_ns: int) -> api_pb2.CommitResponse:
@@ -303,6 +303,12 @@ class Requests:
                 "rev": revision,
             },
         )
+
+
+def _asking(request: Any, by: str) -> str:
+    """Who asks for a binding: ``gateway/kube-scheduler`` where the caller says for whom it speaks."""
+    client = getattr(request, "client", "")
+    return f"{by}/{client}" if client else by
 
 
 def _body(plural: str, data: bytes, content_type: str, level: str) -> tuple[bytes, list[str]]:

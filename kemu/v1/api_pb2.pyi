@@ -176,7 +176,7 @@ class DeleteCollectionRequest(_message.Message):
     def __init__(self, list: _Optional[_Union[ListRequest, _Mapping]] = ..., delete: _Optional[_Union[DeleteRequest, _Mapping]] = ...) -> None: ...
 
 class BindRequest(_message.Message):
-    __slots__ = ("namespace", "name", "uid", "node", "annotations", "node_generation")
+    __slots__ = ("namespace", "name", "uid", "node", "annotations", "node_generation", "client")
     class AnnotationsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -190,13 +190,15 @@ class BindRequest(_message.Message):
     NODE_FIELD_NUMBER: _ClassVar[int]
     ANNOTATIONS_FIELD_NUMBER: _ClassVar[int]
     NODE_GENERATION_FIELD_NUMBER: _ClassVar[int]
+    CLIENT_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     name: str
     uid: str
     node: str
     annotations: _containers.ScalarMap[str, str]
     node_generation: int
-    def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ..., uid: _Optional[str] = ..., node: _Optional[str] = ..., annotations: _Optional[_Mapping[str, str]] = ..., node_generation: _Optional[int] = ...) -> None: ...
+    client: str
+    def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ..., uid: _Optional[str] = ..., node: _Optional[str] = ..., annotations: _Optional[_Mapping[str, str]] = ..., node_generation: _Optional[int] = ..., client: _Optional[str] = ...) -> None: ...
 
 class CommitRequest(_message.Message):
     __slots__ = ("bindings", "all_or_nothing")

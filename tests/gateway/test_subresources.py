@@ -173,3 +173,17 @@ def test_a_token_of_a_service_account() -> None:
         assert (await http.post(f"{accounts}/nobody/token", json={})).status_code == 404
 
     gateway_cluster.run(main, settings=Settings(authenticator=Authenticator({"a": admin}), accounts=tokens))
+
+
+def test_the_run_log_names_the_program_that_binds() -> None:
+    async def main(cluster: Cluster) -> None:
+        scheduler = cluster.connection(2, headers={"user-agent": "kube-scheduler/v1.36.3 (linux/amd64) scheduler"})
+        await cluster.http.post(PODS, json=pod())
+        await cluster.http.post("/api/v1/nodes", json=node())
+        binding = {"metadata": {"name": "a"}, "target": {"kind": "Node", "name": "n1"}}
+        assert (await scheduler.post(f"{PODS}/a/binding", json=binding)).status_code == 201
+        assert (await scheduler.post(f"{PODS}/a/binding", json=binding)).status_code == 409
+        told = [(kind, data["by"]) for _, kind, data in cluster.log if data.get("verb") == "bind"]
+        assert told == [("api.request", "gateway/kube-scheduler"), ("api.refused", "gateway/kube-scheduler")]
+
+    gateway_cluster.run(main)

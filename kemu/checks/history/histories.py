@@ -42,6 +42,8 @@ DISRUPTED = "DisruptionTarget"
 """The condition of a pod that is being made to leave."""
 _MAY_BE_DISRUPTED = DISRUPTED.encode()
 """In the bytes of a pod: most never have such a condition, and nobody need look for it among the others."""
+_OUTSIDE = "gateway/"
+"""What the names of clients outside begin with."""
 MOST_DENIALS = 100
 _DRAINS = {
     "cordoned": "draining",
@@ -708,6 +710,10 @@ class History:
         refusal.count += 1
         if data["verb"] == "bind":
             self.refused_bindings.append((time_ns, data["uid"], data["by"], data["reason"], data["message"]))
+            if data["by"].startswith(_OUTSIDE) and data["reason"] == "Conflict":
+                # A real scheduler: kemu's own tell of it themselves.
+                self.counts["bind_conflicts"] += 1
+                self.bind_conflicts[data["by"]] += 1
         if data["reason"] == "Conflict":
             self.counts["write_conflicts"] += 1
         if data["reason"] == "Forbidden" and data["by"] != "user" and _OF_QUOTAS in data["message"]:

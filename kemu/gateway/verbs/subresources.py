@@ -58,6 +58,9 @@ async def _patch_scale(call: Call) -> Response:
 
 _SCALE: dict[str, Handler] = {"GET": _get_scale, "PUT": _update_scale, "PATCH": _patch_scale}
 
+_LONGEST_CLIENT = 63
+"""Of a program's name in the run log."""
+
 # Binding and eviction -----------------------------------------------------------------------------------------------
 
 
@@ -79,6 +82,7 @@ async def bind(call: Call) -> Response:
             uid=binding.metadata.uid,
             node=target.name,
             annotations=binding.metadata.annotations,
+            client=call.request.agent.partition("/")[0][:_LONGEST_CLIENT],
         )
         await call.ask("Bind", request)
     return _done(form)
