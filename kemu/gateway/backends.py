@@ -7,6 +7,7 @@ kubeconfig may, names one. When an API server is away, its connections move on t
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -15,7 +16,7 @@ import grpc
 import grpc.aio
 from google.rpc import status_pb2
 
-from kemu.errors import ApiError, Forbidden, NotFound, ServiceUnavailable
+from kemu.errors import ApiError, Forbidden, NotFound, ServerTimeout, ServiceUnavailable
 from kemu.gateway.authentication.impersonations import Right
 from kemu.k8s import meta_v1_pb2
 from kemu.objects import identities, statuses
@@ -25,6 +26,9 @@ from kemu.v1 import api_pb2, api_pb2_grpc
 
 CHOICE = "/servers/"
 """What a path begins with that names an API server by its number."""
+
+PATIENCE_S = 60.0
+"""How long a request may take that says nothing (``RequestTimeout`` of kube-apiserver), and at most."""
 
 _AS_KEY, _AS_GROUP_KEY = "kemu-as", "kemu-as-group"
 _DETAILS_KEY = "grpc-status-details-bin"
@@ -49,10 +53,15 @@ class Backend:
         self.name = name
         self.stub: Any = api_pb2_grpc.ApiStub(channel)  # type: ignore[no-untyped-call]
 
-    async def call(self, method: str, request: Any, user: User) -> Any:
-        """A unary call. Raises :class:`Refused`."""
+    async def call(self, method: str, request: Any, user: User, timeout_s: float = PATIENCE_S) -> Any:
+        """A unary call. Raises :class:`Refused`, and ServerTimeout after ``timeout_s``, in real time."""
         try:
-            return await getattr(self.stub, method)(request, metadata=metadata_of(user))
+            async with asyncio.timeout(timeout_s):
+                return await getattr(self.stub, method)(request, metadata=metadata_of(user))
+        except TimeoutError:
+            raise ServerTimeout(
+                "Timeout: request did not complete within requested timeout - context deadline exceeded"
+            ) from None
         except grpc.aio.AioRpcError as error:
             raise Refused(status_of(error, self.name)) from None
 

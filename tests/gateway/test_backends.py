@@ -40,3 +40,13 @@ def test_a_connection_moves_on_when_its_server_is_away() -> None:
         assert await names(cluster, 2) == []
 
     gateway_cluster.run(main, servers=({}, {}))
+
+
+def test_a_request_waits_no_longer_than_its_client() -> None:
+    async def main(cluster: Cluster) -> None:
+        late = await cluster.http.get(f"{PODS}?timeout=200ms")
+        assert (late.status_code, late.json()["reason"]) == (504, "Timeout")
+        assert (await cluster.http.get(f"{PODS}?timeout=30s")).status_code == 200
+        assert (await cluster.http.get(f"{PODS}?timeout=soon")).status_code == 400
+
+    gateway_cluster.run(main, servers=({"service_time": 1.0},))

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import Any, NamedTuple
 
-from kemu.errors import Forbidden, MethodNotAllowed, NotFound
+from kemu.errors import BadRequest, Forbidden, MethodNotAllowed, NotFound
 from kemu.gateway.answers.representations import Representations
-from kemu.gateway.backends import Backend
+from kemu.gateway.backends import PATIENCE_S, Backend
 from kemu.gateway.requests import events as stored_events
 from kemu.gateway.requests.messages import Request
 from kemu.gateway.requests.paths import Path
 from kemu.gateway.settings import Settings
-from kemu.objects import events, identities, resources
+from kemu.objects import events, identities, resources, times
 from kemu.objects.resources import Resource
 from kemu.runtime.env import SECOND_NS, Clock
 from kemu.v1 import api_pb2
@@ -41,7 +41,7 @@ class Call(NamedTuple):
 
     async def ask(self, method: str, message: Any) -> Any:
         """One call of the API server's service. Raises :class:`kemu.gateway.backends.Refused`."""
-        return await self.backend.call(method, message, self.request.user)
+        return await self.backend.call(method, message, self.request.user, self._timeout_s())
 
     async def look(self, method: str, message: Any) -> Any:
         """The same as the gateway itself, on behalf of a user who may have it. Raises Refused."""
@@ -69,6 +69,17 @@ class Call(NamedTuple):
     def now_s(self) -> float:
         """Unix time in the cluster."""
         return self.clock.unix_ns() / SECOND_NS
+
+    def _timeout_s(self) -> float:
+        """What the client is ready to wait (``withRequestDeadline``). Raises :class:`kemu.errors.BadRequest`."""
+        text = self.request.query.text("timeout")
+        if not text:
+            return PATIENCE_S
+        try:
+            seconds = times.parse_duration(text) / SECOND_NS
+        except ValueError as error:
+            raise BadRequest(f"invalid timeout specified in the URL - {error}") from None
+        return min(seconds, PATIENCE_S) if seconds > 0 else PATIENCE_S
 
     def field_selector(self) -> str:
         """Of a list or watch."""
