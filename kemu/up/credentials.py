@@ -1,14 +1,17 @@
-"""What the server of a cluster shows to its clients, and the token of its administrator. Made anew for each cluster."""
+"""What the server of a cluster shows to its clients, and the tokens of its users. Made anew for each cluster."""
 
 from __future__ import annotations
 
 import contextlib
 import socket
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from kemu.gateway.authentication import authenticators, certificates
 from kemu.gateway.servers import Certificates
+from kemu.objects import identities
+from kemu.objects.identities import User
 
 _ANY = ("", "0.0.0.0", "::")
 
@@ -18,16 +21,31 @@ class Credentials:
     authority: certificates.Authority
     server: certificates.KeyPair
     token: str
+    """Of the administrator."""
+    others: Mapping[str, User] = field(default_factory=dict)
+    """Other users, by token."""
+
+    @property
+    def users(self) -> dict[str, User]:
+        """All of them, by token."""
+        return {self.token: identities.ADMINISTRATOR, **self.others}
 
     @property
     def certificates(self) -> Certificates:
         return Certificates(self.server, self.authority.certificate)
 
 
-def make(host: str) -> Credentials:
-    """``host``: where the server listens."""
+def make(host: str, users: Iterable[User] = ()) -> Credentials:
+    """``host``: where the server listens. ``users``: who gets a token, beside the administrator."""
     authority = certificates.Authority.make()
-    return Credentials(authority, authority.server(_addresses(host)), authenticators.new_token())
+    others = {authenticators.new_token(): user for user in users}
+    return Credentials(authority, authority.server(_addresses(host)), authenticators.new_token(), others)
+
+
+def users_of(stated: Mapping[str, Mapping[str, Any]], more: Sequence[User]) -> list[User]:
+    """Those of a scenario, with their groups, and more; each once."""
+    found = [identities.of_name(name, one.get("groups", ())) for name, one in stated.items()]
+    return list({user.name: user for user in (*found, *more)}.values())
 
 
 def _addresses(host: str) -> Sequence[str]:

@@ -16,7 +16,6 @@ from kemu.gateway.servers import Server
 from kemu.gateway.settings import Authenticator, Everybody
 from kemu.gateway.settings import Settings as GatewaySettings
 from kemu.kubelet.usage import usages
-from kemu.objects import identities
 from kemu.runtime.env import SECOND_NS, Channel, Clock
 from kemu.scenario.scenarios import Scenario
 from kemu.up import controls, credentials
@@ -71,7 +70,7 @@ class Endpoint:
         accounts = service_accounts.Tokens()
         if not place.insecure_http:
             authenticator = authenticators.Authenticator(
-                {made.token: identities.ADMINISTRATOR},
+                made.users,
                 accounts=accounts,
                 account_uid=account_uid,
                 now_s=lambda: clock.unix_ns() / SECOND_NS,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import os
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +19,25 @@ from kemu.errors import KemuError
 NAME = "kemu"
 """Of cluster, user and context."""
 
+_OF_CLUSTER = f"@{NAME}"
 _LISTS = {"clusters": "cluster", "users": "user", "contexts": "context"}
 
 
-def document(url: str, *, authority: bytes = b"", token: str = "") -> dict[str, Any]:
+def document(
+    url: str, *, authority: bytes = b"", token: str = "", others: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """``token``: of the administrator, who is the current user. ``others``: tokens by name of a user, each with a
+    context of his own, ``alice@kemu``."""
     cluster: dict[str, Any] = {"server": url}
+    users = {NAME: token, **{f"{name}{_OF_CLUSTER}": own for name, own in (others or {}).items()}}
     if authority:
         cluster["certificate-authority-data"] = base64.b64encode(authority).decode()
     return {
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": NAME, "cluster": cluster}],
-        "users": [{"name": NAME, "user": {"token": token} if token else {}}],
-        "contexts": [{"name": NAME, "context": {"cluster": NAME, "user": NAME}}],
+        "users": [{"name": user, "user": {"token": own} if own else {}} for user, own in users.items()],
+        "contexts": [{"name": user, "context": {"cluster": NAME, "user": user}} for user in users],
         "current-context": NAME,
     }
 
@@ -66,6 +73,11 @@ def _merged(file: Path, made: dict[str, Any]) -> dict[str, Any]:
         raise KemuError(f"{file} is there, and is no kubeconfig: choose another file (--kubeconfig)")
     merged = {**made, **found, "current-context": NAME}
     for plural in _LISTS:
-        others = [one for one in found.get(plural) or () if isinstance(one, dict) and one.get("name") != NAME]
+        others = [one for one in found.get(plural) or () if isinstance(one, dict) and not _is_ours(one.get("name"))]
         merged[plural] = [*others, *made[plural]]
     return merged
+
+
+def _is_ours(name: object) -> bool:
+    """Of an earlier cluster."""
+    return isinstance(name, str) and (name == NAME or name.endswith(_OF_CLUSTER))

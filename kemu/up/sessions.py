@@ -19,6 +19,7 @@ from typing import Any
 from kemu import errors
 from kemu.client import clients
 from kemu.faults.hits import CHAOS
+from kemu.objects.identities import User
 from kemu.runtime.runtimes import Runtime
 from kemu.scenario.playing import judging, plans, plays, runner
 from kemu.scenario.playing.heartbeats import Heartbeats
@@ -52,6 +53,8 @@ class Settings:
     """None: in the run folder."""
     insecure_http: bool = False
     """Plain HTTP, and everybody is the administrator."""
+    users: tuple[User, ...] = ()
+    """Who gets a token, beside the administrator and the users of the scenario."""
     for_s: float = 0.0
     """Virtual seconds after which it ends; 0: somebody has to end it."""
     ray: dict[str, Any] = field(default_factory=dict)
@@ -107,7 +110,8 @@ class Session:
         """In the place of ``plays.drive``."""
         self.runtime = runtime
         with answering(self.stop):
-            making = asyncio.create_task(asyncio.to_thread(credentials.make, self.settings.host))
+            users = credentials.users_of(scenario.users, self.settings.users)
+            making = asyncio.create_task(asyncio.to_thread(credentials.make, self.settings.host, users))
             self.roster = await plays.launch(runtime, scenario, beats, recorder.progress)
             made = await making
             endpoint = self._endpoint(runtime, scenario, made)
@@ -200,6 +204,7 @@ def announced(settings: Settings, url: str, made: credentials.Credentials, nodes
         called,
         authority=b"" if is_open else made.authority.certificate,
         token="" if is_open else made.token,
+        others={} if is_open else {user.name: token for token, user in made.others.items()},
     )
     kubeconfigs.write(file, document)
     return Up(called, file, settings.out, nodes, tuple(actors), made.token)

@@ -11,6 +11,7 @@ from typing import Any
 
 from kemu.cli import exits, live_pages, parsers
 from kemu.errors import KemuError
+from kemu.objects import identities
 
 DEFAULT_NODES = 3
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -62,6 +63,14 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="where to write the kubeconfig, beside what is there; default: in the run folder",
     )
     parser.add_argument(
+        "--user",
+        action="append",
+        default=[],
+        metavar="NAME[=GROUP,…]",
+        help="a user with a token and a context of his own (NAME@kemu) in the kubeconfig, beside the administrator and "
+        "those of the scenario; system:node:NAME is a kubelet. May be repeated",
+    )
+    parser.add_argument(
         "--insecure-http",
         action="store_true",
         help="plain HTTP without tokens, on loopback: everybody may do everything",
@@ -107,6 +116,7 @@ def command(options: argparse.Namespace) -> int:
         port=options.port,
         kubeconfig=options.kubeconfig,
         insecure_http=options.insecure_http,
+        users=tuple(_user(text) for text in options.user),
         force=options.force,
         on_begin=live.on_begin,
     )
@@ -138,6 +148,13 @@ def command(options: argparse.Namespace) -> int:
     for left in result.left:
         print(f"left behind: {left}", file=sys.stderr)
     return exits.BY_VERDICT[result.verdict["verdict"]]
+
+
+def _user(text: str) -> identities.User:
+    name, _, groups = text.partition("=")
+    if not name.isprintable() or not name.isascii() or not name.strip():
+        raise KemuError(f"--user {text}: a name consists of printable ASCII characters")
+    return identities.of_name(name, [group for group in groups.split(",") if group])
 
 
 def _check(options: argparse.Namespace) -> None:

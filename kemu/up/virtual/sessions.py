@@ -125,7 +125,9 @@ class Session:
         settings, scenario = self.settings, self.scenario
         self._loop, stop = asyncio.get_running_loop(), self._stop
         with sessions.answering(stop):
-            made = await asyncio.to_thread(credentials.make, settings.host)
+            made = await asyncio.to_thread(
+                credentials.make, settings.host, credentials.users_of(scenario.users, settings.users)
+            )
             driver = drivers.Driver(self.world, settle_s=self._settle_s)
             clock = Clock(driver)
             api: Any = api_pb2_grpc.ApiStub(channels.Channel(driver, "apiserver/0"))  # type: ignore[no-untyped-call]
