@@ -36,6 +36,7 @@ from kemu.apiserver.admission.priority import Priority
 from kemu.apiserver.admission.quotas.plugin import ResourceQuota
 from kemu.apiserver.admission.role_escalations import RoleEscalations
 from kemu.apiserver.admission.runtime_classes import RuntimeClass
+from kemu.apiserver.admission.services import ServiceAddresses
 from kemu.apiserver.admission.storage import DefaultStorageClass, StorageObjectInUseProtection
 from kemu.apiserver.admission.tolerations import DefaultTolerationSeconds
 from kemu.apiserver.storage import Storage
@@ -77,7 +78,7 @@ class Chain:
         if unknown:
             raise ValueError(f"unknown admission plugin {unknown[0]!r}; there are {', '.join(PLUGINS)}")
         plugins = [plugin(storage, cache) for name, plugin in plugins_by_name.items() if name in names]
-        plugins.append(RoleEscalations(storage, cache))
+        plugins += [RoleEscalations(storage, cache), ServiceAddresses(storage, cache)]
         self._plugins = plugins
         self._creates = _by_plural(plugins, "create")
         self._validations = _by_plural(plugins, "validate")

@@ -20,6 +20,8 @@ from kemu.gateway.openapi.schemas import Collection
 
 ROOT = "/openapi/v3"
 
+_TITLE, _VERSION = "Kubernetes", "unversioned"
+
 _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
@@ -57,7 +59,7 @@ def _document(version: Version) -> dict[str, Any]:
     paths = operations.paths(version, collection)
     return {
         "openapi": "3.0.0",
-        "info": {"title": "Kubernetes", "version": "unversioned"},
+        "info": {"title": _TITLE, "version": _VERSION},
         "paths": paths,
         "components": {"schemas": dict(sorted(collection.found.items()))},
     }

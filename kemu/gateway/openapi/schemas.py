@@ -140,6 +140,9 @@ class Collection:
             schema |= _TYPES[field.type]
         if merges is not None:
             schema |= _rules(merges)
+            if merges.values:
+                listed = {"enum": list(merges.values)}
+                schema.get("items", schema).update(listed)
         return schema
 
     def _element(self, field: FieldDescriptor) -> dict[str, Any]:

@@ -44,6 +44,10 @@ def _default_service(service: Any) -> None:
         spec.type = "ClusterIP"
     if not spec.HasField("internalTrafficPolicy") and spec.type != "ExternalName":
         spec.internalTrafficPolicy = "Cluster"
+    if spec.type in ("NodePort", "LoadBalancer") and not spec.externalTrafficPolicy:
+        spec.externalTrafficPolicy = "Cluster"
+    if spec.type == "LoadBalancer" and not spec.HasField("allocateLoadBalancerNodePorts"):
+        spec.allocateLoadBalancerNodePorts = True
     for port in spec.ports:
         if not port.protocol:
             port.protocol = "TCP"

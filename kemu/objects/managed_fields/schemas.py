@@ -36,6 +36,8 @@ class Field:
     merge_key: str
     is_required: bool
     """As the API server's OpenAPI document says."""
+    values: tuple[str, ...]
+    """The texts that a field, or an element of it, may have, where that document lists them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,7 @@ def _field(expression: str, options: list[str]) -> Field:
         tuple(found["patch"].split(",")) if "patch" in found else (),
         found.get("key", ""),
         "required" in found,
+        tuple(found["enum"].split(",")) if "enum" in found else (),
     )
 
 

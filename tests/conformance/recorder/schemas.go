@@ -56,7 +56,8 @@ var schemaRoots = []struct {
 // writeSchemas describes the fields of the API types: how the API server merges them (its OpenAPI document, as
 // structured-merge-diff reads it), how a strategic merge patch does (the tags patchStrategy and patchMergeKey), and
 // what JSON has for a field that is not set (zero=), or does not have though the field is set, to something empty (omit);
-// and which fields the document calls required.
+// which fields the document calls required; and
+// which values it lists.
 //
 //	kind apps/v1 Deployment apps.v1.Deployment
 //	type core.v1.ContainerPort struct
@@ -180,8 +181,29 @@ func (w *schemaWriter) write(name string, described reflect.Type) {
 		if model, known := w.models[name]; known && slices.Contains(model.Required, field.Name) {
 			words = append(words, "required")
 		}
+		if values := w.enum(name, field.Name); len(values) > 0 {
+			words = append(words, "enum="+strings.Join(values, ","))
+		}
 		fmt.Fprintln(w.out, "\t"+strings.Join(words, " "))
 	}
+}
+
+// enum is which texts a field, or an element of it, may have.
+func (w *schemaWriter) enum(model, field string) []string {
+	described, known := w.models[model]
+	if !known {
+		return nil
+	}
+	property := described.Properties[field]
+	found := property.Enum
+	if property.Items != nil && property.Items.Schema != nil {
+		found = property.Items.Schema.Enum
+	}
+	values := []string{}
+	for _, value := range found {
+		values = append(values, fmt.Sprint(value))
+	}
+	return values
 }
 
 func fieldsByJSON(described reflect.Type, into map[string]reflect.StructField) {
