@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,6 +38,8 @@ KUBECONFIG = "kubeconfig"
 """In the run folder."""
 
 TELL_EVERY_S = 0.25
+_COLLECTIONS = 50_000, 20, 100
+"""As in cells; by default whole collections of a large cluster would hold up requests."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +116,8 @@ class Session:
             users = credentials.users_of(scenario.users, self.settings.users)
             making = asyncio.create_task(asyncio.to_thread(credentials.make, self.settings.host, users))
             self.roster = await plays.launch(runtime, scenario, beats, recorder.progress)
+            # What a request needs lives as long as the request: young collections mostly find nothing.
+            gc.set_threshold(*_COLLECTIONS)
             made = await making
             endpoint = self._endpoint(runtime, scenario, made)
             await endpoint.start()
