@@ -35,6 +35,8 @@ def test_an_event_of_the_new_api_is_one_of_the_old_and_the_other_way_round() -> 
         created = await http.post(NEW, json=event())
         assert created.status_code == 201, created.text
         assert (created.json()["apiVersion"], created.json()["note"]) == ("events.k8s.io/v1", "assigned")
+        # As Go writes the type: also what is not set.
+        assert created.json()["deprecatedSource"] == {}
         old = (await http.get(f"{OLD}/e")).json()
         assert old["apiVersion"] == "v1"
         assert (old["involvedObject"]["name"], old["message"]) == ("a", "assigned")

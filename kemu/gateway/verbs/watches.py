@@ -130,17 +130,17 @@ def frame(call: Call, form: Form, event: Any, is_first: bool) -> bytes:
         status = meta_v1_pb2.Status.FromString(event.error)
         inner = representations.message(Form(form.media), "v1", "Status", status)
     else:
-        wire = event.object or _progress(call, event.resource_version)
+        wire = event.object if kind != "BOOKMARK" else _bookmark(call, event)
         inner = call.representations.embedded(form, call.shown, wire, is_first)
     if form.media == negotiation.PROTOBUF:
         return envelopes.watch_frame(kind, inner)
     return b'{"type":"%b","object":%b}\n' % (kind.encode(), inner.rstrip())
 
 
-def _progress(call: Call, revision: int) -> bytes:
-    """The object of a bookmark."""
-    found: Any = representations.stored(call.row).message()
-    found.metadata.resourceVersion = str(revision)
+def _bookmark(call: Call, event: Any) -> bytes:
+    """Its object: empty but for the version, and, at the end of the initial state, an annotation."""
+    found: Any = representations.stored(call.row).message.FromString(event.object)
+    found.metadata.resourceVersion = str(event.resource_version)
     if call.row.kind in _SCALED:
         found.spec.replicas = 0
     data: bytes = found.SerializeToString(deterministic=True)

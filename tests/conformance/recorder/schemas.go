@@ -15,6 +15,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -42,6 +43,7 @@ var schemaRoots = []struct {
 	{"batch/v1", []any{batchv1.CronJob{}, batchv1.Job{}}},
 	{"coordination.k8s.io/v1", []any{coordinationv1.Lease{}}},
 	{"discovery.k8s.io/v1", []any{discoveryv1.EndpointSlice{}}},
+	{"events.k8s.io/v1", []any{eventsv1.Event{}}},
 	{"networking.k8s.io/v1", []any{networkingv1.Ingress{}, networkingv1.IngressClass{}, networkingv1.NetworkPolicy{}}},
 	{"node.k8s.io/v1", []any{nodev1.RuntimeClass{}}},
 	{"policy/v1", []any{policyv1.PodDisruptionBudget{}}},
