@@ -215,11 +215,17 @@ class Requests:
         writer = applies.writer(asked, by, self._tracks_all)
         with dry_runs.pretending(bool(asked.dry_run)):
             if request.subresource == scales.SCALE:
-                patch = patches.Json(request, warnings)
+                change: Callable[[Any], Any]
+                if request.type == patches.APPLY:
+                    applied = applies.Apply(scales.RESOURCE, request, self._registry.unix_now_ns())
+                    warnings += applied.warnings
+                    change, writer = applied.apply, applies.APPLIED
+                else:
+                    patch = patches.Json(request, warnings)
 
-                def change(scale: Any) -> Any:
-                    patch.apply(scales.RESOURCE, scale)
-                    return scale
+                    def change(scale: Any) -> Any:
+                        patch.apply(scales.RESOURCE, scale)
+                        return scale
 
                 wire = await self._registry.scale(where.resource, where.namespace, request.name, change, writer)
                 return api_pb2.ObjectResponse(object=wire, warnings=warnings)

@@ -7,6 +7,7 @@ an actor creates without saying who it is stays untracked, and costs nothing, un
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -127,17 +128,24 @@ class Apply:
             )
 
 
-def scaled(resource: Resource, obj: Any, old_scale: Any, new_scale: Any, by: Writer | None, now_ns: int) -> None:
-    """Set the entries of an object whose Scale was written."""
-    if by is None or not obj.metadata.managedFields:
+def show_entries(resource: Resource, obj: Any, scale: Any) -> None:
+    """Give the Scale of an object the entries of it that are about the replicas."""
+    if obj.metadata.managedFields:
+        parent = managers.entries_of({"metadata": convert.to_json(obj.metadata)})
+        put(scale, scales.to_scale(parent, resource.api_version))
+
+
+def scaled(resource: Resource, obj: Any, old: Any, new: Any, by: Writer | None, now_ns: int) -> None:
+    """Set the entries of an object whose Scale was written. ``old`` has those of :func:`show_entries`."""
+    if by is None or not (obj.metadata.managedFields or new.metadata.managedFields):
         return
-    manifest = convert.to_manifest(obj)
-    parent = managers.entries_of(manifest)
-    before, after = convert.to_manifest(old_scale), convert.to_manifest(new_scale)
-    before["metadata"]["managedFields"] = scales.to_scale(parent, resource.api_version)
-    manager = managers.of(scales.API_VERSION, scales.KIND, "scale")
-    found = manager.update(before, after, by.manager, _time(now_ns))
-    put(obj, scales.to_parent(parent, found, resource.api_version))
+    if by is not APPLIED:
+        manager = managers.of(scales.API_VERSION, scales.KIND, "scale")
+        put(new, manager.update(convert.to_manifest(old), convert.to_manifest(new), by.manager, _time(now_ns)))
+    parent = managers.entries_of({"metadata": convert.to_json(obj.metadata)})
+    found = managers.entries_of({"metadata": convert.to_json(new.metadata)})
+    # As unstructured JSON, through which they go in Kubernetes: sorted as texts, which a later write undoes.
+    put(obj, json.loads(json.dumps(scales.to_parent(parent, found, resource.api_version), sort_keys=True)))
 
 
 def _time(now_ns: int) -> str:

@@ -217,12 +217,21 @@ class Registry:
             new.metadata.namespace = namespace
         return self._replaced(strategy, entry, new, subresource, by)
 
-    def _replaced(self, strategy: Strategy, entry: Entry, new: Any, subresource: str, by: Writer | None) -> bytes:
+    def _replaced(
+        self,
+        strategy: Strategy,
+        entry: Entry,
+        new: Any,
+        subresource: str,
+        by: Writer | None,
+        *,
+        is_patch: bool = False,
+    ) -> bytes:
         """What stands in the store after ``new`` was sent as an update. ``new`` is changed on the way. ``by``: None for
         the server's own writes, which change nothing about who manages which fields."""
         resource = strategy.resource
         old = shared_objects.OBJECTS.parse(resource.message, entry.revision, entry.wire)
-        self._check_preconditions(strategy, entry, old, new.metadata)
+        self._check_preconditions(strategy, entry, old, new.metadata, is_patch=is_patch)
         _keep_system_fields(new.metadata, old.metadata)
         if by is not None and by.is_tracked:
             applies.tidy(resource, new)
@@ -232,7 +241,7 @@ class Registry:
         tracked_by = by if is_tracked and by is not applies.APPLIED else None
         if subresource:
             part = strategy.subresources[subresource]
-            if part.defaults:
+            if part.defaults or (by is not None and by.is_tracked):
                 defaults.apply(new)
             if tracked_by is not None:
                 applies.track(resource, subresource, new, old, tracked_by, self.unix_now_ns())
@@ -264,17 +273,20 @@ class Registry:
                 value = restored
         return Removed(value) if deletions.ends_with(new, old) else value
 
-    def _check_preconditions(self, strategy: Strategy, entry: Entry, old: Any, sent: Any) -> None:
-        """UID and resource version in the metadata of an update are preconditions. Clears the resource version."""
+    def _check_preconditions(self, strategy: Strategy, entry: Entry, old: Any, sent: Any, *, is_patch: bool) -> None:
+        """UID and resource version in the metadata of an update are preconditions. Clears the resource version. A
+        patch cannot change the UID: that is left to validation."""
         resource, name = strategy.resource, old.metadata.name
-        if not self.has_uid(sent.uid, old.metadata.uid):
+        if not is_patch and not self.has_uid(sent.uid, old.metadata.uid):
             raise errors.wrong_uid(resource, entry.key, name, sent.uid, old.metadata.uid)
         version = options.version_of_list(sent.resourceVersion)
         if version:
             if not self._has_version(version, entry.revision):
                 raise errors.modified(resource, name)
         elif not strategy.unconditional_update:
-            raise causes.error(old, [causes.invalid("metadata.resourceVersion", 0, "must be specified for an update")])
+            why = causes.invalid("metadata.resourceVersion", 0, "must be specified for an update")
+            qualified = f"{resource.plural}.{resource.group}" if resource.group else resource.plural
+            raise causes.error_of_kind(qualified, resource.plural, name, [why])
         sent.ClearField("resourceVersion")
 
     def has_uid(self, wanted: str, uid: str) -> bool:
@@ -329,7 +341,7 @@ class Registry:
             raise kemu_errors.BadRequest(
                 f"the name of the object ({new.metadata.name}) does not match the name on the URL ({old_name})"
             )
-        return self._replaced(strategy, entry, new, request.subresource, by)
+        return self._replaced(strategy, entry, new, request.subresource, by, is_patch=request.type != patches.MESSAGE)
 
     # --- apply -------------------------------------------------------------------------------------------------------
 
@@ -357,6 +369,7 @@ class Registry:
                     " and no existing object was found"
                 )
                 raise errors.conflict(resource, name, why)
+            made.metadata.ClearField("resourceVersion")
             try:
                 return (await self._create(strategy, namespace, made, applies.APPLIED))[0], False, True
             except kemu_errors.AlreadyExists:
@@ -373,7 +386,7 @@ class Registry:
         new = wanted.apply(old)
         wanted.check_name(request.name, new)
         place(strategy.resource, new.metadata, request.resource.namespace)
-        return self._replaced(strategy, entry, new, request.subresource, applies.APPLIED)
+        return self._replaced(strategy, entry, new, request.subresource, applies.APPLIED, is_patch=True)
 
     # --- scale -------------------------------------------------------------------------------------------------------
 
@@ -395,8 +408,13 @@ class Registry:
     ) -> bytes | None:
         change, by = argument
         obj = parse(strategy.resource, entry)
-        wanted = change(scales.of(obj, str(entry.revision)))
-        applies.scaled(strategy.resource, obj, scales.of(obj, str(entry.revision)), wanted, by, self.unix_now_ns())
+        old = scales.of(obj, str(entry.revision))
+        if by is not None:
+            applies.show_entries(strategy.resource, obj, old)
+        wanted = type(old)()
+        wanted.CopyFrom(old)
+        wanted = change(wanted)
+        applies.scaled(strategy.resource, obj, old, wanted, by, self.unix_now_ns())
         scales.change(strategy.resource, obj, entry.revision, wanted)
         obj.metadata.resourceVersion = str(entry.revision)
         return self._replaced(strategy, entry, obj, "", applies.APPLIED)

@@ -87,6 +87,21 @@ def _prepare_secret(new: Any, old: Any) -> None:
         new.type = old.type
 
 
+def _keep_addresses(new: Any, old: Any) -> None:
+    """What a Service was given, and an update does not name (``patchAllocatedValues`` of ``core/service/storage``)."""
+    after, before = new.spec, old.spec
+    if "ExternalName" in (after.type, before.type):
+        return
+    if not after.clusterIP and before.clusterIP:
+        after.clusterIP = before.clusterIP
+    if after.clusterIP == before.clusterIP:
+        for field in ("clusterIPs", "ipFamilies"):
+            if not getattr(after, field):
+                getattr(after, field).extend(getattr(before, field))
+        if not after.HasField("ipFamilyPolicy") and before.HasField("ipFamilyPolicy"):
+            after.ipFamilyPolicy = before.ipFamilyPolicy
+
+
 def _has_new_spec(new: Any, old: Any) -> bool:
     return bool(new.spec != old.spec)
 
@@ -186,7 +201,7 @@ _RULES: dict[str, dict[str, Any]] = {
         "grace_s": _pod_grace_s,
     },
     "events": {"create_on_update": True, "dependents": UNSUPPORTED},
-    "services": {"create_on_update": True},
+    "services": {"create_on_update": True, "prepare_update": _keep_addresses},
     "endpoints": {"create_on_update": True},
     "limitranges": {"create_on_update": True},
     "secrets": {"prepare_update": _prepare_secret},

@@ -106,7 +106,11 @@ def result_of(code: int, manifest: Json, warnings: list[str], version: str) -> t
     for name in ("uid", "creationTimestamp", "deletionTimestamp"):
         if metadata.get(name):
             metadata[name] = "is set"
+    if manifest["kind"] == "Service":
+        # The server's choice.
+        manifest = {**manifest, "spec": {name: one for name, one in manifest["spec"].items() if name != "clusterIPs"}}
     result: Json = {"code": code, "object": {**manifest, "metadata": metadata}, "managers": managers_of(entries)}
+    warnings = [one for one in warnings if one.startswith(_OF_DECODERS)]
     if warnings:
         result["warnings"] = warnings
     if found:
@@ -134,15 +138,28 @@ def managers_of(entries: list[Json]) -> list[Json]:
 def refusal_of(status: Json) -> Json:
     """What is compared of an answer that is a Status."""
     details = status.get("details") or {}
-    causes = sorted(details.get("causes") or [], key=lambda one: (one.get("field", ""), one.get("message", "")))
+    causes = [{**one, "message": _without_diff(one.get("message", ""))} for one in details.get("causes") or []]
+    causes.sort(key=lambda one: (one.get("field", ""), one["message"]))
     return {
         "code": status.get("code"),
         "reason": "" if status.get("reason") == "Unknown" else status.get("reason", ""),
-        "message": _in_order(status.get("message", "")),
+        "message": _without_diff(_in_order(status.get("message", ""))),
         "kind": details.get("kind", ""),
         "name": details.get("name", ""),
         "causes": causes,
     }
+
+
+_OF_DECODERS = ("unknown field", "duplicate field", "json patch", "error converting YAML", "yaml: ")
+"""How warnings begin that are not about what an object means."""
+
+
+def _without_diff(message: str) -> str:
+    """How the old spec of a pod differs from the new one follows what may change, in a form of Go's own."""
+    return message.partition("\n")[0] if _POD_CHANGES in message else message
+
+
+_POD_CHANGES = "pod updates may not change fields other than"
 
 
 def _in_order(message: str) -> str:

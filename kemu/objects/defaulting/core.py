@@ -36,10 +36,18 @@ def _default_priority_class(priority_class: Any) -> None:
         priority_class.preemptionPolicy = "PreemptLowerPriority"
 
 
+CLIENT_IP_S = 10800
+"""How long a Service with ``sessionAffinity: ClientIP`` remembers a client."""
+
+
 def _default_service(service: Any) -> None:
     spec = service.spec
     if not spec.sessionAffinity:
         spec.sessionAffinity = "None"
+    if spec.sessionAffinity == "None":
+        spec.ClearField("sessionAffinityConfig")
+    elif spec.sessionAffinity == "ClientIP" and not spec.sessionAffinityConfig.clientIP.HasField("timeoutSeconds"):
+        spec.sessionAffinityConfig.clientIP.timeoutSeconds = CLIENT_IP_S
     if not spec.type:
         spec.type = "ClusterIP"
     if not spec.HasField("internalTrafficPolicy") and spec.type != "ExternalName":

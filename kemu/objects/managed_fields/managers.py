@@ -113,7 +113,8 @@ class FieldManager:
     ) -> tuple[Managers, Times]:
         by = Identity(manager or UNKNOWN, UPDATE, self.api_version, self.subresource)
         keep = resets.of(self.kind, self.subresource)
-        managed = updaters.update(self.type, _bare(old), _bare(new), managed, _SELF, self.api_version, keep)
+        kind = schemas.resolve(self.type)
+        managed = updaters.update(kind, self._typed(old), self._typed(new), managed, _SELF, self.api_version, keep)
         managed = _stripped(managed, _SELF)
         mine = managed.pop(_SELF, None)
         if mine is not None:
@@ -202,14 +203,15 @@ class FieldManager:
             values.check(schemas.resolve(self.type), config)
         except ValueError as error:
             raise errors.ApiError(f"failed to create typed patch object ({describe(config)}): {error}") from None
-        before, keep = _bare(live), resets.of(self.kind, self.subresource)
+        before, keep, kind = self._typed(live), resets.of(self.kind, self.subresource), schemas.resolve(self.type)
         try:
-            new, managed = updaters.apply(self.type, before, config, managed, by, self.api_version, keep, force=force)
+            new, managed = updaters.apply(kind, before, config, managed, by, self.api_version, keep, force=force)
         except values.Mistyped as error:
             raise errors.ApiError(f"failed to merge config: {error}") from None
         managed = _stripped(managed, by)
-        new = copy.deepcopy(new)
-        return new, managed, when if new == before else {**when, by: now}
+        if new == before:
+            return copy.deepcopy(live), managed, when
+        return copy.deepcopy(new), managed, {**when, by: now}
 
     def _last_applied(self, live: dict[str, Any]) -> FieldSet:
         """Fields of the annotation that are still as it says. Raises ValueError."""
@@ -221,7 +223,7 @@ class FieldManager:
             raise ValueError("expected version of last applied to match live object")
         kind = schemas.resolve(self.type)
         values.check(kind, last)
-        comparison = values.compare(kind, last, schemas.as_go_writes(self.type, _bare(live)))
+        comparison = values.compare(kind, last, self._typed(live))
         found = values.fields_of(kind, last)
         for changed in (comparison.modified, comparison.added, comparison.removed):
             found = fieldsets.difference(found, changed)
@@ -231,6 +233,14 @@ class FieldManager:
 
     def _empty(self) -> dict[str, Any]:
         return {"apiVersion": self.api_version, "kind": self.kind}
+
+    def _typed(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
+        """As the Go types have it, without its entries."""
+        found: dict[str, Any] = schemas.as_go_writes(self.type, manifest)
+        metadata = found.get("metadata")
+        if metadata and "managedFields" in metadata:
+            found["metadata"] = {name: value for name, value in metadata.items() if name != "managedFields"}
+        return found
 
 
 def describe(manifest: Mapping[str, Any]) -> str:
@@ -243,14 +253,6 @@ def describe(manifest: Mapping[str, Any]) -> str:
 def entries_of(manifest: Mapping[str, Any]) -> list[Entry]:
     found: list[Entry] = (manifest.get("metadata") or {}).get("managedFields") or []
     return found
-
-
-def _bare(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Without its entries."""
-    metadata = manifest.get("metadata")
-    if not metadata or "managedFields" not in metadata:
-        return manifest
-    return {**manifest, "metadata": {name: value for name, value in metadata.items() if name != "managedFields"}}
 
 
 def _stripped(managed: Managers, by: Identity) -> Managers:

@@ -7,6 +7,7 @@ is brought into the shape without these fields: else an update that changes noth
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -55,6 +56,24 @@ def tidy(api_version: str, kind: str, message: Any) -> None:
     name = schemas.find(api_version, kind)
     if name is not None:
         _plan(message.DESCRIPTOR, name)(message)
+    if kind == "Node":
+        _agree(message.spec, "podCIDR", message.spec.podCIDRs, str)
+    elif kind == "Pod" and message.HasField("status"):
+        _agree(message.status, "podIP", message.status.podIPs, lambda one: str(one.ip))
+
+
+def _agree(message: Any, name: str, plural: Any, text: Callable[[Any], str]) -> None:
+    """A field and the first element of its newer plural say the same (``conversion.go`` of ``core/v1``): the field
+    counts where they do not."""
+    one = getattr(message, name)
+    if one and (not plural or text(plural[0]) != one):
+        del plural[:]
+        if text is str:
+            plural.append(one)
+        else:
+            plural.add(ip=one)
+    elif plural and not one:
+        setattr(message, name, text(plural[0]))
 
 
 @lru_cache(None)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kemu.errors import KemuError
-from kemu.objects.managed_fields import fieldsets, schemas, values
+from kemu.objects.managed_fields import fieldsets, values
 from kemu.objects.managed_fields.fieldsets import FieldSet, Path
 from kemu.objects.managed_fields.schemas import Type
 
@@ -49,14 +49,14 @@ class Conflicts(KemuError):
 
 
 def update(
-    name: str, old: Any, new: Any, managers: Mapping[Identity, Managed], by: Identity, version: str, keep: Filter
+    kind: Type, old: Any, new: Any, managers: Mapping[Identity, Managed], by: Identity, version: str, keep: Filter
 ) -> Managers:
-    """After ``by`` has made ``new`` of ``old``. ``name``: of their type. ``keep``: see :mod:`.resets`.
+    """After ``by`` has made ``new`` of ``old``, both as Go writes them. ``keep``: see :mod:`.resets`.
 
     Raises :class:`kemu.objects.managed_fields.values.Mistyped`.
     """
-    found = _reconciled(schemas.resolve(name), managers, version)
-    comparison = _compared(name, old, new, keep)
+    found = _reconciled(kind, managers, version)
+    comparison = _compared(kind, old, new, keep)
     found = _taken(found, comparison, by, force=True)
     mine = found[by].fields if by in found else {}
     mine = fieldsets.difference(mine, comparison.removed)
@@ -70,7 +70,7 @@ def update(
 
 
 def apply(
-    name: str,
+    kind: Type,
     live: Any,
     config: Any,
     managers: Mapping[Identity, Managed],
@@ -80,22 +80,20 @@ def apply(
     *,
     force: bool,
 ) -> tuple[Any, Managers]:
-    """The object after ``by`` has applied ``config``, and whose its fields are then.
+    """The object after ``by`` has applied ``config``, and whose its fields are then. ``live``: as Go writes it.
 
     Raises :class:`Conflicts`, and :class:`kemu.objects.managed_fields.values.Mistyped`.
     """
-    kind = schemas.resolve(name)
     found = _reconciled(kind, managers, version)
     merged = values.merge(kind, live, config)
     last = found.get(by)
     found[by] = Managed(keep(values.fields_of(kind, config)), version, True)
     new = _pruned(kind, merged, found, last) if last is not None and last.fields else merged
-    return new, _taken(found, _compared(name, live, new, keep), by, force=force)
+    return new, _taken(found, _compared(kind, live, new, keep), by, force=force)
 
 
-def _compared(name: str, old: Any, new: Any, keep: Filter) -> values.Comparison:
-    before, after = schemas.as_go_writes(name, old), schemas.as_go_writes(name, new)
-    found = values.compare(schemas.resolve(name), before, after)
+def _compared(kind: Type, old: Any, new: Any, keep: Filter) -> values.Comparison:
+    found = values.compare(kind, old, new)
     return values.Comparison(keep(found.added), keep(found.modified), keep(found.removed))
 
 

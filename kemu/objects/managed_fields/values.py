@@ -84,7 +84,7 @@ def _problems(kind: Type, value: Any, path: str, allow_duplicates: bool) -> Iter
             yield prefix + wrong
     elif kind.kind is LIST:
         if not isinstance(value, list):
-            yield f"{prefix}expected list, got {go_texts.plain(value)}"
+            yield f"{prefix}expected list, got &{{{go_texts.plain(value)}}}"
             return
         seen: set[str] = set()
         element = schemas.resolve(kind.element)
@@ -102,7 +102,7 @@ def _problems(kind: Type, value: Any, path: str, allow_duplicates: bool) -> Iter
                 seen.add(step)
             yield from _problems(element, one, path + fieldsets.text_of_step(step), allow_duplicates)
     elif not isinstance(value, dict):
-        yield f"{prefix}expected map, got {go_texts.plain(value)}"
+        yield f"{prefix}expected map, got &{{{go_texts.plain(value)}}}"
     else:
         for name in sorted(value):
             inner = schemas.element_of(kind, name)

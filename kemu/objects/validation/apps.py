@@ -10,7 +10,7 @@ from kemu.k8s import (
 )
 from kemu.objects import resources, selectors
 from kemu.objects.validation import templates
-from kemu.objects.validation.causes import IMMUTABLE, invalid, required
+from kemu.objects.validation.causes import IMMUTABLE, forbidden, invalid, not_supported, required
 from kemu.objects.validation.metadata import (
     check_label_selector,
     check_not_negative,
@@ -22,6 +22,8 @@ def _check_selector_fits(spec: Any, kind: str, found: list[Cause]) -> None:
     """The selector must be there, not empty, and match the pods that the template makes."""
     if not spec.HasField("selector"):
         found.append(required("spec.selector"))
+        # No selector matches nothing.
+        _refuse_labels(spec.template.metadata.labels, found)
         return
     before = len(found)
     check_label_selector(spec.selector, "spec.selector", found)
@@ -30,8 +32,12 @@ def _check_selector_fits(spec: Any, kind: str, found: list[Cause]) -> None:
     elif len(found) == before:
         labels = spec.template.metadata.labels
         if not selectors.compile_labels(spec.selector).matches(labels):
-            shown = {key: labels[key] for key in sorted(labels)}
-            found.append(invalid("spec.template.metadata.labels", shown, "`selector` does not match template `labels`"))
+            _refuse_labels(labels, found)
+
+
+def _refuse_labels(labels: Any, found: list[Cause]) -> None:
+    shown = {key: labels[key] for key in sorted(labels)} or None
+    found.append(invalid("spec.template.metadata.labels", shown, "`selector` does not match template `labels`"))
 
 
 def _check_workload(workload: Any, found: list[Cause]) -> None:
@@ -39,11 +45,15 @@ def _check_workload(workload: Any, found: list[Cause]) -> None:
     spec = workload.spec
     # Kubernetes says "deployment" for replica sets too.
     kind = resources.of(workload).kind.lower().replace("replicaset", "deployment")
-    _check_amounts(spec, ("replicas",), found)
+    is_deployment = isinstance(workload, apps_v1_pb2.Deployment)
+    _check_amounts(spec, ("replicas",) if is_deployment else ("replicas", "minReadySeconds"), found)
     _check_selector_fits(spec, kind, found)
     claims = spec.volumeClaimTemplates if kind == "statefulset" else ()
     templates.check_template(spec.template, ("Always",), found, [claim.metadata.name for claim in claims])
-    _check_amounts(spec, ("minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"), found)
+    if is_deployment:
+        _check_strategy(spec.strategy, found)
+        _check_amounts(spec, ("minReadySeconds",), found)
+    _check_amounts(spec, ("revisionHistoryLimit", "progressDeadlineSeconds"), found)
 
 
 def _check_amounts(spec: Any, fields: tuple[str, ...], found: list[Cause]) -> None:
@@ -52,11 +62,47 @@ def _check_amounts(spec: Any, fields: tuple[str, ...], found: list[Cause]) -> No
             check_not_negative(getattr(spec, field), f"spec.{field}", found)
 
 
+def _check_strategy(strategy: Any, found: list[Cause]) -> None:
+    if strategy.type == "Recreate":
+        if strategy.HasField("rollingUpdate"):
+            why = "may not be specified when strategy `type` is 'Recreate'"
+            found.append(forbidden("spec.strategy.rollingUpdate", why))
+    elif strategy.type != "RollingUpdate":
+        found.append(not_supported("spec.strategy.type", strategy.type, ("Recreate", "RollingUpdate")))
+
+
 def _check_workload_update(new: Any, old: Any, found: list[Cause]) -> None:
     if new.spec != old.spec:
         _check_workload(new, found)
-    if new.spec.selector != old.spec.selector:
-        found.append(invalid("spec.selector", new.spec.selector, IMMUTABLE))
+    if isinstance(new, apps_v1_pb2.StatefulSet):
+        _check_stateful_set_update(new.spec, old.spec, found)
+    elif new.spec.selector != old.spec.selector:
+        shown = new.spec.selector if new.spec.HasField("selector") else None
+        found.append(invalid("spec.selector", shown, IMMUTABLE))
+
+
+_STATEFUL_MAY_CHANGE = (
+    "replicas",
+    "ordinals",
+    "template",
+    "updateStrategy",
+    "revisionHistoryLimit",
+    "persistentVolumeClaimRetentionPolicy",
+    "minReadySeconds",
+)
+
+
+def _check_stateful_set_update(new: Any, old: Any, found: list[Cause]) -> None:
+    """``ValidateStatefulSetUpdate``."""
+    rest, before = type(new)(), type(old)()
+    for one, spec in ((rest, new), (before, old)):
+        one.CopyFrom(spec)
+        for field in _STATEFUL_MAY_CHANGE:
+            one.ClearField(field)
+    if rest != before:
+        *most, last = (f"'{field}'" for field in _STATEFUL_MAY_CHANGE)
+        detail = f"updates to statefulset spec for fields other than {', '.join(most)} and {last} are forbidden"
+        found.append(forbidden("spec", detail))
 
 
 def _check_controller_revision_update(new: Any, old: Any, found: list[Cause]) -> None:

@@ -47,13 +47,15 @@ def _check_taints(taints: Any, found: list[Cause]) -> None:
 
 def _check_node_update(new: Any, old: Any, found: list[Cause]) -> None:
     _check_taints(new.spec.taints, found)
-    for field in ("podCIDR", "providerID"):
-        before = getattr(old.spec, field)
-        if before and getattr(new.spec, field) != before:
-            what = (
-                "`spec.podCIDRs` may not be changed" if field == "podCIDR" else "node updates may not change providerID"
-            )
-            found.append(forbidden(f"spec.{field}", f'{what} except from "" to valid'))
+    before = _pod_ranges(old.spec)
+    if before and _pod_ranges(new.spec) != before:
+        found.append(forbidden("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid'))
+    if old.spec.providerID and new.spec.providerID != old.spec.providerID:
+        found.append(forbidden("spec.providerID", 'node updates may not change providerID except from "" to valid'))
+
+
+def _pod_ranges(spec: Any) -> list[str]:
+    return list(spec.podCIDRs) or ([spec.podCIDR] if spec.podCIDR else [])
 
 
 def _check_node_status(new: Any, old: Any, found: list[Cause]) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from google.protobuf.message import Message
 
 from kemu.errors import Cause
+from kemu.k8s import policy_v1_pb2
 from kemu.objects import resources
 from kemu.objects.validation import apps, batch, core, devices, quotas, small_groups, storage
 from kemu.objects.validation.metadata import check_metadata, check_metadata_update
@@ -37,6 +38,9 @@ def validate_update(new: Any, old: Any) -> list[Cause]:
     """What is wrong with replacing ``old`` by ``new``, both complete; the status is not checked."""
     found: list[Cause] = []
     check_metadata_update(new.metadata, old.metadata, found)
+    if not isinstance(new, policy_v1_pb2.PodDisruptionBudget):
+        # rest.BeforeUpdate checks it, and most strategies do so again.
+        found += found
     rules = _RULES[type(new)]
     if rules.update is None:
         rules.create(new, found)
@@ -49,6 +53,9 @@ def validate_status_update(new: Any, old: Any) -> list[Cause]:
     """What is wrong with replacing the status of ``old`` by that of ``new``, both complete."""
     found: list[Cause] = []
     check_metadata_update(new.metadata, old.metadata, found)
+    if not isinstance(new, policy_v1_pb2.PodDisruptionBudget):
+        # rest.BeforeUpdate checks it, and most strategies do so again.
+        found += found
     rules = _RULES[type(new)]
     if rules.status_update is not None:
         rules.status_update(new, old, found)

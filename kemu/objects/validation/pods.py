@@ -300,17 +300,27 @@ def _check_images_trimmed(spec: Any, found: list[Cause]) -> None:
 # Updates ------------------------------------------------------------------------------------------------------------
 
 
+def _check_images(containers: Any, path: str, found: list[Cause]) -> None:
+    """``ValidateContainerUpdates``, which asks for the image again."""
+    for index, container in enumerate(containers):
+        if not container.image:
+            found.append(required(f"{path}[{index}].image"))
+        if container.image != container.image.strip():
+            detail = "must not have leading or trailing whitespace"
+            found.append(invalid(f"{path}[{index}].image", container.image, detail))
+
+
 def check_pod_update(new: Any, old: Any, found: list[Cause]) -> None:
     """An update of the spec by a user, who may change very little. Binding does not call this."""
     after, before = new.spec, old.spec
     if after == before:
         return
     check_pod_spec(after, "spec", found)
-    _check_images_trimmed(after, found)
     for field in ("containers", "initContainers"):
         if len(getattr(after, field)) != len(getattr(before, field)):
             found.append(forbidden(f"spec.{field}", "pod updates may not add or remove containers"))
             return
+        _check_images(getattr(after, field), f"spec.{field}", found)
     if not _check_deadline_update(after, before, found):
         return
     _check_tolerations_update(after, before, found)

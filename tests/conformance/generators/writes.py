@@ -133,7 +133,7 @@ def _nulls(draw: Draw, body: Json) -> Json:
     for part in (metadata, body.get("data"), body.get("spec"), metadata.get("labels")):
         if isinstance(part, dict) and part and draw.random() < 0.35:
             doomed = draw.choice(sorted(part))
-            if doomed not in ("containers", "selector", "template"):
+            if doomed not in ("containers", "selector", "template", "clusterIP", "ipFamilies", "ipFamilyPolicy"):
                 part[doomed] = None
     return body
 
@@ -310,18 +310,18 @@ def _stateful_set(draw: Draw, complete: bool) -> Json:
 
 def _service(draw: Draw, complete: bool) -> Json:
     ports = [_service_port(draw, port) for port in _some(draw, (80, 443, 53))]
-    spec: Json = {"ports": ports, "clusterIP": "None"} if complete else {}
-    return {
-        "spec": _maybe(
-            draw, spec, selector=lambda: _map(draw), sessionAffinity=lambda: draw.choice(("None", "ClientIP"))
-        )
-    }
+    spec: Json = {"ports": ports} if complete else {}
+    if complete:
+        # One address of one family, which no server has to choose.
+        spec |= {"clusterIP": "None", "ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack", "selector": _map(draw)}
+    return {"spec": _maybe(draw, spec, publishNotReadyAddresses=lambda: True)}
 
 
 def _service_port(draw: Draw, port: int) -> Json:
     made: Json = {"port": port, "name": f"p{port}"}
     if draw.random() < 0.5:
         made["protocol"] = draw.choice(("TCP", "UDP"))
+        made["name"] += made["protocol"].lower()
     if draw.random() < 0.5:
         made["targetPort"] = draw.choice((8080, "web"))
     return made
