@@ -753,7 +753,10 @@ def test_good_objects_pass(data: dict[str, Any]) -> None:
             {"spec__selector": None},
             [
                 "spec.selector: Required value",
-                'spec.template.metadata.labels: Invalid value: {"app":"web"}: `selector` does not match template `labels`',
+                (
+                    'spec.template.metadata.labels: Invalid value: {"app":"web"}: '
+                    "`selector` does not match template `labels`"
+                ),
             ],
         ),
         (
