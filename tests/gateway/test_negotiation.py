@@ -150,3 +150,20 @@ def test_bodies_of_other_types_are_refused() -> None:
         assert (await cluster.http.request("POST", PODS, content=body)).status_code == 201
 
     gateway_cluster.run(main)
+
+
+def test_warnings_are_headers_that_clients_can_take() -> None:
+    async def main(cluster: Cluster) -> None:
+        async def warned(spec: dict[str, Any]) -> list[str]:
+            answer = await cluster.http.post(PODS, params={"dryRun": "All"}, json=pod(**spec))
+            assert answer.status_code == 201, answer.text
+            return answer.headers.get_list("warning")
+
+        assert await warned({"wrong": 1}) == ['299 - "unknown field \\"spec.wrong\\""']
+        many = await warned({f"wrong{number}": 1 for number in range(1000)})
+        assert 100 < len(many) < 200
+        long = await warned({"x" * 5000: 1, "y": 1})
+        assert len(long) == 2
+        assert len(long[0]) < 300
+
+    gateway_cluster.run(main)

@@ -14,6 +14,10 @@ _PIECE = 1 << 16
 """Bytes that are written at a time, so that the event loop gets its turn."""
 
 
+_ALL_WARNINGS, _ONE_OF_MANY = 4096, 256
+"""Letters of all warnings, and of one where there would be more."""
+
+
 class Response:
     """``body``: its pieces, or what yields them as they come to be."""
 
@@ -79,8 +83,19 @@ def text(status: int, body: str) -> Response:
 
 
 def warnings(texts: Sequence[str]) -> list[Header]:
-    """As ``Warning`` headers (``net.NewWarningHeader``)."""
-    return [(b"warning", f"299 - {_quoted(one)}".encode()) for one in texts]
+    """As ``Warning`` headers, each text once. Of many, only the beginnings, and no more than clients take
+    (``filters/warning.go``)."""
+    once = list(dict.fromkeys(text for text in texts if text))
+    if sum(map(len, once)) > _ALL_WARNINGS and len(once) > 1:
+        once = list(dict.fromkeys(text[:_ONE_OF_MANY] for text in once))
+    found: list[Header] = []
+    written = 0
+    for text in once:
+        if found and written + len(text) > _ALL_WARNINGS:
+            break
+        written += len(text)
+        found.append((b"warning", f"299 - {_quoted(text)}".encode()))
+    return found
 
 
 def _quoted(text: str) -> str:
