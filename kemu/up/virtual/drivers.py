@@ -232,7 +232,8 @@ class Driver:
             return
         self._wake_sleepers()
         self._settle_step()
-        if self._pending or self._goes_on():
+        is_told = self._told_ns is not None and self._under_way is not None
+        if self._pending or is_told or self._goes_on():
             await asyncio.sleep(0)
         else:
             await self._wake.wait()
