@@ -11,6 +11,9 @@ after that; the run log says what was lost (``client.event_lost``).
 Events that are equal but for their note and time make a series: the second one puts a count on the object, later ones
 only count in memory, until the series has rested for six minutes and its last count is written. Equal means also that
 the object did not change in between, for the reference to it carries its resource version.
+
+Of actors but schedulers, clusters with all events have the older form (client-go ``tools/record``), as in Kubernetes:
+source, first and last time, and a count that every repetition writes. Only the same note is a repetition there.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from kemu.objects import meta, names, resources
 from kemu.objects.conversion import convert
 from kemu.runtime.env import SECOND_NS, Env
 
+KUBELET = "kubelet"
 NORMAL, WARNING = "Normal", "Warning"
 
 ALL, NOTABLE, NONE = "all", "notable", "none"
@@ -66,9 +70,10 @@ class Sink(Protocol):
 class _Known:
     """An event of the last minutes, as bytes: parsed it takes ten times their memory, and few come again."""
 
-    __slots__ = ("_wire", "count", "last_ns")
+    __slots__ = ("_is_old", "_wire", "count", "last_ns")
 
     def __init__(self, event: core_v1_pb2.Event, now_ns: int) -> None:
+        self._is_old = not event.HasField("eventTime")
         self._wire = event.SerializeToString(deterministic=True)
         self.count = 1
         """How often it came; from 2 on it is a series."""
@@ -81,7 +86,10 @@ class _Known:
 
     def event(self) -> core_v1_pb2.Event:
         event = core_v1_pb2.Event.FromString(self._wire)
-        if self.count > 1:
+        if self._is_old:
+            event.count = self.count
+            meta.set_time(event.lastTimestamp, self.last_ns)
+        elif self.count > 1:
             event.series.count = self.count
             meta.set_time(event.series.lastObservedTime, self.last_ns)
         return event
@@ -90,8 +98,11 @@ class _Known:
 class Recorder:
     """The events of one controller of one actor."""
 
-    def __init__(self, env: Env, sink: Sink, controller: str, host: str, level: str = NOTABLE) -> None:
-        """``controller`` is a qualified name such as ``kubelet``; ``host`` tells its instances apart."""
+    def __init__(
+        self, env: Env, sink: Sink, controller: str, host: str, level: str = NOTABLE, *, schedules: bool = False
+    ) -> None:
+        """``controller`` is a qualified name such as ``kubelet``; ``host`` tells its instances apart. ``schedules``: it
+        is that of a scheduler."""
         if level not in LEVELS:
             raise ValueError(f"events: {level!r} is not one of: {', '.join(LEVELS)}")
         self._env = env
@@ -99,6 +110,9 @@ class Recorder:
         self._controller = controller
         self._instance = f"{controller}-{host}"[:INSTANCE_BYTES]
         self._level = level
+        self._is_old = level == ALL and not schedules
+        """Whether its events have the older form."""
+        self._host = host if controller == KUBELET else ""
         self.writes_routine = level == ALL
         """Whether routine events are written."""
         self._known: dict[tuple[Any, ...], _Known] = {}
@@ -132,8 +146,8 @@ class Recorder:
         other = None if related is None else _reference(related)
         now_ns = self._unix_ns()
         key: tuple[Any, ...] = (event_type, action, reason, _key(reference), other and _key(other))
-        if routine:
-            # As client-go's ``tools/record``, by which controllers report: "Created pod: a" is not "Created pod: b".
+        if self._is_old:
+            # "Created pod: a" is not "Created pod: b".
             key = (*key, note)
         known = self._known.get(key)
         if known is not None:
@@ -145,15 +159,21 @@ class Recorder:
             reason=reason,
             message=shorten(note),
             type=event_type,
-            action=action,
             reportingComponent=self._controller,
-            reportingInstance=self._instance,
         )
         # Two events of one instant need two names; real clocks never stand still.
         self._last_ns = max(self._last_ns + 1, now_ns)
         event.metadata.namespace = reference.namespace or "default"
         event.metadata.name = event_name(reference.name, self._last_ns)
-        meta.set_time(event.eventTime, now_ns)
+        if self._is_old:
+            event.source.component, event.count = self._controller, 1
+            if self._host:
+                event.source.host = event.reportingInstance = self._host
+            for time in (event.firstTimestamp, event.lastTimestamp):
+                meta.set_time(time, now_ns)
+        else:
+            event.action, event.reportingInstance = action, self._instance
+            meta.set_time(event.eventTime, now_ns)
         self._known[key] = _Known(event, now_ns)
         self._keep_watch()
         self._send(event)
@@ -163,7 +183,7 @@ class Recorder:
     def _again(self, known: _Known, now_ns: int) -> None:
         known.count += 1
         known.came(now_ns)
-        if known.count == 2:
+        if self._is_old or known.count == 2:
             self._send(known.event())
 
     def _keep_watch(self) -> None:
@@ -181,7 +201,7 @@ class Recorder:
             refreshes = rounds * FINISH_S % REFRESH_S == 0
             rested_ns = self._unix_ns() - FINISH_S * SECOND_NS
             for key, known in list(self._known.items()):
-                is_series = known.count > 1
+                is_series = known.count > 1 and not self._is_old
                 if known.last_ns < rested_ns:
                     del self._known[key]
                     if is_series:
@@ -210,7 +230,7 @@ class Recorder:
                 break
             except (ServiceUnavailable, AlreadyExists) as error:
                 why = error.message
-                if isinstance(error, AlreadyExists) and not event.HasField("series"):
+                if isinstance(error, AlreadyExists) and not _again_of(event):
                     break
             except ApiError as error:
                 why = error.message
@@ -220,9 +240,9 @@ class Recorder:
             self._lost(event, why)
 
     async def _create_or_patch(self, event: core_v1_pb2.Event) -> None:
-        if event.HasField("series"):
+        patch = _again_of(event)
+        if patch:
             metadata = event.metadata
-            patch = {"series": convert.to_json(event.series)}
             try:
                 await self._sink.patch("events", metadata.name, metadata.namespace, patch, type="strategic")
                 return
@@ -237,6 +257,15 @@ class Recorder:
 
     def _unix_ns(self) -> int:
         return self._env.clock.unix_ns()
+
+
+def _again_of(event: core_v1_pb2.Event) -> dict[str, Any]:
+    """The patch of an event that came again; empty for a new one."""
+    if event.HasField("series"):
+        return {"series": convert.to_json(event.series)}
+    if event.count > 1:
+        return {"count": event.count, "lastTimestamp": convert.to_value(event.lastTimestamp)}
+    return {}
 
 
 def shorten(note: str) -> str:

@@ -51,7 +51,12 @@ class Scheduler:
             Timing(config.get("timing") or {}),
             in_tree.REGISTRY,
             lambda controller: recorders.Recorder(
-                env, client, controller, str(config.get("replica", 0)), config.get("events", recorders.NOTABLE)
+                env,
+                client,
+                controller,
+                str(config.get("replica", 0)),
+                config.get("events", recorders.NOTABLE),
+                schedules=True,
             ),
             safeguards.ablated(config),
         )

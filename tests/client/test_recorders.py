@@ -177,6 +177,39 @@ def test_a_series_that_goes_on_is_written_anew_every_half_hour_and_so_outlives_o
     world.play(main)
 
 
+def test_kubelets_and_controllers_write_the_older_form_where_all_events_are_written() -> None:
+    """As client-go's ``tools/record``: every repetition is written, and another note is another event."""
+    world = World()
+
+    async def main(world: World) -> None:
+        recorder = Recorder(world.env, world.client, "kubelet", "node-1", "all")
+        for second, image in ((1, "x"), (2, "y"), (3, "x"), (4, "x")):
+            await world.at(second)
+            recorder.event(pod(), NORMAL, "Pulled", "Pulled", f"pulled {image}", field_path="spec.containers{c}")
+        await world.at(5)
+        first, second_ = sorted(await world.events(), key=lambda event: event.message)
+        data = convert.to_json(first)
+        del data["metadata"], data["involvedObject"]
+        assert data == {
+            "reason": "Pulled",
+            "message": "pulled x",
+            "type": "Normal",
+            "source": {"component": "kubelet", "host": "node-1"},
+            "firstTimestamp": "2000-01-01T00:00:01Z",
+            "lastTimestamp": "2000-01-01T00:00:04Z",
+            "count": 3,
+            "reportingComponent": "kubelet",
+            "reportingInstance": "node-1",
+        }
+        assert (second_.message, second_.count) == ("pulled y", 1)
+        of_scheduler = Recorder(world.env, world.client, "mine", "0", "all", schedules=True)
+        of_scheduler.event(pod("b"), NORMAL, "Scheduled", "Binding", "assigned", routine=True)
+        await world.at(6)
+        assert [event.HasField("eventTime") for event in await world.events()] == [False, False, True]
+
+    world.play(main)
+
+
 def test_which_events_are_written() -> None:
     def written(level: str) -> list[str]:
         world = World()
