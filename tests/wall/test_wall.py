@@ -34,6 +34,8 @@ class Ticker:
         env.on_fault("overload", lambda assignment: None)
         env.ready()
         await env.clock.started()
+        if self.config.get("quiet"):
+            await asyncio.Event().wait()
         try:
             for number in range(1, 1000):
                 env.clock.call_at_ns(env.clock.now_ns() + SECOND_NS // 2, env.log, "ticker.timer", {"number": number})
@@ -191,6 +193,13 @@ async def test_a_run_is_over_at_its_deadline_when_told_and_when_idle(world: Worl
     stop = asyncio.Event()
     asyncio.get_running_loop().call_later(0.05, stop.set)
     assert await world.runtime.run_until(1000 * SECOND_NS, stop=stop) == "stopped"
+
+
+async def test_a_run_is_idle_when_only_housekeeping_is_left(world: World) -> None:
+    world.runtime.env("operator").log("somebody.decided", {})
+    await world.begin(spec("a", quiet=True))
+    assert await world.runtime.run_until(1000 * SECOND_NS, until_idle=True) == "idle"
+    assert world.runtime.clock.now_ns() < 100 * SECOND_NS
 
 
 async def test_what_one_process_cannot_do_is_refused(world: World) -> None:

@@ -168,7 +168,9 @@ class WallRuntime:
         now = time.monotonic()
         if self._host.pending or self._exiting or not self._host.clock.begun:
             self._busy_at = now
-        return now - self._busy_at >= QUIET_S and all(one.is_ready.done() for one in self._host.residents.values())
+        if now - self._busy_at < QUIET_S:
+            return False
+        return all(one.is_ready.done() for name, one in self._host.residents.items() if name in self._specs)
 
     async def shutdown(self) -> None:
         for name in reversed(self._specs):
