@@ -78,6 +78,8 @@ class Up:
     nodes: int
     actors: Sequence[str]
     token: str = field(repr=False)
+    steps: bool = False
+    """Time stands still until somebody steps it."""
 
 
 class Session:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -158,7 +159,10 @@ class Session:
             try:
                 await driver.begun()
                 self._on_up(
-                    sessions.announced(settings, endpoint.server.url, made, len(scenario.nodes), self.world.roster)
+                    dataclasses.replace(
+                        sessions.announced(settings, endpoint.server.url, made, len(scenario.nodes), self.world.roster),
+                        steps=True,
+                    )
                 )
                 self.teller.quiet = False
                 await self._until(stop, running, driver)
