@@ -9,7 +9,16 @@ import time
 import uuid
 from collections.abc import Callable
 
-from kemu.errors import ApiError, InternalError, ServiceUnavailable
+from kemu.errors import (
+    ApiError,
+    BadRequest,
+    InternalError,
+    Invalid,
+    MethodNotAllowed,
+    NotAcceptable,
+    ServiceUnavailable,
+    UnsupportedMediaType,
+)
 from kemu.gateway import discoveries, monitoring
 from kemu.gateway.answers import refusals, responses
 from kemu.gateway.answers.representations import Representations
@@ -116,6 +125,10 @@ class Gateway:
             if row is events.ROW:
                 refusals.name_group(refused.status, row)
             raise
+        except (BadRequest, Invalid, MethodNotAllowed, NotAcceptable, UnsupportedMediaType):
+            # Found before any API server was asked. Who has no right is told that first.
+            await call.require(_RIGHTS.get(request.method) or _verb(request, path).lower(), _part(path))
+            raise
 
     async def _carry_out(self, call: Call) -> Response:
         method, path = call.request.method, call.path
@@ -164,7 +177,7 @@ class _Asked:
 
 
 def _verb(request: Request, path: Path) -> str:
-    """As metrics tell it."""
+    """As metrics tell it; but for :data:`_RIGHTS` also what the right to it is called."""
     if request.method == "GET" and not path.name:
         return "WATCH" if request.query.flag("watch") or path.watches else "LIST"
     if request.method == "DELETE" and not path.name:
@@ -179,6 +192,7 @@ def _part(path: Path) -> str:
 _PARTS = frozenset(
     ("status", "scale", "resize", "finalize", "binding", "eviction", "token", "log", *subresources.STREAMS)
 )
+_RIGHTS = {"POST": "create", "PUT": "update"}
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 
 _OBJECTS: dict[str, Handler] = {

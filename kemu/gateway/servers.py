@@ -21,6 +21,8 @@ IDLE_S = 120.0
 """How long a connection may stay open without a request. Clients of Go close theirs after 90 s."""
 _STOP_S = 2
 _LIMITS = connections.Limits()
+_GATHERED = 16 << 10
+"""Bytes; more is written at once."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,48 @@ class Application(Protocol):
     def close(self) -> None: ...
 
 
+class _Gathering:
+    """A transport that writes what comes in one turn of the event loop at once: head and body of an answer, several
+    frames of a watch. Each write costs a record of TLS and a call of the system."""
+
+    __slots__ = ("_loop", "_pieces", "_size", "_transport")
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._pieces: list[bytes] = []
+        self._size = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        if not self._pieces:
+            self._loop.call_soon(self.flush)
+        self._pieces.append(data)
+        self._size += len(data)
+        if self._size > _GATHERED:
+            self.flush()
+
+    def flush(self) -> None:
+        pieces, self._pieces, self._size = self._pieces, [], 0
+        if pieces:
+            self._transport.write(pieces[0] if len(pieces) == 1 else b"".join(pieces))
+
+    def write_eof(self) -> None:
+        self.flush()
+        self._transport.write_eof()
+
+    def close(self) -> None:
+        self.flush()
+        self._transport.close()
+
+
 class _Connection(connections.LimitedConnection):
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.transport = _Gathering(transport, self.loop)  # type: ignore[assignment]
+
     def _unsupported_upgrade_warning(self) -> None:
         """The application refuses it in its own words."""
 

@@ -131,3 +131,19 @@ def test_a_kubelet_touches_what_is_its_own() -> None:
             assert answer.status_code == expected, (method, path, answer.text)
 
     run(main, settings=SETTINGS)
+
+
+def test_who_has_no_right_learns_nothing_else() -> None:
+    async def main(cluster: Cluster) -> None:
+        await prepare(cluster)
+        for token, code in (("nobody-special", 403), ("admin", 415)):
+            headers = {"Authorization": f"Bearer {token}", "Content-Type": "text/plain"}
+            path = "/api/v1/namespaces/default/pods"
+            assert (await cluster.http.post(path, content=b"x", headers=headers)).status_code == code
+        for token, code in (("nobody-special", 403), ("admin", 405)):
+            path = "/api/v1/namespaces/default/pods/a/binding"
+            assert (await ask(cluster, token, "GET", path)).status_code == code
+            exec_ = await ask(cluster, token, "POST", "/api/v1/namespaces/default/pods/a/exec")
+            assert exec_.status_code == (403 if code == 403 else 400)
+
+    run(main, settings=SETTINGS)

@@ -98,7 +98,7 @@ async def _self(call: Call) -> Response:
 
 
 async def _token(call: Call) -> Response:
-    await require(call, "authentication.k8s.io", "tokenreviews", "")
+    await call.require("create")
     review = await _read(call)
     if not review.spec.token:
         raise BadRequest("token is required for TokenReview in authentication")
@@ -120,7 +120,7 @@ def _tell(info: Any, user: identities.User) -> None:
 
 async def token_of_account(call: Call) -> Response:
     """``TokenREST.Create`` of ``core/serviceaccount/storage``."""
-    await require(call, "", "serviceaccounts", "token")
+    await call.require("create", "token")
     tokens = call.settings.accounts
     if tokens is None:
         raise calls.unknown_resource()
@@ -163,26 +163,6 @@ async def token_of_account(call: Call) -> Response:
 
 
 # What all of them do ------------------------------------------------------------------------------------------------
-
-
-async def require(call: Call, group: str, resource: str, subresource: str) -> None:
-    """Raises :class:`kemu.errors.Forbidden` where the user may not create this."""
-    request = api_pb2.ReviewRequest()
-    asked, path = request.resource, call.path
-    asked.verb, asked.group, asked.resource, asked.subresource = "create", group, resource, subresource
-    asked.namespace, asked.name = path.namespace, path.name
-    if (await call.ask("Review", request)).allowed:
-        return
-    qualified = f"{resource}.{group}" if group else resource
-    combined = f"{resource}/{subresource}" if subresource else resource
-    named = f' "{path.name}"' if path.name else ""
-    where = f'in the namespace "{path.namespace}"' if path.namespace else "at the cluster scope"
-    raise Forbidden(
-        f'{qualified}{named} is forbidden: User "{call.request.user.name}" cannot create resource "{combined}" '
-        f'in API group "{group}" {where}',
-        kind=resource,
-        name=path.name,
-    )
 
 
 async def _read(call: Call) -> Any:

@@ -108,7 +108,8 @@ async def _evict(call: Call) -> Response:
 
 async def _refuse_stream(call: Call) -> Response:
     """As a cluster refuses whose nodes cannot be reached; clients print the message."""
-    await call.ask("Get", api_pb2.GetRequest(resource=call.where(), name=call.path.name))
+    await call.require("create", call.path.subresource)
+    await call.look("Get", api_pb2.GetRequest(resource=call.where(), name=call.path.name))
     if "upgrade" not in call.request.headers and call.path.subresource != "proxy":
         raise BadRequest("Upgrade request required")
     raise Refused(meta_v1_pb2.Status(status="Failure", message=_SIMULATED, reason="NotImplemented", code=501))
