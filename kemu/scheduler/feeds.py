@@ -175,6 +175,8 @@ class NodeFeed:
         happened = events.node_events(old, new)
         if happened or old.spec.unschedulable != new.spec.unschedulable or _images(old) != _images(new):
             self._cluster.change(self._cluster.set_node, new)
+        elif new.status.images:
+            self._cluster.change(self._cluster.node_seen, new.metadata.name)
         if not happened and self._queue.heeds_heartbeats:
             happened = [Event.NODE_CONDITIONS]
         for event in happened:

@@ -103,6 +103,9 @@ def test_what_follows_events_is_what_is_built_anew(history: list[tuple[Any, ...]
             cluster.settle()
             if len(cluster):
                 decider.filter(cluster.pending(pod))
+    # How many nodes have an image is known as of the last change of each node, and a new one knows no past.
+    for name in cluster.nodes:
+        cluster.node_seen(name)
     cluster.settle()
     fresh = rebuilt(cluster)
     fresh.settle()

@@ -172,6 +172,9 @@ class Living:
 
     def ask(self, pod: Json) -> list[str]:
         """What the plain scheduler, who looks at everything anew, says otherwise."""
+        # How many nodes have an image is known as of the last change of each node, and a new one knows no past.
+        for name in self.cluster.nodes:
+            self.cluster.node_seen(name)
         waiting = self.cluster.pending(convert.from_json(core_v1_pb2.Pod, pod))
         answered = decisions.decision(self.decider, waiting)
         return differences({**self.case, "pod": pod}, answered)

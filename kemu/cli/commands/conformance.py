@@ -1,4 +1,4 @@
-"""``kemu conformance``: whether kemu decides as Kubernetes does, on recorded decisions of the real code."""
+"""``kemu conformance``: whether kemu decides as Kubernetes does, on recorded decisions of the real code, or live."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import shutil
+import sys
 from pathlib import Path
 
 from kemu.cli import parsers
@@ -15,16 +16,33 @@ _SHOWN = 5
 """How many disagreements are printed; all of them are in the output of ``--json``."""
 _ROWS = 20
 """How many lines of each."""
+_LIVE = "live"
+_PODS = 200
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "conformance",
-        help="compare kemu's decisions with recorded ones of Kubernetes",
-        description="Answer recorded cases with kemu's own code and compare. Exits with 1 where an answer differs.",
+        help="compare kemu's decisions with those of Kubernetes, recorded or live",
+        description="Answer recorded cases with kemu's own code and compare; or, with live, give the same pods to the "
+        "real kube-scheduler and to kemu's, on one cluster. Exits with 1 where an answer differs.",
     )
-    parser.add_argument("kind", help="what the cases are about: kubelet, scheduler or timeline")
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="recorded cases (.jsonl or .jsonl.gz)")
+    parser.add_argument("kind", help=f"what the cases are about: kubelet, scheduler or timeline; or {_LIVE}")
+    parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="recorded cases (.jsonl or .jsonl.gz)")
+    parser.add_argument(
+        "--pods",
+        type=parsers.count,
+        default=_PODS,
+        metavar="N",
+        help="live: how many decisions (default: %(default)s)",
+    )
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="live: of clusters and pods (default: 1)")
+    parser.add_argument(
+        "--kubeconfig",
+        type=Path,
+        metavar="FILE",
+        help="live: on that cluster, an empty one without a scheduler",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument(
         "--jobs",
@@ -39,6 +57,10 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 def command(options: argparse.Namespace) -> int:
     from kemu.conformance import agreements, case_files, registry
 
+    if options.kind == _LIVE:
+        return _live(options)
+    if not options.files:
+        raise KemuError("no FILE of recorded cases; docs/recording.md says how to make some")
     if options.kind not in registry.names():
         raise KemuError(f"no kind of cases {options.kind!r}; there are {', '.join(registry.names())}")
     kind = registry.kind(options.kind)
@@ -47,6 +69,31 @@ def command(options: argparse.Namespace) -> int:
     report = agreements.judge(kind, questions, jobs=options.jobs)
     print(json.dumps(report.to_json(), ensure_ascii=False)) if options.json else _print(report)
     return 0 if report.agree == report.total else 1
+
+
+def _live(options: argparse.Namespace) -> int:
+    import asyncio
+
+    from kemu.conformance.live import sessions
+
+    if options.files:
+        raise KemuError("live takes no FILE: it asks the real scheduler")
+    kubeconfig = options.kubeconfig.resolve() if options.kubeconfig is not None else None
+    say = _quiet if options.json or not sys.stderr.isatty() else _progress
+    report = asyncio.run(sessions.compare(options.pods, options.seed, kubeconfig=kubeconfig, say=say))
+    if options.json:
+        print(json.dumps(report.to_json(), ensure_ascii=False))
+    else:
+        for line in report.lines(_SHOWN):
+            print(line)
+    return 0 if report.is_alike else 1
+
+
+def _progress(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _quiet(text: str) -> None: ...
 
 
 def _print(report: object) -> None:

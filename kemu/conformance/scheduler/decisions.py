@@ -148,10 +148,13 @@ def _add_prefilter(result: dict[str, Any], filtering: Filtering) -> None:
 
 def _add_scores(result: dict[str, Any], decider: Asked, filtering: Filtering, rows: IntArray, names: list[str]) -> None:
     """The score of each plugin, for explanation; totals and the best nodes are those that the attempt has compared."""
+    compared = None
+    if decider.compared is not None:
+        # In the order of the search, which need not begin at the first row.
+        rows, compared = decider.compared
     scores = decider.scores(filtering, rows)
     totals = sum(scores.values(), np.zeros(len(rows), dtype=np.int64))
-    if decider.compared is not None:
-        rows, compared = decider.compared
+    if compared is not None:
         totals = compared + (totals[0] - compared[0])
     result["scores"] = {
         names[row]: {plugin: int(scores[plugin][place]) for plugin in sorted(scores)}

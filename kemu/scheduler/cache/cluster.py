@@ -50,7 +50,9 @@ class ImageState:
     def __init__(self, size: int) -> None:
         self.size = size
         """In bytes, as the first node that listed it said."""
-        self.nodes: dict[str, None] = {}
+        self.nodes: dict[str, int] = {}
+        """The nodes that have it, and how many had it when each of them was last looked at (see
+        :meth:`Cluster.settle`)."""
 
 
 class Cluster:
@@ -72,6 +74,8 @@ class Cluster:
         self.images: dict[str, ImageState] = {}
         self.images_version = 0
         """Changes when scores by images may change."""
+        self._unseen: dict[str, NodeInfo] = {}
+        """Nodes with images that have changed, or whose pods have, since an attempt began."""
         self.unschedulable_nodes = 0
         self.nodes_with_ports: dict[str, NodeInfo] = {}
         self.namespaces: dict[str, dict[str, str]] = {}
@@ -141,6 +145,7 @@ class Cluster:
             self._reserve(len(self.rows))
             self._order_is_stale = self._order_is_stale or len(self._zones) > 1
             for pod in info.pods.values():
+                self._use_claims(pod, 1)
                 self.counts.pod_came(pod, info, self.capacity)
         elif info.zone != old_zone:
             self._leave_zone(old_zone, name)
@@ -155,6 +160,7 @@ class Cluster:
         if len(self.taint_sets) > many:
             self._renumber_taint_sets()
         self._touch(info)
+        self._changed(info)
         self.node_changes.append(info.row)
 
     def remove_node(self, name: str) -> None:
@@ -162,7 +168,9 @@ class Cluster:
         if info is None or info.node is None:
             return
         self._forget_attributes(info)
+        self._unseen.pop(name, None)
         for pod in info.pods.values():
+            self._use_claims(pod, -1)
             self.counts.pod_went(pod, info, self.capacity)
         self._leave_zone(info.zone, name)
         self.rows[info.row] = _GONE
@@ -173,10 +181,36 @@ class Cluster:
             self._drop(info)
 
     def settle(self) -> None:
-        """Put the rows in order, after nodes came, went or changed their zone."""
+        """Put the rows in order, after nodes came, went or changed their zone.
+
+        This is where an attempt begins, and where ``UpdateSnapshot`` (``backend/cache``, cache.go) copies the nodes
+        that have changed since the last one, each with the number of nodes that have its images now
+        (``ImageStateSummary.Snapshot``). The others keep the numbers that they have.
+        """
         if self._order_is_stale:
             self._order_is_stale = False
             self._reorder()
+        if self._unseen:
+            self._count_images()
+
+    def node_seen(self, name: str) -> None:
+        """The watch shows a node, of which nothing has changed that counts."""
+        info = self.nodes.get(name)
+        if info is not None:
+            self._changed(info)
+
+    def _changed(self, info: NodeInfo) -> None:
+        if info.image_sizes:
+            self._unseen[info.name] = info
+
+    def _count_images(self) -> None:
+        unseen, self._unseen = self._unseen, {}
+        for name, info in unseen.items():
+            for image in info.image_sizes:
+                nodes = self.images[image].nodes
+                if nodes[name] != len(nodes):
+                    nodes[name] = len(nodes)
+                    self.images_version += 1
 
     def _known(self) -> Iterator[NodeInfo]:
         """The nodes that have a row, also before :meth:`settle`."""
@@ -217,7 +251,7 @@ class Cluster:
             state = self.images.get(image)
             if state is None:
                 state = self.images[image] = ImageState(size)
-            state.nodes[info.name] = None
+            state.nodes[info.name] = 0
         if self.images:
             self.images_version += 1
 
@@ -386,11 +420,11 @@ class Cluster:
         self.priorities[pod.priority] = self.priorities.get(pod.priority, 0) + 1
         if pod.template.host_ports:
             self.nodes_with_ports[node_name] = info
-        if pod.template.claims:
-            self.storage.use(pod.namespace, pod.template.claims, 1)
         if info.row >= 0:
+            self._use_claims(pod, 1)
             self.counts.pod_came(pod, info, self.capacity)
         self._touch(info)
+        self._changed(info)
 
     def remove_pod(self, uid: str) -> PodInfo | None:
         """Stop counting a pod; None when it was not counted."""
@@ -407,16 +441,21 @@ class Cluster:
         info.put_last(pod)
         info.remove(pod)
         pod.node_name = ""
-        if pod.template.claims:
-            self.storage.use(pod.namespace, pod.template.claims, -1)
         if not info.ports:
             self.nodes_with_ports.pop(info.name, None)
         if info.row >= 0:
+            self._use_claims(pod, -1)
             self.counts.pod_went(pod, info, self.capacity)
         elif not info.pods:
             self._drop(info)
         self._touch(info)
+        self._changed(info)
         return pod
+
+    def _use_claims(self, pod: PodInfo, change: int) -> None:
+        """Pods on nodes that are gone use none (``usedPVCSet`` is made of the nodes of the snapshot)."""
+        if pod.template.claims:
+            self.storage.use(pod.namespace, pod.template.claims, change)
 
     def see_pod(self, pod: Any, *, spec_changed: bool = True) -> None:
         """The watch shows a pod on a node: count it, confirm an assumed one, or update what changed."""
@@ -426,6 +465,7 @@ class Cluster:
         if known is not None:
             if known.node_name == node_name and not spec_changed and not _counts_differently(known, pod):
                 info = self.nodes[node_name]
+                self._changed(info)
                 known.pod = pod
                 start_s = pod.status.startTime.seconds if pod.status.HasField("startTime") else None
                 if start_s != known.start_s:

@@ -37,7 +37,8 @@ class ImageLocality(ScorePlugin, SignPlugin):
         for image in images:
             if image in node.image_sizes:
                 known = cluster.images[image]
-                total += int(known.size * (len(known.nodes) / len(cluster)))
+                nodes = known.nodes.get(node.name) or len(known.nodes)
+                total += int(known.size * (nodes / len(cluster)))
         return _score(total, containers)
 
     def scores(self, state: tuple[tuple[str, ...], int], cluster: Cluster, rows: IntArray | None) -> IntArray:
@@ -48,8 +49,9 @@ class ImageLocality(ScorePlugin, SignPlugin):
         for image in images:
             known = cluster.images.get(image)
             if known is not None:
-                worth = int(known.size * (len(known.nodes) / len(cluster)))
-                total[[cluster.nodes[name].row for name in known.nodes]] += worth
+                for nodes in dict.fromkeys(known.nodes.values()):
+                    worth = int(known.size * (nodes / len(cluster)))
+                    total[[cluster.nodes[name].row for name, seen in known.nodes.items() if seen == nodes]] += worth
         highest = _HIGHEST_PER_CONTAINER * containers
         scores: IntArray = (np.clip(total, _LOWEST, highest) - _LOWEST) * MAX_SCORE // (highest - _LOWEST)
         return scores if rows is None else scores[rows]

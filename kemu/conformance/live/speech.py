@@ -1,0 +1,174 @@
+"""What the real kube-scheduler says of its decisions, in its log.
+
+With ``--v=3 --vmodule=schedule_one=10,eventhandlers=4`` it tells of each attempt the scores of all nodes from each
+plugin, the node or the whole message, the victims, and which events it has handled (``schedule_one.go``,
+``eventhandlers.go``, ``framework/preemption/executor.go``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+_LINE = re.compile(r'^[IWEF]\d{4} \S+\s+\d+ \S+\] "((?:[^"\\]|\\.)*)"(.*)$')
+_PAIR = re.compile(r' ([\w.]+)=("(?:[^"\\]|\\.)*"|\S+)')
+
+BOUND, FAILED, ERROR = "bound", "failed", "error"
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One attempt of the real scheduler at one pod."""
+
+    pod: str
+    """``namespace/name``."""
+    number: int = 1
+    """Of this pod."""
+    scores: dict[str, dict[str, int]] = field(default_factory=dict)
+    """By node and plugin; empty where there was nothing to compare."""
+    totals: dict[str, int] = field(default_factory=dict)
+    outcome: str = ""
+    node: str = ""
+    message: str = ""
+    nominated: str = ""
+    """The node on which it preempts."""
+    victims: list[str] = field(default_factory=list)
+    is_evicting: bool = False
+    """Its victims are being deleted."""
+
+
+class Speech:
+    """Hears the log, keeps the attempts. ``on_end`` is told of each attempt that has ended."""
+
+    def __init__(self, on_end: Callable[[Attempt], object]) -> None:
+        self._on_end = on_end
+        self.attempts: dict[str, Attempt] = {}
+        """The latest of each pod."""
+        self._preempting: dict[str, Attempt] = {}
+        """The attempt of each pod that has chosen victims; the next one may begin before all of them are named."""
+        self.handled: Counter[tuple[str, str]] = Counter()
+        """Events: what, and the object."""
+        self._waiters: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
+        self.complaints: list[str] = []
+        """Errors that belong to no attempt."""
+
+    async def until(self, true: Callable[[], bool], timeout_s: float) -> bool:
+        """Wait until something that it says makes this true; returns whether it is."""
+        if true():
+            return True
+        waiter = asyncio.get_running_loop().create_future()
+        entry = (true, waiter)
+        self._waiters.append(entry)
+        try:
+            await asyncio.wait_for(waiter, timeout_s)
+        except TimeoutError:
+            return true()
+        finally:
+            if entry in self._waiters:
+                self._waiters.remove(entry)
+        return True
+
+    def forget(self) -> None:
+        """The cluster is gone."""
+        self.attempts.clear()
+        self._preempting.clear()
+        self.handled.clear()
+
+    def hear(self, line: str) -> None:
+        match = _LINE.match(line)
+        if match is None:
+            return
+        text, rest = match[1], match[2]
+        say = _SAYINGS.get(text)
+        if say is not None:
+            say(self, {name: _value(value) for name, value in _PAIR.findall(rest)})
+        elif " event for " in text:
+            pairs = dict(_PAIR.findall(rest))
+            self.handled[text, _value(pairs.get("pod") or pairs.get("node") or "")] += 1
+        elif line[0] == "E":
+            self.complaints.append(line.strip())
+            return
+        else:
+            return
+        if self._waiters and text != _SCORED:
+            for true, waiter in list(self._waiters):
+                if not waiter.done() and true():
+                    waiter.set_result(None)
+
+    # Sayings ----------------------------------------------------------------------------------------------------------
+
+    def _begins(self, said: dict[str, str]) -> None:
+        pod = said["pod"]
+        before = self.attempts.get(pod)
+        self.attempts[pod] = Attempt(pod, before.number + 1 if before is not None else 1)
+
+    def _scored(self, said: dict[str, str]) -> None:
+        scores = self.attempts[said["pod"]].scores.setdefault(said["node"], {})
+        scores[said["plugin"]] = int(said["score"])
+
+    def _total(self, said: dict[str, str]) -> None:
+        self.attempts[said["pod"]].totals[said["node"]] = int(said["score"])
+
+    def _bound(self, said: dict[str, str]) -> None:
+        attempt = self.attempts[said["pod"]]
+        attempt.outcome, attempt.node = BOUND, said["node"]
+        self._on_end(attempt)
+
+    def _failed(self, said: dict[str, str]) -> None:
+        attempt = self.attempts[said["pod"]]
+        attempt.outcome, attempt.message = FAILED, said.get("err", "no nodes available to schedule pods")
+        self._on_end(attempt)
+
+    def _error(self, said: dict[str, str]) -> None:
+        attempt = self.attempts.get(said.get("pod", ""))
+        if attempt is not None:
+            attempt.outcome, attempt.message = ERROR, said.get("err", "")
+            self._on_end(attempt)
+
+    def _target(self, said: dict[str, str]) -> None:
+        attempt = self._preempting[said["pod"]] = self.attempts[said["pod"]]
+        attempt.nominated = said["node"]
+
+    def _evicts(self, said: dict[str, str]) -> None:
+        self._preempting[said["preemptor"]].is_evicting = True
+
+    def _victim(self, said: dict[str, str]) -> None:
+        attempt = self._preempting.get(said["preemptor"])
+        if attempt is not None:
+            attempt.victims.append(said["victim"])
+
+    def _evicted(self, said: dict[str, str]) -> None:
+        attempt = self._preempting.get(said["preemptor"])
+        if attempt is not None:
+            attempt.is_evicting = False
+
+
+def _value(text: str) -> str:
+    if not text.startswith('"'):
+        return text
+    try:
+        value: str = json.loads(text)
+    except ValueError:
+        return text[1:-1]
+    return value
+
+
+_SCORED = "Plugin scored node for pod"
+_SAYINGS: dict[str, Callable[[Speech, dict[str, str]], None]] = {
+    "Attempting to schedule pod": Speech._begins,
+    _SCORED: Speech._scored,
+    "Calculated node's final score for pod": Speech._total,
+    "Successfully bound pod to node": Speech._bound,
+    "Unable to schedule pod; no fit; waiting": Speech._failed,
+    "Unable to schedule pod; no nodes are registered to the cluster; waiting": Speech._failed,
+    "Error scheduling pod; retrying": Speech._error,
+    "the target node for the preemption is determined": Speech._target,
+    "Start the preemption asynchronously": Speech._evicts,
+    "Preemptor Pod preempted victim Pod": Speech._victim,
+    "Victim Pod is already being deleted, skipping the API call for it": Speech._victim,
+    "Async Preemption finished completely": Speech._evicted,
+}
