@@ -22,7 +22,8 @@ DECIDES_S = 20.0
 """So long the real scheduler may take over one pod; a claim is bound after a second at the earliest."""
 SEES_S = 10.0
 SETTLE_S = 0.06
-"""For events that the real scheduler does not speak of."""
+"""At least, for events that the real scheduler does not speak of."""
+MARK = "kemu.dev/mark"
 PODS_A_CLUSTER = 100
 CHANGES = 0.16
 """How often something else happens before a pod."""
@@ -61,6 +62,7 @@ class Play:
         self._gated: dict[str, str] = {}
         """Pods with gates, and their families."""
         self._number = 0
+        self._marks = 0
         self._maker = makers.Maker(random.Random(0), 0)
         self._rng = self._maker.rng
 
@@ -168,11 +170,11 @@ class Play:
     async def _decision(self, family: str, key: str) -> None:
         """Wait for both decisions about a pod, compare them, and see to what follows."""
         real, shadow = self._real, self._shadow
-        if not await real.until(lambda: self._outcome(key) != "", DECIDES_S):
+        if not await real.until(lambda: key in real.first, DECIDES_S):
             self.report.add(verdicts.missing(family, key, f"the real scheduler has not decided in {DECIDES_S:g} s"))
             await self._remove(key)
             return
-        attempt = real.attempts[key]
+        attempt = real.first[key]
         if not await shadow.until(lambda: key in shadow.answers, SEES_S):
             self.report.add(verdicts.missing(family, key, "kemu has not seen the pod"))
             return
@@ -383,4 +385,12 @@ class Play:
         return self._real.handled[event, name] > 0
 
     async def _settle(self) -> None:
-        await asyncio.sleep(SETTLE_S)
+        """Several times as long as kemu takes to see a change now."""
+        clock = asyncio.get_running_loop().time
+        began = clock()
+        self._marks += 1
+        mark = str(self._marks)
+        await self._client.patch("namespaces", "default", "", {"metadata": {"annotations": {MARK: mark}}})
+        namespaces = self._shadow.store("namespaces")
+        await self._shadow.until(lambda: namespaces["default"].metadata.annotations.get(MARK) == mark, SEES_S)
+        await asyncio.sleep(max(SETTLE_S, 4 * (clock() - began)))

@@ -48,6 +48,8 @@ class Speech:
         self._on_end = on_end
         self.attempts: dict[str, Attempt] = {}
         """The latest of each pod."""
+        self.first: dict[str, Attempt] = {}
+        """The first of each pod, once that has ended; the next one may have begun since."""
         self._preempting: dict[str, Attempt] = {}
         """The attempt of each pod that has chosen victims; the next one may begin before all of them are named."""
         self.handled: Counter[tuple[str, str]] = Counter()
@@ -75,6 +77,7 @@ class Speech:
     def forget(self) -> None:
         """The cluster is gone."""
         self.attempts.clear()
+        self.first.clear()
         self._preempting.clear()
         self.handled.clear()
 
@@ -99,6 +102,10 @@ class Speech:
                 if not waiter.done() and true():
                     waiter.set_result(None)
 
+    def _end(self, attempt: Attempt) -> None:
+        self.first.setdefault(attempt.pod, attempt)
+        self._on_end(attempt)
+
     # Sayings ----------------------------------------------------------------------------------------------------------
 
     def _begins(self, said: dict[str, str]) -> None:
@@ -116,18 +123,18 @@ class Speech:
     def _bound(self, said: dict[str, str]) -> None:
         attempt = self.attempts[said["pod"]]
         attempt.outcome, attempt.node = BOUND, said["node"]
-        self._on_end(attempt)
+        self._end(attempt)
 
     def _failed(self, said: dict[str, str]) -> None:
         attempt = self.attempts[said["pod"]]
         attempt.outcome, attempt.message = FAILED, said.get("err", "no nodes available to schedule pods")
-        self._on_end(attempt)
+        self._end(attempt)
 
     def _error(self, said: dict[str, str]) -> None:
         attempt = self.attempts.get(said.get("pod", ""))
         if attempt is not None:
             attempt.outcome, attempt.message = ERROR, said.get("err", "")
-            self._on_end(attempt)
+            self._end(attempt)
 
     def _target(self, said: dict[str, str]) -> None:
         attempt = self._preempting[said["pod"]] = self.attempts[said["pod"]]

@@ -37,7 +37,7 @@ from kemu.scheduler.experiments.searches import Effort
 from kemu.scheduler.experiments.switches import Policy
 from kemu.scheduler.framework.results import Candidate
 from kemu.scheduler.framework.statuses import ERROR, UNRESOLVABLE, UNSCHEDULABLE, Status, unresolvable
-from kemu.scheduler.preemption import victim_orders
+from kemu.scheduler.preemption import sorts, victim_orders
 
 NEVER = "not eligible due to preemptionPolicy=Never."
 TERMINATING = "not eligible due to a terminating pod on the nominated node."
@@ -251,7 +251,7 @@ class Preemptor:
         if verdict:
             wanted: tuple[PodInfo, ...] = ()
             if self._affinity is not None:
-                lower.sort(key=self.importance)
+                sorts.sort(lower, self.importance)
                 wanted = self._affinity.wanted(filtering, simulation, lower, verdict)
             if not wanted:
                 return filtering.explain(verdict)
@@ -264,13 +264,13 @@ class Preemptor:
         First those whose disruption would violate a budget, each group in order of importance.
         """
         if len(lower) > 1:
-            lower.sort(key=self.importance)
+            sorts.sort(lower, self.importance)
         violating, others = self._split_by_budget(lower)
         victims = [other for other in violating if not reprieve(other)]
         violations = len(victims)
         victims += [other for other in others if not reprieve(other)]
         if violations and len(victims) > violations:
-            victims.sort(key=self.importance)
+            sorts.sort(victims, self.importance)
         return Candidate(node.name, tuple(victims), violations, self._order.preference(victims, violations))
 
     def candidate(self, node: NodeInfo, victims: list[PodInfo]) -> Candidate:
