@@ -16,10 +16,12 @@ from kemu import errors
 from kemu.client import clients
 from kemu.conformance.live import duties, makers, pods, reports, shadows, speech, verdicts
 from kemu.conformance.live.makers import Json
+from kemu.errors import KemuError
 from kemu.objects.conversion import convert
 
 DECIDES_S = 20.0
 """So long the real scheduler may take over one pod; a claim is bound after a second at the earliest."""
+STARTS_S = 60.0
 SEES_S = 10.0
 SETTLE_S = 0.06
 """At least, for events that the real scheduler does not speak of."""
@@ -63,6 +65,8 @@ class Play:
         """Pods with gates, and their families."""
         self._number = 0
         self._marks = 0
+        self._wanted = 0
+        """Decisions, when the present cluster is done with."""
         self._maker = makers.Maker(random.Random(0), 0)
         self._rng = self._maker.rng
 
@@ -72,6 +76,7 @@ class Play:
             await self._create(manifest)
         for namespace in makers.NAMESPACES[1:]:
             await self._create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+        await self._warm_up()
         while self.report.count() < count:
             await self._cluster(min(PODS_A_CLUSTER, count - self.report.count()))
             self.report.seconds = asyncio.get_running_loop().time() - began
@@ -82,6 +87,25 @@ class Play:
                 f" ({told.seconds:.0f} s)"
             )
         return self.report
+
+    async def _warm_up(self) -> None:
+        """Until the real scheduler decides: what it lists before it begins comes in another order than the watches had.
+
+        Raises KemuError where it does not.
+        """
+        node = self._maker.node()
+        pod = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "first", "namespace": "default"},
+            "spec": {"containers": [{"name": "c", "image": "x"}], "schedulerName": pods.PROFILES[0]["schedulerName"]},
+        }
+        await self._create(node)
+        await self._create(pod)
+        if not await self._real.until(lambda: "default/first" in self._real.first, STARTS_S):
+            self._check()
+            raise KemuError(f"the real scheduler has decided nothing in {STARTS_S:g} s")
+        await self._sweep()
 
     def _ended(self, attempt: speech.Attempt) -> None:
         if attempt.number > 1 and attempt.outcome == speech.BOUND:
@@ -97,10 +121,12 @@ class Play:
         drawn = pods.PodMaker(maker)
         nodes = maker.nodes()
         await self._build(maker, drawn, nodes)
-        wanted = self.report.count() + count
-        while self.report.count() < wanted:
+        self._wanted = self.report.count() + count
+        while self.report.count() < self._wanted:
             self._check()
             await self._go_on()
+            if self.report.count() >= self._wanted:
+                break
             if rng.random() < CHANGES:
                 await self._change()
             family, pod = drawn.draw()
@@ -245,7 +271,7 @@ class Play:
             if key in self._evicting and self._rng.random() < 0.5:
                 await self._end_victims(key)
         for key in list(self._gated):
-            if self._rng.random() < 0.4:
+            if self._rng.random() < 0.4 and self.report.count() < self._wanted:
                 family = self._gated.pop(key)
                 namespace, _, name = key.partition("/")
                 await self._client.patch("pods", name, namespace, {"spec": {"schedulingGates": None}})
@@ -275,10 +301,11 @@ class Play:
         if not name:
             return
         before = self._real.handled["Update event for node", name]
+        old = self._shadow.store("nodes")[name].metadata.resourceVersion
         updated = await self._client.patch("nodes", name, "", patch, subresource)
         version = updated.metadata.resourceVersion
-        if self._shadow.store("nodes")[name].metadata.resourceVersion == version:
-            return
+        if version == old:
+            return  # nothing has changed
         await self._real.until(lambda: self._real.handled["Update event for node", name] > before, SEES_S)
         await self._shadow.until(lambda: self._shadow.store("nodes")[name].metadata.resourceVersion == version, SEES_S)
 
