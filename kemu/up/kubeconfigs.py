@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ NAME = "kemu"
 """Of cluster, user and context."""
 
 _OF_CLUSTER = f"@{NAME}"
-_LISTS = {"clusters": "cluster", "users": "user", "contexts": "context"}
+_LISTS = ("clusters", "users", "contexts")
 
 
 def document(
@@ -42,10 +42,33 @@ def document(
     }
 
 
-def write(file: Path, made: dict[str, Any]) -> None:
-    """Raises KemuError where the file is there and is no kubeconfig, or cannot be written."""
+def write(file: Path, made: dict[str, Any]) -> Callable[[], None]:
+    """Returns what takes it back, once the cluster is gone: a file that was there then has no word of it, unless a
+    later cluster has written to it. Raises KemuError where the file is there and is no kubeconfig, or cannot be
+    written."""
+    before = _read(file) if file.exists() else None
+    _put(file, made if before is None else _merged(before, made))
+    if before is None:
+        return lambda: None
+    others = {plural: _others(before, plural) for plural in _LISTS}
+    context = before.get("current-context", "")
+    url = made["clusters"][0]["cluster"]["server"]
+
+    def take_back() -> None:
+        found = _read(file) if file.exists() else None
+        if found is None or url not in [one["cluster"].get("server") for one in found.get("clusters") or ()]:
+            return
+        left = {**found, **{plural: _others(found, plural) for plural in others}}
+        if found.get("current-context") == NAME:
+            left["current-context"] = "" if _is_ours(context) else context
+        _put(file, left)
+
+    return take_back
+
+
+def _put(file: Path, document: Mapping[str, Any]) -> None:
+    """Raises KemuError."""
     try:
-        merged = _merged(file, made) if file.exists() else made
         file.parent.mkdir(parents=True, exist_ok=True)
         # A link (as ~/.kube/config may be one) stays a link.
         target = file.resolve()
@@ -53,7 +76,7 @@ def write(file: Path, made: dict[str, Any]) -> None:
         try:
             os.fchmod(handle, 0o600)
             with os.fdopen(handle, "w") as out:
-                yaml.safe_dump(merged, out, sort_keys=False)
+                yaml.safe_dump(dict(document), out, sort_keys=False)
             os.replace(name, target)
         except BaseException:
             Path(name).unlink(missing_ok=True)
@@ -62,20 +85,26 @@ def write(file: Path, made: dict[str, Any]) -> None:
         raise KemuError(f"{file}: {error.strerror or error}") from None
 
 
-def _merged(file: Path, made: dict[str, Any]) -> dict[str, Any]:
+def _read(file: Path) -> dict[str, Any] | None:
+    """None: there is nothing in it. Raises KemuError."""
     try:
         found = yaml.safe_load(file.read_text())
     except (yaml.YAMLError, UnicodeDecodeError):
         found = False
     if found is None:
-        return made
+        return None
     if not isinstance(found, dict) or found.get("kind", "Config") != "Config":
         raise KemuError(f"{file} is there, and is no kubeconfig: choose another file (--kubeconfig)")
-    merged = {**made, **found, "current-context": NAME}
-    for plural in _LISTS:
-        others = [one for one in found.get(plural) or () if isinstance(one, dict) and not _is_ours(one.get("name"))]
-        merged[plural] = [*others, *made[plural]]
-    return merged
+    return found
+
+
+def _merged(found: Mapping[str, Any], made: dict[str, Any]) -> dict[str, Any]:
+    lists = {plural: [*_others(found, plural), *made[plural]] for plural in _LISTS}
+    return {**made, **found, **lists, "current-context": NAME}
+
+
+def _others(found: Mapping[str, Any], plural: str) -> list[Any]:
+    return [one for one in found.get(plural) or () if isinstance(one, dict) and not _is_ours(one.get("name"))]
 
 
 def _is_ours(name: object) -> bool:

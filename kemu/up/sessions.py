@@ -78,6 +78,8 @@ class Up:
     nodes: int
     actors: Sequence[str]
     token: str = field(repr=False)
+    forget: Callable[[], None] = field(repr=False)
+    """Takes the cluster out of a kubeconfig that was there before it; to be called when it has ended."""
     steps: bool = False
     """Time stands still until somebody steps it."""
 
@@ -213,8 +215,8 @@ def announced(settings: Settings, url: str, made: credentials.Credentials, nodes
         token="" if is_open else made.token,
         others={} if is_open else {user.name: token for token, user in made.others.items()},
     )
-    kubeconfigs.write(file, document)
-    return Up(called, file, settings.out, nodes, tuple(actors), made.token)
+    take_back = kubeconfigs.write(file, document)
+    return Up(called, file, settings.out, nodes, tuple(actors), made.token, take_back)
 
 
 async def _uid_of(client: clients.Client, namespace: str, name: str) -> str:

@@ -97,6 +97,8 @@ class Teller:
                 time_ns, "exited", f"{actor} ends itself", "actors end themselves", BAD, data["why"]
             ),
             "process.stalled": self._on_stalled,
+            "controller.scaled": self._on_scaled,
+            "controller.rollout": self._on_rollout,
         }
 
     def __call__(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
@@ -204,6 +206,15 @@ class Teller:
     def _on_stalled(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         what = f"{actor} {'stood still' if data['what'] == 'stopped' else 'lagged'} for {data['real_ns'] / 1e9:.1f} s"
         self._add(time_ns, "stalled", what, "times a process stalled", BAD)
+
+    def _on_scaled(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        what = f"{data['replica_set']} of deployment {short(data['deployment'])} goes from {data['before']}"
+        self._add(time_ns, "scaled", f"{what} to {data['replicas']}", "replica sets get another size")
+
+    def _on_rollout(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        says, tone = ("is rolled out", GOOD) if data["outcome"] == "complete" else ("is stuck", BAD)
+        what = f"revision {data['revision']} of deployment {short(data['deployment'])} {says}"
+        self._add(time_ns, f"rollout {tone}", what, "rollouts end", tone)
 
 
 def short(name: str) -> str:

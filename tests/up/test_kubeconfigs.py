@@ -47,6 +47,34 @@ def test_others_stay_and_an_older_one_of_ours_goes(tmp_path: Path) -> None:
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
+def test_a_cluster_that_has_ended_leaves_no_word_in_a_file_that_was_there(tmp_path: Path) -> None:
+    file = tmp_path / "config"
+    before = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "prod", "cluster": {"server": "https://prod"}}],
+        "users": [],
+        "contexts": [],
+        "current-context": "prod",
+    }
+    file.write_text(yaml.safe_dump(before))
+    forget = kubeconfigs.write(file, MADE)
+    forget()
+    assert yaml.safe_load(file.read_text()) == before
+    forget()
+    assert yaml.safe_load(file.read_text()) == before
+    forget_first = kubeconfigs.write(file, MADE)
+    forget_second = kubeconfigs.write(file, kubeconfigs.document("https://127.0.0.1:2"))
+    forget_first()
+    assert len(yaml.safe_load(file.read_text())["clusters"]) == 2, "the second one is up"
+    forget_second()
+    found = yaml.safe_load(file.read_text())
+    assert (found["clusters"], found["current-context"]) == (before["clusters"], "")
+    new = tmp_path / "new"
+    kubeconfigs.write(new, MADE)()
+    assert yaml.safe_load(new.read_text())["clusters"], "nobody else's: it stays"
+
+
 @pytest.mark.parametrize("text", ["- a list", "kind: Pod", "{"])
 def test_another_file_is_not_touched(tmp_path: Path, text: str) -> None:
     file = tmp_path / "notes"

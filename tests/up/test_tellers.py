@@ -41,6 +41,20 @@ def test_objects_come_and_go_and_updates_are_not_told() -> None:
     ]
 
 
+def test_rollouts_are_told() -> None:
+    teller = _teller()
+    scaled = {"deployment": "default/web", "replica_set": "web-1", "revision": "1", "before": 0, "replicas": 3}
+    teller(1, "controller/deployment", "controller.scaled", scaled)
+    done = {"deployment": "default/web", "revision": "1", "outcome": "complete"}
+    teller(2, "controller/deployment", "controller.rollout", done)
+    teller(3, "controller/deployment", "controller.rollout", {**done, "outcome": "stuck"})
+    assert [(line.what, line.tone) for line in teller.take()] == [
+        ("web-1 of deployment web goes from 0 to 3", tellers.PLAIN),
+        ("revision 1 of deployment web is rolled out", tellers.GOOD),
+        ("revision 1 of deployment web is stuck", tellers.BAD),
+    ]
+
+
 def test_set_up_and_heartbeats_are_told_by_nobody() -> None:
     teller = tellers.Teller()
     teller(1, "kubelet/a", "kubelet.running", {"pod": "default/web", "node": "a"})

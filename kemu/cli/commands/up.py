@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +123,10 @@ def command(options: argparse.Namespace) -> int:
     printer = Printer()
     terminal = terminals.Json(printer) if options.json else terminals.Text(printer)
 
+    afterwards: list[Callable[[], None]] = []
+
     def on_up(up: sessions.Up) -> None:
+        afterwards.append(up.forget)
         terminal.up(up, time.monotonic() - begun)
         live.announce(lambda say: say())
 
@@ -145,6 +148,8 @@ def command(options: argparse.Namespace) -> int:
     finally:
         live.close()
         printer.close()
+        for forget in afterwards:
+            forget()
     for left in result.left:
         print(f"left behind: {left}", file=sys.stderr)
     return exits.BY_VERDICT[result.verdict["verdict"]]
