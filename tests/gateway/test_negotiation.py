@@ -167,3 +167,25 @@ def test_warnings_are_headers_that_clients_can_take() -> None:
         assert len(long[0]) < 300
 
     gateway_cluster.run(main)
+
+
+def test_a_list_is_the_same_in_every_form() -> None:
+    async def main(cluster: Cluster) -> None:
+        http = cluster.http
+        table = "application/json;as=Table;g=meta.k8s.io;v=v1"
+        for names in ([], ["a"], ["b"]):
+            for name in names:
+                await http.post(PODS, json=pod(name))
+            for accept in ("application/json", f"application/json;{PARTIALS}", table):
+                plain = (await http.get(PODS, headers={"accept": accept})).json()
+                shown = plain.get("items", plain.get("rows"))
+                assert len(shown) == {"": 0, "a": 1, "b": 2}[names[0] if names else ""]
+                indented = await http.get(PODS, params={"pretty": "1"}, headers={"accept": accept})
+                assert indented.text == json.dumps(indented.json(), indent=2, ensure_ascii=False) + "\n"
+                in_yaml = await http.get(PODS, headers={"accept": accept.replace("json", "yaml", 1)})
+                for other in (indented.json(), yaml.load(in_yaml.text, yaml.BaseLoader)):
+                    assert sorted(other) == sorted(plain)
+                    assert other["metadata"] == plain["metadata"]
+                    assert len(other.get("items", other.get("rows"))) == len(shown)
+
+    gateway_cluster.run(main)

@@ -131,47 +131,34 @@ class Representations:
             raise NotAcceptable(
                 f"you requested PartialObjectMetadata, but the requested object is a list ({_go_type(row)}List)"
             )
-        if form.transform == negotiation.TABLE:
-            return await self._table(form, row, metadata, wires)
         version, kind = row.api_version, f"{row.kind}List"
         if form.transform:
-            version, kind = f"meta.k8s.io/{form.version}", negotiation.PARTIAL_LIST
-        if form.media == negotiation.PROTOBUF:
-            items = (
-                [_metadata_only(row, wire) for wire in wires]
-                if form.transform
-                else [_wire(row, wire) for wire in wires]
-            )
-            return envelopes.list_of(version, kind, metadata.SerializeToString(deterministic=True), items)
-        head = _headed(version, kind, documents.text({"metadata": documents.of(metadata)}))
-        pieces = [head[:-1], b',"items":[']
-        for index, wire in enumerate(wires):
-            if index:
-                pieces.append(b",")
-                if not index % ITEMS_AT_A_TIME:
-                    await asyncio.sleep(0)
-            if form.transform:
-                pieces.append(self.json(form, row, wire))
-            else:
-                pieces.append(self._whole(row, wire))
-        if form.pretty or form.media == negotiation.YAML:
-            return (_finished(form, b"".join((*pieces, b"]}"))),)
-        pieces.append(b"]}\n")
-        return pieces
-
-    async def _table(
-        self, form: Form, row: Resource, metadata: meta_v1_pb2.ListMeta, wires: Sequence[bytes]
-    ) -> Sequence[bytes]:
+            version, kind = f"meta.k8s.io/{form.version}", form.transform
         now_ns = self._clock.unix_ns()
-        pieces = [_table_head(form, row, documents.of(metadata), True)]
+        items: list[bytes] = []
         for index, wire in enumerate(wires):
-            if index:
-                pieces.append(b",")
-                if not index % ITEMS_AT_A_TIME:
-                    await asyncio.sleep(0)
-            pieces.append(self._row(form, row, wire, stored(row).message.FromString(wire), now_ns))
-        pieces.append(b"]}")
-        return (_finished(form, b"".join(pieces)),)
+            if index and not index % ITEMS_AT_A_TIME:
+                await asyncio.sleep(0)
+            items.append(self._item(form, row, wire, now_ns))
+        if form.media == negotiation.PROTOBUF:
+            return envelopes.list_of(version, kind, metadata.SerializeToString(deterministic=True), items)
+        head: dict[str, Any] = {"kind": kind, "apiVersion": version, "metadata": documents.of(metadata)}
+        if form.transform == negotiation.TABLE:
+            head["columnDefinitions"] = tables.columns(stored(row).message)
+            return documents.list_of(_style(form), head, "rows", items)
+        return documents.list_of(_style(form), head, "items", items)
+
+    def _item(self, form: Form, row: Resource, wire: bytes, now_ns: int) -> bytes:
+        """Of a list."""
+        if form.media == negotiation.PROTOBUF:
+            return _metadata_only(row, wire) if form.transform else _wire(row, wire)
+        if form.transform == negotiation.TABLE:
+            item = self._row(form, row, wire, stored(row).message.FromString(wire), now_ns)
+        elif form.transform:
+            item = self.json(form, row, wire)
+        else:
+            item = self._whole(row, wire)
+        return documents.item_of(_style(form), item)
 
 
 def stored(row: Resource) -> Resource:
@@ -198,10 +185,14 @@ def message(form: Form, api_version: str, kind: str, found: Any) -> bytes:
     return _finished(form, _headed(api_version, kind, documents.text(documents.of(found))))
 
 
-def _finished(form: Form, document: bytes) -> bytes:
+def _style(form: Form) -> documents.Style:
     if form.media == negotiation.YAML:
-        return documents.as_yaml(document)
-    return (documents.indented(document) if form.pretty else document) + b"\n"
+        return documents.Style.YAML
+    return documents.Style.INDENTED if form.pretty else documents.Style.PLAIN
+
+
+def _finished(form: Form, document: bytes) -> bytes:
+    return documents.styled(_style(form), document)
 
 
 def _headed(api_version: str, kind: str, document: bytes) -> bytes:
