@@ -5,7 +5,7 @@ It costs nothing where it is not used: nothing of kemu is imported before a test
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ _MARKER_DOC = (
     "kemu(scenario=None, runs=1, strategy=None, seed=None, settings=None, runtime=None, speed=1.0): a test in virtual"
     " time, run so many times"
 )
+UP_MARKER = "kemu_up"
+_UP_MARKER_DOC = "kemu_up(scenario=None, *, nodes=3, settings=None, chaos=(), …): the cluster of the fixture kemu_up"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -34,6 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", _MARKER_DOC)
+    config.addinivalue_line("markers", _UP_MARKER_DOC)
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -81,3 +84,15 @@ def kemu_cluster(request: pytest.FixtureRequest) -> Callable[..., Any]:
 @pytest.fixture
 def kemu_run() -> None:
     """The ``kemu.Run`` of the marker's scenario. The test function is called for every run."""
+
+
+@pytest.fixture
+def kemu_up(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """A cluster of ``kemu up`` whose clock stands still (:mod:`kemu.testing.up_clusters`), for programs that speak with
+    a cluster. Arguments of its ``up``: ``@pytest.mark.kemu_up(nodes=10, …)``."""
+    from kemu.testing import up_clusters
+
+    marker = request.node.get_closest_marker(UP_MARKER)
+    arguments = marker.kwargs if marker is not None else {}
+    with up_clusters.up(*(marker.args if marker is not None else ()), **arguments) as cluster:
+        yield cluster
