@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import gc
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,11 +27,13 @@ from kemu.scenario.playing import judging, plans, plays, runner
 from kemu.scenario.playing.heartbeats import Heartbeats
 from kemu.scenario.scenarios import Scenario
 from kemu.up import credentials, endpoints, furnishings, kubeconfigs, tellers
+from kemu.up.chaos import annotations, desks
 from kemu.up.chaos import clients as faults
-from kemu.up.chaos import desks
 
 GATEWAY = "gateway"
 """Who asks the API servers on behalf of clients."""
+CARRIERS = "user/chaos"
+"""Who looks for faults that objects carry."""
 HOUSEKEEPER = "user/up"
 """Who makes what is in every cluster."""
 
@@ -145,6 +148,13 @@ class Session:
         await furnishings.Furnisher(env, client, authority).begin(*endpoint.address)
         await runtime.begin()
         self.course = plays.Course(runtime, scenario, beats, self.roster, recorder.triggers)
+        carriers = runtime.env(CARRIERS)
+        annotations.Annotations(
+            carriers,
+            clients.Client(carriers, plans.apiservers_of(scenario, 0)),
+            functools.partial(self._strike, runtime, scenario),
+            functools.partial(self._heal, runtime),
+        )
         telling = asyncio.create_task(self._tell_on(), name="tell what happens")
         try:
             self._on_up(announced(self.settings, endpoint.server.url, made, len(scenario.nodes), self.roster))
@@ -162,11 +172,6 @@ class Session:
         env = runtime.env(GATEWAY)
         client = clients.Client(env, plans.apiservers_of(scenario, 0))
         endpoint: endpoints.Endpoint
-
-        def strike(fault: Mapping[str, Any], fault_id: str) -> None:
-            assert self.course is not None
-            self.course.strike(desks.read_fault(scenario, fault, fault_id, runtime.clock.now_ns()))
-
         endpoint = endpoints.Endpoint(
             endpoints.Place(self.settings.host, self.settings.port, self.settings.insecure_http),
             made,
@@ -176,10 +181,16 @@ class Session:
             lambda namespace, name: _uid_of(client, namespace, name),
             env.clock,
             self.listener,
-            desks.Desk(scenario, strike, lambda fault: self._heal(runtime, fault)),
+            desks.Desk(
+                scenario, functools.partial(self._strike, runtime, scenario), functools.partial(self._heal, runtime)
+            ),
             faults.carried_out(env, lambda: endpoint.layer),
         )
         return endpoint
+
+    def _strike(self, runtime: Runtime, scenario: Scenario, fault: Mapping[str, Any], fault_id: str) -> None:
+        assert self.course is not None
+        self.course.strike(desks.read_fault(scenario, fault, fault_id, runtime.clock.now_ns()))
 
     def _heal(self, runtime: Runtime, fault: str) -> None:
         async def heal() -> None:

@@ -28,12 +28,14 @@ from kemu.scenario.playing import judging, plans, plays
 from kemu.scenario.playing.heartbeats import Heartbeats
 from kemu.scenario.scenarios import Scenario
 from kemu.up import furnishings
-from kemu.up.chaos import desks
+from kemu.up.chaos import annotations, desks
 
 GATEWAY = "gateway"
 """The gateway, in the run log and to the API servers."""
 HOUSEKEEPER = "user/up"
 """Who makes what is in every cluster."""
+CARRIERS = "user/chaos"
+"""Who looks for faults that objects carry."""
 OBSERVER = "user/step"
 """Who looks for what a step waits for."""
 
@@ -139,6 +141,10 @@ class World:
         await runtime.begin()
         self._course = plays.Course(runtime, scenario, beats, roster, recorder.triggers)
         self.roster = roster
+        carriers = runtime.env(CARRIERS)
+        annotations.Annotations(
+            carriers, clients.Client(carriers, plans.apiservers_of(scenario, 0)), self._strike, self._heal
+        )
         self.stands = True
         try:
             reason = await self._ending
@@ -256,10 +262,16 @@ class World:
 
     def _on_strike(self, hearer: Hearer, fault: Mapping[str, Any], fault_id: str) -> None:
         """A fault, as in a scenario, without ``at``: it begins now."""
-        self._course.strike(desks.read_fault(self.scenario, fault, fault_id, self.now_ns))
+        self._strike(fault, fault_id)
 
     def _on_heal(self, hearer: Hearer, fault_id: str) -> None:
         """A fault ends before its time."""
+        self._heal(fault_id)
+
+    def _strike(self, fault: Mapping[str, Any], fault_id: str) -> None:
+        self._course.strike(desks.read_fault(self.scenario, fault, fault_id, self.now_ns))
+
+    def _heal(self, fault_id: str) -> None:
         runtime = self.runtime
         try:
             runtime.faults.end(fault_id)

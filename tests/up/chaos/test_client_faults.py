@@ -237,6 +237,30 @@ def test_bookmarks_come_twice_or_not_at_all(cluster: up_clusters.Cluster, client
     assert {event["type"] for event in _events(watch)} == {"ADDED"}
 
 
+def test_objects_carry_faults(cluster: up_clusters.Cluster, client: Http) -> None:
+    def in_force() -> set[str]:
+        return {each["what"] for each in cluster.faults() if each["ended_s"] is None and "annotated" in each["id"]}
+
+    name = "carrier"
+    client.make(name)
+    merge = "application/merge-patch+json"
+    carried = {"metadata": {"annotations": {"kemu.dev/chaos": "{refuse: {code: 409, verb: update}}"}}}
+    assert client.call("PATCH", f"{MAPS}/{name}", carried, merge)[0] == 200
+    found = client.call("GET", f"{MAPS}/{name}")[1]
+    assert client.call("PUT", f"{MAPS}/{name}", found)[0] == 409
+    client.make("other-carrier")
+    assert client.call("PUT", f"{MAPS}/other-carrier", {"metadata": {"name": "other-carrier"}})[0] == 200
+    assert client.call("DELETE", f"{MAPS}/{name}")[0] == 200
+    cluster.step(1)
+    assert in_force() == set()
+    node = {"metadata": {"annotations": {"kemu.dev/chaos": "{pause: {}, for: 50s}"}}}
+    assert client.call("PATCH", "/api/v1/nodes/node-1", node, merge)[0] == 200
+    cluster.step(until="node/node-1 NotReady")
+    assert in_force() == {"pause"}
+    cluster.step(until="node/node-1 Ready")
+    assert in_force() == set()
+
+
 def test_what_struck_is_written_down_and_strikes_again() -> None:
     def work(cluster: up_clusters.Cluster) -> list[int]:
         client = Http(cluster, "controller/1.0")
