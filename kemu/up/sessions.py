@@ -27,7 +27,7 @@ from kemu.scenario.playing import judging, plans, plays, runner
 from kemu.scenario.playing.heartbeats import Heartbeats
 from kemu.scenario.scenarios import Scenario
 from kemu.up import credentials, endpoints, furnishings, kubeconfigs, tellers
-from kemu.up.chaos import annotations, desks
+from kemu.up.chaos import carriers, desks
 from kemu.up.chaos import clients as faults
 
 GATEWAY = "gateway"
@@ -148,10 +148,10 @@ class Session:
         await furnishings.Furnisher(env, client, authority).begin(*endpoint.address)
         await runtime.begin()
         self.course = plays.Course(runtime, scenario, beats, self.roster, recorder.triggers)
-        carriers = runtime.env(CARRIERS)
-        annotations.Annotations(
-            carriers,
-            clients.Client(carriers, plans.apiservers_of(scenario, 0)),
+        env = runtime.env(CARRIERS)
+        carriers.Carriers(
+            env,
+            clients.Client(env, plans.apiservers_of(scenario, 0)),
             functools.partial(self._strike, runtime, scenario),
             functools.partial(self._heal, runtime),
         )

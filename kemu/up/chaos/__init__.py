@@ -1,5 +1,5 @@
 """Faults of a cluster that real clients talk to.
 
 ``clients`` has those that clients meet carried out by the gateway's layer; ``desks`` takes faults from outside while
-the cluster runs, ``annotations`` from objects; ``scripts`` writes down what has struck, to have it again.
+the cluster runs, ``carriers`` from annotated objects; ``scripts`` writes down what has struck, to have it again.
 """

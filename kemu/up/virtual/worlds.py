@@ -28,7 +28,7 @@ from kemu.scenario.playing import judging, plans, plays
 from kemu.scenario.playing.heartbeats import Heartbeats
 from kemu.scenario.scenarios import Scenario
 from kemu.up import furnishings
-from kemu.up.chaos import annotations, desks
+from kemu.up.chaos import carriers, desks
 
 GATEWAY = "gateway"
 """The gateway, in the run log and to the API servers."""
@@ -141,10 +141,8 @@ class World:
         await runtime.begin()
         self._course = plays.Course(runtime, scenario, beats, roster, recorder.triggers)
         self.roster = roster
-        carriers = runtime.env(CARRIERS)
-        annotations.Annotations(
-            carriers, clients.Client(carriers, plans.apiservers_of(scenario, 0)), self._strike, self._heal
-        )
+        env = runtime.env(CARRIERS)
+        carriers.Carriers(env, clients.Client(env, plans.apiservers_of(scenario, 0)), self._strike, self._heal)
         self.stands = True
         try:
             reason = await self._ending

@@ -19,14 +19,14 @@ from kemu.objects import resources
 from kemu.runtime.env import Env
 
 ANNOTATION = "kemu.dev/chaos"
-CARRIERS = ("pods", "nodes", "leases", "configmaps")
+KINDS_THAT_CARRY = ("pods", "nodes", "leases", "configmaps")
 REFUSED = "chaos.refused"
 """Event: an annotation holds no fault that can begin."""
 
 _NODE_LEASES = "kube-node-lease"
 
 
-class Annotations:
+class Carriers:
     """Watches the objects of a cluster from when it is made."""
 
     def __init__(
@@ -44,7 +44,7 @@ class Annotations:
         self._in_force: dict[str, tuple[str, str]] = {}
         """What an object carries, and the id of that fault, by ``resource/namespace/name``."""
         self._count = 0
-        for plural in CARRIERS:
+        for plural in KINDS_THAT_CARRY:
             handler = informers.Callbacks(self._changed, lambda old, new: self._changed(new), self._gone)
             informers.Informer(client, plural, handler=handler, compact=True).start()
 
