@@ -153,7 +153,7 @@ class Layer:
             if losing.parameters.get("how") == "timeout":
                 await refusals.send(refusals.status(504, asked), send)
             else:
-                _reset(scope)
+                await _end_connection(scope, receive, True)
             return
         for message in answer:
             await send(message)
@@ -196,17 +196,17 @@ class Layer:
                 await serving
             if cut:
                 self._tell(Strike(cut[0], asked, number, events=stream.passed))
-                await self._finish(scope, stream, cut[0])
+                await self._finish(scope, receive, stream, cut[0])
         finally:
             self._streams.pop(stream, None)
             cutting.cancel()
             serving.cancel()
 
-    async def _finish(self, scope: Scope, stream: streams.Stream, rule: Rule) -> None:
+    async def _finish(self, scope: Scope, receive: Receive, stream: streams.Stream, rule: Rule) -> None:
         try:
             await stream.finish(rule)
-        except streams.Reset:
-            _reset(scope)
+        except streams.Cut as cut:
+            await _end_connection(scope, receive, cut.abruptly)
 
     def _strike_stream(self, rule: Rule, stream: streams.Stream, number: int) -> None:
         if rule.what != "cutStreams":
@@ -295,10 +295,12 @@ def _concerns(rule: Rule, asked: Asked) -> bool:
     return bool(asked.resource)
 
 
-def _reset(scope: Scope) -> None:
-    reset = (scope.get("extensions") or {}).get(connections.RESET)
-    if reset is not None:
-        reset()
+async def _end_connection(scope: Scope, receive: Receive, abruptly: bool) -> None:
+    end = (scope.get("extensions") or {}).get(connections.RESET)
+    if end is not None:
+        end(abruptly)
+        while (await receive())["type"] != "http.disconnect":
+            pass
 
 
 async def _drain(receive: Receive) -> None:

@@ -24,8 +24,12 @@ _INITIAL = b"k8s.io/initial-events-end"
 _REVISION = re.compile(rb'"resourceVersion":\s*"(\d+)"')
 
 
-class Reset(Exception):
-    """The connection is to be reset: no more of the answer is sent, and it has no end."""
+class Cut(Exception):
+    """The connection is to end: no more of the answer is sent, and it has no end. ``abruptly``: by a reset."""
+
+    def __init__(self, abruptly: bool) -> None:
+        super().__init__()
+        self.abruptly = abruptly
 
 
 class Stream:
@@ -99,14 +103,14 @@ class Stream:
         return None
 
     async def finish(self, rule: Rule) -> None:
-        """End the stream as the rule says. Raises :class:`Reset`."""
+        """End the stream as the rule says. Raises :class:`Cut`."""
         how = rule.parameters.get("how", "clean")
         if how == "reset":
-            raise Reset
+            raise Cut(True)
         if how == "midLine":
             half = b'{"type":"MODIFIED","object":{"kind":' if not self._is_protobuf else b"\x00\x00\x10\x00\x0a"
             await self._send({"type": "http.response.body", "body": half, "more_body": True})
-            raise Reset
+            raise Cut(False)
         if how == "expired":
             error = {"type": "ERROR", "object": refusals.status(410, self.asked)}
             line = json.dumps(error, separators=(",", ":")).encode() + b"\n"

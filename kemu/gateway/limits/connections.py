@@ -44,7 +44,7 @@ class Limits(NamedTuple):
 TLS = "kemu.tls"
 """Extension in the scope of a request: the client's certificate as ``getpeercert`` has it, where it showed one."""
 RESET = "kemu.reset"
-"""The same: resets the connection when it is called, for faults on demand."""
+"""The same: ends the connection when it is called, for faults on demand; with True by a reset."""
 
 
 TLS_BUFFER_BYTES = 32 << 10
@@ -117,9 +117,11 @@ class LimitedConnection(httptools_impl.HttpToolsProtocol):
             extensions[TLS] = self._certificate
         self.scope["extensions"] = extensions  # type: ignore[typeddict-item]
 
-    def _reset(self) -> None:
-        """The client sees a reset, not an end."""
+    def _reset(self, abruptly: bool) -> None:
         found = self.transport.get_extra_info("socket")
+        if not abruptly:
+            self.transport.close()
+            return
         if found is not None:
             found.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.transport.abort()
