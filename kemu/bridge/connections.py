@@ -170,6 +170,8 @@ async def _client_of(settings: Settings) -> Any:
     """A client of ``kubernetes_asyncio``, for its TLS and its credentials."""
     from kubernetes_asyncio import client, config
 
+    if settings.kubeconfig and not await asyncio.to_thread(Path(settings.kubeconfig).is_file):
+        raise ClusterError(f"{settings.kubeconfig}: no such file")
     configuration = client.Configuration()
     configuration.connection_pool_maxsize = 0  # watches keep their connections
     try:
@@ -182,7 +184,7 @@ async def _client_of(settings: Settings) -> Any:
                 client_configuration=configuration,
                 persist_config=False,
             )
-    except (config.ConfigException, OSError, ValueError) as error:
+    except Exception as error:  # a file that is no kubeconfig breaks its reader in many ways
         where = settings.kubeconfig or "the kubeconfig"
         raise ClusterError(f"{where}: {error}") from error
     return client.ApiClient(configuration)

@@ -5,17 +5,23 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import random
 import socket
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kemu.bridge import hosting
+from kemu.bridge import connections, hosting
 from kemu.client import elections
 from kemu.errors import KemuError
 from kemu.runlog import folders, frames
 from kemu.runtime.env import SECOND_NS, ActorSpec
+from kemu.scheduler.cache.cluster import Cluster
+from kemu.scheduler.configuration import configurations
+from kemu.scheduler.cycle.profiles import Profile
+from kemu.scheduler.framework.interfaces import Handle
+from kemu.scheduler.plugins import in_tree
 
 FACTORY = "kemu.scheduler.scheduler:Scheduler"
 LOST = 1
@@ -27,6 +33,7 @@ def run(cluster: Mapping[str, Any], config: Mapping[str, Any], *, out: Path | No
 
     Returns the exit code. Raises KemuError, and ActorFailed where a plugin raised.
     """
+    _check(config)
     with contextlib.ExitStack() as stack:
         writer = None
         if out is not None:
@@ -36,7 +43,20 @@ def run(cluster: Mapping[str, Any], config: Mapping[str, Any], *, out: Path | No
         return asyncio.run(_run(cluster, config, told))
 
 
+def _check(config: Mapping[str, Any]) -> None:
+    """Mistakes are told before anything begins. Raises ConfigurationError."""
+    found = configurations.configuration_of(config["config"], config["name"])
+    handle = Handle(Cluster(), random.Random(0))
+    for profile in found.profiles:
+        Profile(profile, handle, in_tree.REGISTRY)
+
+
 async def _run(cluster: Mapping[str, Any], config: Mapping[str, Any], told: Told) -> int:
+    connection = connections.Connection(connections.Settings(**cluster))
+    try:
+        await connection.open()
+    finally:
+        await connection.close()
     process = hosting.Process(cluster, told.log)
     # Replicas of one name are told apart by where they run, as the identities of client-go are.
     replica = f"{socket.gethostname()}-{os.getpid()}"

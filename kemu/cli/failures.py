@@ -47,6 +47,8 @@ EXTRAS = {
     "uvicorn": "live",
     "httptools": "up",
     "jwt": "up",
+    "aiohttp": "cluster",
+    "kubernetes_asyncio": "cluster",
     "duckdb": "sweep",
     "pyarrow": "sweep",
     "scipy": "sweep",
