@@ -41,6 +41,7 @@ _AGGREGATED: dict[str, Callable[[], dict[str, Any]]] = {"/api": aggregated.core,
 
 _V2_MEDIA = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 _V2 = b"\n\x032.0\x12\x15\n\nKubernetes\x12\x07v1.36.3"
+_V2_JSON = b'{"swagger":"2.0","info":{"title":"Kubernetes","version":"v1.36.3"},"paths":{}}'
 """OpenAPI v2 without definitions: ``Document{swagger, info{title, version}}`` in the protobuf of gnostic. kubectl
 asks for it when version 3 has no such kind, and then says that the kind is not known."""
 
@@ -59,7 +60,9 @@ def document(request: Request) -> Response:
     elif path.startswith(openapi.ROOT):
         return _schema(request, path)
     elif path == "/openapi/v2":
-        return _tagged(request, _V2_MEDIA, _V2, tag_of(_V2))
+        if "proto-openapi" in request.headers.get("accept", ""):
+            return _tagged(request, _V2_MEDIA, _V2, tag_of(_V2))
+        return _tagged(request, negotiation.JSON, _V2_JSON, tag_of(_V2_JSON))
     else:
         body = _legacy(path)
     if not body:

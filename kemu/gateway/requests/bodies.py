@@ -9,7 +9,7 @@ from google.protobuf.message import DecodeError
 from kemu.errors import BadRequest, UnsupportedMediaType
 from kemu.gateway.requests import documents, envelopes, negotiation
 from kemu.gateway.requests.messages import Request
-from kemu.objects.conversion import convert
+from kemu.objects.conversion import convert, go_values
 from kemu.v1 import api_pb2
 
 PATCH_TYPES: dict[str, api_pb2.PatchRequest.Type] = {
@@ -62,7 +62,9 @@ def parse(body: Body, kind: Any) -> Any:
     """Raises :class:`kemu.errors.BadRequest`. Fields that the kind does not have are ignored."""
     if not body.content_type:
         try:
-            return kind.FromString(body.data)
+            message = kind.FromString(body.data)
+            go_values.trim(message)
+            return message
         except DecodeError as error:
             raise BadRequest(f"the object is not a {kind.DESCRIPTOR.name}: {error}") from None
     found = documents.mapping(body.data, body.content_type)

@@ -135,6 +135,13 @@ def of_tables(expected: dict[str, Any], found: dict[str, Any]) -> list[str]:
     return differences
 
 
+def outline(document: Document) -> Document:
+    """Only the top of a document, of which perhaps only the beginning is known."""
+    if isinstance(document.value, dict):
+        return Document({key: None for key in document.value if not document.prefix})
+    return Document(None)
+
+
 def message(document: Document) -> str:
     """Of a Status."""
     value = document.value

@@ -71,7 +71,8 @@ class States:
             return
         key, subresource = place
         if subresource == "binding" and record.status == 201 and key in self._known:
-            self._known[key].setdefault("spec", {})["nodeName"] = "n0"
+            asked = wires.actual(wires.recorded_request(record.data["req_body"]) or b"", "application/json").value
+            self._known[key].setdefault("spec", {})["nodeName"] = asked["target"]["name"]
         document = wires.recorded_answer(record.data.get("resp_body"))
         if record.method == "DELETE" and key.name:
             value = document.value if isinstance(document.value, dict) else {}
@@ -84,30 +85,32 @@ class States:
 
     async def follow(self, record: Record, frame: Any) -> None:
         """A watch event that an exchange of the recording showed: if no replayed write has led to it, somebody who was
-        not recorded wrote; so write it here."""
+        not recorded wrote; so write it here. Of some events only the beginning was recorded: then any change will do.
+        """
         place = record.where()
         kind, document = wires.recorded_frame(frame)
         row = row_of(place[0]) if place is not None else None
-        if (
-            place is None
-            or row is None
-            or not isinstance(document.value, dict)
-            or document.value.get("kind") != row.kind
-        ):
+        if place is None or row is None or document.kind != row.kind:
             return
-        metadata = document.value.get("metadata") or {}
+        whole = document.value if isinstance(document.value, dict) else None
+        metadata = (whole.get("metadata") or {}) if whole is not None else document.metadata
         named = _named(place[0], metadata)
-        if metadata.get("name") and not self._identities.has_version(metadata.get("resourceVersion")):
-            self.troubles = []
-            if kind == "DELETED":
-                await self._remove(named)
-            elif kind in ("ADDED", "MODIFIED"):
-                await self._ensure(named, document.value)
-        if kind in ("ADDED", "MODIFIED"):
-            self._see(place[0], document.value)
-        elif kind == "DELETED":
-            metadata = document.value.get("metadata") or {}
-            self._known.pop(_named(place[0], metadata), None)
+        version = metadata.get("resourceVersion")
+        if not metadata.get("name") or self._identities.has_version(version):
+            return
+        self.troubles = []
+        if kind == "DELETED":
+            await self._remove(named)
+        elif kind not in ("ADDED", "MODIFIED"):
+            return
+        elif whole is not None:
+            await self._ensure(named, whole)
+        elif (found := await self._get(named)) is None:
+            await self._ensure(named, self._known_or_simple(named, row, metadata))
+        elif kind == "MODIFIED":
+            merge = {"content-type": "application/merge-patch+json"}
+            await self._ask("PATCH", named.path, {"metadata": {"annotations": {"replayed": version}}}, merge)
+            self._identities.learn({"metadata": metadata}, found)
 
     def _see(self, key: Key, value: Any) -> None:
         row = row_of(key)
@@ -191,8 +194,7 @@ class States:
                 wanted.append((named, {"kind": row.kind, "apiVersion": row.api_version, **whole}))
         else:
             return
-        words = ("limit=2", "limit=1", "limit=3", "continue=", "resourceVersion=")
-        if not any(word in record.query for word in words):
+        if "continue=" not in record.query and not (value.get("metadata") or {}).get("continue"):
             await self._remove_others(key, {named for named, _ in wanted}, record.query)
         for named, whole in wanted:
             if whole is not None:
@@ -307,9 +309,13 @@ class States:
 
     async def _ensure(self, key: Key, recorded: dict[str, Any] | None) -> None:
         row = row_of(key)
-        if recorded is None or row is None or row.kind == "Event":
-            if recorded is not None and row is not None and await self._get(key) is None:
-                await self._create(key, self._translated(recorded))
+        if recorded is None or row is None:
+            return
+        if row.kind == "Event":
+            wanted = self._translated(recorded)
+            if (found := await self._get(key)) is None or found.get("involvedObject") != wanted.get("involvedObject"):
+                await self._remove(key)
+                await self._create(key, wanted)
             return
         wanted = self._translated(recorded)
         is_deleted = bool((recorded.get("metadata") or {}).get("deletionTimestamp"))

@@ -30,7 +30,8 @@ class Document:
     prefix: str = ""
     """The text of JSON that was recorded only in part."""
     is_protobuf: bool = False
-    note: str = field(default="", compare=False)
+    metadata: dict[str, str] = field(default_factory=dict)
+    """Of an object in protobuf of which only the beginning was recorded: name, namespace, UID, resource version."""
 
 
 def recorded_request(body: Any) -> bytes | None:
@@ -78,8 +79,9 @@ def recorded_answer(body: Any) -> Document:
         if "hex" in body:
             return actual(bytes.fromhex(body["hex"]), "application/vnd.kubernetes.protobuf")
         raw = base64.b64decode(body["raw_b64"])
-        value = _message(body["apiVersion"], body["kind"], raw) if len(raw) == body["raw_len"] else None
-        return Document(value, body["kind"], is_protobuf=True)
+        if len(raw) == body["raw_len"]:
+            return Document(_message(body["apiVersion"], body["kind"], raw), body["kind"], is_protobuf=True)
+        return Document(None, body["kind"], is_protobuf=True, metadata=_metadata(raw))
     return Document(body, body.get("kind", "") if isinstance(body, dict) else "")
 
 
@@ -103,7 +105,7 @@ def actual(body: bytes, content_type: str) -> Document:
         kind = meta.get(2, b"").decode()
         value = _message(meta.get(1, b"").decode(), kind, fields.get(2, b""))
         return Document(value, kind, is_protobuf=True)
-    if "json" in content_type:
+    if "json" in content_type or body.startswith(b"{"):
         return _json(body.decode())
     return Document(body.decode(errors="replace"))
 
@@ -150,13 +152,25 @@ def _message(api_version: str, kind: str, raw: bytes) -> Any:
     item = resources.BY_KIND.get(kind.removesuffix("List"))
     if kind.endswith("List") and item is not None and item.api_version == api_version:
         items = [convert.to_json(item.message.FromString(value)) for number, value in _fields(raw) if number == 2]
-        return {"kind": kind, "apiVersion": item.api_version, "metadata": {}, "items": items}
+        metadata = convert.to_json(meta_v1_pb2.ListMeta.FromString(dict(_fields(raw)).get(1, b"")))
+        return {"kind": kind, "apiVersion": item.api_version, "metadata": metadata, "items": items}
     other = _OTHERS.get((api_version, kind))
     if other is not None:
         return {"kind": kind, "apiVersion": api_version, **convert.to_json(other.FromString(raw))}
     if kind == "Status":
         return {"kind": kind, "apiVersion": "v1", **convert.to_json(meta_v1_pb2.Status.FromString(raw))}
     return None
+
+
+def _metadata(beginning: bytes) -> dict[str, str]:
+    try:
+        number, held = next(_fields(beginning))
+        if number != 1:
+            return {}
+        names = {1: "name", 3: "namespace", 5: "uid", 6: "resourceVersion"}
+        return {names[field]: value.decode() for field, value in _fields(held) if field in names and value}
+    except (IndexError, StopIteration, UnicodeDecodeError):
+        return {}
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, bytes]]:
