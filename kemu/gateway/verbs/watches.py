@@ -33,7 +33,7 @@ _TYPES = {
 }
 
 
-_SCALED = ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet")
+_SCALED = ("Deployment", "ReplicaSet", "StatefulSet")
 """Kinds whose replicas are no pointer inside kube-apiserver: bookmarks, objects without content, have none of them."""
 
 

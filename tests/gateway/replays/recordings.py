@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -69,7 +70,9 @@ class Record:
 
     @property
     def end_s(self) -> float:
-        """When the answer was complete."""
+        """When the answer was complete; of a watch that was open when the recorder stopped, never."""
+        if self.is_watch and "dt" not in self.data:
+            return math.inf
         return self.time_s + float(self.data.get("dt") or 0.0)
 
     def where(self) -> tuple[Key, str] | None:

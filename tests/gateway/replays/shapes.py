@@ -137,9 +137,9 @@ def of_tables(expected: dict[str, Any], found: dict[str, Any]) -> list[str]:
 
 def outline(document: Document) -> Document:
     """Only the top of a document, of which perhaps only the beginning is known."""
-    if isinstance(document.value, dict):
-        return Document({key: None for key in document.value if not document.prefix})
-    return Document(None)
+    if isinstance(document.value, dict) and "raw_b64" not in document.value:
+        return Document(dict.fromkeys(document.value))
+    return Document()
 
 
 def message(document: Document) -> str:

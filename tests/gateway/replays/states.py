@@ -48,6 +48,7 @@ _SIMPLE = {
         }
     },
     "PriorityClass": {"value": 1},
+    "Service": {"spec": {"ports": [{"port": 443}]}},
 }
 
 
