@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kemu.errors import ApiError
+from kemu.errors import ApiError, UnsupportedMediaType
 from kemu.gateway.answers import representations
 from kemu.gateway.answers.responses import Header, Response
 from kemu.gateway.requests.messages import Request
@@ -33,6 +33,8 @@ def response(request: Request, status: meta_v1_pb2.Status) -> Response:
     except ApiError:
         form = Form()
     tidied(status)
+    if status.code == UnsupportedMediaType.code and request.method != "PATCH":
+        status.ClearField("details")
     headers: list[Header] = []
     if status.details.retryAfterSeconds:
         headers.append((b"retry-after", b"%d" % status.details.retryAfterSeconds))

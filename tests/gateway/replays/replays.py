@@ -5,10 +5,14 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from kemu.gateway.authentication import service_accounts
+from kemu.gateway.settings import Settings
+from kemu.objects import identities
+from kemu.objects.identities import User
 from tests.gateway import gateway_cluster
 from tests.gateway.replays import applications, shapes, wires
 from tests.gateway.replays.identities import Identities
@@ -16,7 +20,9 @@ from tests.gateway.replays.recordings import Record
 from tests.gateway.replays.states import States
 
 SYNTHETIC = "answered by a proxy that injected faults"
+REDACTED = "the request was recorded without its body, which held a token"
 CUT = "only the beginning of the request was recorded"
+_CLIENT = "recorded-client"
 _HEADERS = ("accept", "content-type", "user-agent", "impersonate-user", "impersonate-group")
 #: Of a watch that recorded events were read from while nobody wrote: how long its events take here.
 _SETTLE_S = 0.01
@@ -71,6 +77,9 @@ class Replay:
             outcome.left_out = CUT
             self._states.observe(record)
             return outcome
+        if record.path.endswith("/token") and not (body or b"").startswith(wires.MAGIC):
+            outcome.left_out = REDACTED
+            return outcome
         await self._states.prepare(record)
         outcome.troubles = self._states.troubles
         exchange = applications.Exchange(
@@ -104,6 +113,7 @@ class Replay:
     async def _headers(self, record: Record) -> dict[str, str]:
         headers = {key.lower(): value for key, value in (record.data.get("req_headers") or {}).items()}
         kept = {key: value for key, value in headers.items() if key in _HEADERS}
+        kept[_CLIENT] = record.client
         if "rewrite_accept" in record.data:
             kept["accept"] = record.data["rewrite_accept"] or "application/json"
         if record.status == 304:
@@ -247,11 +257,21 @@ def _place(item: Any) -> tuple[str, str]:
     return metadata.get("namespace", ""), metadata.get("name", "")
 
 
+class _Authenticator:
+    """Credentials were not recorded. One client had no rights."""
+
+    async def authenticate(self, headers: Mapping[str, str], certificate: Mapping[str, Any] | None = None) -> User:
+        if headers.get(_CLIENT) == "misc":
+            return User("viewer", (identities.AUTHENTICATED,))
+        return identities.ADMINISTRATOR
+
+
 def run(records: Sequence[Record]) -> list[Outcome]:
     """Against a gateway with one API server and a store, and nobody else."""
 
     async def play() -> list[Outcome]:
-        async with gateway_cluster.cluster() as cluster:
+        settings = Settings(authenticator=_Authenticator(), accounts=service_accounts.Tokens())
+        async with gateway_cluster.cluster(settings) as cluster:
             return await Replay(cluster.gateway).play(records)
 
     return asyncio.run(play())

@@ -13,7 +13,7 @@ from typing import Any
 
 from kemu.gateway.verbs import calls
 from kemu.objects.resources import Resource
-from tests.gateway.replays import applications, wires
+from tests.gateway.replays import applications, shapes, wires
 from tests.gateway.replays.identities import Identities
 from tests.gateway.replays.recordings import Key, Record
 
@@ -175,9 +175,13 @@ class States:
 
     async def _prepare_list(self, record: Record, key: Key, document: wires.Document) -> None:
         row = row_of(key)
-        value = document.value
+        value = shapes.beginning(document.prefix) if document.prefix else document.value
         if row is None or record.status != 200 or not isinstance(value, dict):
             return
+        if document.prefix:
+            for name in ("items", "rows"):
+                # The last one may lack its end.
+                value[name] = (value.get(name) or [])[:-1]
         wanted: list[tuple[Key, dict[str, Any] | None]] = []
         if value.get("kind") == "Table":
             for line in value.get("rows") or []:
@@ -195,7 +199,8 @@ class States:
                 wanted.append((named, {"kind": row.kind, "apiVersion": row.api_version, **whole}))
         else:
             return
-        if "continue=" not in record.query and not (value.get("metadata") or {}).get("continue"):
+        is_part = document.prefix or "continue=" in record.query or (value.get("metadata") or {}).get("continue")
+        if not is_part:
             await self._remove_others(key, {named for named, _ in wanted}, record.query)
         for named, whole in wanted:
             if whole is not None:
