@@ -215,7 +215,7 @@ class Binder:
         metadata, spec, status = pod.metadata, pod.spec, pod.status
         name = metadata.name
         if not writes.has_uid(request.uid, metadata.uid):
-            raise errors.wrong_uid(PODS, entry.key, name, request.uid, metadata.uid, "binding")
+            raise errors.wrong_uid(PODS, entry.key, name, request.uid, metadata.uid)
         if metadata.HasField("deletionTimestamp"):
             raise errors.conflict(PODS, name, f"pod {name} is being deleted, cannot be assigned to a host", "binding")
         self._check_unbound(pod)

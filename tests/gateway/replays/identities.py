@@ -24,6 +24,8 @@ class Identities:
         """By recorded UID, when the object was created here."""
         self._tokens: dict[str, str] = {}
         """Of continued lists, as they stand in queries."""
+        self._objects: set[str] = set()
+        """Recorded versions of objects (not of lists) that an answer here stands for."""
         self._versions: dict[int, int] = {}
         self._known: list[int] = []
 
@@ -34,6 +36,7 @@ class Identities:
         one, other = recorded.get("metadata") or {}, actual.get("metadata") or {}
         if one.get("uid") and other.get("uid"):
             self.uids[one["uid"]] = other["uid"]
+            self._objects.add(str(one.get("resourceVersion")))
             if other.get("creationTimestamp"):
                 self._created[one["uid"]] = other["creationTimestamp"]
         if one.get("continue") and other.get("continue"):
@@ -56,7 +59,7 @@ class Identities:
 
     def has_version(self, recorded: Any) -> bool:
         """Whether an answer here stands for this very version."""
-        return str(recorded or "").isdigit() and int(recorded) in self._versions
+        return str(recorded) in self._objects
 
     def version(self, recorded: int) -> int:
         """The version here that is as old as ``recorded`` was; made-up ones stay."""

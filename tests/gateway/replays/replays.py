@@ -56,7 +56,8 @@ class Replay:
         self._states = States(application, self._identities)
         self._open: list[_Watch] = []
 
-    async def play(self, records: Iterable[Record]) -> list[Outcome]:
+    async def play(self, records: Sequence[Record]) -> list[Outcome]:
+        self._states.index(records)
         outcomes = []
         before = 0.0
         for record in records:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from kemu.gateway.verbs import calls
@@ -58,12 +59,26 @@ class States:
         self._identities = identities
         self._known: dict[Key, dict[str, Any]] = {}
         """As recorded."""
+        self._whole: dict[tuple[Key, str], dict[str, Any]] = {}
+        """By object and recorded version."""
         self._removed: dict[Key, str] = {}
         """UIDs of objects that were removed to be created anew."""
         self.troubles: list[str] = []
         """What could not be brought about for the present record."""
 
     # What the recording says
+
+    def index(self, records: Iterable[Record]) -> None:
+        """Objects that some watch showed whole: others may have been recorded only in part."""
+        for record in records:
+            place = record.where()
+            if place is None or not record.is_watch:
+                continue
+            for frame in record.data["watch"]["frames"]:
+                _, document = wires.recorded_frame(frame["f"])
+                metadata = (document.value.get("metadata") or {}) if isinstance(document.value, dict) else {}
+                if metadata.get("uid"):
+                    self._whole[_named(place[0], metadata), metadata["resourceVersion"]] = document.value
 
     def observe(self, record: Record) -> None:
         """Objects that an exchange showed."""
@@ -100,6 +115,8 @@ class States:
         if not metadata.get("name") or self._identities.has_version(version):
             return
         self.troubles = []
+        if whole is None:
+            whole = self._whole.get((named, str(version)))
         if kind == "DELETED":
             await self._remove(named)
         elif kind not in ("ADDED", "MODIFIED"):
@@ -202,6 +219,11 @@ class States:
         is_part = document.prefix or "continue=" in record.query or (value.get("metadata") or {}).get("continue")
         if not is_part:
             await self._remove_others(key, {named for named, _ in wanted}, record.query)
+        elif not document.prefix and "continue=" not in record.query and wanted:
+            # The first page holds what sorts first.
+            last = wanted[-1][0]
+            query = re.sub(r"(^|&)limit=\d+", "", record.query)
+            await self._remove_others(key, {named for named, _ in wanted}, query, (last.namespace, last.name))
         for named, whole in wanted:
             if whole is not None:
                 await self._ensure(named, whole)
@@ -389,9 +411,13 @@ class States:
         if await self._get(key) is not None:
             self.troubles.append(f"delete {key.path}: still there")
 
-    async def _remove_others(self, key: Key, wanted: set[Key], query: str) -> None:
+    async def _remove_others(
+        self, key: Key, wanted: set[Key], query: str, until: tuple[str, str] | None = None
+    ) -> None:
         for item in await self._list(key, self._identities.in_query(query)):
             named = _named(key, item["metadata"])
+            if until is not None and (named.namespace, named.name) > until:
+                continue
             if named not in wanted and key.resource not in ("namespaces", "events"):
                 await self._remove(named)
 
