@@ -9,7 +9,6 @@ from typing import Any
 
 import yaml
 
-from kemu.objects import events
 from kemu.objects.conversion import convert
 from kemu.objects.managed_fields import schemas
 from kemu.objects.resources import Resource
@@ -27,22 +26,12 @@ class Style(enum.Enum):
 _Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 """The one in C takes a tenth of the time."""
 _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
-_UNSET_OF_EVENTS = {
-    "eventTime": None,
-    "regarding": {},
-    "deprecatedSource": {},
-    "deprecatedFirstTimestamp": None,
-    "deprecatedLastTimestamp": None,
-}
-"""What Kubernetes writes of an event of events.k8s.io though it is not set."""
 _human = json.JSONEncoder(ensure_ascii=False, indent=2)
 
 
 def of_object(row: Resource, message: Any) -> dict[str, Any]:
     """The fields of an object of a resource, with those that Kubernetes writes though they are not set."""
     data = convert.to_json(message)
-    if row is events.ROW:
-        return {**_UNSET_OF_EVENTS, **data}
     name = schemas.find(row.api_version, row.kind)
     found: dict[str, Any] = schemas.as_go_writes(name, data) if name is not None else data
     return found
