@@ -24,8 +24,8 @@ REDACTED = "the request was recorded without its body, which held a token"
 CUT = "only the beginning of the request was recorded"
 _CLIENT = "recorded-client"
 _HEADERS = ("accept", "content-type", "user-agent", "impersonate-user", "impersonate-group")
-#: Of a watch that recorded events were read from while nobody wrote: how long its events take here.
 _SETTLE_S = 0.01
+_LOOKS = 30
 
 
 @dataclass
@@ -170,12 +170,21 @@ class Replay:
                 await self._states.follow(watch.record, frames[watch.seen]["f"])
                 watch.seen += 1
             if is_over or watch.record.end_s <= time_s:
-                await asyncio.sleep(_SETTLE_S)
+                await self._settled(watch)
                 await watch.exchange.leave()
                 self._compare_watch(watch)
             else:
                 rest.append(watch)
         self._open = rest
+
+    async def _settled(self, watch: _Watch) -> None:
+        """Until it has had events of all types that were recorded, or long enough."""
+        wanted = set(_types([wires.recorded_frame(frame["f"]) for frame in watch.record.data["watch"]["frames"]]))
+        for _ in range(_LOOKS):
+            await asyncio.sleep(_SETTLE_S)
+            found, _ = wires.frames(watch.exchange.body, watch.exchange.header("content-type"))
+            if watch.exchange.over.is_set() or wanted <= set(_types(found)):
+                break
 
     def _compare_watch(self, watch: _Watch) -> None:
         outcome, exchange, record = watch.outcome, watch.exchange, watch.record
@@ -204,7 +213,7 @@ class Replay:
                 document for name, document in zip(_types(found, True), _objects(found), strict=True) if name == one
             ]
             same = [document for document in ours if _name(document) == _name(theirs)]
-            if same:
+            if same and (isinstance(theirs.value, dict) or theirs.prefix):
                 differences = min((shapes.of_documents(theirs, other) for other in same), key=len)
                 outcome.differences += [f"{one} {difference}" for difference in differences]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
+from tests.gateway.replays import wires
 from tests.gateway.replays.wires import Document
 
 #: Neither value nor presence counts: what differs from run to run, and what only some writers cause.
@@ -28,36 +28,6 @@ def keys(value: Any, path: str = "") -> set[str]:
     return found
 
 
-def beginning(text: str) -> Any:
-    """JSON that is cut off, closed after the last value that is complete; None if there is none."""
-    closing: list[str] = []
-    last = 0
-    in_string = escaped = False
-    closings_at_last = ""
-    for position, character in enumerate(text):
-        if in_string:
-            if escaped:
-                escaped = False
-            elif character == "\\":
-                escaped = True
-            elif character == '"':
-                in_string = False
-            continue
-        if character == '"':
-            in_string = True
-        elif character in "{[":
-            closing.append("}" if character == "{" else "]")
-        elif character in "}]":
-            closing.pop()
-            last, closings_at_last = position + 1, "".join(reversed(closing))
-        elif character == ",":
-            last, closings_at_last = position, "".join(reversed(closing))
-    try:
-        return json.loads(text[:last] + closings_at_last) if last else None
-    except ValueError:
-        return None
-
-
 def media(content_type: str) -> str:
     return content_type.replace(" ", "").replace(";charset=utf-8", "")
 
@@ -69,7 +39,7 @@ def of_documents(expected: Document, found: Document, partial: bool = False) -> 
             return [f"kind {expected.kind!r}, here {found.kind!r}"]
         return []
     if expected.prefix:
-        known = beginning(expected.prefix)
+        known = wires.beginning(expected.prefix)
         for name in ("items", "rows"):
             if isinstance(known, dict) and name in known:
                 # The last element may lack what it had; and what the others have was brought about.

@@ -14,7 +14,7 @@ from typing import Any
 
 from kemu.gateway.verbs import calls
 from kemu.objects.resources import Resource
-from tests.gateway.replays import applications, shapes, wires
+from tests.gateway.replays import applications, wires
 from tests.gateway.replays.identities import Identities
 from tests.gateway.replays.recordings import Key, Record
 
@@ -192,7 +192,7 @@ class States:
 
     async def _prepare_list(self, record: Record, key: Key, document: wires.Document) -> None:
         row = row_of(key)
-        value = shapes.beginning(document.prefix) if document.prefix else document.value
+        value = wires.beginning(document.prefix) if document.prefix else document.value
         if row is None or record.status != 200 or not isinstance(value, dict):
             return
         if document.prefix:

@@ -31,7 +31,7 @@ class Document:
     """The text of JSON that was recorded only in part."""
     is_protobuf: bool = False
     metadata: dict[str, str] = field(default_factory=dict)
-    """Of an object in protobuf of which only the beginning was recorded: name, namespace, UID, resource version."""
+    """Of an object of which only the beginning was recorded: name, namespace, UID, resource version."""
 
 
 def recorded_request(body: Any) -> bytes | None:
@@ -73,7 +73,7 @@ def recorded_answer(body: Any) -> Document:
         return Document()
     if isinstance(body, str):
         if _CUT.search(body):
-            return Document(prefix=_CUT.sub("", body))
+            return _cut_json(_CUT.sub("", body))
         return _json(body)
     if isinstance(body, dict) and ("raw_b64" in body or "hex" in body):
         if "hex" in body:
@@ -90,7 +90,7 @@ def recorded_frame(frame: Any) -> tuple[str, Document]:
     if isinstance(frame, str):
         if _CUT.search(frame):
             match = re.match(r'\{"type":"(\w+)","object":', frame)
-            return (match[1] if match else "?"), Document(prefix=_CUT.sub("", frame)[match.end() if match else 0 :])
+            return (match[1] if match else "?"), _cut_json(_CUT.sub("", frame)[match.end() if match else 0 :])
         event = json.loads(frame)
         return event["type"], Document(event["object"], event["object"].get("kind", ""))
     return frame["type"], recorded_answer(frame.get("object"))
@@ -127,6 +127,45 @@ def frames(stream: bytes, content_type: str) -> tuple[list[tuple[str, Document]]
         found.append((outer.get(1, b"").decode(), actual(held.get(1, b""), "")))
         stream = stream[size:]
     return found, stream
+
+
+def beginning(text: str) -> Any:
+    """JSON that is cut off, closed after the last value that is complete; None if there is none."""
+    closing: list[str] = []
+    last = 0
+    in_string = escaped = False
+    closings_at_last = ""
+    for position, character in enumerate(text):
+        if in_string:
+            if escaped:
+                escaped = False
+            elif character == "\\":
+                escaped = True
+            elif character == '"':
+                in_string = False
+            continue
+        if character == '"':
+            in_string = True
+        elif character in "{[":
+            closing.append("}" if character == "{" else "]")
+        elif character in "}]":
+            closing.pop()
+            last, closings_at_last = position + 1, "".join(reversed(closing))
+        elif character == ",":
+            last, closings_at_last = position, "".join(reversed(closing))
+    try:
+        return json.loads(text[:last] + closings_at_last) if last else None
+    except ValueError:
+        return None
+
+
+def _cut_json(text: str) -> Document:
+    known = beginning(text)
+    if not isinstance(known, dict):
+        return Document(prefix=text)
+    metadata = known.get("metadata") or {}
+    told = {name: metadata[name] for name in ("name", "namespace", "uid", "resourceVersion") if name in metadata}
+    return Document(kind=known.get("kind", ""), prefix=text, metadata=told)
 
 
 def _json(text: str) -> Document:
