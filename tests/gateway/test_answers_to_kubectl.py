@@ -67,8 +67,11 @@ def test_an_update_creates_leases_and_has_the_name_of_its_url() -> None:
 
 def test_openapi_v2_is_there_and_empty() -> None:
     async def main(cluster: Cluster) -> None:
-        answer = await cluster.http.get("/openapi/v2")
-        assert answer.headers["content-type"] == "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+        media = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+        asked = {"accept": "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"}
+        answer = await cluster.http.get("/openapi/v2", headers=asked)
+        assert answer.headers["content-type"] == media
         assert b"2.0" in answer.content
+        assert (await cluster.http.get("/openapi/v2")).json()["swagger"] == "2.0"
 
     gateway_cluster.run(main)

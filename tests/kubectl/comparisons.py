@@ -6,13 +6,14 @@ import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import yaml
 
 from tests.kubectl import recordings, sessions
 
 ARGUED = Path(__file__).parent / "differences.yaml"
-"""Commands whose texts differ, and why: ``command: reason``."""
+"""Why what differs: commands by their texts, requests (without kubectl) by their answers."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,18 @@ class Difference:
 
 
 def argued() -> dict[str, str]:
-    return yaml.safe_load(ARGUED.read_text()) or {}
+    """By command, why its text differs."""
+    return {command: group["why"] for group in _groups() for command in group.get("commands", ())}
+
+
+def argued_exchanges() -> dict[str, str]:
+    """By part of step, request and difference, why it differs."""
+    return {title: group["why"] for group in _groups() for title in group.get("exchanges", ())}
+
+
+def _groups() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = yaml.safe_load(ARGUED.read_text())
+    return found
 
 
 def differences(real: Sequence[tuple[str, str]], results: Iterable[sessions.Result]) -> list[Difference]:

@@ -29,6 +29,8 @@ class Command:
     stdin: str = ""
     editor: str = ""
     """For ``kubectl edit``: a sed expression that edits."""
+    pause_s: float = 0.0
+    """Before it: writers are shown in the order of the seconds in which they wrote."""
 
     @property
     def arguments(self) -> list[str]:
@@ -512,9 +514,15 @@ def _applies() -> Iterator[Step]:
         "diff --server-side -f settings-applied.yaml",
         "apply --server-side -f settings-applied.yaml",
         "apply --server-side -f settings-applied2.yaml --field-manager=other",
+    ):
+        yield Command(line)
+    for line in (
         "apply --server-side -f settings-applied2.yaml --field-manager=other --force-conflicts",
         "apply --server-side -f settings-applied.yaml",
         "apply --server-side -f settings-applied2.yaml",
+    ):
+        yield Command(line, pause_s=1.1)
+    for line in (
         "get cm applied -o yaml --show-managed-fields",
         "apply --server-side -f pod-simple.yaml",
         "apply --server-side -f pod-simple.yaml --force-conflicts",

@@ -79,6 +79,7 @@ class Session:
         return results
 
     def _command(self, step: scripts.Command) -> Result:
+        time.sleep(step.pause_s)
         environment = {}
         if step.editor:
             editor = self._folder / "editor"

@@ -10,6 +10,7 @@ from typing import Any
 
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _IN_QUERY = re.compile(r"(^|&)(resourceVersion)=(\d+)")
+_IN_PATCH = re.compile(r'("path"\s*:\s*"/metadata/resourceVersion"\s*,\s*"value"\s*:\s*")(\d+)(")')
 _TOKEN = re.compile(r"((?:^|&)continue=)([^&]+)")
 _IN_BODY = re.compile(r'("resourceVersion"\s*:\s*")(\d+)(")')
 #: Versions above this were made up by whoever asked.
@@ -22,6 +23,8 @@ class Identities:
         """Recorded to actual."""
         self._created: dict[str, str] = {}
         """By recorded UID, when the object was created here."""
+        self._names: dict[str, str] = {}
+        """Of objects whose names the API server generated."""
         self._tokens: dict[str, str] = {}
         """Of continued lists, as they stand in queries."""
         self._objects: set[str] = set()
@@ -39,6 +42,8 @@ class Identities:
             self._objects.add(str(one.get("resourceVersion")))
             if other.get("creationTimestamp"):
                 self._created[one["uid"]] = other["creationTimestamp"]
+        if one.get("generateName") and one.get("name") and other.get("name"):
+            self._names[one["name"]] = other["name"]
         if one.get("continue") and other.get("continue"):
             self._tokens[urllib.parse.quote(one["continue"], safe="")] = urllib.parse.quote(other["continue"], safe="")
         self.learn_version(one.get("resourceVersion"), other.get("resourceVersion"))
@@ -95,7 +100,11 @@ class Identities:
 
     def _in_text(self, text: str) -> str:
         text = _UID.sub(lambda match: self.uids.get(match[0], match[0]), text)
+        text = _IN_PATCH.sub(lambda match: f"{match[1]}{self.version(int(match[2]))}{match[3]}", text)
         return _IN_BODY.sub(lambda match: f"{match[1]}{self.version(int(match[2]))}{match[3]}", text)
+
+    def in_path(self, path: str) -> str:
+        return "/".join(self._names.get(part, part) for part in path.split("/"))
 
     def in_query(self, query: str) -> str:
         query = _TOKEN.sub(lambda match: match[1] + self._tokens.get(match[2].replace("=", "%3D"), match[2]), query)

@@ -1,0 +1,84 @@
+"""kubectl prints the same with kemu as with a real kube-apiserver v1.36.3, but for what is argued."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.gateway.replays import recordings as exchanges
+from tests.gateway.replays import replays
+from tests.kubectl import comparisons, normalisers, proxies, recordings, scripts, servers, sessions
+from tests.realkube import binaries, clusters
+
+NIGHTLY = pytest.mark.skipif(os.environ.get("KEMU_NIGHTLY") != "1", reason="not beside the project: compared at night")
+
+
+def _check(real: list[tuple[str, str]], results: list[sessions.Result]) -> None:
+    found = comparisons.differences(real, results)
+    argued = comparisons.argued()
+    unknown = [one for one in found if one.command not in argued]
+    assert not unknown, "\n".join(f"=== {one.command}\n" + "\n".join(one.lines[2:]) for one in unknown)
+    stale = sorted(set(argued) - {one.command for one in found})
+    assert not stale, f"these do not differ any more: {stale}"
+
+
+def _run(server: str, token: str, authority: Path | None, folder: Path) -> list[sessions.Result]:
+    recorder = proxies.Recorder(server, token, authority)
+    try:
+        return sessions.Session(recorder, folder).run(scripts.script())
+    finally:
+        recorder.close()
+
+
+@pytest.mark.slow
+def test_kubectl_prints_what_it_prints_with_a_real_server(tmp_path: Path) -> None:
+    binaries.require("kubectl")
+    with servers.serving() as url:
+        _check(recordings.outputs(), _run(url, "", None, tmp_path))
+
+
+@NIGHTLY
+def test_the_real_server_still_says_what_is_recorded(tmp_path: Path) -> None:
+    binaries.require("kubectl", "kube-apiserver", "etcd")
+    with clusters.Cluster.start(tmp_path) as cluster:
+        results = _run(cluster.url, cluster.token, cluster.authority, tmp_path)
+    changed = comparisons.differences(recordings.outputs(), results)
+    assert not changed, changed
+
+
+def test_the_requests_of_kubectl_are_answered_as_by_the_real_server() -> None:
+    """What the script made kubectl ask, replayed without kubectl."""
+    records = [exchanges.Record(row, number) for number, row in enumerate(recordings.exchanges(), 1)]
+    outcomes = replays.run(records, is_complete=True)
+    found = [
+        f"{outcome.record.step} | {outcome.record.title()} | {difference}"
+        for outcome in outcomes
+        for difference in outcome.differences
+    ]
+    argued = comparisons.argued_exchanges()
+    unknown = [line for line in found if not any(part in line for part in argued)]
+    assert not unknown, "\n".join(unknown)
+    stale = [part for part in argued if not any(part in line for line in found)]
+    assert not stale, f"these do not differ any more: {stale}"
+    assert sum(not outcome.left_out for outcome in outcomes) > 600
+
+
+def test_ages_and_uids_are_no_difference_but_amounts_and_words_are() -> None:
+    def text(shown: str) -> str:
+        return sessions.Result("get", 0, shown, "").text
+
+    assert text("a   1/1   Running   3s\n") == text("a   1/1   Running   1m4s\n")
+    assert text("a   1/1   Running   3s\n") != text("a   0/1   Running   3s\n")
+    assert text("cpu: 100m\n") != text("cpu: 200m\n")
+    assert text("tolerationSeconds for 300s") != text("tolerationSeconds for 30s")
+    one, other = "11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2222-222222222222"
+    assert normalisers.normalise(f"uid: {one}") == normalisers.normalise(f"uid: {other}")
+    assert normalisers.normalise("evicting pod b\nevicting pod a") == "evicting pod a\nevicting pod b"
+
+
+def test_each_command_has_its_own_text() -> None:
+    names = [step.name for step in scripts.script() if not isinstance(step, scripts.Write)]
+    assert names == [name for name, _ in recordings.outputs()]
+    assert len(names) > 250
