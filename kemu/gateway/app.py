@@ -95,6 +95,8 @@ class Gateway:
         return response
 
     async def _serve(self, request: Request, scope: Scope, asked: _Asked) -> Response:
+        if request.problem is not None:
+            raise request.problem
         number, request.path = self._backends.split(request.path)
         if request.path.rstrip("/") == "/version":
             return discoveries.version()

@@ -188,3 +188,11 @@ def test_a_watch_ends_with_how_far_it_came() -> None:
         assert (wrong.status_code, wrong.json()["reason"]) == (400, "BadRequest")
 
     gateway_cluster.run(main)
+
+
+def test_a_query_that_nobody_reads_is_refused() -> None:
+    async def main(cluster: Cluster) -> None:
+        answer = await cluster.http.get(f"{PODS}?{'a=1&' * 2000}b=2")
+        assert (answer.status_code, answer.json()["reason"]) == (400, "BadRequest")
+
+    gateway_cluster.run(main)

@@ -20,7 +20,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 class Request:
     """Made of an ASGI scope."""
 
-    __slots__ = ("_headers", "_receive", "headers", "method", "path", "peer", "query", "user")
+    __slots__ = ("_headers", "_receive", "headers", "method", "path", "peer", "problem", "query", "user")
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self._receive = receive
@@ -30,7 +30,12 @@ class Request:
         self.headers: Mapping[str, str] = headers_of(scope)
         self.peer: Any = scope.get("client")
         """Address of the client's end of the connection."""
-        self.query = Query(scope["query_string"].decode("latin-1"))
+        self.problem: BadRequest | None = None
+        """The query cannot be read."""
+        try:
+            self.query = Query(scope["query_string"].decode("latin-1"))
+        except BadRequest as error:
+            self.query, self.problem = Query(""), error
         self.user: User = identities.ADMINISTRATOR
 
     @property
