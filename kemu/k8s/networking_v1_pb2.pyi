@@ -216,3 +216,51 @@ class ServiceBackendPort(_message.Message):
     name: str
     number: int
     def __init__(self, name: _Optional[str] = ..., number: _Optional[int] = ...) -> None: ...
+
+class IPAddress(_message.Message):
+    __slots__ = ("metadata", "spec")
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    SPEC_FIELD_NUMBER: _ClassVar[int]
+    metadata: _meta_v1_pb2.ObjectMeta
+    spec: IPAddressSpec
+    def __init__(self, metadata: _Optional[_Union[_meta_v1_pb2.ObjectMeta, _Mapping]] = ..., spec: _Optional[_Union[IPAddressSpec, _Mapping]] = ...) -> None: ...
+
+class IPAddressSpec(_message.Message):
+    __slots__ = ("parentRef",)
+    PARENTREF_FIELD_NUMBER: _ClassVar[int]
+    parentRef: ParentReference
+    def __init__(self, parentRef: _Optional[_Union[ParentReference, _Mapping]] = ...) -> None: ...
+
+class ParentReference(_message.Message):
+    __slots__ = ("group", "resource", "namespace", "name")
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    group: str
+    resource: str
+    namespace: str
+    name: str
+    def __init__(self, group: _Optional[str] = ..., resource: _Optional[str] = ..., namespace: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
+
+class ServiceCIDR(_message.Message):
+    __slots__ = ("metadata", "spec", "status")
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    SPEC_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    metadata: _meta_v1_pb2.ObjectMeta
+    spec: ServiceCIDRSpec
+    status: ServiceCIDRStatus
+    def __init__(self, metadata: _Optional[_Union[_meta_v1_pb2.ObjectMeta, _Mapping]] = ..., spec: _Optional[_Union[ServiceCIDRSpec, _Mapping]] = ..., status: _Optional[_Union[ServiceCIDRStatus, _Mapping]] = ...) -> None: ...
+
+class ServiceCIDRSpec(_message.Message):
+    __slots__ = ("cidrs",)
+    CIDRS_FIELD_NUMBER: _ClassVar[int]
+    cidrs: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, cidrs: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class ServiceCIDRStatus(_message.Message):
+    __slots__ = ("conditions",)
+    CONDITIONS_FIELD_NUMBER: _ClassVar[int]
+    conditions: _containers.RepeatedCompositeFieldContainer[_meta_v1_pb2.Condition]
+    def __init__(self, conditions: _Optional[_Iterable[_Union[_meta_v1_pb2.Condition, _Mapping]]] = ...) -> None: ...

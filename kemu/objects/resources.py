@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from google.protobuf.message import Message
 
 from kemu.k8s import (
+    admissionregistration_v1_pb2,
     apps_v1_pb2,
     autoscaling_v1_pb2,
     autoscaling_v2_pb2,
     batch_v1_pb2,
+    certificates_v1_pb2,
     coordination_v1_pb2,
     core_v1_pb2,
     discovery_v1_pb2,
@@ -154,6 +156,23 @@ RESOURCES: tuple[Resource, ...] = (
     _devices("resourceclaims", "ResourceClaim", has_status=True),
     _devices("resourceclaimtemplates", "ResourceClaimTemplate"),
     _devices("resourceslices", "ResourceSlice", namespaced=False),
+    _networking("ipaddresses", "IPAddress", "ip", namespaced=False),
+    _networking("servicecidrs", "ServiceCIDR", namespaced=False, has_status=True),
+    Resource(
+        "certificatesigningrequests",
+        "CertificateSigningRequest",
+        "certificates.k8s.io/v1",
+        certificates_v1_pb2.CertificateSigningRequest,
+        False,
+        ("csr",),
+    ),
+    Resource(
+        "validatingadmissionpolicies",
+        "ValidatingAdmissionPolicy",
+        "admissionregistration.k8s.io/v1",
+        admissionregistration_v1_pb2.ValidatingAdmissionPolicy,
+        False,
+    ),
 )
 
 BY_PLURAL: dict[str, Resource] = {resource.plural: resource for resource in RESOURCES}

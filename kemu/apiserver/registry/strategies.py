@@ -234,6 +234,7 @@ _RULES: dict[str, dict[str, Any]] = {
     "ingressclasses": {"counts": _has_new_spec},
     "networkpolicies": {"counts": _has_new_spec},
     "endpointslices": {"counts": _has_new_endpoints},
+    "certificatesigningrequests": {"subresources": {"status": STATUS, "approval": STATUS}},
     "deviceclasses": {"counts": _has_new_spec},
     "resourceslices": {"counts": _has_new_spec},
     "roles": {"create_on_update": True},

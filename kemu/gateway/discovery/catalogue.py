@@ -26,10 +26,12 @@ GROUPS = (
     "authorization.k8s.io",
     "autoscaling",
     "batch",
+    "certificates.k8s.io",
     "networking.k8s.io",
     "policy",
     "rbac.authorization.k8s.io",
     "storage.k8s.io",
+    "admissionregistration.k8s.io",
     "scheduling.k8s.io",
     "coordination.k8s.io",
     "node.k8s.io",
@@ -96,6 +98,7 @@ _SUBRESOURCES: dict[str, tuple[Subresource, ...]] = {
         Subresource("proxy", Kind("PodProxyOptions"), PROXY),
         Subresource("resize", Kind("Pod"), CHANGE),
     ),
+    "certificatesigningrequests": (Subresource("approval", Kind("CertificateSigningRequest"), CHANGE),),
     "namespaces": (Subresource("finalize", Kind("Namespace"), ("update",)),),
     "nodes": (Subresource("proxy", Kind("NodeProxyOptions"), PROXY),),
     "services": (Subresource("proxy", Kind("ServiceProxyOptions"), PROXY),),
@@ -150,6 +153,12 @@ _METRICS = tuple(
 )
 
 
+def _categories(row: Resource) -> tuple[str, ...]:
+    if row.group == "admissionregistration.k8s.io":
+        return ("api-extensions",)
+    return ("all",) if row.plural in _IN_ALL else ()
+
+
 def _entry(row: Resource) -> Entry:
     kept = _SUBRESOURCES.get(row.plural, ())
     if row.has_status:
@@ -161,7 +170,7 @@ def _entry(row: Resource) -> Entry:
         row.namespaced,
         _VERBS.get(row.plural, ALL),
         row.short_names,
-        ("all",) if row.plural in _IN_ALL else (),
+        _categories(row),
         tuple(sorted(kept, key=lambda one: one.name)),
     )
 

@@ -70,7 +70,27 @@ def _endpoint_slice(endpoint_slice: Any, now_ns: int) -> list[Cell]:
     ]
 
 
+def _address(address: Any, now_ns: int) -> list[Cell]:
+    """``printIPAddress``, which prints an age without a column."""
+    parent = address.spec.parentRef
+    reference = texts.NONE
+    if address.spec.HasField("parentRef"):
+        kind = f"{parent.resource}.{parent.group}" if parent.group else parent.resource
+        namespace = f"/{parent.namespace}" if parent.namespace else ""
+        reference = f"{kind.lower()}{namespace}/{parent.name}"
+    return [address.metadata.name, reference, texts.age(address, now_ns)]
+
+
+def _service_range(service_range: Any, now_ns: int) -> list[Cell]:
+    return [service_range.metadata.name, ",".join(service_range.spec.cidrs), texts.age(service_range, now_ns)]
+
+
 PRINTERS = {
+    networking_v1_pb2.IPAddress: Printer((NAME, Column("ParentRef", "Object that has the address.")), _address),
+    networking_v1_pb2.ServiceCIDR: Printer(
+        (NAME, Column("CIDRs", "Ranges of addresses."), AGE),
+        _service_range,
+    ),
     networking_v1_pb2.Ingress: Printer(
         (
             NAME,

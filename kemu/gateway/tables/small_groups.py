@@ -8,6 +8,8 @@ from typing import Any
 from kemu.gateway.tables import texts
 from kemu.gateway.tables.printers import AGE, NAME, Cell, Column, Printer, wide
 from kemu.k8s import (
+    admissionregistration_v1_pb2,
+    certificates_v1_pb2,
     coordination_v1_pb2,
     node_v1_pb2,
     policy_v1_pb2,
@@ -76,6 +78,29 @@ def _device_slice(device_slice: Any, now_ns: int) -> list[Cell]:
     return [device_slice.metadata.name, spec.nodeName, spec.driver, spec.pool.name, texts.age(device_slice, now_ns)]
 
 
+def _signing_request(request: Any, now_ns: int) -> list[Cell]:
+    spec, status = request.spec, request.status
+    types = {one.type for one in status.conditions}
+    state = "Denied" if "Denied" in types else "Approved" if "Approved" in types else "Pending"
+    state += ",Failed" if "Failed" in types else ""
+    state += ",Issued" if status.certificate else ""
+    seconds = spec.expirationSeconds
+    return [
+        request.metadata.name,
+        texts.age(request, now_ns),
+        spec.signerName or texts.NONE,
+        spec.username,
+        texts.duration(seconds * texts.SECOND_NS) if spec.HasField("expirationSeconds") else texts.NONE,
+        state,
+    ]
+
+
+def _policy(policy: Any, now_ns: int) -> list[Cell]:
+    spec = policy.spec
+    parameters = f"{spec.paramKind.apiVersion}/{spec.paramKind.kind}" if spec.HasField("paramKind") else texts.UNSET
+    return [policy.metadata.name, len(spec.validations), parameters, texts.age(policy, now_ns)]
+
+
 _BINDING = Printer(
     (
         NAME,
@@ -89,6 +114,26 @@ _BINDING = Printer(
 )
 
 PRINTERS = {
+    certificates_v1_pb2.CertificateSigningRequest: Printer(
+        (
+            NAME,
+            AGE,
+            Column("SignerName", "Who is to sign."),
+            Column("Requestor", "Who asks."),
+            Column("RequestedDuration", "How long the certificate is to be valid."),
+            Column("Condition", "Whether it is approved, denied or issued."),
+        ),
+        _signing_request,
+    ),
+    admissionregistration_v1_pb2.ValidatingAdmissionPolicy: Printer(
+        (
+            NAME,
+            Column("Validations", "Number of its rules.", "integer"),
+            Column("ParamKind", "Kind of its parameters."),
+            AGE,
+        ),
+        _policy,
+    ),
     policy_v1_pb2.PodDisruptionBudget: Printer(
         (
             NAME,

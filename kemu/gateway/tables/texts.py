@@ -15,12 +15,12 @@ NONE = "<none>"
 UNSET = "<unset>"
 UNKNOWN = "<unknown>"
 
-_SECOND_NS = 1_000_000_000
+SECOND_NS = 1_000_000_000
 
 
 def duration(nanoseconds: int) -> str:
     """``duration.HumanDuration``: two or three significant figures."""
-    seconds = _truncated(nanoseconds, _SECOND_NS)
+    seconds = _truncated(nanoseconds, SECOND_NS)
     if seconds < -1:
         return "<invalid>"
     if seconds < 0:
@@ -55,7 +55,7 @@ def _truncated(number: int, by: int) -> int:
 
 def nanoseconds(time: Any) -> int:
     """Of a Time or MicroTime; 0 for one that is not set."""
-    return int(time.seconds) * _SECOND_NS + int(time.nanos)
+    return int(time.seconds) * SECOND_NS + int(time.nanos)
 
 
 def since(time: Any, now_ns: int) -> str:

@@ -148,6 +148,7 @@ _HANDLERS: dict[tuple[str, str], dict[str, Handler]] = {
     ("pods", "resize"): _WHOLE,
     ("pods", "log"): {"GET": logs.read},
     ("namespaces", "finalize"): {"PUT": writes.update},
+    ("certificatesigningrequests", "approval"): _WHOLE,
     **{("pods", one): _STREAMED for one in STREAMS if one != "proxy"},
     **{(plural, "proxy"): _PROXIED for plural in ("pods", "services", "nodes")},
 }

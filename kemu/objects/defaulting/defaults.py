@@ -14,10 +14,10 @@ from google.protobuf.message import Message
 
 from kemu.objects.defaulting import apps, autoscaling, batch, core, devices, pods, quotas, small_groups, storage
 
-_GROUPS = (pods, core, quotas, storage, apps, batch, autoscaling, devices)
+_GROUPS = (pods, core, quotas, storage, apps, batch, autoscaling, devices, small_groups)
 
 _FILL: dict[type[Message], Callable[[Any], None]] = {
-    kind: fill for group in (*_GROUPS, small_groups) for kind, fill in group.FILL.items()
+    kind: fill for group in _GROUPS for kind, fill in group.FILL.items()
 }
 
 _PREPARE: dict[type[Message], Callable[[Any], None]] = {

@@ -7,7 +7,7 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from kemu.k8s import core_v1_pb2, discovery_v1_pb2, networking_v1_pb2, rbac_v1_pb2
+from kemu.k8s import certificates_v1_pb2, core_v1_pb2, discovery_v1_pb2, networking_v1_pb2, rbac_v1_pb2
 
 RBAC_GROUP = "rbac.authorization.k8s.io"
 
@@ -59,4 +59,14 @@ FILL: dict[type[Message], Callable[[Any], None]] = {
     networking_v1_pb2.IngressClass: _default_ingress_class,
     rbac_v1_pb2.RoleBinding: _default_binding,
     rbac_v1_pb2.ClusterRoleBinding: _default_binding,
+}
+
+
+def _prepare_status(obj: Any) -> None:
+    obj.ClearField("status")
+
+
+PREPARE: dict[type[Message], Callable[[Any], None]] = {
+    certificates_v1_pb2.CertificateSigningRequest: _prepare_status,
+    networking_v1_pb2.ServiceCIDR: _prepare_status,
 }

@@ -3,11 +3,14 @@ only kept."""
 
 from __future__ import annotations
 
+import ipaddress
 from typing import Any
 
 from kemu.errors import Cause
 from kemu.k8s import (
+    admissionregistration_v1_pb2,
     autoscaling_v2_pb2,
+    certificates_v1_pb2,
     coordination_v1_pb2,
     discovery_v1_pb2,
     networking_v1_pb2,
@@ -154,7 +157,53 @@ def _check_endpoint_slice_update(new: Any, old: Any, found: list[Cause]) -> None
         found.append(invalid("addressType", new.addressType, IMMUTABLE))
 
 
+def _check_address(address: Any, found: list[Cause]) -> None:
+    """``ValidateIPAddress``."""
+    parent = address.spec.parentRef
+    if not address.spec.HasField("parentRef"):
+        found.append(required("spec.parentRef"))
+        return
+    found += [required(f"spec.parentRef.{field}") for field in ("resource", "name") if not getattr(parent, field)]
+
+
+def _check_address_update(new: Any, old: Any, found: list[Cause]) -> None:
+    if new.spec != old.spec:
+        found.append(invalid("spec", new.spec, IMMUTABLE))
+
+
+def _check_service_range(service_range: Any, found: list[Cause]) -> None:
+    """``ValidateServiceCIDR``."""
+    cidrs = service_range.spec.cidrs
+    if not 1 <= len(cidrs) <= 2:
+        found.append(invalid("spec.cidrs", list(cidrs), "must specify one IPv4 CIDR or one IPv6 CIDR, or one of each"))
+    for index, cidr in enumerate(cidrs):
+        try:
+            ipaddress.ip_network(cidr)
+        except ValueError:
+            found.append(invalid(f"spec.cidrs[{index}]", cidr, "must be a valid CIDR value"))
+
+
+def _check_signing_request(request: Any, found: list[Cause]) -> None:
+    """Of ``validateCertificateSigningRequest`` what does not look into the request."""
+    spec = request.spec
+    if not spec.usages:
+        found.append(required("spec.usages"))
+    if "/" not in spec.signerName:
+        found.append(invalid("spec.signerName", spec.signerName, "must be a fully qualified domain and path"))
+    if not spec.request:
+        found.append(invalid("spec.request", "", "PEM block type must be CERTIFICATE REQUEST"))
+
+
+def _refuse_policy(policy: Any, found: list[Cause]) -> None:
+    """A policy that nobody enforces would be a lie; the kind is there for those that list it."""
+    found.append(forbidden("spec", "kemu has no such admission, so nothing would enforce it"))
+
+
 RULES = {
+    admissionregistration_v1_pb2.ValidatingAdmissionPolicy: Rules(_refuse_policy),
+    certificates_v1_pb2.CertificateSigningRequest: Rules(_check_signing_request, name_rule=names.path_segment),
+    networking_v1_pb2.IPAddress: Rules(_check_address, _check_address_update, name_rule=names.path_segment),
+    networking_v1_pb2.ServiceCIDR: Rules(_check_service_range),
     policy_v1_pb2.PodDisruptionBudget: Rules(_check_disruption_budget, status_update=_check_disruption_budget_status),
     scheduling_v1_pb2.PriorityClass: Rules(_check_priority_class, _check_priority_class_update),
     coordination_v1_pb2.Lease: Rules(_check_lease),

@@ -8,10 +8,12 @@ import (
 	"slices"
 	"strings"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -37,14 +39,17 @@ var schemaRoots = []struct {
 	{"v1", []any{v1.ConfigMap{}, v1.Endpoints{}, v1.Event{}, v1.LimitRange{}, v1.Namespace{}, v1.Node{}, v1.PersistentVolume{},
 		v1.PersistentVolumeClaim{}, v1.Pod{}, v1.PodTemplate{}, v1.ReplicationController{}, v1.ResourceQuota{}, v1.Secret{},
 		v1.Service{}, v1.ServiceAccount{}}},
+	{"admissionregistration.k8s.io/v1", []any{admissionregistrationv1.ValidatingAdmissionPolicy{}}},
 	{"apps/v1", []any{appsv1.ControllerRevision{}, appsv1.DaemonSet{}, appsv1.Deployment{}, appsv1.ReplicaSet{}, appsv1.StatefulSet{}}},
 	{"autoscaling/v1", []any{autoscalingv1.Scale{}}},
 	{"autoscaling/v2", []any{autoscalingv2.HorizontalPodAutoscaler{}}},
 	{"batch/v1", []any{batchv1.CronJob{}, batchv1.Job{}}},
+	{"certificates.k8s.io/v1", []any{certificatesv1.CertificateSigningRequest{}}},
 	{"coordination.k8s.io/v1", []any{coordinationv1.Lease{}}},
 	{"discovery.k8s.io/v1", []any{discoveryv1.EndpointSlice{}}},
 	{"events.k8s.io/v1", []any{eventsv1.Event{}}},
-	{"networking.k8s.io/v1", []any{networkingv1.Ingress{}, networkingv1.IngressClass{}, networkingv1.NetworkPolicy{}}},
+	{"networking.k8s.io/v1", []any{networkingv1.Ingress{}, networkingv1.IngressClass{}, networkingv1.NetworkPolicy{},
+		networkingv1.IPAddress{}, networkingv1.ServiceCIDR{}}},
 	{"node.k8s.io/v1", []any{nodev1.RuntimeClass{}}},
 	{"policy/v1", []any{policyv1.PodDisruptionBudget{}}},
 	{"rbac.authorization.k8s.io/v1", []any{rbacv1.ClusterRole{}, rbacv1.ClusterRoleBinding{}, rbacv1.Role{}, rbacv1.RoleBinding{}}},
