@@ -42,6 +42,7 @@ class ProbeWorker:
         "_answers",
         "_clock",
         "_delay_ns",
+        "_doubt_ns",
         "_failures",
         "_host",
         "_is_adopted",
@@ -98,6 +99,8 @@ class ProbeWorker:
         self._is_stopped = False
         self._sleeps = False
         """All probes at the ticks until the timer succeed."""
+        self._doubt_ns: int | None = None
+        """While it sleeps, the first tick whose probe may fail; None: none will. In real time it is looked at late."""
         self._started_ns = 0
         """The start of the container that they ask."""
         self._next_ns = 0
@@ -282,9 +285,10 @@ class ProbeWorker:
                 self._next_ns = tick_ns
                 certain = self._certain()
                 self._sleeps, self._started_ns = True, container.started_ns
-                if certain is None:
+                self._doubt_ns = None if certain is None else tick_ns + certain * self._period_ns
+                if self._doubt_ns is None:
                     return self._cancel()
-                tick_ns += certain * self._period_ns
+                tick_ns = self._doubt_ns
         return self._at(tick_ns, self._wake)
 
     def _certain(self) -> int | None:
@@ -301,10 +305,12 @@ class ProbeWorker:
         self._look()
 
     def _settle(self) -> None:
-        """Count the probes that the worker has slept through; ticks of this very instant are still to come."""
+        """Count the probes that the worker has slept through; ticks of this very instant, and what it was to wake for,
+        are still to come."""
         now_ns = self._clock.now_ns()
-        if self._next_ns < now_ns:
-            passed = self._pass_ticks(now_ns)
+        until_ns = now_ns if not self._sleeps or self._doubt_ns is None else min(now_ns, self._doubt_ns)
+        if self._next_ns < until_ns:
+            passed = self._pass_ticks(until_ns)
             if self._sleeps:
                 self._number += passed
                 last_ns = self._next_ns - self._period_ns

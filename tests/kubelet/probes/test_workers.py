@@ -175,3 +175,29 @@ def test_a_probe_that_always_succeeds_wakes_nobody() -> None:
     clock.run_to(86_400 * SECOND_NS)
     assert host.told == [(0, "failure"), (0, "success")]
     assert clock.fired == 0
+
+
+class _LateClock(_Clock):
+    """Of real time, in which timers are never on time."""
+
+    def call_at_ns(self, when_ns: int, callback: Callable[..., None], *args: Any) -> _Timer:
+        return super().call_at_ns(when_ns + SECOND_NS // 100, callback, *args)
+
+
+@pytest.mark.parametrize("clock", [_Clock(), _LateClock()])
+def test_probes_that_fail_are_counted_however_late_one_wakes_for_them(clock: _Clock) -> None:
+    container = containers.Container(containers.MAIN, 0, core_v1_pb2.Container(name="main"))
+    container.has_started, container.state = True, containers.RUNNING
+    rules = answers.parse({"main": {"liveness": {"failsFrom": "20s"}}})["main"]["liveness"]
+    host = _Host(clock, rules, 0)
+    spec = core_v1_pb2.Probe(periodSeconds=5, failureThreshold=3)
+    probe = workers.ProbeWorker(clock, answers.LIVENESS, spec, container, host)  # type: ignore[arg-type]
+    probe.begin()
+    clock.run_to(60 * SECOND_NS)
+    assert [(round(at_ns / SECOND_NS), *what) for at_ns, *what in host.told] == [
+        (0, "success"),
+        (20, "failed", False),
+        (25, "failed", False),
+        (30, "failed", False),
+        (30, "failure"),
+    ]
