@@ -15,7 +15,7 @@ import kemu
 from kemu.api import scenario_forms
 from kemu.k8s import core_v1_pb2
 from kemu.scenario.format.keys import controller_keys
-from kemu.scenario.scenarios import Node, Scenario
+from kemu.scenario.scenarios import Manifest, Node, Scenario
 
 FOREVER_S = 10 * 365 * 24 * 3600
 """The duration of a cluster that somebody has to end."""
@@ -77,6 +77,12 @@ def completed(scenario: Scenario) -> Scenario:
     """The same, with nodes that tell what kubelets tell."""
     nodes = tuple(_completed(node, index) for index, node in enumerate(scenario.nodes))
     return dataclasses.replace(scenario, nodes=nodes)
+
+
+def without_kubelets(scenario: Scenario) -> Scenario:
+    """The same, but its nodes are objects: whoever wants them Ready has to say so (KWOK)."""
+    objects = tuple(Manifest(node.message, scenario.file, 0, 0, f"nodes/{node.name}") for node in scenario.nodes)
+    return dataclasses.replace(scenario, nodes=(), setup=(*scenario.setup, *objects))
 
 
 def _completed(node: Node, index: int) -> Node:

@@ -14,6 +14,7 @@ from kemu.errors import KemuError
 from kemu.objects import identities
 
 DEFAULT_NODES = 3
+_PARTS = ("schedulers", "controllers", "kubelets")
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
@@ -27,6 +28,14 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser.add_argument("scenario", nargs="?", default="", help=f"{parsers.SCENARIO}; default: --nodes")
     parser.add_argument(
         "--nodes", type=parsers.count, default=0, metavar="N", help=f"how many nodes; default: {DEFAULT_NODES}"
+    )
+    parser.add_argument(
+        "--without",
+        type=_parts,
+        default=(),
+        metavar="PARTS",
+        help="leave out schedulers, controllers, kubelets, or several with commas: real ones do their work, and KWOK "
+        "plays nodes that have no kubelet",
     )
     parser.add_argument(
         "--runtime",
@@ -190,6 +199,9 @@ def _scenario(options: argparse.Namespace) -> Any:
     from kemu.up import clusters
 
     settings = {**run.overrides(options), "duration": options.for_ or f"{clusters.FOREVER_S}s"}
+    for part in ("schedulers", "controllers"):
+        if part in options.without:
+            settings[part] = []
     if options.virtual:
         # Nobody knows beforehand what clients do, so that heartbeats must be messages.
         settings.setdefault("heartbeats", "exact")
@@ -201,4 +213,13 @@ def _scenario(options: argparse.Namespace) -> Any:
         made = inputs.load(options.scenario, options.data, settings, more_manifests=options.manifests)
         if made.variants:
             raise KemuError(f"{options.scenario} is a matrix: choose values for its paths (--set)")
-    return clusters.completed(made)
+    made = clusters.completed(made)
+    return clusters.without_kubelets(made) if "kubelets" in options.without else made
+
+
+def _parts(text: str) -> tuple[str, ...]:
+    found = tuple(text.split(","))
+    unknown = [name for name in found if name not in _PARTS]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"there is no {unknown[0]!r} to leave out, but {', '.join(_PARTS)}")
+    return found
