@@ -15,6 +15,9 @@ from typing import Any
 from kemu.gateway.faults import refusals
 from kemu.gateway.faults.requests import Asked
 from kemu.gateway.faults.rules import Rule
+from kemu.gateway.requests import envelopes
+from kemu.k8s import meta_v1_pb2
+from kemu.objects.conversion import convert
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Sleep = Callable[[float], Awaitable[None]]
@@ -48,6 +51,7 @@ class Stream:
         self._sleep = sleep
         self._rest = b""
         self._is_protobuf = False
+        self._begun = False
         self._cut_now = asyncio.Event()
 
     def add(self, rule: Rule) -> None:
@@ -79,6 +83,7 @@ class Stream:
     async def pass_on(self, message: MutableMapping[str, Any]) -> Rule | None:
         """What the gateway sends. Returns the rule that cuts the stream here, if one does."""
         if message["type"] == "http.response.start":
+            self._begun = True
             headers = dict(message["headers"])
             self._is_protobuf = b"protobuf" in headers.get(b"content-type", b"")
             await self._send(message)
@@ -111,12 +116,20 @@ class Stream:
             half = b'{"type":"MODIFIED","object":{"kind":' if not self._is_protobuf else b"\x00\x00\x10\x00\x0a"
             await self._send({"type": "http.response.body", "body": half, "more_body": True})
             raise Cut(False)
+        if not self._begun:  # cut before the API server has answered
+            headers = [(b"content-type", b"application/json")]
+            await self._send({"type": "http.response.start", "status": 200, "headers": headers})
         if how == "expired":
-            error = {"type": "ERROR", "object": refusals.status(410, self.asked)}
-            line = json.dumps(error, separators=(",", ":")).encode() + b"\n"
-            if not self._is_protobuf:
-                await self._send({"type": "http.response.body", "body": line, "more_body": True})
+            await self._send({"type": "http.response.body", "body": self._expired(), "more_body": True})
         await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    def _expired(self) -> bytes:
+        status = refusals.status(410, self.asked)
+        if not self._is_protobuf:
+            return json.dumps({"type": "ERROR", "object": status}, separators=(",", ":")).encode() + b"\n"
+        fields = {name: value for name, value in status.items() if name not in ("kind", "apiVersion")}
+        message, _ = convert.partial_json(meta_v1_pb2.Status, fields)
+        return envelopes.watch_frame("ERROR", envelopes.pack("v1", "Status", message.SerializeToString()))
 
     def _events(self) -> Iterator[bytes]:
         """Takes whole events out of what has come."""
