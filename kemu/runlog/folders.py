@@ -19,7 +19,9 @@ INDEX_FILE = f"{FILE_NAME}.index"
 VERDICT_FILE = "verdict.json"
 INPUTS_FILE = "inputs.kemu"
 """Of kemu up --virtual: what came from outside."""
-RESULTS = (SCENARIO_FILE, FILE_NAME, INDEX_FILE, VERDICT_FILE, INPUTS_FILE)
+CHAOS_FILE = "chaos.yaml"
+"""Of kemu up: the script of what has struck."""
+RESULTS = (SCENARIO_FILE, FILE_NAME, INDEX_FILE, VERDICT_FILE, INPUTS_FILE, CHAOS_FILE)
 CELLS = "cells"
 CAMPAIGN_FILE = "campaign.jsonl"
 """Of kemu explore."""

@@ -132,6 +132,8 @@ class Session:
                 return await self._serve(runtime, scenario, recorder, beats, endpoint, made)
             finally:
                 await endpoint.stop()
+                if self.listener.desk is not None:
+                    self.listener.desk.script.write(self.settings.out)
 
     async def _serve(
         self,

@@ -28,6 +28,8 @@ def status(code: int, asked: Asked, retry_after_s: float = 0.0) -> dict[str, Any
         details["name"] = asked.name
     if resource:
         details["kind"] = resource
+    if asked.group:
+        details["group"] = asked.group
     if retry_after_s:
         details["retryAfterSeconds"] = max(1, round(retry_after_s))
     return {
@@ -49,9 +51,9 @@ def not_found(asked: Asked) -> dict[str, Any]:
         "apiVersion": "v1",
         "metadata": {},
         "status": "Failure",
-        "message": f'{resource} "{asked.name}" not found',
+        "message": f'{asked.qualified} "{asked.name}" not found',
         "reason": "NotFound",
-        "details": {"name": asked.name, "kind": resource},
+        "details": {"name": asked.name, **({"group": asked.group} if asked.group else {}), "kind": resource},
         "code": 404,
     }
 
@@ -60,7 +62,7 @@ def _message(code: int, asked: Asked) -> str:
     if code == 409:
         # ``NewConflict`` around ``OptimisticLockErrorMsg``.
         return (
-            f'Operation cannot be fulfilled on {asked.resource.partition("/")[0]} "{asked.name}": the object has been '
+            f'Operation cannot be fulfilled on {asked.qualified} "{asked.name}": the object has been '
             "modified; please apply your changes to the latest version and try again"
         )
     if code == 410:

@@ -24,6 +24,13 @@ class Asked(NamedTuple):
     """``pods``, ``deployments/status``; empty: none, as of ``/version``."""
     namespace: str
     name: str
+    group: str = ""
+
+    @property
+    def qualified(self) -> str:
+        """As messages name the resource: ``deployments.apps``."""
+        resource = self.resource.partition("/")[0]
+        return f"{resource}.{self.group}" if self.group else resource
 
     @property
     def is_watch(self) -> bool:
@@ -65,7 +72,7 @@ def of(scope: Mapping[str, Any]) -> Asked:
     else:
         verb = _VERBS.get(method, method.lower())
     resource = f"{found.resource}/{found.subresource}" if found.subresource else found.resource
-    return Asked(agent, verb, resource, found.namespace, name)
+    return Asked(agent, verb, resource, found.namespace, name, found.group)
 
 
 def _named(field_selector: str) -> str:

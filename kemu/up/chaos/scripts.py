@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import yaml
 
 from kemu.faults.hits import STRUCK
 from kemu.faults.kinds import CLIENT_FAULTS, KINDS, Form, Kind
-from kemu.gateway.faults.requests import Asked
+from kemu.runlog import folders
 from kemu.runlog.frames import Event
 from kemu.runtime.env import SECOND_NS
 
-FILE = "chaos.yaml"
-"""In the run folder."""
+FILE = folders.CHAOS_FILE
 _TOLD = ("chaos.begin", "chaos.end", STRUCK)
+_WHOM = ("agent", "verb", "resource", "namespace", "name")
 _SPECIAL = re.compile(r"([*?[])")
 
 
@@ -55,6 +56,11 @@ class Script:
     def entries(self) -> list[dict[str, Any]]:
         return self._entries
 
+    def write(self, folder: Path) -> None:
+        """Into a run folder, if anything has struck."""
+        if self._entries:
+            (folder / FILE).write_text(self.text())
+
     def text(self) -> str:
         """YAML; empty where nothing has struck."""
         if not self._entries:
@@ -84,7 +90,7 @@ def read(text: str, name: str) -> list[dict[str, Any]]:
 
 
 def _of_strike(data: Mapping[str, Any], number: int) -> dict[str, Any]:
-    whom = {key: _SPECIAL.sub(r"[\1]", str(data[key])) for key in Asked._fields if data.get(key)}
+    whom = {key: _SPECIAL.sub(r"[\1]", str(data[key])) for key in _WHOM if data.get(key)}
     detail: dict[str, Any] = {**whom, "nth": data["n"]}
     kind = KINDS[data["what"]]
     for key, value in data["effect"].items():

@@ -19,7 +19,7 @@ from kemu.runtime.env import EPOCH_UNIX_S, SECOND_NS, Timer
 from kemu.scenario.playing import runner
 from kemu.scenario.scenarios import Scenario
 from kemu.up import credentials, endpoints, sessions, tellers
-from kemu.up.chaos import desks, scripts
+from kemu.up.chaos import desks
 from kemu.up.virtual import channels, drivers, inputs, strikes, worlds
 from kemu.v1 import api_pb2, api_pb2_grpc
 
@@ -173,9 +173,7 @@ class Session:
                     driver.put(["end", "stopped"])
                 await running
                 driver.record.close()
-                text = desk.script.text()
-                if text:
-                    (settings.out / scripts.FILE).write_text(text)
+                desk.script.write(settings.out)
 
     async def _until(self, stop: asyncio.Event, running: asyncio.Task[None], driver: drivers.Driver) -> None:
         """Somebody ends it, or its duration is over; meanwhile tell what happens."""

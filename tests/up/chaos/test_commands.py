@@ -1,0 +1,73 @@
+"""``kemu step`` and ``kemu chaos`` on the command line, against clusters in processes of their own."""
+
+from __future__ import annotations
+
+import urllib.error
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kemu.cli import exits, main
+from kemu.up.chaos import scripts
+from tests.up.processes import up
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+def _kemu(capsys: pytest.CaptureFixture[str], cluster: Any, *words: str) -> tuple[int, str]:
+    capsys.readouterr()
+    code = main.main([*words, "--kubeconfig", str(cluster.up["kubeconfig"])])
+    told = capsys.readouterr()
+    return code, told.out + told.err
+
+
+def _make(cluster: Any, name: str) -> None:
+    cluster.ask(MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}})
+
+
+def test_a_cluster_in_real_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with up(tmp_path, "--nodes", "1") as cluster:
+        code, told = _kemu(capsys, cluster, "step", "10s")
+        assert code == exits.INPUT
+        assert "--virtual" in told
+        code, fault = _kemu(capsys, cluster, "chaos", "refuse", "--code", "503", "--verb", "create", "--nth", "2")
+        assert (code, fault) == (exits.HOLDS, "asked-1\n")
+        _make(cluster, "a")
+        with pytest.raises(urllib.error.HTTPError, match="503"):
+            _make(cluster, "b")
+        _make(cluster, "b")
+        told = _kemu(capsys, cluster, "chaos", "list")[1]
+        assert "asked-1: refuse code=503 verb=create nth=2" in told
+        assert "struck 1" in told
+        assert _kemu(capsys, cluster, "chaos", "heal", "asked-1") == (exits.HOLDS, "")
+        assert _kemu(capsys, cluster, "chaos", "heal", "asked-1")[0] == exits.INPUT
+        code, told = _kemu(capsys, cluster, "chaos", "pause", "--actor", "kubelet/node-9")
+        assert code == exits.INPUT
+        assert "kubelet/node-9" in told
+        code, script = _kemu(capsys, cluster, "chaos", "record")
+        (entry,) = scripts.read(script, "script")
+        assert entry["refuse"]["nth"] == 2
+        assert cluster.end()[0] == 0
+    assert (cluster.folder / scripts.FILE).read_text() == script
+
+
+def test_a_cluster_in_virtual_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script = tmp_path / "script.yaml"
+    script.write_text("chaos:\n- {at: 100s, for: 60s, pause: {actor: kubelet/node-1}}\n")
+    with up(tmp_path, "--nodes", "1", "--virtual", "--chaos", str(script)) as cluster:
+        code, told = _kemu(capsys, cluster, "step", "90s")
+        assert code == exits.HOLDS
+        assert told.startswith("90.000 s have passed")
+        code, told = _kemu(capsys, cluster, "step", "--until", "node/node-1 NotReady")
+        assert (code, told.partition(";")[0]) == (exits.HOLDS, "node/node-1 NotReady: holds")
+        code, told = _kemu(capsys, cluster, "step", "5s", "--until", "node/node-1 gone")
+        assert (code, told.partition(";")[0]) == (exits.FAILS, "node/node-1 gone: does not hold")
+        code, told = _kemu(capsys, cluster, "step", "--until", "node/node-1")
+        assert code == exits.INPUT
+        assert "write it as KIND/NAME CONDITION" in told
+        _make(cluster, "a")
+        assert cluster.end()[0] == 0
+    capsys.readouterr()
+    assert main.main(["replay", str(cluster.folder)]) == exits.HOLDS
+    assert ": the same, " in capsys.readouterr().out
