@@ -290,4 +290,7 @@ def run(
         listener=session.listen,
         drive=session.drive,
     )
-    return runner.run(scenario, options)
+    try:
+        return runner.run(scenario, options)
+    except asyncio.CancelledError:  # somebody has asked twice
+        raise KeyboardInterrupt from None

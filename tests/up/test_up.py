@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import urllib.error
 from pathlib import Path
 
@@ -87,6 +88,18 @@ def test_a_scenario_without_tls_ends_after_its_time_and_at_sigterm(tmp_path: Pat
         code, said = cluster.end(signal.SIGTERM)
         assert code in (0, 1, 3)
         assert said[-1]["ended"] == "stopped"
+
+
+def test_a_second_ctrl_c_ends_it_at_once(tmp_path: Path) -> None:
+    with up(tmp_path, "--nodes", "200") as cluster:
+        cluster.process.send_signal(signal.SIGINT)
+        time.sleep(0.1)
+        cluster.process.send_signal(signal.SIGINT)
+        out, errors = cluster.process.communicate(timeout=30)
+    # It may have been over by then.
+    assert cluster.process.returncode in (0, 130)
+    assert not errors
+    assert "Traceback" not in out
 
 
 @pytest.mark.parametrize(
