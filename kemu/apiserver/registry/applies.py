@@ -56,7 +56,7 @@ def track(resource: Resource, subresource: str, new: Any, old: Any | None, by: W
 
 def tidy(resource: Resource, obj: Any) -> None:
     """Bring what a client sent into the shape that objects have here."""
-    shapes.tidy(resource.api_version, resource.kind, obj)
+    shapes.tidy(resource.kind, obj)
 
 
 def put(obj: Any, found: list[Entry]) -> None:

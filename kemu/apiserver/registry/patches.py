@@ -124,7 +124,7 @@ def apply(resource: Resource, obj: Message, patch: Any, kind: int, level: str = 
         if name is not None:
             data = schemas.as_go_writes(name, data)
         unknown = _replace(resource, obj, json_patches.apply(data, patch), level)
-        shapes.tidy(resource.api_version, resource.kind, obj)
+        shapes.tidy(resource.kind, obj)
         return unknown
     for field, wanted in (("kind", resource.kind), ("apiVersion", resource.api_version)):
         if patch.get(field, wanted) != wanted:

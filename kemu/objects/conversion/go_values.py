@@ -26,7 +26,7 @@ _WHOLE = (
 )
 """Values of one piece: what they hold is theirs."""
 
-_SCALAR, _TIME, _STRUCT, _POINTER, _LIST, _MAP = range(6)
+_SCALAR, _TIME, _STRUCT, _POINTER, _LIST, _MAP, _INT_OR_STRING = range(7)
 
 
 def trim(message: Any) -> None:
@@ -46,8 +46,12 @@ def trim(message: Any) -> None:
             for one in value.values():
                 trim(one)
         elif kind == _TIME:
-            if not value.ByteSize():
+            if not (value.seconds or value.nanos):
                 message.ClearField(field.name)
+            elif not value.nanos and field.message_type.full_name == _TIMES[0]:
+                value.ClearField("nanos")
+        elif kind == _INT_OR_STRING:
+            value.ClearField("intVal" if value.type == 1 else "strVal")
         else:
             trim(value)
             if kind == _STRUCT and not value.ByteSize():
@@ -83,6 +87,8 @@ def _kind(field: FieldDescriptor, is_pointer: bool) -> int | None:
         return None if is_pointer else _SCALAR
     if field.message_type.full_name in _TIMES:
         return _TIME
+    if field.message_type.full_name == _WHOLE[1]:
+        return _INT_OR_STRING
     if not _is_struct(field):
         return None
     return _POINTER if is_pointer else _STRUCT
