@@ -15,6 +15,7 @@ Json = dict[str, Any]
 
 _MODULES = {
     "apply": ("kemu.conformance.writes.sequences", "kemu.conformance.writes.sequences"),
+    "bodies": ("kemu.conformance.writes.sequences", "kemu.conformance.writes.sequences"),
     "elections": ("kemu.conformance.controllers.elections", "kemu.conformance.controllers.elections"),
     "jobs": ("kemu.conformance.jobs.questions", "kemu.conformance.jobs.questions"),
     "kubelet": ("kemu.conformance.kubelet.decisions", "kemu.conformance.kubelet.judgements"),

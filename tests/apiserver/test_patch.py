@@ -249,7 +249,7 @@ def test_preconditions_of_a_patch() -> None:
         label = {"metadata": {"labels": {"x": "1"}}}
         await refusal(errors.Conflict, cluster.client.patch("pods", "a", "default", label, uid="another"), cluster)
         wrong = {"metadata": {"uid": "another"}}
-        await refusal(errors.Conflict, cluster.client.patch("pods", "a", "default", wrong), cluster)
+        await refusal(errors.Invalid, cluster.client.patch("pods", "a", "default", wrong), cluster)
         first = await cluster.client.patch("pods", "a", "default", label, uid=created.metadata.uid)
         old = {"metadata": {"labels": {"x": "2"}, "resourceVersion": created.metadata.resourceVersion}}
         await refusal(errors.Conflict, cluster.client.patch("pods", "a", "default", old), cluster)

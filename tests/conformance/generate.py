@@ -10,6 +10,7 @@ from tests.conformance.generators import (
     elections,
     jobs,
     kubelet,
+    malformed,
     patches,
     probes,
     quotas,
@@ -34,6 +35,7 @@ GENERATORS = {
     **dict.fromkeys(tables.FAMILIES, tables.case),
     **dict.fromkeys(writes.FAMILIES, writes.case),
     **dict.fromkeys(patches.FAMILIES, patches.case),
+    **dict.fromkeys(malformed.FAMILIES, malformed.case),
 }
 
 

@@ -17,6 +17,7 @@ from kemu.apiserver.registry import options
 from kemu.errors import BadRequest
 from kemu.objects import resources
 from kemu.objects.conversion import convert, go_values, yaml_texts
+from kemu.objects.managed_fields import go_decoding, schemas
 from kemu.objects.resources import Resource
 
 PROTOBUF, JSON, YAML = "", "application/json", "application/yaml"
@@ -27,11 +28,11 @@ MAX_DEPTH = 100
 
 
 class _Mapping(dict[str, Any]):
-    """An object of JSON that remembers which of its keys stood twice."""
+    """An object of JSON that remembers its keys and values where some of them stood twice."""
 
-    __slots__ = ("twice",)
+    __slots__ = ("pairs",)
 
-    twice: list[str]
+    pairs: list[tuple[str, Any]] | None
 
 
 def read(resource: Resource, data: bytes, content_type: str, level: str) -> tuple[Any, list[str]]:
@@ -52,8 +53,12 @@ def read(resource: Resource, data: bytes, content_type: str, level: str) -> tupl
         f'{resource.kind} in version "{resource.api_version.rpartition("/")[2]}" cannot be handled as a {resource.kind}'
     )
     wrong = [problem for problem in more if not _is_unknown(problem)]
+    name = schemas.find(resource.api_version, resource.kind)
     if wrong:
-        raise BadRequest(f"{what}: {'; '.join(str(problem) for problem in wrong)}")
+        why = go_decoding.of_json(name, plain) if name is not None else None
+        raise BadRequest(f"{what}: {why or '; '.join(str(problem) for problem in wrong)}")
+    if name is not None and content_type == JSON and (problems or more):
+        return obj, judged(go_decoding.strict(name, plain), level, what)
     return obj, judged([*problems, *unknown(more)], level, what)
 
 
@@ -100,7 +105,8 @@ def read_applied(data: bytes, level: str) -> tuple[dict[str, Any], list[str]]:
     text = "error converting YAML to JSON: yaml: unmarshal errors:\n" + "\n".join(f"  {one}" for one in repeated)
     if level == options.STRICT:
         raise BadRequest(f"error strict decoding YAML: {text}")
-    return found, [text]
+    # A warning goes in a header, which has one line: such a text does not.
+    return found, []
 
 
 def go_kind(value: Any) -> str:
@@ -119,7 +125,7 @@ def _yaml_problem(error: Exception) -> str:
 
 def duplicates(found: Any) -> list[str]:
     """``duplicate field "spec.foo"`` for each key that stood twice in what :func:`mapping` made."""
-    return [f'duplicate field "{path}"' for path in _twice(found, "")]
+    return [f'duplicate field "{path}"' for path in dict.fromkeys(_twice(found, ""))]
 
 
 def depth(value: Any) -> int:
@@ -147,7 +153,7 @@ def judged(problems: Sequence[str], level: str, what: str) -> list[str]:
         return []
     if level == options.STRICT:
         raise BadRequest(f"{what}: {strict(problems)}")
-    return list(problems)
+    return [one for one in problems if "\n" not in one]
 
 
 def strict(problems: Sequence[str]) -> str:
@@ -161,10 +167,7 @@ def _is_unknown(problem: Any) -> bool:
 def mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """A hook for JSON's decoder."""
     found = _Mapping(pairs)
-    found.twice = []
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        found.twice = [name for index, name in enumerate(names) if name in names[:index]]
+    found.pairs = pairs if len(found) < len(pairs) else None
     return found
 
 
@@ -174,10 +177,13 @@ def _twice(value: Any, path: str) -> list[str]:
         return [found for index, one in enumerate(value) for found in _twice(one, f"{path}[{index}]")]
     if not isinstance(value, _Mapping):
         return []
-    found = []
-    for key, one in value.items():
+    found: list[str] = []
+    seen: set[str] = set()
+    for key, one in value.items() if value.pairs is None else value.pairs:
         here = f"{path}.{key}" if path else key
-        found += [here] * value.twice.count(key)
+        if key in seen:
+            found.append(here)
+        seen.add(key)
         found += _twice(one, here)
     return found
 

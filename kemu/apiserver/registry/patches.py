@@ -12,6 +12,7 @@ objects says (``strategicpatch.CreateTwoWayMergePatch``) without JSON, for those
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -20,7 +21,7 @@ from google.protobuf.message import Message
 from kemu.apiserver.registry import bodies, json_patches, options, strategic_merges
 from kemu.errors import BadRequest, Cause, Invalid
 from kemu.objects.conversion import convert
-from kemu.objects.managed_fields import schemas, shapes
+from kemu.objects.managed_fields import go_decoding, go_texts, schemas, shapes
 from kemu.objects.resources import Resource
 from kemu.objects.validation import causes
 from kemu.v1.api_pb2 import PatchRequest
@@ -89,7 +90,9 @@ class Json:
 
     def __init__(self, request: PatchRequest, warnings: list[str] | None) -> None:
         """``warnings``: where to. Raises :class:`kemu.errors.BadRequest`."""
-        self._kind, self._level, self._text = request.type, request.options.field_validation, request.patch
+        self._kind, self._text = request.type, request.patch
+        # Whoever has options at all is warned if he says nothing else.
+        self._level = request.options.field_validation or (options.WARN if request.HasField("options") else "")
         self._warnings = warnings
         self._duplicates: list[str] = []
         self._patch: Any
@@ -102,28 +105,32 @@ class Json:
 
     def apply(self, resource: Resource, obj: Message) -> None:
         """As :func:`apply`; fields that stand twice in the patch count among the unknown ones."""
-        problems = [*self._duplicates, *apply(resource, obj, self._patch, self._kind, self._level)]
+        shown: list[str] | None = [] if self._level == options.STRICT else None
+        problems = [*self._duplicates, *apply(resource, obj, self._patch, self._kind, self._level, shown)]
         if not problems or self._level == options.IGNORE:
             return
         if self._level == options.STRICT:
-            found = [causes.invalid("patch", self._text.decode(), bodies.strict(problems))]
-            raise Invalid(f' "" is invalid: patch: {found[0].message}', causes=found)
+            raise _refused(shown[0] if shown else "", bodies.strict(problems))
         if self._warnings is not None:
             self._warnings[:] = problems
 
 
-def apply(resource: Resource, obj: Message, patch: Any, kind: int, level: str = "") -> list[str]:
+def apply(
+    resource: Resource, obj: Message, patch: Any, kind: int, level: str = "", shown: list[str] | None = None
+) -> list[str]:
     """Patch ``obj`` in place, by JSON. ``kind``: :data:`MERGE`, :data:`STRATEGIC` or :data:`JSON`.
 
     ``level``: what becomes of unknown fields, as in :mod:`kemu.apiserver.registry.options`; "": they are refused with
-    all other mistakes. Returns them where they are not. Raises :class:`kemu.errors.ApiError`.
+    all other mistakes. Returns them where they are not; then ``shown`` gets what a refusal shows of the patch. Raises
+    :class:`kemu.errors.ApiError`.
     """
+    whole = schemas.find(resource.api_version, resource.kind) or ""
     if kind == JSON:
-        name = schemas.find(resource.api_version, resource.kind)
         data = convert.to_manifest(obj)
-        if name is not None:
-            data = schemas.as_go_writes(name, data)
-        unknown = _replace(resource, obj, json_patches.apply(data, patch), level)
+        if whole:
+            data = schemas.as_go_writes(whole, data)
+        made, unknown = _made(resource, type(obj), json_patches.apply(data, patch), level, _Places(whole, kind), shown)
+        obj.CopyFrom(made)
         shapes.tidy(resource.kind, obj)
         return unknown
     for field, wanted in (("kind", resource.kind), ("apiVersion", resource.api_version)):
@@ -131,13 +138,12 @@ def apply(resource: Resource, obj: Message, patch: Any, kind: int, level: str = 
             raise BadRequest(f"the {field} of the patch ({patch[field]}) is not that of the object ({wanted})")
     changes = {key: _copied(value) for key, value in patch.items() if key not in ("kind", "apiVersion")}
     descriptor: Any = obj.DESCRIPTOR
-    whole = schemas.find(resource.api_version, resource.kind) or ""
     if all(
         key in _PIECES and isinstance(value, dict) and key in descriptor.fields_by_name
         for key, value in changes.items()
     ):
-        # Only the pieces that the patch touches go through JSON.
-        unknown = []
+        # Only the pieces that the patch touches go through JSON, unless something is to be told of the whole.
+        pieces: list[tuple[Any, Message]] = []
         for key, value in changes.items():
             piece = getattr(obj, key)
             data = convert.to_json(piece)
@@ -145,11 +151,25 @@ def apply(resource: Resource, obj: Message, patch: Any, kind: int, level: str = 
                 merged = merge(data, value)
             else:
                 merged = strategic_merges.merge(data, value, schemas.field_type(whole, key))
-            unknown += _replace(resource, piece, merged, level, key)
-        return unknown
+            made, problems = convert.partial_json(type(piece), merged)
+            if problems:
+                break
+            pieces.append((piece, made))
+        else:
+            if shown is None or not bodies.duplicates(patch):
+                for piece, made in pieces:
+                    piece.CopyFrom(made)
+                return []
+        changes = {key: _copied(value) for key, value in patch.items() if key not in ("kind", "apiVersion")}
     data = convert.to_json(obj)
+    if whole:
+        data = schemas.as_go_writes(whole, data)
     merged = merge(data, changes) if kind == MERGE else strategic_merges.merge(data, changes, whole)
-    return _replace(resource, obj, merged, level)
+    made, unknown = _made(resource, type(obj), merged, level, _Places(whole, kind, {**patch, **changes}), shown)
+    obj.CopyFrom(made)
+    if whole:
+        shapes.tidy(resource.kind, obj)
+    return unknown
 
 
 def _copied(value: Any) -> Any:
@@ -159,16 +179,53 @@ def _copied(value: Any) -> Any:
     return [_copied(one) for one in value] if isinstance(value, list) else value
 
 
-def _replace(resource: Resource, message: Message, data: dict[str, Any], level: str, path: str = "") -> list[str]:
-    """Make a message what ``data`` describe. Returns the fields that it does not have."""
-    made, problems = convert.partial_json(type(message), data, path=path)
-    unknown = bodies.unknown(problems) if level else []
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """What is told of a patch that does not make an object."""
+
+    expression: str
+    kind: int
+    patch: Any = None
+
+    def shown(self, manifest: dict[str, Any]) -> str:
+        if self.kind == STRATEGIC:
+            return go_texts.plain(self.patch)
+        return json.dumps(manifest, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+
+    def why(self, manifest: dict[str, Any]) -> str | None:
+        """In Go's words."""
+        if not self.expression:
+            return None
+        read = go_decoding.of_unstructured if self.kind == STRATEGIC else go_decoding.of_json
+        return read(self.expression, manifest)
+
+
+def _made(
+    resource: Resource,
+    message: type[Message],
+    data: dict[str, Any],
+    level: str,
+    places: _Places,
+    shown: list[str] | None,
+) -> tuple[Message, list[str]]:
+    """A message as ``data`` describe it, and the fields that it does not have."""
+    made, problems = convert.partial_json(message, data)
+    if shown is not None:
+        shown.append(places.shown(data))
+    unknown = sorted(bodies.unknown(problems)) if level else []
     if len(unknown) < len(problems):
+        why = places.why(data)
+        if level and why:
+            raise _refused(places.shown(data), why)
         found = [Cause(problem.path, "FieldValueInvalid", problem.message) for problem in problems]
         texts = "; ".join(str(problem) for problem in problems)
         raise BadRequest(f"the patched object is not a {resource.kind}: {texts}", causes=found)
-    message.CopyFrom(made)
-    return unknown
+    return made, unknown
+
+
+def _refused(shown: str, why: str) -> Invalid:
+    found = [causes.invalid("patch", shown, why)]
+    return Invalid(f' "" is invalid: patch: {found[0].message}', causes=found)
 
 
 # Merge patch --------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ some.
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import grpc
@@ -60,6 +61,7 @@ async def _write(stub: Any, plural: str, step: Json) -> tuple[int, Json, list[st
     """Code, manifest and warnings."""
     resource = resources.BY_PLURAL[plural]
     verb, body = step["verb"], step.get("text", "").encode() or json.dumps(step["body"]).encode()
+    content_type = step.get("contentType", "application/json")
     where = api_pb2.Resource(resource=plural, namespace=NAMESPACE if resource.namespaced else "")
     options = api_pb2.WriteOptions(
         field_manager=step.get("manager", ""),
@@ -68,14 +70,14 @@ async def _write(stub: Any, plural: str, step: Json) -> tuple[int, Json, list[st
         dry_run=["All"] if step.get("dryRun") else [],
     )
     if verb == "create":
-        creation = api_pb2.CreateRequest(resource=where, object=body, options=options, content_type="application/json")
+        creation = api_pb2.CreateRequest(resource=where, object=body, options=options, content_type=content_type)
         found = await stub.Create(creation)
     elif verb == "update":
         replacement = api_pb2.UpdateRequest(
             resource=where,
             object=body,
             options=options,
-            content_type="application/json",
+            content_type=content_type,
             subresource=step.get("subresource", ""),
         )
         found = await stub.Update(replacement)
@@ -138,12 +140,12 @@ def managers_of(entries: list[Json]) -> list[Json]:
 def refusal_of(status: Json) -> Json:
     """What is compared of an answer that is a Status."""
     details = status.get("details") or {}
-    causes = [{**one, "message": _without_diff(one.get("message", ""))} for one in details.get("causes") or []]
+    causes = [{**one, "message": _shortened(one.get("message", ""))} for one in details.get("causes") or []]
     causes.sort(key=lambda one: (one.get("field", ""), one["message"]))
     return {
         "code": status.get("code"),
         "reason": "" if status.get("reason") == "Unknown" else status.get("reason", ""),
-        "message": _without_diff(_in_order(status.get("message", ""))),
+        "message": _shortened(_in_order(status.get("message", ""))),
         "kind": details.get("kind", ""),
         "name": details.get("name", ""),
         "causes": causes,
@@ -154,11 +156,14 @@ _OF_DECODERS = ("unknown field", "duplicate field", "json patch", "error convert
 """How warnings begin that are not about what an object means."""
 
 
-def _without_diff(message: str) -> str:
-    """How the old spec of a pod differs from the new one follows what may change, in a form of Go's own."""
+def _shortened(message: str) -> str:
+    """Without how the old spec of a pod differs from the new one, which follows what may change in a form of Go's own,
+    and without the whole of an object that a patch has made."""
+    message = _PATCHED.sub("an object", message)
     return message.partition("\n")[0] if _POD_CHANGES in message else message
 
 
+_PATCHED = re.compile(r'(?<=Invalid value: )"\{.*\}"(?=: )', re.DOTALL)
 _POD_CHANGES = "pod updates may not change fields other than"
 
 

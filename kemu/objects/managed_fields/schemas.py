@@ -38,6 +38,10 @@ class Field:
     """As the API server's OpenAPI document says."""
     values: tuple[str, ...]
     """The texts that a field, or an element of it, may have, where that document lists them."""
+    go: str
+    """The name of the Go type."""
+    embedded_in: str
+    """The embedded structs in which the field stands, in Go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +110,8 @@ def _field(expression: str, options: list[str]) -> Field:
         found.get("key", ""),
         "required" in found,
         tuple(found["enum"].split(",")) if "enum" in found else (),
+        found.get("go", ""),
+        found.get("in", ""),
     )
 
 

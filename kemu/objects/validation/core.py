@@ -21,16 +21,16 @@ from kemu.objects.validation.rules import Rules
 
 
 def _check_node(node: Any, found: list[Cause]) -> None:
-    _check_taints(node.spec.taints, found)
+    _check_taints(node.spec.taints, "spec.taints", found)
     status = node.status
     check_amounts(status.capacity, "status.capacity", any_resource_name, found)
     check_amounts(status.allocatable, "status.allocatable", any_resource_name, found)
 
 
-def _check_taints(taints: Any, found: list[Cause]) -> None:
+def _check_taints(taints: Any, path: str, found: list[Cause]) -> None:
     seen: dict[tuple[str, str], None] = {}
     for index, taint in enumerate(taints):
-        here = f"spec.taints[{index}]"
+        here = f"{path}[{index}]"
         check_label_key(taint.key, f"{here}.key", found)
         problems = names.label_value(taint.value)
         if problems:
@@ -46,7 +46,8 @@ def _check_taints(taints: Any, found: list[Cause]) -> None:
 
 
 def _check_node_update(new: Any, old: Any, found: list[Cause]) -> None:
-    _check_taints(new.spec.taints, found)
+    # Kubernetes names the wrong place (ValidateNodeUpdate).
+    _check_taints(new.spec.taints, "metadata.taints", found)
     before = _pod_ranges(old.spec)
     if before and _pod_ranges(new.spec) != before:
         found.append(forbidden("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid'))

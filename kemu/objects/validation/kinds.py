@@ -40,7 +40,7 @@ def validate_update(new: Any, old: Any) -> list[Cause]:
     check_metadata_update(new.metadata, old.metadata, found)
     if not isinstance(new, policy_v1_pb2.PodDisruptionBudget):
         # rest.BeforeUpdate checks it, and most strategies do so again.
-        found += found
+        found += [cause for cause in found if not cause.field.startswith("metadata.finalizers[")]
     rules = _RULES[type(new)]
     if rules.update is None:
         rules.create(new, found)
@@ -55,7 +55,7 @@ def validate_status_update(new: Any, old: Any) -> list[Cause]:
     check_metadata_update(new.metadata, old.metadata, found)
     if not isinstance(new, policy_v1_pb2.PodDisruptionBudget):
         # rest.BeforeUpdate checks it, and most strategies do so again.
-        found += found
+        found += [cause for cause in found if not cause.field.startswith("metadata.finalizers[")]
     rules = _RULES[type(new)]
     if rules.status_update is not None:
         rules.status_update(new, old, found)

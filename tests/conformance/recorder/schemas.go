@@ -70,7 +70,7 @@ var schemaRoots = []struct {
 //	type core.v1.ContainerPort struct
 //		protocol string default="TCP"
 //	type core.v1.Container struct
-//		ports [containerPort,protocol]core.v1.ContainerPort patch=merge key=containerPort
+//		ports [containerPort,protocol]core.v1.ContainerPort omit patch=merge key=containerPort go=[]v1.ContainerPort
 //		resources core.v1.ResourceRequirements default={} zero={}
 //
 // A type is a scalar (string, numeric, boolean, untyped), a list ([] atomic, [=] a set, [keys] a map by these), a map ({}
@@ -184,6 +184,10 @@ func (w *schemaWriter) write(name string, described reflect.Type) {
 			if key := tagged.Tag.Get("patchMergeKey"); key != "" {
 				words = append(words, "key="+key)
 			}
+			if way, _ := embeddingOf(described, field.Name); way != "" {
+				words = append(words, "in="+way)
+			}
+			words = append(words, "go="+goType(tagged.Type))
 		}
 		if model, known := w.models[name]; known && slices.Contains(model.Required, field.Name) {
 			words = append(words, "required")
@@ -225,6 +229,22 @@ func fieldsByJSON(described reflect.Type, into map[string]reflect.StructField) {
 	}
 }
 
+// embeddingOf is the way to a field that stands in an embedded struct: decoders of JSON name these structs.
+func embeddingOf(described reflect.Type, wanted string) (string, bool) {
+	for i := range described.NumField() {
+		field := described.Field(i)
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if name == "" && (field.Anonymous || strings.Contains(options, "inline")) {
+			if rest, found := embeddingOf(field.Type, wanted); found {
+				return strings.TrimSuffix(field.Name+"."+rest, "."), true
+			}
+		} else if name == wanted {
+			return "", true
+		}
+	}
+	return "", false
+}
+
 // zeroOf is what encoding/json writes for a field without a value, unless it leaves it out.
 func zeroOf(field reflect.StructField) (string, bool) {
 	_, options, _ := strings.Cut(field.Tag.Get("json"), ",")
@@ -243,6 +263,14 @@ func zeroOf(field reflect.StructField) (string, bool) {
 		return "{}", true
 	}
 	return text(reflect.Zero(field.Type).Interface()), true
+}
+
+// goType is what the decoders of JSON call the type of a field.
+func goType(described reflect.Type) string {
+	if described.Kind() == reflect.Pointer {
+		described = described.Elem()
+	}
+	return described.String()
 }
 
 // omitsEmpty is whether a field that is set to an empty value is left out of JSON as well.
