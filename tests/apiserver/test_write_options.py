@@ -112,7 +112,7 @@ def test_bodies_that_are_something_else() -> None:
             ("[" * 5000, strange),
             (
                 {"spec": {"priority": "high"}},
-                f'Pod in version "v1" {as_pod} json: cannot unmarshal string into Go struct field PodSpec.spec.priority of',
+                f'Pod in version "v1" {as_pod} json: cannot unmarshal string into Go struct field PodSpec.spec.pri',
             ),
         ):
             error = await refused(stub.Create(create(body)))
