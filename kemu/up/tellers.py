@@ -12,6 +12,7 @@ from typing import Any
 
 from kemu.faults.hits import STRUCK
 from kemu.faults.kinds import CLIENT_FAULTS, KINDS
+from kemu.objects import resources
 
 GOOD, BAD, PLAIN = "good", "bad", "plain"
 
@@ -148,7 +149,7 @@ class Teller:
             if plural not in _TOLD_KINDS:
                 continue
             says = "is created" if operation == _PUT else "is gone"
-            one = plural.removesuffix("s") if not plural.endswith(("sses", "cies")) else plural[:-2]
+            one = resources.BY_PLURAL[plural].kind.lower()
             self._add(
                 time_ns,
                 f"{plural} {says}",

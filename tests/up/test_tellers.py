@@ -34,10 +34,13 @@ def test_objects_come_and_go_and_updates_are_not_told() -> None:
     teller(2, "store", "store.txn", {"rev": 6, "changes": [[0, key, b"", 5, 2]]})
     teller(3, "store", "store.txn", {"rev": 7, "changes": [[1, key, b"", 0, 0]]})
     teller(4, "store", "store.txn", {"rev": 8, "changes": [[0, "/registry/priorityclasses/high", b"", 8, 1]]})
+    policy = "/registry/networkpolicies/default/closed"
+    teller(5, "store", "store.txn", {"rev": 9, "changes": [[0, policy, b"", 9, 1]]})
     assert [line.what for line in teller.take()] == [
         "deployment web is created",
         "deployment web is gone",
         "priorityclass high is created",
+        "networkpolicy closed is created",
     ]
 
 
