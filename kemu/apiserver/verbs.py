@@ -28,6 +28,9 @@ Answer = bytes | api_pb2.ObjectResponse | api_pb2.ListResponse | api_pb2.CommitR
 
 PODS = resources.BY_PLURAL["pods"]
 
+GATEWAY = "gateway"
+"""The name of the actor that brings requests of clients outside."""
+
 MAX_BODY_BYTES = 3 * 1024 * 1024
 """Of an object or a patch that a client sends, as in kube-apiserver (``MaxRequestBodyBytes``), and of all other fields
 of a request. etcd's own limit, half as large, applies to what is written."""
@@ -104,6 +107,13 @@ class Requests:
             if not (verb == "list" and isinstance(error, kemu_errors.Gone)):
                 self.log_refusal(verb or "", request, by, start_ns, error)
             raise
+        except Exception as error:
+            if by != GATEWAY and not by.startswith(f"{GATEWAY} "):
+                raise
+            # A mistake in the code ends a run, but not a cluster that clients outside use (``WithPanicRecovery``).
+            found = kemu_errors.InternalError(f"This request caused apiserver to panic: {error!r}")
+            self.log_refusal(verb or "", request, by, start_ns, found)
+            raise found from error
 
     async def _give(self, verb: str, request: Any, by: str, start_ns: int) -> Answer:
         """A write of a role or a binding."""

@@ -108,3 +108,19 @@ def test_the_old_prefix_of_watches() -> None:
             assert [line.count('"name":"b"') > 0 for line in answer.text.splitlines()] == [one == "b" for one in names]
 
     gateway_cluster.run(main)
+
+
+def test_a_mistake_in_the_api_server_ends_the_request_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise ValueError("a mistake")
+
+    async def main(cluster: Cluster) -> None:
+        monkeypatch.setattr("kemu.apiserver.registry.registry.place", fail)
+        answer = await cluster.http.post(PODS, json=pod())
+        assert (answer.status_code, answer.json()["reason"]) == (500, "InternalError")
+        monkeypatch.undo()
+        assert (await cluster.http.post(PODS, json=pod())).status_code == 201
+        refused = [data["message"] for _, kind, data in cluster.log if kind == "api.refused"]
+        assert refused == ["This request caused apiserver to panic: ValueError('a mistake')"]
+
+    gateway_cluster.run(main)

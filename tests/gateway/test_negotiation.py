@@ -189,3 +189,38 @@ def test_a_list_is_the_same_in_every_form() -> None:
                     assert len(other.get("items", other.get("rows"))) == len(shown)
 
     gateway_cluster.run(main)
+
+
+def test_texts_in_protobuf_that_are_none() -> None:
+    """Messages of proto2 take any bytes as a text, and give bytes back: nothing behind may see them."""
+
+    def broken(message: Any) -> bytes:
+        data: bytes = message.SerializeToString().replace(b"BROKEN", b"\xff\xfe\xfd\xff\xfe\xfd")
+        return data
+
+    found = core_v1_pb2.Pod()
+    found.metadata.name = "a"
+    found.metadata.labels["BROKEN"] = "x"
+    listed = core_v1_pb2.Pod()
+    listed.metadata.name = "a"
+    listed.spec.containers.add(name="c", image="BROKEN")
+    binding = core_v1_pb2.Binding()
+    binding.metadata.name = binding.target.name = "BROKEN"
+    options = meta_v1_pb2.DeleteOptions()
+    options.preconditions.uid = "BROKEN"
+
+    async def main(cluster: Cluster) -> None:
+        http = cluster.http
+        await http.post(PODS, json=pod())
+        for method, path, kind, message in (
+            ("POST", PODS, "Pod", found),
+            ("PUT", f"{PODS}/a", "Pod", listed),
+            ("POST", f"{PODS}/a/binding", "Binding", binding),
+            ("DELETE", f"{PODS}/a", "DeleteOptions", options),
+        ):
+            body = envelopes.pack("v1", kind, broken(message))
+            answer = await http.request(method, path, content=body, headers={"content-type": PROTOBUF})
+            assert (answer.status_code, answer.json()["reason"]) == (400, "BadRequest"), (path, answer.text)
+        assert (await http.get(f"{PODS}/a")).status_code == 200
+
+    gateway_cluster.run(main)

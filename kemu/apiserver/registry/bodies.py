@@ -41,7 +41,9 @@ def read(resource: Resource, data: bytes, content_type: str, level: str) -> tupl
     if content_type in (PROTOBUF, GO_PROTOBUF):
         try:
             obj = message.FromString(data)
-        except DecodeError as error:
+            if content_type == GO_PROTOBUF:
+                go_values.check_texts(obj)
+        except (DecodeError, ValueError) as error:
             raise BadRequest(f"the object is not a {resource.kind}: {error}") from None
         if content_type == GO_PROTOBUF:
             go_values.trim(obj)

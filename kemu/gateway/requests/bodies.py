@@ -63,9 +63,10 @@ def parse(body: Body, kind: Any) -> Any:
     if not body.content_type:
         try:
             message = kind.FromString(body.data)
+            go_values.check_texts(message)
             go_values.trim(message)
             return message
-        except DecodeError as error:
+        except (DecodeError, ValueError) as error:
             raise BadRequest(f"the object is not a {kind.DESCRIPTOR.name}: {error}") from None
     found = documents.mapping(body.data, body.content_type)
     fields = {name: value for name, value in found.items() if name not in ("apiVersion", "kind")}

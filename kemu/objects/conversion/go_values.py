@@ -58,6 +58,32 @@ def trim(message: Any) -> None:
                 message.ClearField(field.name)
 
 
+def check_texts(message: Any) -> None:
+    """Raises ValueError for a text that is none: messages of proto2 take any bytes, and show them as such."""
+    for field, value in message.ListFields():
+        if field.message_type is not None:
+            entry = descriptors.map_value(field)
+            if entry is not None:
+                _check_map(field, entry, value)
+            elif field.is_repeated:
+                for one in value:
+                    check_texts(one)
+            else:
+                check_texts(value)
+        elif field.type == FieldDescriptor.TYPE_STRING:
+            for one in value if field.is_repeated else (value,):
+                if type(one) is not str:
+                    raise ValueError(f"{field.name} is no UTF-8")
+
+
+def _check_map(field: FieldDescriptor, entry: FieldDescriptor, value: Any) -> None:
+    for key, one in value.items():
+        if type(key) is not str or (entry.type == FieldDescriptor.TYPE_STRING and type(one) is not str):
+            raise ValueError(f"{field.name} is no UTF-8")
+        if entry.message_type is not None:
+            check_texts(one)
+
+
 @lru_cache(1)
 def _pointers() -> dict[str, frozenset[str]]:
     """By message, as ``core.v1.podspec``: in small letters, as Go's generator writes ``aPIGroup``."""

@@ -135,7 +135,7 @@ class FieldManager:
         """
         found = config.get("apiVersion", ""), config.get("kind", "")
         if found != (self.api_version, self.kind):
-            raise errors.BadRequest(f"invalid object type: {_kind_text(*found)}")
+            raise errors.BadRequest(f"invalid object type: {_kind_text(*map(str, found))}")
         try:
             managed, when = entries.decode(entries_of(live) if live is not None else [])
         except ValueError as error:
