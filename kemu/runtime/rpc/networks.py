@@ -84,21 +84,25 @@ class LoopWire:
 
     def carry(self, end: End, deliver: Deliver, payload: Any) -> None:
         if end.last_ns:
-            # An impairment is over, but messages that it made late may still be under way.
-            if end.last_ns > self._loop.time() * SECOND_NS:
-                self.carry_later(0.0, end, deliver, payload)
-                return
-            end.last_ns = 0
-        self._loop.call_soon(deliver, payload)
+            # An impairment is over, but a message that it made late is still under way. Its time may have come: the
+            # loop looks at timers when it is through with what is due at once.
+            self.carry_later(0.0, end, deliver, payload)
+        else:
+            self._loop.call_soon(deliver, payload)
 
     def carry_later(self, seconds: float, end: End, deliver: Deliver, payload: Any) -> None:
         # Timers of the same instant may fire in any order: a microsecond apart they cannot.
         end.last_ns = max(end.last_ns + 1000, round((self._loop.time() + seconds / self._speed()) * SECOND_NS))
-        self._loop.call_at(end.last_ns / SECOND_NS, deliver, payload)
+        self._loop.call_at(end.last_ns / SECOND_NS, self._arrive, end, end.last_ns, deliver, payload)
+
+    def _arrive(self, end: End, due_ns: int, deliver: Deliver, payload: Any) -> None:
+        if end.last_ns == due_ns:
+            end.last_ns = 0
+        deliver(payload)
 
     def post_behind(self, senders: Iterable[End], callback: Callable[..., object], *args: object) -> None:
         last_s = max((sender.last_ns for sender in senders), default=0) / SECOND_NS
-        if last_s > self._loop.time():
+        if last_s:
             self._loop.call_at(last_s, self._loop.call_soon, callback, *args)
         else:
             self._loop.call_soon(callback, *args)
