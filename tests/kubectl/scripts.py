@@ -237,6 +237,16 @@ def script() -> Iterator[Step]:
     yield from _deletions()
 
 
+def beginning(commands: int) -> Iterator[Step]:
+    """Its first so many commands, and what is written before them."""
+    for step in script():
+        if not isinstance(step, Write):
+            commands -= 1
+        if commands < 0:
+            return
+        yield step
+
+
 def _objects() -> Iterator[Step]:
     yield Command(f"create namespace {NAMESPACE}")
     yield Command("create -f nodes.yaml")
