@@ -86,8 +86,9 @@ def _utilisation(history: History, resource: str) -> float:
     end_ns = history.now_ns
     offered = 0
     for node in history.nodes.values():
+        # A node that a client creates without a status has nothing to allocate.
         for (since_ns, amounts), until_ns in zip(
-            node.allocatable, [*(time_ns for time_ns, _ in node.allocatable[1:]), end_ns], strict=True
+            node.allocatable, [*(time_ns for time_ns, _ in node.allocatable[1:]), end_ns], strict=False
         ):
             offered += amounts.get(resource, 0) * (until_ns - since_ns)
     used = 0

@@ -53,6 +53,8 @@ class Write:
     path: str
     body: dict[str, Any] | list[Any]
     content_type: str = "application/json"
+    may_exist: bool = False
+    """What it creates may be there already: a component of the cluster does the same."""
 
 
 @dataclass(frozen=True)
@@ -255,6 +257,7 @@ def _objects() -> Iterator[Step]:
         "POST",
         f"{_CORE}/serviceaccounts",
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}},
+        may_exist=True,
     )
     yield Command("create -f pod-running.yaml -f pod-pending.yaml")
     yield _bind("running", "n0")
