@@ -7,8 +7,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-import yaml
-
 from tests.kubectl import comparisons, proxies, recordings, scripts, servers, sessions
 from tests.realkube import clusters
 
@@ -29,10 +27,7 @@ def compare(kubeconfig: Path | None) -> int:
             with servers.serving() as url:
                 results = _run(proxies.Recorder(url, "", None), Path(folder))
         else:
-            document = yaml.safe_load(kubeconfig.read_text())
-            cluster, user = document["clusters"][0]["cluster"], document["users"][0]["user"]
-            authority = proxies.authority_of(cluster, Path(folder))
-            results = _run(proxies.Recorder(cluster["server"], user["token"], authority), Path(folder))
+            results = _run(proxies.Recorder(*proxies.access(kubeconfig, Path(folder))), Path(folder))
     print(comparisons.report(results))
     found = comparisons.differences(recordings.outputs(), results)
     return int(any(one.command not in comparisons.argued() for one in found))

@@ -14,6 +14,8 @@ import urllib.parse
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 _HOP = {"connection", "transfer-encoding", "content-length", "keep-alive", "date", "audit-id"}
 _KEPT = {
     "accept",
@@ -188,8 +190,14 @@ def _text(body: bytes) -> Any:
         return {"hex": body.hex()}
 
 
-def authority_of(cluster: dict[str, Any], folder: Path) -> Path | None:
-    """The certificates to trust of a cluster in a kubeconfig."""
+def access(kubeconfig: Path, folder: Path) -> tuple[str, str, Path | None]:
+    """Server, token and the certificates to trust, of the first cluster and user in a kubeconfig."""
+    document = yaml.safe_load(kubeconfig.read_text())
+    cluster, user = document["clusters"][0]["cluster"], document["users"][0]["user"]
+    return cluster["server"], user["token"], _authority(cluster, folder)
+
+
+def _authority(cluster: dict[str, Any], folder: Path) -> Path | None:
     if "certificate-authority" in cluster:
         return Path(cluster["certificate-authority"])
     if "certificate-authority-data" not in cluster:

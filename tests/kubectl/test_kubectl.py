@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -51,6 +54,34 @@ def test_all_commands_print_what_they_print_with_a_real_server(tmp_path: Path) -
     binaries.require("kubectl")
     with servers.serving() as url:
         _check(_run(scripts.script(), url, "", None, tmp_path))
+
+
+SCENARIO = """
+apiVersion: kemu.dev/v1
+kind: Scenario
+metadata: {name: empty, description: Nobody but an API server}
+spec: {duration: 24h, nodes: [], schedulers: []}
+"""
+
+
+@NIGHTLY
+def test_all_commands_print_the_same_with_kemu_up(tmp_path: Path) -> None:
+    """The command itself, with TLS and a token; it ends cleanly on Ctrl-C."""
+    binaries.require("kubectl")
+    scenario, out = tmp_path / "empty.yaml", tmp_path / "run"
+    scenario.write_text(SCENARIO)
+    command = [sys.executable, "-m", "kemu.cli.main", "up", str(scenario), "--out", str(out)]
+    up = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert up.stdout is not None
+        for line in up.stdout:
+            if "Ctrl-C" in line:
+                break
+        _check(_run(scripts.script(), *proxies.access(out / "kubeconfig", tmp_path), tmp_path))
+    finally:
+        up.send_signal(signal.SIGINT)
+        up.communicate(timeout=60)
+    assert up.returncode == 0
 
 
 @NIGHTLY
