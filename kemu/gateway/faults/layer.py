@@ -24,6 +24,10 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 
+_COUNTED = 100_000
+"""Different requests whose number is known; the one that came first is forgotten first."""
+
+
 class Application(Protocol):
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None: ...
 
@@ -95,7 +99,7 @@ class Layer:
             await self._app(scope, receive, send)
             return
         asked = requests.of(scope)
-        number = self._counts[asked] = self._counts.get(asked, 0) + 1
+        number = self._count(asked)
         user = await self._user(scope) if any(rule.names_user() for rule in self._rules.values()) else ""
         struck = [
             rule
@@ -157,6 +161,13 @@ class Layer:
             return
         for message in answer:
             await send(message)
+
+    def _count(self, asked: Asked) -> int:
+        number = self._counts.get(asked, 0) + 1
+        if number == 1 and len(self._counts) >= _COUNTED:
+            del self._counts[next(iter(self._counts))]
+        self._counts[asked] = number
+        return number
 
     # Watches
 
