@@ -136,7 +136,7 @@ def run(scenario: Scenario, options: Options) -> RunResult:
         header["speed"] = options.speed or scenario.speed
     garbage.collect_leavings()
     begun = time.perf_counter()
-    # Who kills the process finds what happened until then; in virtual time the run can be made again, unless it has clients.
+    # Who kills the process finds what happened until then; in virtual time a run without clients can be made again.
     flush_every_s = 1.0 if is_real or options.loop is not None else 0.0
     if options.on_begin is not None:
         flush_every_s = FOLLOWED_S
