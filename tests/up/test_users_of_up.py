@@ -11,7 +11,7 @@ import yaml
 
 from kemu.cli.commands import up as up_command
 from kemu.errors import KemuError
-from tests.up.test_up import Process, up
+from tests.up.processes import Process, up
 
 SCENARIO = """
 apiVersion: kemu.dev/v1
