@@ -15,20 +15,22 @@ SCHEDULER, KWOK = "kube-scheduler", "kwok"
 
 def settings() -> tuple[dict[str, Any], ...]:
     """With the limits of kube-scheduler's client, and nearly without; and KWOK, which has none."""
+    size = {"nodes": 200, "pods": 1000}
     return (
-        {"workload": SCHEDULER, "qps": schedules.DEFAULT_QPS, "nodes": 200, "pods": 1000, "rounds": 3},
-        {"workload": SCHEDULER, "qps": 5000, "nodes": 200, "pods": 1000, "rounds": 5},
+        {"workload": SCHEDULER, "qps": schedules.DEFAULT_QPS, "kubelets": True, **size, "rounds": 3},
+        {"workload": SCHEDULER, "qps": 5000, "kubelets": True, **size, "rounds": 5},
+        {"workload": SCHEDULER, "qps": 5000, "kubelets": False, **size, "rounds": 5},
         {"workload": KWOK, "nodes": 1000, "pods": 1000, "rounds": 3},
     )
 
 
-def up(workload: str, nodes: int, pods: int, rounds: int, qps: int = 0) -> dict[str, Any]:
+def up(workload: str, nodes: int, pods: int, rounds: int, qps: int = 0, kubelets: bool = True) -> dict[str, Any]:
     """``rounds`` pairs, of which now one is the first, now the other. ``ratio_…``: kemu's to the real API server's, the
     median of the pairs."""
     parts.find("etcd", "kube-apiserver", workload)
     measure: Callable[[str, Path], dict[str, float]]
     if workload == SCHEDULER:
-        measure = lambda kind, folder: schedules.measure(kind, folder, qps, nodes, pods)  # noqa: E731
+        measure = lambda kind, folder: schedules.measure(kind, folder, qps, nodes, pods, kubelets)  # noqa: E731
     else:
         measure = lambda kind, folder: hollow_nodes.measure(kind, folder, nodes, pods)  # noqa: E731
     found: dict[str, list[dict[str, float]]] = {servers.KEMU: [], servers.REAL: []}

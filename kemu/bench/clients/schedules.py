@@ -2,7 +2,7 @@
 
 Nodes and pods are there when the scheduler starts. The rate counts from the first binding to the last one, as a watch
 sees them, so the scheduler's own start does not count; CPU is that of the API server, and of what stands behind it. On
-kemu, kubelets run the pods meanwhile; the nodes of the real API server are objects without kubelets.
+kemu, kubelets may run the pods meanwhile; the nodes of the real API server are objects without kubelets.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ DEFAULT_QPS, DEFAULT_BURST = 50, 100
 """Of kube-scheduler's client."""
 
 
-def measure(kind: str, folder: Path, qps: int, nodes: int, pods: int) -> dict[str, float]:
-    options = ("--nodes", str(nodes), "--set", "schedulers=[]", "--set", "controllers=[]")
+def measure(kind: str, folder: Path, qps: int, nodes: int, pods: int, kubelets: bool) -> dict[str, float]:
+    without = "schedulers,controllers" if kubelets else "schedulers,controllers,kubelets"
+    options = ("--nodes", str(nodes), "--without", without)
     with servers.start(kind, folder, options) as server:
         if kind == servers.REAL:
             server.access.create_all("/api/v1/nodes", [node(f"node-{number}") for number in range(nodes)])
