@@ -17,9 +17,9 @@ Outcomes = dict[tuple[str, str], Future[Any]]
 
 @pytest.fixture(scope="module")
 def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Without controllers and schedulers, as the recorded server was."""
+    """Without controllers and schedulers, and so without configmaps with its authority, as the recorded server was."""
     folder = tmp_path_factory.mktemp("up")
-    with emulated.start(folder, "--set", "controllers=[]", "--set", "schedulers=[]") as cluster:
+    with emulated.start(folder, "--without=schedulers,controllers", "--insecure-http") as cluster:
         yield cluster.kubeconfig
 
 
