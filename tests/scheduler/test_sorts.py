@@ -36,3 +36,10 @@ def test_few_elements_and_different_ones_are_sorted_as_anywhere() -> None:
     many = list(range(100, 0, -1))
     sorts.sort(many, lambda one: one)
     assert many == list(range(1, 101))
+
+
+def test_pods_that_have_not_started_change_places_with_each_comparison() -> None:
+    """``MoreImportantPod`` takes the present time for each of them, so whichever is asked first has the earlier one."""
+    few = ["b1", "a", "b2", "c", "b3"]
+    sorts.sort(few, lambda one: one[0], lambda one: one[0] == "b")
+    assert few == ["a", "b3", "b2", "b1", "c"]

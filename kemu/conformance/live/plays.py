@@ -29,6 +29,8 @@ MARK = "kemu.dev/mark"
 PODS_A_CLUSTER = 100
 CHANGES = 0.16
 """How often something else happens before a pod."""
+UNSTARTED = 0.15
+"""How often a bound pod never starts."""
 _SWEPT = (
     "persistentvolumeclaims", "persistentvolumes", "csinodes", "services", "replicasets", "poddisruptionbudgets",
 )  # fmt: skip
@@ -387,6 +389,8 @@ class Play:
         await self._client.patch("poddisruptionbudgets", name, namespace, {"status": status}, "status")
 
     async def _run(self, key: str) -> None:
+        if self._rng.random() < UNSTARTED:
+            return
         namespace, _, name = key.partition("/")
         await duties.run_pod(self._client, namespace, name, self._rng)
 

@@ -251,7 +251,7 @@ class Preemptor:
         if verdict:
             wanted: tuple[PodInfo, ...] = ()
             if self._affinity is not None:
-                sorts.sort(lower, self.importance)
+                sorts.sort(lower, self.importance, victim_orders.has_not_started)
                 wanted = self._affinity.wanted(filtering, simulation, lower, verdict)
             if not wanted:
                 return filtering.explain(verdict)
@@ -264,13 +264,13 @@ class Preemptor:
         First those whose disruption would violate a budget, each group in order of importance.
         """
         if len(lower) > 1:
-            sorts.sort(lower, self.importance)
+            sorts.sort(lower, self.importance, victim_orders.has_not_started)
         violating, others = self._split_by_budget(lower)
         victims = [other for other in violating if not reprieve(other)]
         violations = len(victims)
         victims += [other for other in others if not reprieve(other)]
         if violations and len(victims) > violations:
-            sorts.sort(victims, self.importance)
+            sorts.sort(victims, self.importance, victim_orders.has_not_started)
         return Candidate(node.name, tuple(victims), violations, self._order.preference(victims, violations))
 
     def candidate(self, node: NodeInfo, victims: list[PodInfo]) -> Candidate:

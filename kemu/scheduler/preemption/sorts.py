@@ -22,9 +22,14 @@ _UNKNOWN, _INCREASING, _DECREASING = range(3)
 _MASK = (1 << 64) - 1
 
 
-def sort(elements: list[T], key: Callable[[T], Any]) -> None:
-    """In place, as ``sort.Slice`` with ``key(one) < key(other)``."""
-    if len(elements) <= _INSERTION:
+def sort(elements: list[T], key: Callable[[T], Any], is_eager: Callable[[T], bool] | None = None) -> None:
+    """In place, as ``sort.Slice`` with ``key(one) < key(other)``.
+
+    ``is_eager``: of elements that go before every equal one with which they are compared, whichever of the two is
+    asked.
+    """
+    eager = is_eager is not None and any(is_eager(one) for one in elements)
+    if len(elements) <= _INSERTION and not eager:
         elements.sort(key=key)
         return
     keys = [key(one) for one in elements]
@@ -33,6 +38,8 @@ def sort(elements: list[T], key: Callable[[T], Any]) -> None:
         elements.sort(key=key)
         return
     sorter = _Sorter([ranks[value] for value in keys])
+    if eager and is_eager is not None:
+        sorter.eager = {ranks[value] for value, one in zip(keys, elements, strict=True) if is_eager(one)}
     sorter.sort(0, len(keys), len(keys).bit_length())
     elements[:] = [elements[place] for place in sorter.places]
 
@@ -43,9 +50,12 @@ class _Sorter:
     def __init__(self, ranks: list[int]) -> None:
         self.ranks = ranks
         self.places = list(range(len(ranks)))
+        self.eager: set[int] = set()
+        """Ranks whose elements go before equal ones."""
 
     def less(self, one: int, other: int) -> bool:
-        return self.ranks[one] < self.ranks[other]
+        rank, against = self.ranks[one], self.ranks[other]
+        return rank < against or (rank == against and rank in self.eager)
 
     def swap(self, one: int, other: int) -> None:
         ranks, places = self.ranks, self.places

@@ -98,6 +98,12 @@ class ByQosOnly(ByQos):
         return (violations, *first, total, len(victims), -earliest)
 
 
+def has_not_started(pod: PodInfo) -> bool:
+    """Such a pod starts now, each time that it is asked (``GetPodStartTime`` in ``pkg/scheduler/util``): compared with
+    another one, it is the earlier of the two whenever it is asked first."""
+    return pod.start_s is None
+
+
 def _start(pod: PodInfo) -> int:
     return pod.start_s if pod.start_s is not None else _NOT_STARTED
 
