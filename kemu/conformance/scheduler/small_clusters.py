@@ -164,6 +164,7 @@ class World:
                     else:
                         self.note("nominationCleared", name)
                         pod.status.ClearField("nominatedNodeName")
+            status.pop("$setElementOrder/conditions", None)  # which they have as they come
             assert not status
             self.put(pod)
         if known is None:
