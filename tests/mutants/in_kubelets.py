@@ -56,7 +56,7 @@ def _(patch: pytest.MonkeyPatch) -> None:
     def hasty(self: pod_workers.PodWorkers, worker: Any, grace_s: int, asked_ns: int) -> None:
         take_down(self, worker, grace_s, asked_ns)
         if worker.state != ENDED and worker.pod.metadata.HasField("deletionTimestamp"):
-            self._reports.delete(worker)
+            self.reports.delete(worker)
 
     patch.setattr(pod_workers.PodWorkers, "_take_down", hasty)
 

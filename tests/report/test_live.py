@@ -266,7 +266,7 @@ def test_a_paced_run_takes_its_time(scenario: Path, tmp_path: Path, capsys: pyte
         (["--live", "--live-port", "PORT"], "--live-port PORT: Address already in use: choose another, or 0 for any"),
         (["--live-port", "1234"], "--live-port needs --live"),
         (["--live", "--live-port", "70000"], "ports end at 65535"),
-        (["--pace", "2x", "--runtime", "ray"], "on Ray --speed says how fast time goes"),
+        (["--pace", "2x", "--runtime", "ray"], "in real time --speed says how fast it goes"),
     ],
 )
 def test_what_cannot_be_is_told_before_the_run(

@@ -381,7 +381,7 @@ def scenario(plugin: str = "gpu-share", url: str = "kemu://extender/gpus") -> An
 
 
 def test_a_scenario_with_an_outside_address_needs_ray(tmp_path: Any) -> None:
-    with pytest.raises(KemuError, match="needs --runtime ray"):
+    with pytest.raises(KemuError, match="needs --runtime wall or ray"):
         runner.run(scenario(url="grpc://localhost:9999"), runner.Options(out=tmp_path))
 
 

@@ -88,7 +88,7 @@ def test_a_run_that_ends_now(tmp_path: Path, here: Collector, capsys: pytest.Cap
         (["--otlp", "x:1", "--at", "yesterday"], "write now, or a time as 2026-01-31T12:00:00Z"),
         (["--otlp", "x:1", "--at", "1960-01-01"], "lies before 1970"),
         (["--otlp", "x:1", "--run-id", "a b"], "up to 63 letters"),
-        (["--otlp", "x:1", "--at", "now", "--runtime", "ray"], "on Ray traces are sent while the run lasts"),
+        (["--otlp", "x:1", "--at", "now", "--runtime", "ray"], "in real time traces are sent while the run lasts"),
     ],
 )
 def test_what_makes_no_sense_is_told_before_the_run(
