@@ -35,6 +35,8 @@ def messages(draw: st.DrawFn, message_class: type[Message], depth: int = 0) -> A
     elif name == "MicroTime":
         message.seconds = draw(whole_seconds)
         message.nanos = draw(st.integers(0, 999_999)) * 1000
+    elif name == "RawExtension":
+        message.raw = json.dumps({draw(keys): draw(texts)}, separators=(",", ":"), ensure_ascii=False).encode()
     elif name == "FieldsV1":
         message.Raw = json.dumps({"f:spec": {draw(keys): {}}}, separators=(",", ":")).encode()
     else:

@@ -46,7 +46,8 @@ def trim(message: Any) -> None:
             for one in value.values():
                 trim(one)
         elif kind == _TIME:
-            if not (value.seconds or value.nanos):
+            # Go writes nothing for no time, and zeros for that of the epoch (``time_proto.go``).
+            if not value.ByteSize():
                 message.ClearField(field.name)
             elif not value.nanos and field.message_type.full_name == _TIMES[0]:
                 value.ClearField("nanos")

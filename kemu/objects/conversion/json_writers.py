@@ -107,7 +107,11 @@ def _plain_fields_v1(message: Any) -> Any:
 
 
 def _plain_raw_extension(message: Any) -> Any:
-    return json.loads(message.raw) if message.raw else None
+    try:
+        return json.loads(message.raw) if message.raw else None
+    except ValueError:
+        # A client has sent bytes that are no JSON.
+        return None
 
 
 def _plain_node_selector(message: Any) -> dict[str, Any]:
