@@ -65,7 +65,9 @@ class Desk:
         """A ``LogSink``."""
         self.script.feed(time_ns, actor, kind, data)
         if kind == "chaos.begin":
-            self._known[data["id"]] = Known(data["id"], data["what"], time_ns, data=dict(data))
+            # A crash is over when it begins, unless it waits for a step.
+            hits = int(data["what"] == "crash" and "step" not in data)
+            self._known[data["id"]] = Known(data["id"], data["what"], time_ns, hits=hits, data=dict(data))
         elif kind == "chaos.end" and data["id"] in self._known:
             self._known[data["id"]].ended_ns = time_ns
         elif kind in ("chaos.hit", STRUCK) and data["id"] in self._known:

@@ -66,6 +66,10 @@ def test_a_cluster_in_virtual_time(tmp_path: Path, capsys: pytest.CaptureFixture
         code, told = _kemu(capsys, cluster, "step", "--until", "node/node-1")
         assert code == exits.INPUT
         assert "write it as KIND/NAME CONDITION" in told
+        assert _kemu(capsys, cluster, "chaos", "crash", "--node", "node-1", "--no-restart")[0] == exits.HOLDS
+        _kemu(capsys, cluster, "step", "1s")
+        assert "asked-1: crash nodes=node-1" in _kemu(capsys, cluster, "chaos", "list")[1]
+        assert "struck 1" in _kemu(capsys, cluster, "chaos", "list")[1]
         _make(cluster, "a")
         assert cluster.end()[0] == 0
     capsys.readouterr()
