@@ -121,7 +121,7 @@ def test_the_uid_must_be_right() -> None:
         second = await cluster.client.create(pod("a"))
         error = await refusal(errors.Conflict, cluster.client.bind("default", "a", first.metadata.uid, "n1"), cluster)
         assert str(error) == (
-            'Operation cannot be fulfilled on pods/binding "a": StorageError: invalid object, Code: 4, '
+            'Operation cannot be fulfilled on pods "a": StorageError: invalid object, Code: 4, '
             "Key: /registry/pods/default/a, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: "
             f"UID in precondition: {first.metadata.uid}, UID in object meta: {second.metadata.uid}"
         )
