@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -12,9 +11,6 @@ from tests.up.processes import up
 pytestmark = pytest.mark.ray
 
 
-@pytest.mark.skipif(
-    os.environ.get("KEMU_NIGHTLY") != "1", reason="a matter of the nightly run: twenty seconds of two cores"
-)
 def test_pods_run_in_cells(tmp_path: Path) -> None:
     with up(tmp_path, "--nodes", "2", "--runtime", "ray") as cluster:
         pod = {"containers": [{"name": "main", "image": "nginx"}]}

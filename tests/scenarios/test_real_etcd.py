@@ -97,5 +97,5 @@ def test_a_run_on_a_real_etcd(etcd: str, tmp_path: Path) -> None:
 
 def test_virtual_time_has_no_room_for_it(tmp_path: Path) -> None:
     scenario = loader.load(catalog.find("races/two-schedulers-one-node"), overrides={"store.etcd": "127.0.0.1:1"})
-    with pytest.raises(KemuError, match="--runtime ray"):
+    with pytest.raises(KemuError, match="--runtime wall or ray"):
         runner.run_all(scenario, runner.Options(out=tmp_path, runtime="sim"))
