@@ -39,6 +39,15 @@ class Settings:
     user_agent: str = "kemu"
 
 
+def packages() -> Any:
+    """``aiohttp``, which takes long to import. Raises ClusterError where the packages of the extra are missing."""
+    try:
+        import aiohttp
+    except ImportError:
+        raise ClusterError("to reach a cluster, kemu needs its extra: pip install 'kemu[cluster]'") from None
+    return aiohttp
+
+
 class ClusterError(KemuError):
     """The cluster cannot be reached at all: no configuration, no credentials."""
 
@@ -88,10 +97,7 @@ class Connection:
 
     async def open(self) -> None:
         """Read the configuration; nothing is sent yet. Raises ClusterError."""
-        try:
-            import aiohttp
-        except ImportError:
-            raise ClusterError("to reach a cluster, kemu needs its extra: pip install 'kemu[cluster]'") from None
+        aiohttp = packages()
         self._lost = (aiohttp.ClientError, TimeoutError, OSError)
         self._timeout = aiohttp.ClientTimeout
         await self._configure()

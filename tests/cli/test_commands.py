@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import jsonschema
@@ -249,3 +250,14 @@ def test_a_list_of_scenarios_fits_the_terminal(
     else:
         assert "chaos/bit-rot                Drives return wrong bits now and then; etcd finds…" in lines
     assert lines[-1] == "kemu scenarios show NAME prints one, kemu run NAME runs it"
+
+
+@pytest.mark.parametrize("words", [["conformance", "live"], ["scheduler", "--kubeconfig", "no-such-file"]])
+def test_clients_of_clusters_name_their_extra(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "aiohttp", None)
+    assert main(words) == 2
+    told = capsys.readouterr().err
+    assert "kemu[cluster]" in told
+    assert "Traceback" not in told

@@ -74,10 +74,12 @@ def command(options: argparse.Namespace) -> int:
 def _live(options: argparse.Namespace) -> int:
     import asyncio
 
+    from kemu.bridge import connections
     from kemu.conformance.live import sessions
 
     if options.files:
         raise KemuError("live takes no FILE: it asks the real scheduler")
+    connections.packages()
     kubeconfig = options.kubeconfig.resolve() if options.kubeconfig is not None else None
     say = _quiet if options.json or not sys.stderr.isatty() else _progress
     report = asyncio.run(sessions.compare(options.pods, options.seed, kubeconfig=kubeconfig, say=say))
