@@ -425,6 +425,8 @@ def test_a_browser_shows_a_thousand_events_a_second_within_half_a_second(served:
         writing.join()
         count = served.run.count
         until(page, f"kemuPage.live.place === {count}")
+        # What has arrived is on the screen a moment later.
+        until(page, f"window.painted.at(-1)[1] === {count - 1}")
         late = sorted(lateness(page.evaluate("window.painted"), served.run.sent))
         live = page.evaluate("kemuPage.live")
         served.run.writer.close()
