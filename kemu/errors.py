@@ -11,7 +11,7 @@ KemuError
 ├── FieldError           one wrong field of a configuration, with its path and a suggestion
 ├── RunLogError          a run folder or run log that cannot be read
 └── SimulationError      Deadlock, Livelock, Nondeterminism, Divergence, InfrastructureError,
-                         ActorFailed (UserCodeFailed)
+                         ActorFailed (UserCodeFailed, ActorCrashed)
 """
 
 from __future__ import annotations
@@ -233,6 +233,11 @@ class FieldError(KemuError, ValueError):
         self.suggestion = suggestion
 
 
+class LogCutWarning(UserWarning):
+    """A run log ends within an event, as when its process was killed or its disk was full. The text says where, and how
+    many bytes are left out; what is whole can be read."""
+
+
 class RunLogError(KemuError):
     """A run folder or run log cannot be read; the text says which file and where."""
 
@@ -259,6 +264,10 @@ class Divergence(SimulationError):
 
 class ActorFailed(SimulationError):
     """An actor ended with an exception that nobody handled."""
+
+
+class ActorCrashed(ActorFailed):
+    """An actor of kemu's own ended with an exception that nobody raised on purpose: a bug of kemu's."""
 
 
 class InfrastructureError(SimulationError):

@@ -112,6 +112,12 @@ _ALL = (
         "`pkg/scheduler/framework/runtime`: `RunFilterPluginsWithNominatedPods`",
     ),
     Safeguard(
+        "second-filtering-pass",
+        "scheduler",
+        "A node that passes the filters with its nominated pods must pass without them, too: they do not run yet.",
+        "`pkg/scheduler/framework/runtime`: `RunFilterPluginsWithNominatedPods`",
+    ),
+    Safeguard(
         "clear-lower-nominations",
         "scheduler",
         "A preemptor takes the nominations of lower pods to its node away, so that they look elsewhere.",

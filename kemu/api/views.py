@@ -138,7 +138,6 @@ class Finding:
 
 def of(history: History, pod: PodHistory) -> Pod:
     until_ns = next((at for at in (pod.bound_ns, pod.deleting_ns, pod.gone_ns) if at is not None), history.now_ns)
-    running = pod.first("running")
     return Pod(
         name=pod.key.removeprefix(DEFAULT_NAMESPACE),
         uid=pod.uid,
@@ -153,7 +152,7 @@ def of(history: History, pod: PodHistory) -> Pod:
         attempts=pod.attempts,
         created_s=pod.created_ns / 1e9,
         bound_s=None if pod.bound_ns is None else pod.bound_ns / 1e9,
-        running_s=None if running is None else running.time_ns / 1e9,
+        running_s=None if pod.running_ns is None else pod.running_ns / 1e9,
         deleted_s=None if pod.gone_ns is None else pod.gone_ns / 1e9,
         terminating=pod.deleting_ns is not None,
         moments=tuple(_moment(fact) for fact in pod.facts),

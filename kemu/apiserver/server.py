@@ -12,7 +12,7 @@ from kemu import errors, safeguards
 from kemu.apiserver import ablations, admission, flows
 from kemu.apiserver.admission.base import Host
 from kemu.apiserver.authorization import authorizers
-from kemu.apiserver.expiry import Expiry
+from kemu.apiserver.expiry import Bound, Expiry
 from kemu.apiserver.faults import Faults
 from kemu.apiserver.lives import Lives
 from kemu.apiserver.registry import bind_checks
@@ -43,6 +43,7 @@ DEFAULTS: dict[str, Any] = {
     "compaction_interval_s": 300.0,  # forget what is older than this, as often; 0: never
     "bookmark_interval_s": 60.0,
     "event_ttl_s": 3600.0,  # how long Event objects are kept; 0: for ever
+    "most_events": 0,  # how many of them; 0: any number
     "window_events": 10_000,  # past changes of each kind that a watch can resume from
     "window_bytes": 64 * buffers.MIB,  # of the objects, of all kinds, that these changes replaced or deleted
     "backlog_events": 10_000,  # events that may wait for a watcher that does not read
@@ -102,7 +103,7 @@ class ApiServer:
         if settings["service_time"] is not None:
             time = distributions.parse(settings["service_time"])
             if time.constant != 0:
-                self._service.delays.append(lambda by: time.draw(env.random))
+                env.spawn(self._take_time(time), "service time")
         Faults(env, self._service, self.storage, self.cache, self.feed)
         env.serve(api_pb2_grpc.add_ApiServicer_to_server, self._service)
 
@@ -118,9 +119,17 @@ class ApiServer:
         if self._settings["event_ttl_s"]:
             expiry = Expiry(self._env.clock, self.storage, self.cache, self._settings["event_ttl_s"])
             self._env.spawn(expiry.run(), "expiry of events")
+        if self._settings["most_events"]:
+            bound = Bound(self._env.clock, self.storage, self.cache, self._settings["most_events"])
+            self._env.spawn(bound.run(), "bound of events")
         if self._settings["compaction_interval_s"]:
             self._env.spawn(self._compact(), "compaction")
         await following
+
+    async def _take_time(self, time: distributions.Distribution) -> None:
+        """Requests of the set-up take none: its clock stands."""
+        await self._env.clock.started()
+        self._service.delays.append(lambda by: time.draw(self._env.random))
 
     async def _create_what_every_cluster_has(self) -> None:
         """Namespaces and the system's priority classes, unless another API server was first."""

@@ -157,6 +157,16 @@ class Storage:
                     found[pair.key] = Entry(pair.key, pair.mod_revision, pair.value)
         return revision, found
 
+    async def remove_all(self, keys: Sequence[bytes]) -> None:
+        """Delete these keys, at most :data:`MAX_OPERATIONS`, whatever they hold by now."""
+        txn = rpc_pb2.TxnRequest()
+        for key in keys:
+            txn.success.add().request_delete_range.key = key
+        try:
+            await self._answer(self._kv.Txn(txn))
+        except grpc.aio.AioRpcError as error:
+            raise errors.of_store(error) from None
+
     async def swap_all(self, changes: Sequence[tuple[bytes, int, bytes]]) -> int:
         """Write all of these values if each key still has its expected revision (0: if it is absent).
 

@@ -2,15 +2,19 @@
 
 Filters are those of the scheduler (:mod:`kemu.scheduler.cycle.decisions`), with its default configuration, asked about
 a cache that informers keep up to date. While an iteration runs, changes from outside are held back
-(``Cluster.hold_snapshot``); what it changes itself stands in a journal, which :meth:`Snapshot.revert` undoes. Mirrors
+(``Cluster.hold_snapshot``); what it changes itself stands in a journal, which :meth:`Snapshot.revert` undoes. Pods of
+nodes that do not exist get UIDs of their own, and no pod counts twice: to undo a simulation never drops a pod that
+runs. Mirrors
 ``simulator/clustersnapshot`` (``Fork``, ``Revert``, ``Commit``; PredicateSnapshot and SchedulerPluginRunner).
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from kemu.k8s import core_v1_pb2
 from kemu.runtime.env import Random
 from kemu.scheduler.cache.cluster import Cluster
 from kemu.scheduler.cache.nodes import NodeInfo
@@ -45,6 +49,7 @@ class Snapshot:
         self._journals: list[list[Callable[[], object]]] = []
         self._last = -1
         """The row of the last match: the next search begins behind it (``lastIndexOrderMapping``)."""
+        self._numbers = itertools.count()
 
     # --- forks -------------------------------------------------------------------------------------------------------
 
@@ -80,11 +85,18 @@ class Snapshot:
         return [info.pod for info in self.cluster.nodes[name].pods.values()]
 
     def add_node(self, node: Any, pods: Iterable[Any] = ()) -> None:
+        """A node that does not exist, with copies of the pods (``SanitizedNodeInfo``)."""
         name = node.metadata.name
+        if self.node(name) is not None:
+            raise ValueError(f"node {name} is there already")
         self.cluster.set_node(node)
         self._undoable(lambda: self.cluster.remove_node(name))
         for pod in pods:
-            self.place(pod, name)
+            copy = core_v1_pb2.Pod()
+            copy.CopyFrom(pod)
+            copy.metadata.uid = f"simulated:{next(self._numbers)}"
+            copy.spec.nodeName = name
+            self.place(copy, name)
 
     def remove_node(self, name: str) -> None:
         """With its pods."""
@@ -105,6 +117,8 @@ class Snapshot:
     def place(self, pod: Any, node: str) -> None:
         """Count a pod on a node, whether it fits or not."""
         uid = pod.metadata.uid
+        if uid in self.cluster.pods:
+            raise ValueError(f"pod {uid} counts already, on node {self.cluster.pods[uid].node_name}")
         self.cluster.add_pod(self.cluster.pod(pod), node)
         self._undoable(lambda: self.cluster.remove_pod(uid))
 

@@ -27,26 +27,19 @@ STABLE_NS = 60 * SECOND_NS
 
 @dataclass(frozen=True)
 class Template:
-    """A node that does not exist, and the pods that run on it."""
+    """A node that does not exist, and the pods that would run on it: a snapshot takes copies of them."""
 
     node: core_v1_pb2.Node
     pods: tuple[core_v1_pb2.Pod, ...]
 
     def named(self, suffix: str) -> Template:
-        """Another one like it (``SanitizedNodeInfo``)."""
+        """Another one like it."""
         node = core_v1_pb2.Node()
         node.CopyFrom(self.node)
         node.metadata.name = name = f"{self.node.metadata.name}-{suffix}"
         node.metadata.uid = name
         node.metadata.labels[HOSTNAME] = name
-        pods = []
-        for pod in self.pods:
-            copy = core_v1_pb2.Pod()
-            copy.CopyFrom(pod)
-            copy.metadata.name = copy.metadata.uid = f"{pod.metadata.name}-{suffix}"
-            copy.spec.nodeName = name
-            pods.append(copy)
-        return Template(node, tuple(pods))
+        return Template(node, self.pods)
 
 
 class Templates:
@@ -102,7 +95,8 @@ def _is_good(node: Any, unix_ns: int) -> bool:
 
 def _sanitized(example: Any, group: NodeGroup) -> core_v1_pb2.Node:
     node = core_v1_pb2.Node()
-    node.metadata.name = node.metadata.uid = f"template-node-for-{group.name}"
+    # No node of the cluster can have that name: a colon may not stand in one.
+    node.metadata.name = node.metadata.uid = f"template-node-for:{group.name}"
     for key, value in example.metadata.labels.items():
         node.metadata.labels[key] = value
     node.metadata.labels[HOSTNAME] = node.metadata.name
@@ -126,7 +120,7 @@ def _daemons(node: Any, sets: Sequence[Any]) -> list[core_v1_pb2.Pod]:
         pod = core_v1_pb2.Pod()
         metadata = pod.metadata
         metadata.namespace = daemon_set.metadata.namespace
-        metadata.name = metadata.uid = f"{daemon_set.metadata.name}-pod"
+        metadata.name = f"{daemon_set.metadata.name}-pod"
         for key, value in template.metadata.labels.items():
             metadata.labels[key] = value
         metadata.ownerReferences.append(meta.owner_reference(daemon_set, "apps/v1", "DaemonSet"))

@@ -2,11 +2,13 @@
 
     registry      all checks, and one pass over a run log that asks them
     results       the interface of a check, and its result
+    attention     for how long something was to be done, and whether its actor could
     limits        what a scenario asks of the detectors, and their defaults
     history       what a run log folds into: pods, nodes, faults, the store's changes, sessions of watches
     consistency   what the store promised and clients were told: acknowledged writes, reads, lists, recoveries
     watches       what watches delivered: completeness, order, delay, content
     nodes         overcommitment, double bindings, two pods with one name, the rate of evictions
+    workloads     what controllers decide: pods that are lacking, rollouts, orders, what is counted
     scheduling    priorities, disruption budgets, waiting, loops, schedulers' caches
     counters      what every verdict counts; ``costs``, what the run cost
 

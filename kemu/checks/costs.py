@@ -74,11 +74,11 @@ def _reason(refused: str) -> str:
 
 def _runs(pod: PodHistory, end_ns: int) -> tuple[int, int] | None:
     """From when until when its containers ran; None: they never did."""
-    begun = pod.first("running")
-    if begun is None:
+    begun_ns = pod.running_ns
+    if begun_ns is None:
         return None
-    ends = [fact.time_ns for fact in pod.facts if fact.what in _ENDS and fact.time_ns >= begun.time_ns]
-    return begun.time_ns, min(ends, default=end_ns)
+    ends = [fact.time_ns for fact in pod.facts if fact.what in _ENDS and fact.time_ns >= begun_ns]
+    return begun_ns, min(ends, default=end_ns)
 
 
 def _utilisation(history: History, resource: str) -> float:
@@ -116,8 +116,7 @@ def _time_to_running(history: History, figure: str, priority: int | None) -> flo
     for pod in history.pods.values():
         if pod.preset_node or (priority is not None and pod.priority != priority):
             continue
-        begun = pod.first("running")
-        ends = (begun.time_ns if begun is not None else None, pod.gone_ns, history.now_ns)
+        ends = (pod.running_ns, pod.gone_ns, history.now_ns)
         waits.append((next(end for end in ends if end is not None) - pod.created_ns) / 1e9)
     if figure == "max_s":
         return max(waits, default=0.0)

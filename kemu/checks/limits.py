@@ -25,10 +25,16 @@ class Limits:
     max_preemption_returns: int | None = None
     node_eviction_rate: float = 0.1
     """In nodes per second, the faster of the two that the node lifecycle controller knows."""
+    node_grace_ns: int = 40 * SECOND_NS
+    """For how long a node may be silent (``nodeMonitorGracePeriod``)."""
     max_watch_delay_ns: int = MAX_WATCH_DELAY_NS
     """From a change until a watch delivers it."""
     rank_by_qos: tuple[str, ...] = ()
     """The schedulerNames of pods whose victims are ranked by QoS class first (``victimOrder: qos``, ``qos-only``)."""
+    max_backoff_ns: int = 10 * SECOND_NS
+    """The longest backoff of any scheduler (``podMaxBackoffSeconds``)."""
+    own_ranking: bool = False
+    """Some kubelet ranks pods in another order than Kubernetes (``evictionRanking``)."""
     own_queues: bool = False
     """Some scheduler has another queue than Kubernetes, or plugins that decide which pod is tried and where it fits."""
 

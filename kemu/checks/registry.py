@@ -6,19 +6,26 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from kemu.checks import limits
-from kemu.checks.consistency import journals, linearizability, reads, states, writes
+from kemu.checks.consistency import journals, linearizability, reads, states, updates, writes
 from kemu.checks.history import History
-from kemu.checks.nodes import identities, placements, rates, volumes
-from kemu.checks.results import Check, Result
-from kemu.checks.scheduling import budgets, caches, job_counts, leaders, ledgers, loops, priorities, waiting
+from kemu.checks.nodes import identities, placements, rankings, rates, revenants, taints, volumes
+from kemu.checks.results import Check, Fold, Result
+from kemu.checks.scheduling import budgets, caches, job_counts, leaders, ledgers, loops, priorities, progress, waiting
 from kemu.checks.watches import events
+from kemu.checks.workloads import countings, orders, shortages
 from kemu.runlog.frames import Event
 
 ALL: tuple[type[Check], ...] = (
     placements.NoNodeOvercommitted,
+    placements.RejectedPodsDoNotFit,
     placements.PodBoundAtMostOnce,
     identities.NoNameRunsTwice,
     rates.NodeEvictionsKeepTheirRate,
+    revenants.GonePodsStartNothing,
+    rankings.EvictionsFollowTheRanking,
+    taints.LostNodesAreNoticed,
+    taints.TaintsFollowConditions,
+    taints.PodsLeaveWhenTheirTolerationEnds,
     volumes.VolumeAttachedToOneNode,
     events.WatchHasNoGaps,
     events.WatchEventsAreTrue,
@@ -26,12 +33,21 @@ ALL: tuple[type[Check], ...] = (
     journals.JournalIsIntact,
     states.StoreAgreesWithHistory,
     linearizability.HistoryIsLinearizable,
+    updates.UpdatesReplaceWhatWasSeen,
     reads.ReadsAreMonotonic,
     reads.ListsAreSnapshots,
     caches.CacheAgreesWithStore,
     leaders.OneLeaderAtATime,
+    leaders.LeasesAreTakenWhenTheyRunOut,
+    countings.BudgetsFollowTheirPods,
+    countings.QuotasCountWhatExists,
     budgets.VoluntaryEvictionsRespectBudgets,
     job_counts.JobCountsEachPodOnce,
+    shortages.WorkloadsCreateWhatTheyLack,
+    orders.RolloutsKeepTheirLimits,
+    orders.StatefulSetsGoInOrder,
+    orders.JobsWaitAfterFailures,
+    progress.PodsThatFitAreTried,
     priorities.PreemptorsOutrankVictims,
     priorities.NoPriorityInversion,
     waiting.NoPodStarves,
@@ -54,15 +70,27 @@ class Judge:
         self._within = within
         self._checks = [check.within(within) for check in ALL if check.id not in disabled]
         self._listeners: dict[str, list[Callable[[int, str, str, Mapping[str, Any]], None]]] = {}
-        for check in self._checks:
-            for kind in check.kinds:
-                self._listeners.setdefault(kind, []).append(check.on_event)
         self.history = History()
         self._fold = self.history.feed
+        self._rollbacks = 0
+        folds: dict[type[Fold], Fold] = {}
+        for check in self._checks:
+            for kind_of_fold in check.folds:
+                if kind_of_fold not in folds:
+                    folds[kind_of_fold] = kind_of_fold(self.history)
+            check.given(*(folds[each] for each in check.folds))
+        listeners: tuple[Fold | Check, ...] = (*folds.values(), *self._checks)
+        for listener in listeners:
+            for kind in listener.kinds:
+                self._listeners.setdefault(kind, []).append(listener.on_event)
 
     def feed(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         """Has the signature of a ``LogSink``."""
         self._fold(time_ns, actor, kind, data)
+        if kind == "store.recovered" and len(self.history.rollbacks) > self._rollbacks:
+            self._rollbacks = len(self.history.rollbacks)
+            for check in self._checks:
+                check.rolled_back(time_ns, self.history)
         listeners = self._listeners.get(kind)
         if listeners is not None:
             for on_event in listeners:

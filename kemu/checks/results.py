@@ -25,6 +25,20 @@ class Result:
     """It changes the verdict. A detector does only where the scenario sets a limit for it."""
 
 
+class Fold(ABC):
+    """What several checks fold from the log: folded once for all of them, event by event, before they see the event."""
+
+    kinds: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, history: History) -> None:
+        self.history = history
+        """As it is after the event."""
+
+    @abstractmethod
+    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        """Called for ``kinds`` only."""
+
+
 class Check(ABC):
     """Sees the events whose kinds it names, in order, then says its result.
 
@@ -36,6 +50,8 @@ class Check(ABC):
     """Reads like a sentence."""
     kinds: ClassVar[tuple[str, ...]] = ()
     detector: ClassVar[bool] = False
+    folds: ClassVar[tuple[type[Fold], ...]] = ()
+    """What it reads beside the history; :meth:`given` gets them in this order."""
 
     @classmethod
     def within(cls, limits: Limits) -> Self:
@@ -51,6 +67,12 @@ class Check(ABC):
         super().__init_subclass__()
         if cls.kinds and cls.on_event is Check.on_event:
             raise TypeError(f"{cls.__name__} names kinds of events and has no on_event")
+
+    def given(self, *folds: Any) -> None:  # noqa: B027  # only those with folds
+        """Called once, before any event."""
+
+    def rolled_back(self, time_ns: int, history: History) -> None:  # noqa: B027  # optional
+        """The store came back without its latest revisions; the history is as if they had never been."""
 
     def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:  # noqa: B027  # optional
         """Called for ``kinds`` only; a check without any judges the history."""

@@ -7,8 +7,8 @@ INPUT = 2
 """The input is wrong."""
 UNKNOWN = 3
 """Something could not be judged, because it never happened in the run."""
-USER_CODE = 4
-"""Code that the user brought along raised: a plugin, an extender, a scheduler."""
+RAISED = 4
+"""Code raised: what the user brought along (a plugin, an extender, a scheduler), or kemu itself, which is a bug."""
 INTERRUPTED = 130
 
 BY_VERDICT = {"holds": HOLDS, "fails": FAILS, "unknown": UNKNOWN}

@@ -11,15 +11,19 @@ import errno
 import json
 import os
 import re
+import shlex
 import shutil
 import sys
+import tempfile
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, TextIO
 
 from kemu.cli import exits
 from kemu.errors import (
+    ActorCrashed,
     InfrastructureError,
     KemuError,
     Problem,
@@ -28,7 +32,7 @@ from kemu.errors import (
     UsageError,
     UserCodeFailed,
 )
-from kemu.runlog import folders
+from kemu.runlog import crash_reports, folders
 from kemu.runtime import user_code
 
 MOST_MISTAKES = 100
@@ -68,7 +72,7 @@ _DISK = {
 @dataclass(frozen=True)
 class Failure:
     kind: str
-    """``usage``, ``input``, ``system``, ``infrastructure``, ``simulation``, ``user-code`` or ``interrupted``."""
+    """``usage input system infrastructure simulation user-code internal interrupted``."""
     message: str
     exit_code: int
     problems: Sequence[Problem] = ()
@@ -110,8 +114,7 @@ def extra_of(error: ModuleNotFoundError) -> str | None:
     return EXTRAS.get((error.name or "").partition(".")[0])
 
 
-def of(error: BaseException, options: argparse.Namespace) -> Failure | None:
-    """None: the error is a bug of kemu's."""
+def of(error: Exception | KeyboardInterrupt, options: argparse.Namespace) -> Failure:
     if isinstance(error, SimulationError) and isinstance(error.__cause__, OSError) and error.__cause__.filename:
         error = error.__cause__  # an actor could not write the run log
     if isinstance(error, UsageError):
@@ -124,10 +127,12 @@ def of(error: BaseException, options: argparse.Namespace) -> Failure | None:
             more |= {"plugin": error.plugin, "extensionPoint": error.extension_point}
             more |= {"pod": error.pod, "node": error.node}
         return Failure(
-            "user-code", str(error), exits.USER_CODE, more={**more, **_run(options)}, text=_of_run(error, options)
+            "user-code", str(error), exits.RAISED, more={**more, **_run(options)}, text=_of_run(error, options)
         )
     if isinstance(error, InfrastructureError):
         return Failure("infrastructure", str(error), exits.UNKNOWN, more=_run(options))
+    if isinstance(error, ActorCrashed):
+        return _of_bug(error, options)
     if isinstance(error, SimulationError):
         text = f"the run broke: {type(error).__name__}: {error}"
         return Failure("simulation", text, exits.FAILS, more=_run(options))
@@ -138,7 +143,7 @@ def of(error: BaseException, options: argparse.Namespace) -> Failure | None:
     if isinstance(error, ModuleNotFoundError):
         extra = extra_of(error)
         if extra is None:
-            return None
+            return _of_bug(error, options)
         text = f"this needs the Python package {error.name}: pip install 'kemu[{extra}]'"
         return Failure("system", text, exits.INPUT)
     if isinstance(error, OSError) and _is_of_the_disk(error, options):
@@ -146,10 +151,36 @@ def of(error: BaseException, options: argparse.Namespace) -> Failure | None:
     # A plugin that raises while it is made, say; an actor's exception arrives as UserCodeFailed.
     at = user_code.place_of(error)
     if at is None:
-        return None
+        return _of_bug(error, options)
     text = f"{type(error).__name__}: {error}\nin your own code: {at}"
     more = {"place": {"file": at.file, "line": at.line, "function": at.function}}
-    return Failure("user-code", text, exits.USER_CODE, more=more)
+    return Failure("user-code", text, exits.RAISED, more=more)
+
+
+def _of_bug(error: BaseException, options: argparse.Namespace) -> Failure:
+    out = getattr(options, "out", None)
+    file = crash_reports.written_in(Path(out)) if out is not None else None
+    if file is None:
+        handle, name = tempfile.mkstemp(prefix="kemu-crash-", suffix=".txt")
+        os.close(handle)
+        file = crash_reports.write(Path(name), error, {"command": shlex.join(sys.argv)})
+    text = str(error) if isinstance(error, KemuError) else f"{type(error).__name__}: {error}"
+    return bug(text, file, _run(options))
+
+
+_PLEASE = "this is a bug in kemu: please report it with this file, which holds the scenario (look through it first):"
+
+
+def tell_beside(text: str, report: Path) -> int:
+    """Of a bug of kemu's, beside a result. Returns the exit code."""
+    print(_fitting(bug(text, report).text, sys.stderr), file=sys.stderr)
+    return exits.RAISED
+
+
+def bug(text: str, report: Path, more: Mapping[str, Any] | None = None) -> Failure:
+    """Of kemu's, with the report that tells of it."""
+    told = f"kemu: {text.split(chr(10), 1)[0]}\n{_PLEASE} {report}"
+    return Failure("internal", text, exits.RAISED, more={"report": str(report), **(more or {})}, text=told)
 
 
 def _run(options: argparse.Namespace) -> dict[str, Any]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-from kemu.errors import Problem
+from kemu import user_files
+from kemu.errors import Problem, ScenarioError
 from kemu.scenario import catalog
 from kemu.scenario.loading import loader
 from kemu.scenario.scenarios import Scenario
@@ -29,7 +31,7 @@ def load(
     if name == STANDARD_INPUT:
         if sys.stdin.isatty():
             print("kemu: reads a scenario from standard input; Ctrl-D ends it", file=sys.stderr)
-        scenario = loader.loads(sys.stdin.read(), STDIN, data, overrides)
+        scenario = loader.loads(_standard_input(), STDIN, data, overrides)
     else:
         scenario = loader.load(catalog.find(name), data, overrides, more_manifests)
     if not quiet:
@@ -37,6 +39,19 @@ def load(
     return scenario
 
 
+def _standard_input() -> str:
+    try:
+        return user_files.text(user_files.bounded(_bytes_of_stdin()))
+    except user_files.FileProblem as error:
+        raise ScenarioError([Problem(STDIN, 1, 1, "", str(error))]) from None
+
+
 def warn(warnings: Iterable[Problem]) -> None:
     for warning in warnings:
         print(warning.as_warning(), file=sys.stderr)
+
+
+def _bytes_of_stdin() -> BinaryIO:
+    """Its bytes. Who calls :func:`kemu.cli.main.main` may have put a text in its place."""
+    found: BinaryIO | None = getattr(sys.stdin, "buffer", None)
+    return io.BytesIO(sys.stdin.read().encode()) if found is None else found

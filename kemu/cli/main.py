@@ -1,7 +1,7 @@
 """The entry point: which command, and what becomes of its errors (:mod:`kemu.cli.failures`).
 
-Exit codes: 0 holds, 1 a check or an expectation failed, 2 the input is wrong, 3 unknown, 4 the user's own code raised,
-130 interrupted.
+Exit codes: 0 holds, 1 a check or an expectation failed, 2 the input is wrong, 3 unknown, 4 the user's own code
+or kemu raised, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -9,11 +9,14 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
+import warnings
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import kemu
 from kemu.cli import exits, failures, pipes
 from kemu.cli.parsers import Parser
+from kemu.errors import LogCutWarning
 from kemu.runtime import threads
 
 Command = Callable[[argparse.Namespace], int]
@@ -27,6 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = argparse.Namespace()
     if arguments is None:
         _answer_sigterm()
+        _tell_of_cut_logs()
     with pipes.outlived():
         try:
             parser = _parser()
@@ -38,10 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return exits.INPUT
             return command(options)
         except (Exception, KeyboardInterrupt) as error:
-            failure = failures.of(error, options)
-            if failure is None:
-                raise
-            return failures.tell(failure, as_json="--json" in words)
+            return failures.tell(failures.of(error, options), as_json="--json" in words)
 
 
 def _answer_sigterm() -> None:
@@ -55,6 +56,19 @@ def _answer_sigterm() -> None:
     signal.signal(signal.SIGTERM, interrupt)
 
 
+def _tell_of_cut_logs() -> None:
+    """A line on stderr, whatever command reads such a log."""
+    usual = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        if issubclass(category, LogCutWarning):
+            print(f"kemu: {message}", file=sys.stderr)
+        else:
+            usual(message, category, *where, **more)
+
+    warnings.showwarning = show
+
+
 def _parser() -> Parser:
     from kemu.cli.commands import (
         bench,
@@ -63,6 +77,7 @@ def _parser() -> Parser:
         csv_files,
         explain,
         explore,
+        fuzz,
         plot,
         ray_clusters,
         recover,
@@ -72,6 +87,7 @@ def _parser() -> Parser:
         run,
         scenarios,
         scheduler,
+        shrink,
         step,
         story,
         sweep,
@@ -83,13 +99,15 @@ def _parser() -> Parser:
         prog="kemu",
         description="A Kubernetes scheduling control plane to race, starve and break: in virtual time or on Ray.",
         epilog="Exit codes: 0 holds, 1 a check or expectation failed, 2 the input is wrong, 3 unknown, 4 your own code "
-        "raised, 130 interrupted.",
+        "or kemu raised, 130 interrupted.",
     )
     parser.add_argument("--version", action="version", version=f"kemu {kemu.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for module in (
         run,
         explore,
+        fuzz,
+        shrink,
         sweep,
         explain,
         replay,

@@ -163,6 +163,16 @@ def _and(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
+def seconds(text: str) -> float:
+    """A time on the command line, as 90s or 5m."""
+    from kemu.scenario.format import values
+
+    try:
+        return values.duration_ns(text) / 1e9
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def whole_number(text: str) -> int:
     try:
         return int(text)

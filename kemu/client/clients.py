@@ -99,6 +99,7 @@ class Client:
         """Replaces the object; with a ``resourceVersion`` in it, only if it is still the current one (Conflict).
         ``subresource``: only that part of it, ``finalize`` of a namespace for example."""
         resource, data = resources.BY_MESSAGE[type(obj)], obj.SerializeToString(deterministic=True)
+        self._note_version(resource, obj)
         call = self._session.next_call()
         request = call.update
         request.resource.resource = resource.plural
@@ -110,12 +111,20 @@ class Client:
     async def update_status(self, obj: M) -> M:
         """Like :meth:`update`, of the status subresource."""
         resource, data = resources.BY_MESSAGE[type(obj)], obj.SerializeToString(deterministic=True)
+        self._note_version(resource, obj)
         call = self._session.next_call()
         request = call.update_status
         request.resource.resource = resource.plural
         request.resource.namespace = obj.metadata.namespace  # type: ignore[attr-defined]
         request.object = data
         return await self._session.send(call, type(obj), True, len(data))
+
+    def _note_version(self, resource: resources.Resource, obj: Message) -> None:
+        """The run log tells of updates that replace whatever is there."""
+        metadata = obj.metadata  # type: ignore[attr-defined]
+        if not metadata.resourceVersion:
+            key = resources.key(resource, metadata.namespace, metadata.name).decode()
+            self.env.log("client.unconditional", {"resource": resource.plural, "key": key})
 
     async def patch(
         self,

@@ -67,6 +67,10 @@ class Sink(Protocol):
     ) -> Any: ...
 
 
+MOST_KNOWN = 4096
+"""Events of the older form that a recorder recognises when they come again (``maxLruCacheEntries`` of client-go)."""
+
+
 class _Known:
     """An event of the last minutes, as bytes: parsed it takes ten times their memory, and few come again."""
 
@@ -121,6 +125,11 @@ class Recorder:
         self._last_ns = 0
         self._watches = False
 
+    def _forget(self) -> None:
+        """Of those of the older form, the one that has not come for longest, where there are too many."""
+        if self._is_old and len(self._known) > MOST_KNOWN:
+            del self._known[next(iter(self._known))]
+
     def event(
         self,
         regarding: Any,
@@ -151,6 +160,8 @@ class Recorder:
             key = (*key, note)
         known = self._known.get(key)
         if known is not None:
+            if self._is_old:
+                self._known[key] = self._known.pop(key)
             self._again(known, now_ns)
             return
         event = core_v1_pb2.Event(
@@ -175,6 +186,7 @@ class Recorder:
             event.action, event.reportingInstance = action, self._instance
             meta.set_time(event.eventTime, now_ns)
         self._known[key] = _Known(event, now_ns)
+        self._forget()
         self._keep_watch()
         self._send(event)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import zlib
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from google.protobuf.message import Message
@@ -19,7 +20,7 @@ from kemu import errors
 from kemu.client import endpoints, streams
 from kemu.k8s import coordination_v1_pb2, core_v1_pb2, meta_v1_pb2
 from kemu.objects import resources, shared_objects, wires
-from kemu.runtime.env import SECOND_NS, Env
+from kemu.runtime.env import SECOND_NS, Env, Took
 from kemu.runtime.rpc import ends
 from kemu.v1 import api_pb2
 
@@ -113,13 +114,13 @@ def _digest(message: type[Message], listed: list[bytes], items: list[Any]) -> in
     return total & 0xFFFFFFFF
 
 
-def _acknowledge(acks: list[list[Any]], took_ns: int, message: type[Message], metadata: Any, wire: bytes) -> None:
+def _acknowledge(acks: list[list[Any]], start_ns: int, message: type[Message], metadata: Any, wire: bytes) -> None:
     """Note that a write was acknowledged."""
     version = metadata.resourceVersion
     if version:
         namespace, name = metadata.namespace, metadata.name
         key = f"{_PREFIXES[message]}{namespace}/{name}" if namespace else _PREFIXES[message] + name
-        acks.append([took_ns, int(version), key, metadata.uid, zlib.crc32(wire)])
+        acks.append([start_ns, int(version), key, metadata.uid, zlib.crc32(wire)])
 
 
 class Session:
@@ -245,7 +246,6 @@ class Session:
 
     def on_message(self, response: api_pb2.SessionResponse) -> None:
         pop = self._in_flight.pop
-        now_ns = self._env.clock.now_ns()
         answers: list[tuple[asyncio.Future[Any], Any]] = []
         acks: list[list[Any]] = []
         for reply in response.replies[:]:
@@ -264,7 +264,7 @@ class Session:
                         answer = message.FromString(wire)
                     else:
                         answer = self._parse_written(message, wire)
-                        _acknowledge(acks, now_ns - start_ns, message, answer.metadata, wire)
+                        _acknowledge(acks, start_ns, message, answer.metadata, wire)
                 else:
                     answer = message.FromString(wire)
                     version = answer.metadata.resourceVersion
@@ -282,7 +282,7 @@ class Session:
                 for one in reply.commit.results:
                     if one.WhichOneof("result") == "object":
                         results.append(self._parse_written(message, one.object))
-                        _acknowledge(acks, now_ns - start_ns, message, results[-1].metadata, one.object)
+                        _acknowledge(acks, start_ns, message, results[-1].metadata, one.object)
                     else:
                         results.append(error_of(one.error))
                 refused_by = reply.commit.refused_by if reply.commit.HasField("refused_by") else None
@@ -296,13 +296,7 @@ class Session:
                     self._log_get(pending, "", 0)
             answers.append((future, answer))
         if acks:
-            # In real time the process may have been held up since the answers came. What counts is how long before the
-            # time of the event each request began.
-            held_up_ns = self._env.clock.now_ns() - now_ns
-            if held_up_ns:
-                for ack in acks:
-                    ack[0] += held_up_ns
-            self._env.log("client.acked", {"server": self._peer, "sent": response.sent_ns, "acks": acks})
+            self._env.log_took("client.acked", partial(self._acknowledged, response.sent_ns, acks))
         for future, answer in answers:
             if future.done():  # its caller was cancelled
                 continue
@@ -311,40 +305,49 @@ class Session:
             else:
                 future.set_result(answer)
 
+    def _acknowledged(self, sent_ns: int, acks: list[list[Any]], took: Took) -> dict[str, Any]:
+        """``acks``: with the start of each request in place of how long it took."""
+        for ack in acks:
+            ack[0] = took(ack[0])
+        return {"server": self._peer, "sent": sent_ns, "acks": acks}
+
     def _log_get(self, pending: _Pending, version: str, digest: int) -> None:
         """``version``: empty for an object that does not exist."""
         request = pending.call.get
-        data = {
-            "server": self._peer,
-            "resource": request.resource.resource,
-            "namespace": request.resource.namespace,
-            "name": request.name,
-            "version": request.resource_version,
-            "took": 0,
-            "rev": int(version or 0),
-            "digest": digest,
-        }
-        data["took"] = self._env.clock.now_ns() - pending.start_ns
-        self._env.log("client.got", data)
+        self._env.log_took(
+            "client.got",
+            lambda took: {
+                "server": self._peer,
+                "resource": request.resource.resource,
+                "namespace": request.resource.namespace,
+                "name": request.name,
+                "version": request.resource_version,
+                "took": took(pending.start_ns),
+                "rev": int(version or 0),
+                "digest": digest,
+            },
+        )
 
     def _log_list(self, pending: _Pending, answer: ListResult) -> None:
         request = pending.call.list
-        data = {
-            "server": self._peer,
-            "resource": request.resource.resource,
-            "namespace": request.resource.namespace,
-            "label_selector": request.label_selector,
-            "field_selector": request.field_selector,
-            "version": request.resource_version,
-            "limit": request.limit,
-            "continue": getattr(request, "continue"),
-            "took": self._env.clock.now_ns() - pending.start_ns,
-            "rev": int(answer.resource_version),
-            "count": len(answer.items),
-            "next": answer.continue_token,
-            "digest": answer.digest,
-        }
-        self._env.log("client.listed", data)
+        self._env.log_took(
+            "client.listed",
+            lambda took: {
+                "server": self._peer,
+                "resource": request.resource.resource,
+                "namespace": request.resource.namespace,
+                "label_selector": request.label_selector,
+                "field_selector": request.field_selector,
+                "version": request.resource_version,
+                "limit": request.limit,
+                "continue": getattr(request, "continue"),
+                "took": took(pending.start_ns),
+                "rev": int(answer.resource_version),
+                "count": len(answer.items),
+                "next": answer.continue_token,
+                "digest": answer.digest,
+            },
+        )
 
     def on_lost(self, peer: str, why: str) -> None:
         """A request that no server takes would break every connection: whoever made it is told so."""

@@ -4,6 +4,7 @@
     disruption       the status of disruption budgets
     node_lifecycle   lost nodes; decides by node_health (with taint_queues), leaves out steady_nodes
     taint_eviction   pods on tainted nodes; decides by taint_timers
+    node_affinity_eviction   pods whose node has ceased to match their affinity, where they ask for it
     pod_gc           pods that nobody else would remove
     label_indexes    which selectors match an object, and which objects a selector matches
 

@@ -89,7 +89,8 @@ class NodeLifecycleController(controllers.Controller):
         self.env.spawn(self.work(self._queue, self._follow_conditions), "taints by condition")
         self.env.spawn(self._taint_lost_nodes(), "taints of lost nodes")
         while True:
-            await self._carry_out(self._look())
+            now_ns = self.clock.now_ns()
+            await self._carry_out(self._look(now_ns), now_ns)
             if self._health.is_waiting:
                 self._somebody_waits.set()
             await self.clock.sleep(self._period_s, background=not self._is_awake())
@@ -100,8 +101,8 @@ class NodeLifecycleController(controllers.Controller):
 
     # --- what it sees ------------------------------------------------------------------------------------------------
 
-    def _look(self) -> list[Change]:
-        now_ns, known, nodes, steady = self.clock.now_ns(), self._known, self._nodes.store, self._steady
+    def _look(self, now_ns: int) -> list[Change]:
+        known, nodes, steady = self._known, self._nodes.store, self._steady
         if len(known) > len(nodes):
             for gone in [name for name in known if name not in nodes]:
                 del known[gone]
@@ -163,11 +164,12 @@ class NodeLifecycleController(controllers.Controller):
         while True:
             await self._somebody_waits.wait()
             await clock.sleep_until_ns((clock.now_ns() // node_health.TAINT_PASS_NS + 1) * node_health.TAINT_PASS_NS)
-            await self._carry_out(self._health.taint_next(clock.now_ns(), self._find))
+            now_ns = clock.now_ns()
+            await self._carry_out(self._health.taint_next(now_ns, self._find), now_ns)
             if not self._health.is_waiting:
                 self._somebody_waits.clear()
 
-    async def _carry_out(self, changes: list[Change]) -> None:
+    async def _carry_out(self, changes: list[Change], decided_ns: int) -> None:
         """Those of one node one after the other, the nodes at the same time."""
         if not changes:
             return
@@ -176,14 +178,14 @@ class NodeLifecycleController(controllers.Controller):
             by_node.setdefault(change.name, []).append(change)
         if lag_s := self.lag_s():
             await self.clock.sleep(lag_s)
-        await self.all([self._change(some) for some in by_node.values()], "node changes")
+        await self.all([self._change(some, decided_ns) for some in by_node.values()], "node changes")
 
-    async def _change(self, changes: list[Change]) -> None:
+    async def _change(self, changes: list[Change], decided_ns: int) -> None:
         for change in changes:
             if change.unknown:
                 await self._set_unknown(change.name, change.unknown)
             if change.add or change.remove:
-                await self._set_taints(change.name, change.add, change.remove)
+                await self._set_taints(change.name, change.add, change.remove, decided_ns)
             if change.pods_not_ready:
                 await self._mark_pods(change.name)
 
@@ -213,7 +215,7 @@ class NodeLifecycleController(controllers.Controller):
                 self.env.log("node.unknown", {"node": name, "conditions": list(conditions)})
                 return
 
-    async def _set_taints(self, name: str, add: tuple[Taint, ...], remove: tuple[Taint, ...]) -> None:
+    async def _set_taints(self, name: str, add: tuple[Taint, ...], remove: tuple[Taint, ...], decided_ns: int) -> None:
         while True:
             node = await self._get(name)
             if node is None:
@@ -228,7 +230,7 @@ class NodeLifecycleController(controllers.Controller):
                     meta.set_time(taint.timeAdded, self.unix_ns())
             if await self._written(partial(self._patch_taints, node, [*kept, *wanted])):
                 added, removed = [[f"{key}:{effect}" for key, effect in taints] for taints in (add, remove)]
-                self.env.log("node.tainted", {"node": name, "add": added, "remove": removed})
+                self.env.log("node.tainted", {"node": name, "start": decided_ns, "add": added, "remove": removed})
                 return
 
     def _patch_taints(self, node: core_v1_pb2.Node, taints: list[core_v1_pb2.Taint]) -> Coroutine[Any, Any, Any]:
@@ -246,7 +248,7 @@ class NodeLifecycleController(controllers.Controller):
         node = self._nodes.store.get(name)
         changes = None if node is None else _changes_for_conditions(node)
         if changes is not None:
-            await self._set_taints(name, *changes)
+            await self._set_taints(name, *changes, self.clock.now_ns())
 
     async def _mark_pods(self, node: str) -> None:
         """The node is not ready: neither are its pods."""

@@ -22,7 +22,7 @@ import itertools
 import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -55,6 +55,9 @@ class Settings:
     """0: no limit."""
     seconds: float = 0.0
     """Of real time; 0: no limit."""
+    seconds_if_found: float = 0.0
+    """The same, once a run has failed; 0: ``seconds``."""
+    _: KW_ONLY
     failures: int = 0
     """Stop when so many clusters of failures are known; 0: no limit."""
     generation: int = GENERATION
@@ -211,9 +214,10 @@ class Campaign:
 
     def _is_over(self) -> bool:
         settings = self.settings
+        seconds = (settings.seconds_if_found if len(self.clusters) else 0.0) or settings.seconds
         return bool(
             (settings.runs and len(self.records) >= settings.runs)
-            or (settings.seconds and self.seconds >= settings.seconds)
+            or (seconds and self.seconds >= seconds)
             or (settings.failures and len(self.clusters) >= settings.failures)
         )
 

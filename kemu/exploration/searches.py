@@ -35,7 +35,7 @@ from kemu.exploration.shrinking.shrinker import Shrunk
 from kemu.exploration.sources import Source
 from kemu.exploration.strategies import registry
 from kemu.exploration.workers import Executor, Workers
-from kemu.runlog import folders
+from kemu.runlog import crash_reports, folders
 from kemu.runlog.folders import EXPLANATIONS
 from kemu.scenario.loading import holds, loader
 from kemu.scenario.scenarios import Scenario
@@ -46,6 +46,15 @@ SCENARIO_FILE = "scenario.yaml"
 """As small as it became."""
 WHOLE_FILE = "whole.yaml"
 """As it was found."""
+
+SEARCHING = 0.5
+"""The share of the time in which new ways to fail are searched, once one is known; the rest makes them small."""
+MOST_SHRUNK = 5
+"""So many ways to fail share the rest."""
+LEAST_S = 5.0
+"""Shrinking one of them may take so long, whatever is left."""
+EXECUTIONS_S = 300.0
+"""Shrinking one of them may take so long where no time is given: the number of executions ends it, not the machine."""
 
 ORDINARY = "ordinary"
 """In place of a strategy: the run of the scenario as it is."""
@@ -60,6 +69,7 @@ class Options:
     seed: int = 0
     runs: int = 0
     seconds: float = 0.0
+    """For the runs and for shrinking; explanations come on top."""
     failures: int = 0
     """Stop when so many clusters are known. 0: no limit, as for the two above."""
     jobs: int = 1
@@ -113,7 +123,8 @@ class Search:
             options.seed,
             options.runs,
             options.seconds,
-            options.failures,
+            SEARCHING * options.seconds if options.shrinks else 0.0,
+            failures=options.failures,
             checks=options.checks,
             out=options.out,
         )
@@ -121,6 +132,8 @@ class Search:
         self.ordinary: Execution | None = None
         """The run of the scenario as it is, once it has been made."""
         self._findings: dict[str, Finding] = {}
+        self._shrinking_s = 0.0
+        """Spent so far."""
 
     def go(self) -> Iterator[results.RunRecord]:
         """Carry out the runs of the campaign; none if the ordinary run fails already (:attr:`fails_anyway`)."""
@@ -148,6 +161,11 @@ class Search:
                 self._findings[cluster.id] = self._found(cluster)
             yield self._findings[cluster.id]
 
+    def crash(self) -> Path | None:
+        """The report of a bug of kemu's that the findings so far have come upon."""
+        files = [self.options.out / FAILURES / name / folders.CRASH_FILE for name in self._findings]
+        return next((file for file in files if file.is_file()), None)
+
     def verdict(self) -> str:
         return executions.FAILS if self.fails_anyway() else self.campaign.verdict()
 
@@ -161,7 +179,9 @@ class Search:
             failure["command"] = f"{kemu} run {shlex.quote(str(finding.file))}" if finding is not None else ""
             failure["verified"] = finding is not None and finding.is_verified
             shrunk = None if finding is None else finding.shrunk
-            failure["shrunk"] = None if shrunk is None else {"scenario": str(finding.file), **shrunk.counts()}  # type: ignore[union-attr]
+            failure["shrunk"] = None if shrunk is None else {"scenario": str(finding.file), **told(shrunk)}  # type: ignore[union-attr]
+            is_done = finding is None or shrunk is None or shrunk.minimal
+            failure["continue"] = "" if is_done else f"{kemu} shrink {shlex.quote(str(finding.file.parent))}"  # type: ignore[union-attr]
             explanation = None if finding is None else finding.explanation
             failure["because"] = [] if explanation is None else [one.text for one in explanation.chain.sentences]
         return {**found, "verdict": self.verdict()}
@@ -174,6 +194,8 @@ class Search:
         whole = text_of(planned, record.holds)
         (folder / WHOLE_FILE).write_text(whole)
         fails = _fails(folder / WHOLE_FILE, cluster, self._data_dir)
+        if fails and cluster.check == BROKEN:
+            _report_crash(folder, self._data_dir)
         if not fails:
             return Finding(cluster, folder / WHOLE_FILE, False, None, None)
         shrunk, text = None, whole
@@ -184,7 +206,9 @@ class Search:
                 executor=self._executor,
                 jobs=self.options.jobs,
                 data_dir=str(self._data_dir or ""),
+                most_s=self._share_s(),
             )
+            self._shrinking_s += shrunk.wall_s
             text = shrunk.yaml
         file = folder / SCENARIO_FILE
         file.write_text(text)
@@ -192,6 +216,13 @@ class Search:
             shrunk = None
             file.write_text(whole)
         return Finding(cluster, file, True, shrunk, self._explained(cluster, file))
+
+    def _share_s(self) -> float:
+        """How long the next way to fail may be shrunk: those that are left share the time that is left."""
+        if not self.options.seconds:
+            return EXECUTIONS_S
+        left = max(1, min(len(self.clusters()), MOST_SHRUNK) - len(self._findings))
+        return max(LEAST_S, (self.options.seconds - self.campaign.seconds - self._shrinking_s) / left)
 
     def _explained(self, cluster: Cluster, file: Path) -> Explanation | None:
         with contextlib.suppress(KemuError):
@@ -208,6 +239,11 @@ class Search:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self.close()
+
+
+def told(shrunk: Shrunk) -> dict[str, Any]:
+    """How small it became, and why no smaller, as ``--json`` tells it."""
+    return {**shrunk.counts(), "minimal": shrunk.minimal, "why_larger": shrunk.why_not}
 
 
 def text_of(scenario: Scenario, kept_back: Sequence[Any]) -> str:
@@ -228,6 +264,16 @@ def _is(failure: Failure, cluster: Cluster) -> bool:
 def _fails(file: Path, cluster: Cluster, data_dir: str | Path | None) -> bool:
     """Whether the file, read as ``kemu run`` reads it, fails in the same way."""
     return any(_is(failure, cluster) for failure in execute(loader.load(file, data_dir)).failures)
+
+
+def _report_crash(folder: Path, data_dir: str | Path | None) -> None:
+    """Where the run broke by a bug of kemu's."""
+    file = folder / WHOLE_FILE
+    execution = execute(loader.load(file, data_dir), keep_log=True)
+    if execution.error is not None and crash_reports.is_bug(execution.error):
+        about = {"scenario": execution.scenario.name, "seed": execution.scenario.seed, "runtime": "sim"}
+        report = folder / folders.CRASH_FILE
+        crash_reports.write(report, execution.error, about, file.read_text(), execution.events)
 
 
 def _anyway(cluster: Cluster) -> dict[str, Any]:
@@ -260,7 +306,7 @@ def _clear(folder: Path) -> None:
     for name in (files.CAMPAIGN_FILE, files.SCENARIO_FILE):
         (folder / name).unlink(missing_ok=True)
     for each in sorted((folder / FAILURES).glob("*")):
-        for name in (SCENARIO_FILE, WHOLE_FILE, *EXPLANATIONS):
+        for name in (SCENARIO_FILE, WHOLE_FILE, folders.CRASH_FILE, *EXPLANATIONS):
             (each / name).unlink(missing_ok=True)
         with contextlib.suppress(OSError):
             each.rmdir()

@@ -1,4 +1,4 @@
-"""The faults of one actor's disk that are in force, as both runtimes' disks ask for them.
+"""The faults of one actor's disk that are in force, as the disks of all runtimes ask for them.
 
 Role: held by ``sim.disks`` and ``ray.cell.files`` while there is such a fault, and only then.
 """

@@ -119,6 +119,9 @@ class Gateway:
         asked.told = monitoring.Asked(_verb(request, path), path.group, path.version, row.plural, _part(path))
         asked.warning = DEPRECATED.get((row.api_version, row.plural), "")
         call = Call(request, path, row, row, backend, self._settings, self._representations, self._clock, self._closing)
+        if request.method in _WITH_BODY and not request.user.is_master:
+            # Before the body is read, let alone parsed (``WithAuthorization`` comes before the handlers).
+            await call.require(_right(request, path), _part(path))
         try:
             return await self._carry_out(call)
         except Refused as refused:
@@ -129,7 +132,7 @@ class Gateway:
             raise
         except (BadRequest, Invalid, MethodNotAllowed, NotAcceptable, UnsupportedMediaType):
             # Found before any API server was asked. Who has no right is told that first.
-            await call.require(_RIGHTS.get(request.method) or _verb(request, path).lower(), _part(path))
+            await call.require(_right(request, path), _part(path))
             raise
 
     async def _carry_out(self, call: Call) -> Response:
@@ -179,12 +182,17 @@ class _Asked:
 
 
 def _verb(request: Request, path: Path) -> str:
-    """As metrics tell it; but for :data:`_RIGHTS` also what the right to it is called."""
+    """As metrics tell it; but for :data:`_RIGHTS` also the right to it."""
     if request.method == "GET" and not path.name:
         return "WATCH" if request.query.flag("watch") or path.watches else "LIST"
     if request.method == "DELETE" and not path.name:
         return "DELETECOLLECTION"
     return request.method if request.method in _METHODS else "other"
+
+
+def _right(request: Request, path: Path) -> str:
+    """What the right to it is called."""
+    return _RIGHTS.get(request.method) or _verb(request, path).lower()
 
 
 def _part(path: Path) -> str:
@@ -195,6 +203,7 @@ _PARTS = frozenset(
     ("status", "scale", "resize", "finalize", "binding", "eviction", "token", "log", *subresources.STREAMS)
 )
 _RIGHTS = {"POST": "create", "PUT": "update"}
+_WITH_BODY = ("POST", "PUT", "PATCH", "DELETE")
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 
 _OBJECTS: dict[str, Handler] = {

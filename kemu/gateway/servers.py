@@ -98,9 +98,6 @@ class _Connection(connections.LimitedConnection):
         super().connection_made(transport)
         self.transport = _Gathering(transport, self.loop)  # type: ignore[assignment]
 
-    def _unsupported_upgrade_warning(self) -> None:
-        """The application refuses it in its own words."""
-
 
 class _Uvicorn(uvicorn.Server):
     @contextlib.contextmanager
@@ -126,12 +123,13 @@ class Server:
         self._port = port
         self._family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._app = app
+        self._tally = connections.Tally()
         config = uvicorn.Config(
             app,
             host=host,
             port=port,
             loop="none",
-            http=type("Connection", (_Connection,), {"limits": limits}),
+            http=type("Connection", (_Connection,), {"limits": limits, "tally": self._tally}),
             ws="none",
             lifespan="off",
             log_config=None,
@@ -178,6 +176,7 @@ class Server:
             self._server.should_exit = True
             await self._serving
             self._serving = None
+            self._tally.tell()
             # Clients that keep a connection open need not answer when TLS says goodbye.
             for connection in list(self._server.server_state.connections):
                 if connection.transport is not None:  # type: ignore[union-attr]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from kemu.gateway.authentication import service_accounts
+from kemu.gateway.requests.documents import Yaml
 from kemu.objects import identities
 from kemu.objects.identities import User
 
@@ -48,5 +49,6 @@ class Settings:
     """How long a watch lasts at least that does not say so; at most twice as long (``MinRequestTimeout``)."""
     node_usage: Callable[[str, int], Mapping[str, int]] = lambda node, second: {}
     """What a node uses besides its pods, by the seconds since the start: ``cpu`` in millicores, ``memory`` in bytes."""
+    yaml: Yaml = field(default_factory=Yaml)
     max_watches: int = 10_000
     """Of one user."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import grpc.aio
@@ -49,7 +49,10 @@ class Backlog:
 class Watch:
     """One watch, and what waits for its client."""
 
-    __slots__ = ("_backlog", "_ended", "_events", "_loop", "_stream", "_taken_at", "_waiter", "bytes", "watch_id")
+    __slots__ = (
+        "_backlog", "_ended", "_events", "_held", "_loop", "_stream", "_taken_at", "_waiter", "bytes", "on_cut",
+        "watch_id",
+    )  # fmt: skip
 
     def __init__(self, stream: Stream, watch_id: int, backlog: Backlog) -> None:
         self._loop = asyncio.get_running_loop()
@@ -58,7 +61,11 @@ class Watch:
         self._backlog = backlog
         self._events: list[Any] = []
         self.bytes = 0
-        """What waits, about."""
+        """What waits or is being written, about."""
+        self._held = 0
+        """What is being written."""
+        self.on_cut: Callable[[], None] = _leave_be
+        """Ends the connection, whose client does not read what is being written."""
         self._taken_at = self._loop.time()
         self._waiter: asyncio.Future[None] | None = None
         self._ended = False
@@ -80,9 +87,12 @@ class Watch:
     def drop(self) -> None:
         """The client leaves too much unread: it has to begin again."""
         self._events.clear()
+        held, self._held = self._held, 0
         size, self.bytes = self.bytes, 0
         self._backlog.remove(self, size)
         self.end()
+        if held:
+            self.on_cut()
 
     def end(self) -> None:
         """Nothing more comes, or nobody wants it."""
@@ -108,29 +118,52 @@ class Watch:
                     timer.cancel()
         return True
 
-    def take(self, most: int) -> Iterator[list[Any]]:
-        """What waits, so many at a time."""
+    def take(self, most: int, most_bytes: int) -> Iterator[list[Any]]:
+        """What waits, so many at a time, or a single one that is larger. They count until the next ones are asked for:
+        by then they have been written."""
         while self._events:
-            events = self._events[:most]
-            del self._events[:most]
-            size = sum(map(_size, events))
-            self.bytes -= size
-            self._backlog.remove(self, size)
+            count = size = 0
+            for event in self._events[:most]:
+                if count and size + _size(event) > most_bytes:
+                    break
+                count += 1
+                size += _size(event)
+            events = self._events[:count]
+            del self._events[:count]
+            self._held += size
             yield events
+            self.written(size)
             self._taken_at = self._loop.time()
+
+    def write(self, size: int) -> None:
+        """So many bytes are being written: they count, too, until :meth:`written`."""
+        if not self._ended:
+            self._held += size
+            self.bytes += size
+            self._backlog.add(self, size)
+
+    def written(self, size: int) -> None:
+        size = min(size, self._held)  # nothing if the watch was cut off meanwhile
+        self._held -= size
+        self.bytes -= size
+        self._backlog.remove(self, size)
 
     def failure(self) -> Exception:
         """Why nothing came."""
         return self._stream.failure()
 
     async def close(self) -> None:
-        """The client wants no more."""
+        """The client wants no more, or has got all that it gets: what is being written still reaches it."""
+        self.on_cut = _leave_be
         self.drop()
         await self._stream.cancel(self)
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
+
+
+def _leave_be() -> None: ...
 
 
 def _size(event: Any) -> int:

@@ -121,7 +121,11 @@ class Kubelet:
         await self._clock.started()
         if self._parts is not None:
             self._refresh_view()
-            self._parts.static_pods.start()
+            # After the pods that are there: by their mirrors it knows which static pods run already.
+            if self._acts_ns > self._clock.now_ns():
+                self._clock.call_at_ns(self._acts_ns, self._parts.static_pods.start)
+            else:
+                self._parts.static_pods.start()
         await asyncio.get_running_loop().create_future()
 
     def _images(self, most: int) -> list[core_v1_pb2.ContainerImage]:
@@ -145,25 +149,34 @@ class Kubelet:
     def on_batch_end(self) -> None:
         listed, self._first_list = self._first_list, None
         if listed:
-            # Oldest first, as in the kubelet; what runs when the clock starts was there before.
+            # Oldest first, as in the kubelet, which has no order within a second: here those go first that an earlier
+            # kubelet has admitted. What runs when the clock starts was there before, and is no news.
             begins = self._clock.now_ns() == 0
             listed.sort(
                 key=lambda pod: (
                     begins and pod.status.phase != pod_phases.RUNNING,
                     pod.metadata.creationTimestamp.seconds,
+                    not pod.status.HasField("startTime"),
                 )
             )
+            news = []
             for pod in listed:
-                self._act(self._observe, pod)
+                if begins and pod.status.phase == pod_phases.RUNNING:
+                    self._observe(pod, 0)
+                else:
+                    news.append(pod)
+            self._act(self._observe, *news)
 
-    def _act(self, action: Callable[[Any, int], None], pod: Any) -> None:
-        sync = self.settings.sync
+    def _act(self, action: Callable[[Any, int], None], *pods: Any) -> None:
+        """On one piece of news, which may concern several pods (``HandlePodAdditions``)."""
         now_ns = self._clock.now_ns()
-        if sync.constant == 0:
-            action(pod, now_ns)
+        if pods and self.settings.sync.constant != 0:
+            self._acts_ns = max(self._acts_ns, now_ns + int(self.settings.sync.draw(self.env.random) * SECOND_NS))
+            for pod in pods:
+                self._clock.call_at_ns(self._acts_ns, action, pod, now_ns)
             return
-        self._acts_ns = max(self._acts_ns, now_ns + int(sync.draw(self.env.random) * SECOND_NS))
-        self._clock.call_at_ns(self._acts_ns, action, pod, now_ns)
+        for pod in pods:
+            action(pod, now_ns)
 
     def _observe(self, pod: Any, seen_ns: int) -> None:
         here = self.demand()

@@ -19,6 +19,7 @@ KUBE_SCHEDULER = "system:kube-scheduler"
 CONTROLLERS = {
     "node-lifecycle": "node-controller",
     "taint-eviction": "node-controller",
+    "node-affinity-eviction": "node-controller",
     "pod-gc": "pod-garbage-collector",
     "replicaset": "replicaset-controller",
     "statefulset": "statefulset-controller",

@@ -519,6 +519,7 @@ _GARBAGE_COLLECTOR = "garbage-collector"
 _EVICTORS = {
     "EvictionByEvictionAPI": "API server",
     "DeletionByTaintManager": "taint-eviction",
+    "DeletionByNodeAffinity": "node-affinity-eviction",
     "DeletionByPodGC": "pod-gc",
 }
 """Which component evicts, by the reason; otherwise the kubelet."""

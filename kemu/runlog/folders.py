@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import difflib
 import json
+import os
 import re
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,8 +23,12 @@ INPUTS_FILE = "inputs.kemu"
 """Of kemu up --virtual: what came from outside."""
 CHAOS_FILE = "chaos.yaml"
 """Of kemu up: the script of what has struck."""
-RESULTS = (SCENARIO_FILE, FILE_NAME, INDEX_FILE, VERDICT_FILE, INPUTS_FILE, CHAOS_FILE)
+CRASH_FILE = "crash.txt"
+"""Where kemu itself failed: the report of it."""
+RESULTS = (SCENARIO_FILE, FILE_NAME, INDEX_FILE, VERDICT_FILE, INPUTS_FILE, CHAOS_FILE, CRASH_FILE)
 CELLS = "cells"
+SEGMENTS = "logs"
+"""In CELLS: the events of each process of a run on Ray."""
 CAMPAIGN_FILE = "campaign.jsonl"
 """Of kemu explore."""
 CELLS_FILE, EXPERIMENT_FILE, TABLES_FILE = "cells.kemu", "experiment.yaml", "results.parquet"
@@ -121,6 +127,28 @@ def verdict_of(folder: Path) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise KemuError(f"{file}: is damaged")
     return found
+
+
+def write_verdict(folder: Path, verdict: Mapping[str, Any]) -> None:
+    """Leave verdict.json whole, or not at all. On a full disk OSError names the file."""
+    file = folder / VERDICT_FILE
+    written = folder / f".{VERDICT_FILE}.new"
+    try:
+        with written.open("w") as opened:
+            opened.write(json.dumps(verdict, indent=2) + "\n")
+            opened.flush()
+            os.fsync(opened.fileno())
+        written.replace(file)
+    except OSError as error:
+        written.unlink(missing_ok=True)
+        error.filename = str(file)
+        raise
+
+
+def drop_segments(folder: Path) -> None:
+    """Remove what cells have kept of their events. Only when the run has its log and its verdict: until then they are
+    what ``kemu recover`` makes the log from."""
+    shutil.rmtree(folder / CELLS / SEGMENTS, ignore_errors=True)
 
 
 def _name(folder: Path) -> str:

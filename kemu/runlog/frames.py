@@ -3,6 +3,9 @@
 A file is the magic line, then frames ``length (u32 LE) | crc32 (u32 LE) | payload``. The first frame is the header (a
 map), every other one an event ``[time_ns, actor, kind, data]``. The digest of a run is the SHA-256 of the frames of all
 events: it covers what happened, and not which machine wrote it when.
+
+A process that is killed, or a disk that fills, can leave a file that ends within a frame. It is read up to its last
+whole frame; an event of kind ``log.cut`` at its end, and a :class:`kemu.errors.LogCutWarning`, say what is lost.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import struct
 import time
+import warnings
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -17,10 +21,12 @@ from typing import Any, BinaryIO, NamedTuple
 
 import msgpack
 
-from kemu.errors import RunLogError
+from kemu.errors import LogCutWarning, RunLogError
 
 MAGIC = b"kemu-run-log/1\n"
 FILE_NAME = "run.kemu"
+CUT = "log.cut"
+"""Kind of the event that a reader adds where the file ends within a frame."""
 _FRAME = struct.Struct("<II")
 MAX_PAYLOAD_BYTES = 256 * 1024 * 1024
 
@@ -151,6 +157,8 @@ class Writer(Digester):
         self._flush_at = time.monotonic() + flush_every_s
         if flush_every_s:
             self.append = self._append_in_time  # type: ignore[method-assign]
+        self.written_bytes = 0
+        """Of events."""
         self._path = path
         self._file: BinaryIO = path.open("wb")
         self._file.write(MAGIC)
@@ -169,6 +177,7 @@ class Writer(Digester):
         try:
             self._file.write(frames)
             self._file.flush()
+            self.written_bytes += len(frames)
         except OSError as error:
             error.filename = str(self._path)  # a write tells of none
             raise
@@ -180,6 +189,25 @@ class Writer(Digester):
         return digest
 
 
+_EVENT = b"\x94"
+"""How the payload of an event begins: an array of four (msgpack)."""
+
+
+def _has_event(rest: bytes) -> bool:
+    """Whether a whole frame stands behind the beginning: then it is the length of the first that is damaged."""
+    at = rest.find(_EVENT, _FRAME.size + 1)
+    while at >= 0:
+        length, crc = _FRAME.unpack_from(rest, at - _FRAME.size)
+        if length <= len(rest) - at and zlib.crc32(rest[at : at + length]) == crc:
+            return True
+        at = rest.find(_EVENT, at + 1)
+    return False
+
+
+def _cut_text(path: Path, offset: int, count: int) -> str:
+    return f"{path}: offset {offset}: the log is cut off: its last {count} bytes are no whole event and are left out"
+
+
 class Reader:
     """Reads a run log frame by frame; raises RunLogError with file and offset where it is damaged."""
 
@@ -187,6 +215,8 @@ class Reader:
         self.path = path
         self.offset = 0
         """Where the last frame that was read begins."""
+        self.cut_bytes = 0
+        """At the end of the file, bytes that are no whole frame; known when all frames have been read."""
         try:
             self._file = path.open("rb")
         except OSError as error:
@@ -259,6 +289,11 @@ class Reader:
                     begin, buffer, place = begin + place, buffer[place:] + more, 0
                     continue
             # The end, or damage: it says which.
+            rest = buffer[place:]
+            if rest and (left < 0 or left < length <= MAX_PAYLOAD_BYTES) and not _has_event(rest):
+                self.offset, self.cut_bytes = begin + place, len(rest)
+                warnings.warn(LogCutWarning(_cut_text(self.path, self.offset, self.cut_bytes)), stacklevel=2)
+                return
             self._file.seek(begin + place)
             if self._frame() is None:
                 return
@@ -266,13 +301,24 @@ class Reader:
     def but(self, *kinds: str) -> Iterator[Event]:
         """All events but those of these kinds, which are not unpacked."""
         marks = tuple(msgpack.packb(kind) for kind in kinds)
+        last = b""
         for payload in self.payloads():
+            last = payload
             if not payload.startswith(marks, _place_of_kind(payload)):
                 yield self._event(payload)
+        yield from self._cut(last)
 
     def __iter__(self) -> Iterator[Event]:
+        last = b""
         for payload in self.payloads():
+            last = payload
             yield self._event(payload)
+        yield from self._cut(last)
+
+    def _cut(self, last: bytes) -> Iterator[Event]:
+        """What says that the file ends within a frame. ``last``: the last whole one."""
+        if self.cut_bytes:
+            yield Event(time_of(last) if last else 0, self.path.name, CUT, {"bytes": self.cut_bytes})
 
     def at(self, offset: int) -> Event:
         """The event whose frame begins there."""

@@ -137,6 +137,10 @@ class Channel(Protocol):
     def stream_stream(self, method: str, *args: Any, **kwargs: Any) -> Any: ...
 
 
+Took = Callable[[int], int]
+"""From a time by the actor's clock until the time of the event, in true nanoseconds."""
+
+
 class Env(Protocol):
     """One actor's view of the world."""
 
@@ -182,6 +186,14 @@ class Env(Protocol):
 
     def log(self, kind: str, data: Mapping[str, Any]) -> None:
         """Append an event to the run log: msgpack-able values, keys in a fixed order (docs/runs.md)."""
+        ...
+
+    def log_took(self, kind: str, make: Callable[[Took], Mapping[str, Any]]) -> None:
+        """Append an event that tells how long things took until its time: ``make`` is given :data:`Took`.
+
+        The clock is read once. A process that is held up between two readings would say that something began later
+        than it did.
+        """
         ...
 
     def awaits(self, count: Callable[[], int]) -> None:

@@ -1,6 +1,6 @@
 """Clocks that are wrong: by how much the clock of an actor's machine differs from the true time of the run.
 
-Both runtimes use this; they ask only for actors whose clock a fault has touched. A machine has two
+All runtimes use this; they ask only for actors whose clock a fault has touched. A machine has two
 clocks, as the Go runtime reads them: the monotonic one, which drifts with the oscillator but never jumps, and by which
 timers run; and the wall clock, which goes into timestamps, can be set, and is set right when a fault ends.
 """

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from kemu.errors import ActorFailed, UserCodeFailed
+from kemu.errors import ActorCrashed, ActorFailed, ApiError, KemuError, UserCodeFailed
 
 NAME = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 """``module:Class``."""
@@ -28,6 +28,7 @@ _NOT_THEIRS = {
 }  # fmt: skip
 """Python's, kemu's and their dependencies' packages."""
 
+_BUG = "this is a bug in kemu"
 _PREFIX = "in your own code: "
 _PLACE = re.compile(rf"^{_PREFIX}(.+):(\d+) in (\S+)", re.MULTILINE)
 _CALL = re.compile(
@@ -210,10 +211,12 @@ def place_of(error: BaseException) -> Place | None:
 
 
 def failed(text: str, error: BaseException) -> ActorFailed:
-    """The failure of an actor; UserCodeFailed, with the place in its text, where the user's code raised."""
+    """The failure of an actor; UserCodeFailed, with the place in its text, where the user's code raised; ActorCrashed
+    where kemu's raised what it did not mean to raise."""
     place = place_of(error)
     if place is None:
-        return ActorFailed(text)
+        meant = isinstance(error, KemuError | OSError | MemoryError) and not isinstance(error, ApiError)
+        return ActorFailed(text) if meant else ActorCrashed(f"{text}\n{_BUG}")
     call = call_of(error)
     return from_text(f"{text}\n{_PREFIX}{place}" + (f"\n{call}" if call is not None else ""))
 
@@ -222,7 +225,7 @@ def from_text(text: str) -> ActorFailed:
     """The failure that :func:`failed` made in another process."""
     match = _PLACE.search(text)
     if match is None:
-        return ActorFailed(text)
+        return ActorCrashed(text) if text.endswith(f"\n{_BUG}") else ActorFailed(text)
     call = _CALL.search(text)
     what = (call["plugin"], call["point"], call["pod"] or "", call["node"] or "") if call is not None else ()
     return UserCodeFailed(text, match[1], int(match[2]), match[3].rstrip(":"), *what)

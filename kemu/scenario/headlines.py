@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kemu.checks.history import History
-from kemu.checks.history.disturbances import Disturbance
+from kemu.checks.history.disturbances import STOPPED, Disturbance
 from kemu.checks.results import Result, counted
 from kemu.checks.scheduling.ledgers import EVICTED, PREEMPTED, BudgetHistory
 from kemu.scenario.verdicts import Judgement
@@ -35,9 +35,14 @@ def never_came(faults: Iterable[str]) -> list[str]:
 
 def disturbed(disturbances: Iterable[Disturbance]) -> list[str]:
     """What happened to processes that the scenario did not ask for."""
-    times = Counter(one.what for one in disturbances if one.from_outside)
-    parts = [f"{what} {counted(number, 'time')}" for what, number in times.items()]
-    return [f"from outside, processes {_all(parts)}"] if parts else []
+    outside = [one for one in disturbances if one.from_outside]
+    parts = [f"{what} {counted(number, 'time')}" for what, number in Counter(one.what for one in outside).items()]
+    still = [one.process for one in outside if one.what == STOPPED and one.end_ns is None]
+    return [
+        *([f"from outside, processes {_all(parts)}"] if parts else []),
+        *(f"{process} stood still until the end: what stopped it (SIGSTOP, a debugger) did not let it go on"
+          for process in still),
+    ]  # fmt: skip
 
 
 def unbound(found: Mapping[str, Any]) -> list[str]:
@@ -71,7 +76,7 @@ def of_run(verdict: str, judgements: Sequence[Judgement], checks: Sequence[Resul
     broken = [_of(judgements, False, "expectation"), _of(judged, False, "check")]
     if verdict == "fails":
         parts = [f"fails: {', '.join(filter(None, broken))}"]
-    elif verdict == "unknown" and judgements:
+    elif verdict == "unknown" and (judgements or judged):
         open_ = _of(judgements, None, "expectation")
         parts = [f"unknown: {f'{open_} could not be judged' if open_ else 'the run log is not complete'}"]
     elif judgements:

@@ -327,6 +327,8 @@ class Scenario:
     limited_resources: tuple[dict[str, Any], ...]
     """As plain data: what may only be used under a quota that covers it."""
     event_ttl_s: float
+    most_event_objects: int
+    """Event objects that are kept; 0: any number."""
     event_objects: str
     """Which Event objects actors write: ``notable all none``."""
     pod_statuses: str
@@ -334,6 +336,8 @@ class Scenario:
     heartbeats: str
     """``standing``: kubelets state theirs where nobody can tell; ``exact``: they send them."""
     store_fsync: str
+    store_segment_bytes: int | None
+    """Size at which the journal begins a new file; None: the store's own."""
     store_etcd: str
     """``host:port`` of a real etcd, or empty for kemu's own store."""
     images: Mapping[str, int]

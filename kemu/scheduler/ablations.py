@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import Any, ClassVar
 
 from kemu import safeguards
 from kemu.scheduler.cache.cluster import Cluster
@@ -33,6 +33,12 @@ class _FiltersOnce(Cluster):
         return
 
 
+class _TrustsNominations(Cluster):
+    """The filters see each node only with the pods that are nominated to it, as if they were running there."""
+
+    filters_again: ClassVar[bool] = False
+
+
 class _MovesNobody(SchedulingQueue):
     """Unschedulable pods wait for the flush of old ones, whatever happens; events still count during an attempt."""
 
@@ -48,7 +54,11 @@ class _ForgetsFlights(SchedulingQueue):
 
 
 def cluster(ablated: Collection[str]) -> type[Cluster]:
-    lacking: dict[str, type[Cluster]] = {"assume-cache": _AssumesNothing, "two-pass-filtering": _FiltersOnce}
+    lacking: dict[str, type[Cluster]] = {
+        "assume-cache": _AssumesNothing,
+        "two-pass-filtering": _FiltersOnce,
+        "second-filtering-pass": _TrustsNominations,
+    }
     return safeguards.without(Cluster, lacking, ablated)
 
 

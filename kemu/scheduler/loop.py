@@ -85,7 +85,7 @@ class Engine:
             profile = self.profiles[name] = self._profile(one, registry)
             percentage = configuration.percentage_of_nodes_to_score
             decider = self.deciders[name] = Decider(profile, self.cluster, env.random, percentage)
-            decider.tries_nominated_node = policy.nomination
+            decider.tries_nominated_node = policy.nomination and policy.nominatedNodeFirst
             if extenders is not None and extenders.compare_nodes:
                 decider.takes_first = False
             if policy.preemptor == "kubelet" and not policy.disablePreemption:
@@ -115,6 +115,7 @@ class Engine:
             configuration.parallelism,
             seen.get,
             self.queue.activate,
+            self.queue.preemption_over,
             self.bindings.preempt,
         )
         self.handle.is_preempting = self.evictor.is_preempting
@@ -152,15 +153,23 @@ class Engine:
     async def run(self) -> None:
         """Schedule for ever."""
         self.queue.start()
+        await self.schedule_all()
+
+    async def schedule_all(self) -> None:
+        """Try pod after pod; the queue's timers run."""
         while True:
             self.between_attempts()
             self.cluster.forget_resources(self._waiting())
             pod = self.queue.take()
             if pod is None:
-                self._ready.clear()
-                await self._ready.wait()
+                await self.wait_for_pods()
             else:
                 await self.schedule_one(pod)
+
+    async def wait_for_pods(self) -> None:
+        """Until there may be something to take."""
+        self._ready.clear()
+        await self._ready.wait()
 
     def _waiting(self) -> Iterator[PodInfo]:
         """The pods in the queue and in their binding cycles."""

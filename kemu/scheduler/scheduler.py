@@ -42,12 +42,14 @@ class Scheduler:
         self._env = env
         name = config.get("name", configurations.DEFAULT_SCHEDULER)
         client = clients.of_actor(env, config, shares=not user_code.is_in(config))
-        configuration = configurations.configuration_of(config.get("config") or {}, name)
+        policy = switches.policy_of(config.get("policy") or {}, config.get("bugs", ()))
+        caps = policy.percentageAbove100 == "cap"
+        configuration = configurations.configuration_of(config.get("config") or {}, name, caps_percentages=caps)
         self.engine = Engine(
             env,
             client,
             configuration,
-            switches.policy_of(config.get("policy") or {}, config.get("bugs", ())),
+            policy,
             Timing(config.get("timing") or {}),
             in_tree.REGISTRY,
             lambda controller: recorders.Recorder(

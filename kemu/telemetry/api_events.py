@@ -32,6 +32,7 @@ class ApiEvents:
             "user.pod": self._on_user_pod,
             "controller.pod": self._on_controller_pod,
             "taint.eviction": self._on_removed,
+            "affinity.eviction": self._on_removed,
             "podgc.deleted": self._on_removed,
         }
 

@@ -15,6 +15,7 @@ import kemu
 from kemu.api import scenario_forms
 from kemu.k8s import core_v1_pb2
 from kemu.scenario.format.keys import controller_keys
+from kemu.scenario.loading import loader
 from kemu.scenario.scenarios import Manifest, Node, Scenario
 
 FOREVER_S = 10 * 365 * 24 * 3600
@@ -26,11 +27,18 @@ _TYPE = "kemu.large"
 KUBERNETES_VERSION = "v1.36.3"
 """What kubelets say, and the API server."""
 
+MOST_EVENTS = 20_000
+"""Event objects that the cluster keeps."""
+
 TASK_S = 3
 """How long the containers of Jobs run that do not say."""
 _OF_A_JOB = {"key": "batch.kubernetes.io/job-name", "operator": "Exists"}
 
-_LEFT_OUT = (controller_keys.RESCHEDULER, controller_keys.CLUSTER_AUTOSCALER)
+_LEFT_OUT = (
+    controller_keys.RESCHEDULER,
+    controller_keys.CLUSTER_AUTOSCALER,
+    controller_keys.NODE_AFFINITY_EVICTION,
+)
 """Controllers that a cluster has only if somebody wants them."""
 
 _FIRST_POD_RANGE = 10 << 24 | 128 << 16
@@ -40,8 +48,22 @@ _FIRST_NODE_ADDRESS = 172 << 24 | 18 << 16
 KUBELET_PORT = 10250
 
 
-def of_nodes(count: int, settings: Mapping[str, Any] | None = None, manifests: Sequence[str | Path] = ()) -> Scenario:
-    """So many equal nodes in three zones, the default scheduler and all controllers."""
+DEFAULT_NODES = 3
+
+
+def of_nodes(
+    count: int | None, settings: Mapping[str, Any] | None = None, manifests: Sequence[str | Path] = ()
+) -> Scenario:
+    """So many equal nodes in three zones beside the Nodes among the manifests, the default scheduler and everything
+    that a cluster has. None: three, unless there are Nodes among the manifests."""
+    if count is None:
+        count = DEFAULT_NODES
+        if manifests and (found := len(_of_nodes(count, settings, manifests).nodes) - count):
+            count = 0 if found else count
+    return _of_nodes(count, settings, manifests)
+
+
+def _of_nodes(count: int, settings: Mapping[str, Any] | None, manifests: Sequence[str | Path]) -> Scenario:
     nodes = []
     for index, zone in enumerate(ZONES):
         share = (count - index + len(ZONES) - 1) // len(ZONES)
@@ -64,13 +86,30 @@ def of_nodes(count: int, settings: Mapping[str, Any] | None = None, manifests: S
         "nodes": nodes,
         "schedulers": [{"name": "default-scheduler"}],
         "eventObjects": "all",
+        # Some pods a second for an hour leave a gigabyte of them, and nobody reads so many.
+        "apiServers": {"mostEvents": MOST_EVENTS},
         # What is a task ends: it has no process of its own that would.
         "lives": [{"selector": {"matchExpressions": [_OF_A_JOB]}, "runSeconds": TASK_S}],
-        "controllers": [name for name in controller_keys.KINDS if name not in _LEFT_OUT],
+        **_everywhere(),
     }
     if manifests:
         spec["manifests"] = [{"file": str(Path(one).absolute())} for one in manifests]
     return scenario_forms.load(spec, settings, name="up")
+
+
+def _everywhere() -> dict[str, Any]:
+    """What every cluster has, whatever is in it at first: clients may bring anything at any time."""
+    return {"controllers": [name for name in controller_keys.KINDS if name not in _LEFT_OUT], "storage": {}}
+
+
+def equipped(scenario: Scenario, data: Path | None = None) -> Scenario:
+    """The same, with everything that a cluster has and of which it does not say that it is otherwise."""
+    stated = scenario.resolved["spec"]
+    lacking = {key: value for key, value in _everywhere().items() if stated.get(key) is None}
+    if not lacking:
+        return scenario
+    found = loader.loads(scenario.to_yaml(), scenario.file, data, lacking)
+    return dataclasses.replace(found, warnings=scenario.warnings)
 
 
 def completed(scenario: Scenario) -> Scenario:

@@ -4,7 +4,8 @@ It stands in front of the gateway, on the same port, below ``/kemu/v1``. Only ad
 ``system:masters``); the token in the kubeconfig that ``kemu up`` wrote is one of them.
 
     GET    /kemu/v1/clock          {"now_s": 12.5, "virtual": true}
-    POST   /kemu/v1/step           {"seconds": 10, "until": "pod/web running", "idle": false, "namespace": "default"}
+    POST   /kemu/v1/step           {"seconds": 10, "until": "pod/web running", "idle": false, "namespace": "default"};
+                                   time stops when the client goes away
     GET    /kemu/v1/chaos          the faults that have begun
     POST   /kemu/v1/chaos          a fault, as in a scenario
     DELETE /kemu/v1/chaos/ID       ends one
@@ -13,9 +14,11 @@ It stands in front of the gateway, on the same port, below ``/kemu/v1``. Only ad
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from kemu.errors import ApiError, Forbidden, KemuError, NotFound
 from kemu.gateway.limits import connections
@@ -25,6 +28,7 @@ from kemu.up.chaos.desks import Desk, NoSuchFault
 PREFIX = "/kemu/v1/"
 _BODY_BYTES = 1 << 20
 
+T = TypeVar("T")
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -43,6 +47,9 @@ class Steps(Protocol):
     async def step(self, seconds: float, *, idle: bool = False) -> str: ...
 
     async def step_until(self, text: str, seconds: float, namespace: str = "default") -> str: ...
+
+    @property
+    def hurried(self) -> int: ...
 
 
 class Answer(NamedTuple):
@@ -97,7 +104,8 @@ class Controls:
         if (method, what) == ("GET", "clock"):
             return _found(self._clock())
         if (method, what) == ("POST", "step"):
-            return _found(await self._step(await _body(receive)))
+            asked = await _body(receive)
+            return _found(await _while_connected(receive, self._step(asked)))
         if (method, what) == ("GET", "chaos"):
             return _found({"faults": [each.as_data() for each in self._desk.faults()]})
         if (method, what) == ("GET", "chaos.yaml"):
@@ -115,7 +123,7 @@ class Controls:
     async def _step(self, asked: dict[str, Any]) -> dict[str, Any]:
         if self._steps is None:
             raise KemuError("the clock of this cluster runs by itself; kemu up --virtual makes one that is stepped")
-        begun_s = self._now_s()
+        begun_s, hurried = self._now_s(), self._steps.hurried
         seconds = asked.get("seconds")
         if not isinstance(seconds, int | float) or seconds < 0:
             raise KemuError("seconds: must be a number from 0")
@@ -123,7 +131,30 @@ class Controls:
             ended = await self._steps.step_until(str(asked["until"]), seconds, str(asked.get("namespace") or "default"))
         else:
             ended = await self._steps.step(seconds, idle=bool(asked.get("idle")))
-        return {"ended": ended, "passed_s": self._now_s() - begun_s, **self._clock()}
+        found = {"ended": ended, "passed_s": self._now_s() - begun_s, **self._clock()}
+        return {**found, "hurried": self._steps.hurried - hurried}
+
+
+async def _while_connected(receive: Receive, answering: Coroutine[Any, Any, T]) -> T:
+    """What it returns; it is cancelled when its client goes away. Raises KemuError then."""
+    task = asyncio.ensure_future(answering)
+    gone = asyncio.ensure_future(_gone(receive))
+    try:
+        await asyncio.wait([task, gone], return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            raise KemuError("the client has gone away")
+        return task.result()
+    finally:
+        gone.cancel()
+        if not task.done():
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 async def _body(receive: Receive) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from kemu.gateway.app import Gateway
 from kemu.gateway.authentication import authenticators, service_accounts
 from kemu.gateway.faults.layer import Layer, Strike, Time
 from kemu.gateway.faults.revisions import Revisions
-from kemu.gateway.limits import files
+from kemu.gateway.limits import files, sites
 from kemu.gateway.servers import Server
 from kemu.gateway.settings import Authenticator, Everybody
 from kemu.gateway.settings import Settings as GatewaySettings
@@ -85,7 +85,8 @@ class Endpoint:
         listener.desk = desk
         files.raise_limit(_CONNECTIONS)
         certificates = None if place.insecure_http else made.certificates
-        self.server = Server(self._app, place.host, place.port, certificates)
+        guarded = sites.Guard(self._app, place.host) if place.insecure_http else self._app
+        self.server = Server(guarded, place.host, place.port, certificates)
 
     async def start(self) -> None:
         """Raises KemuError where the port is taken."""
@@ -112,6 +113,8 @@ def _usage_of_nodes(scenario: Scenario) -> Callable[[str, int], Mapping[str, int
     curves = {node.name: usages.parse_node(node.usage, node.name) for node in scenario.nodes if node.usage}
 
     def usage(node: str, second: int) -> Mapping[str, int]:
-        return {resource: curve.at(second) for resource, curve in curves.get(node, {}).items()}
+        used = {resource: curve.at(second) for resource, curve in curves.get(node, {}).items()}
+        used["memory"] = used.get("memory", 0) + used.get(usages.ACTIVE_FILE, 0)
+        return used
 
     return usage

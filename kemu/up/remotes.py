@@ -48,8 +48,12 @@ class Remote:
         return json.loads(text) if text else {}
 
     def text(self, method: str, what: str, body: Any = None, timeout_s: float | None = None) -> str:
+        return self.ask(method, f"{PREFIX}{what}", body, timeout_s)
+
+    def ask(self, method: str, path: str, body: Any = None, timeout_s: float | None = None) -> str:
+        """Any path of the server, such as one of Kubernetes' API. Raises KemuError with what it says."""
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(f"{self._server}{PREFIX}{what}", data, method=method)
+        request = urllib.request.Request(f"{self._server}{path}", data, method=method)
         request.add_header("Content-Type", "application/json")
         request.add_header("User-Agent", "kemu")
         if self._token:

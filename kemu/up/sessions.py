@@ -13,6 +13,7 @@ import contextlib
 import functools
 import gc
 import signal
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,6 +42,8 @@ KUBECONFIG = "kubeconfig"
 """In the run folder."""
 
 TELL_EVERY_S = 0.25
+PATIENCE_S = 3.0
+"""From the second signal until the process is ended that has not ended by itself."""
 _COLLECTIONS = 50_000, 20, 100
 """As in cells; by default whole collections of a large cluster would hold up requests."""
 
@@ -65,10 +68,15 @@ class Settings:
     """Virtual seconds after which it ends; 0: somebody has to end it."""
     ray: dict[str, Any] = field(default_factory=dict)
     """See ``runner.Options``."""
+    log_bytes: int = 0
+    """See ``runner.Options``."""
     force: bool = False
     """See ``runner.Options``."""
     on_begin: Callable[[Path, str, int], None] | None = None
     """See ``runner.Options``."""
+    give_up: Callable[[], None] = lambda: None
+    """Says that nothing more is judged, and ends the process; called from a thread when somebody has asked twice for
+    the end, and it does not come."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +127,7 @@ class Session:
     ) -> judging.End:
         """In the place of ``plays.drive``."""
         self.runtime = runtime
-        with answering(self.stop):
+        with answering(self.stop, self.settings.give_up):
             users = credentials.users_of(scenario.users, self.settings.users)
             making = asyncio.create_task(asyncio.to_thread(credentials.make, self.settings.host, users))
             self.roster = await plays.launch(runtime, scenario, beats, recorder.progress)
@@ -149,7 +157,7 @@ class Session:
         authority = "" if self.settings.insecure_http else made.authority.certificate.decode()
         await furnishings.Furnisher(env, client, authority).begin(*endpoint.address)
         await runtime.begin()
-        self.course = plays.Course(runtime, scenario, beats, self.roster, recorder.triggers)
+        self.course = plays.Course(runtime, scenario, beats, self.roster, recorder.triggers, tells_restart=True)
         env = runtime.env(CARRIERS)
         carriers.Carriers(
             env,
@@ -240,31 +248,41 @@ async def _uid_of(client: clients.Client, namespace: str, name: str) -> str:
 
 
 @contextlib.contextmanager
-def answering(stop: asyncio.Event) -> Iterator[None]:
-    """Within this, SIGINT and SIGTERM end the cluster in order; a second one at once."""
+def answering(stop: asyncio.Event, give_up: Callable[[], None]) -> Iterator[None]:
+    """Within this, SIGINT and SIGTERM end the cluster in order; a second one at once, whatever the event loop is busy
+    with: where it does not get to it within :data:`PATIENCE_S`, or a third signal comes, ``give_up`` is called. It ends
+    the process; from another thread, so that nothing in this one has to end before."""
     loop = asyncio.get_running_loop()
     task = asyncio.current_task()
     assert task is not None
+    count = 0
+    timers: list[threading.Timer] = []
 
-    def answer() -> None:
-        if stop.is_set():
-            task.cancel()
-        stop.set()
+    def answer(*_: object) -> None:
+        nonlocal count
+        count += 1
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(stop.set if count == 1 else task.cancel)
+        if count > 1:
+            timer = threading.Timer(PATIENCE_S if count == 2 else 0.0, give_up)
+            timer.daemon = True
+            timer.start()
+            timers.append(timer)
 
     before = {}
     for number in (signal.SIGINT, signal.SIGTERM):
-        handler = signal.getsignal(number)
         try:
-            loop.add_signal_handler(number, answer)
-        except (ValueError, RuntimeError):  # not in the main thread
+            # Not by the event loop, which may be busy with something that does not end.
+            before[number] = signal.signal(number, answer)
+        except ValueError:  # not in the main thread
             continue
-        before[number] = handler
     try:
         yield
     finally:
         for number, handler in before.items():
-            loop.remove_signal_handler(number)
             signal.signal(number, handler)
+        for timer in timers:
+            timer.cancel()
 
 
 def run(
@@ -285,6 +303,7 @@ def run(
         runtime=settings.runtime,
         speed=settings.speed,
         ray=settings.ray,
+        log_bytes=settings.log_bytes,
         force=settings.force,
         on_begin=settings.on_begin,
         listener=session.listen,

@@ -80,6 +80,7 @@ class Teller:
             "kubelet.oom_killed": self._pod("oom", "is out of memory", "are out of memory", BAD),
             "kubelet.evicting": self._pod("evicted", "is evicted from {node}", "are evicted", BAD),
             "taint.eviction": self._pod("evicted", "is evicted from {node}", "are evicted", BAD),
+            "affinity.eviction": self._pod("evicted", "is evicted from {node}", "are evicted", BAD),
             "kubelet.terminated": self._pod("terminated", "has left {node}", "have left their nodes"),
             "kubelet.pressure": self._on_pressure,
             "node.unknown": self._node("lost", "is silent", "nodes are silent", BAD),

@@ -37,6 +37,7 @@ CANDIDATES: Mapping[str, Candidate] = {
     "assume-cache": Candidate("no-kubelet-rejects-a-pod", ("races/burst-on-full-nodes",)),
     "nomination": Candidate("d.never.bound", ("seeds/preemption-example-1",)),
     "two-pass-filtering": Candidate("no-priority-inversion", ("seeds/preemption-example-1",)),
+    "second-filtering-pass": Candidate("the-client-is-beside-no-empty-place", ("seeds/affinity-to-a-nominated-pod",)),
     "clear-lower-nominations": Candidate("server.running", ("races/nominated-node-taken",)),
     "requeue-on-events": Candidate("c.phase", ("seeds/preemption-example-1",)),
     "in-flight-events": Candidate("second.bound", ("races/event-during-an-attempt",)),

@@ -11,6 +11,7 @@ import pytest
 from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 
+import kemu
 from kemu import errors
 from kemu.apiserver import flows
 from kemu.checks.history import History
@@ -221,3 +222,19 @@ def test_a_burst_of_one_client_is_no_overload_by_default() -> None:
         assert not cluster.recorder.of("api.throttled")
 
     run(main)
+
+
+def test_requests_take_the_time_of_the_scenario_and_those_of_the_set_up_none() -> None:
+    spec = {
+        "nodes": [{"name": "node-1"}],
+        "timing": {"apiService": "100ms"},
+        "manifests": [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}}],
+        "events": [
+            {"at": "5s", "create": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"},
+                                    "spec": {"containers": [{"name": "main"}]}}}
+        ],
+    }  # fmt: skip
+    (pod,) = kemu.run(spec).pods.values()
+    # The creation, then the binding.
+    assert pod.bound_s is not None
+    assert pod.bound_s >= 5.2

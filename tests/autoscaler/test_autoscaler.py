@@ -112,6 +112,30 @@ def test_daemon_pods_take_room_on_every_new_node(tmp_path: Path) -> None:
     assert data["to"] == 2  # Two pods of 2 CPUs no longer share a node of 4.
 
 
+def daemons(name: str = "agent", namespace: str = "default", cpu: str = "500m") -> str:
+    return (
+        f"- {{apiVersion: apps/v1, kind: DaemonSet, metadata: {{name: {name}, namespace: {namespace}}}, spec: "
+        f"{{selector: {{matchLabels: {{app: {name}}}}}, template: {{metadata: {{labels: {{app: {name}}}}}, "
+        f"spec: {{containers: [{{name: main, resources: {{requests: {{cpu: {cpu}}}}}}}]}}}}}}}}\n"
+    )
+
+
+def test_simulations_leave_daemon_pods_of_nodes_that_serve_as_examples_alone(tmp_path: Path) -> None:
+    spec = autoscaler(group(min=1, initial=3)) + "duration: 20m\nmanifests:\n" + daemons()
+    played = play(tmp_path, spec + "events:\n" + pods(1, cpu="40", at="50s") + pods(3, at="70s", prefix="next"))
+    assert [data["why"] for _, data in played.of("autoscaler.no_scale_up")] == ["1 Insufficient cpu"]
+    assert played.counts["pods_bound"] == 3 + 3
+    assert not played.of("autoscaler.failed")
+
+
+def test_daemon_sets_of_one_name_in_two_namespaces_count_twice(tmp_path: Path) -> None:
+    manifests = "manifests:\n" + daemons() + daemons(namespace="kube-system")
+    spec = autoscaler(group(provisioning="40s"), group("other", provisioning="40s")) + "duration: 6m\n" + manifests
+    played = play(tmp_path, spec + "events:\n" + pods(2) + pods(2, at="30s", prefix="next"))
+    # On a node of 4 CPUs, of which the daemons take one, there is room for one pod of 2.
+    assert played.counts["nodes_added"] == 4
+
+
 def test_a_pod_that_fits_on_no_group_adds_nothing_and_says_why(tmp_path: Path) -> None:
     played = play(tmp_path, autoscaler() + "duration: 5m\nevents:\n" + pods(1, cpu="8"))
     assert played.counts["scale_ups"] == 0

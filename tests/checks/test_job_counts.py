@@ -42,7 +42,3 @@ def test_a_pod_leaves_the_list_when_it_is_counted(field: str) -> None:
 )
 def test_what_is_wrong(statuses: tuple[tuple[int, Sequence[str]], ...]) -> None:
     assert judged(*statuses) is False
-
-
-def test_successes_of_indexed_jobs_are_counted_by_index() -> None:
-    assert judged((3, ""), mode="Indexed", field="succeeded") is None

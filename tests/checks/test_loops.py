@@ -185,7 +185,11 @@ class TestNoNameRunsTwice:
         log = Log()
         log.pod(0, "db-0", uid="old")
         log.pods["db-0"].spec.terminationGracePeriodSeconds = 0
-        assert self.play(log).holds is True
+        assert self.play(log, by="controller/taint-eviction").holds is True
+
+    def test_nobody_knows_who_removed_it(self) -> None:
+        """The API server crashed between the deletion in the store and its log of the request."""
+        assert self.play(Log(), by="").holds is True
 
     def test_a_mirror_pod_is_no_pod_of_its_own(self) -> None:
         log = Log()

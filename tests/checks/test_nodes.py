@@ -274,3 +274,97 @@ def test_a_cluster_that_stops_does_not_compare_every_node_with_every_pod() -> No
     _, results = registry.judge(log.events)
     assert not [result for result in results if result.holds is False]
     assert time.process_time() - begun < 3  # it takes 0.5 s, and took 8 s more
+
+
+REJECTS = "rejected-pods-do-not-fit"
+
+
+def rejection(log: Log) -> Result:
+    _, results = registry.judge(log.events)
+    return next(result for result in results if result.id == REJECTS)
+
+
+@pytest.mark.parametrize(("wanted", "holds"), [("4", False), ("5", True)])
+def test_a_kubelet_rejects_what_does_not_fit(wanted: str, holds: bool) -> None:
+    log = scene()
+    log.pod(3, "b", cpu=wanted, node="n1")
+    log.admit(4, "b", "n1", reason="OutOfcpu")
+    assert rejection(log).holds is holds
+
+
+def test_what_has_ended_is_no_reason_to_reject() -> None:
+    log = scene()
+    log.pod(3, "b", cpu="5", node="n1")
+    log.terminated(4, "a", "n1")
+    log.admit(5, "b", "n1", reason="OutOfcpu")
+    assert (
+        rejection(log).detail == "5.000 s: n1 rejects default/b, which wants 5000 of cpu, where 0 of 10000 are in use"
+    )
+
+
+def test_other_reasons_to_reject_are_not_judged() -> None:
+    log = scene()
+    log.pod(3, "b", cpu="1", node="n1")
+    log.admit(4, "b", "n1", reason="NodeAffinity")
+    assert rejection(log).holds is None
+
+
+REBOOT = """
+apiVersion: kemu.dev/v1
+kind: Scenario
+metadata: {name: reboot}
+spec:
+  duration: 40s
+  nodes: [{name: n1, allocatable: {cpu: "2", memory: 2Gi, pods: "8"}}]
+  manifests:
+  - apiVersion: v1
+    kind: Pod
+    metadata: {name: large, annotations: {kemu.dev/start-seconds: "5"}}
+    spec: {nodeName: n1, containers: [{name: m, resources: {requests: {memory: 1600Mi}}}]}
+  - apiVersion: v1
+    kind: Pod
+    metadata: {name: other}
+    spec: {nodeName: n1, containers: [{name: m, resources: {requests: {memory: 600Mi}}}]}
+  - apiVersion: v1
+    kind: Pod
+    metadata: {name: vital}
+    spec: {nodeName: n1, priorityClassName: system-node-critical,
+           containers: [{name: m, resources: {requests: {memory: 600Mi}}}]}
+  chaos: [{at: 10s, for: 5s, crash: {node: n1}}]
+"""
+
+
+def test_what_a_kubelet_takes_again_counts_before_it_has_started_again(tmp_path: Path) -> None:
+    """After the reboot the oldest pod is taken again, the next one does not fit, and the critical one stays."""
+    runner.run(loader.loads(REBOOT), runner.Options(out=tmp_path / "run"))
+    with Reader(tmp_path / "run" / FILE_NAME) as log:
+        _, results = registry.judge(log)
+    found = {one.id: one for one in results}
+    assert found[REJECTS].detail == "1 pod rejected"
+    assert found[CHECK].holds is True
+
+
+def came_back(log: Log) -> Log:
+    """The machine of n1 was off, and A starts again, but does not run yet."""
+    log.add(3, "operator", "machine.off", node="n1", why="crash")
+    log.add(5, "kubelet/n1", "actor.started", incarnation=2)
+    log.add(
+        5, "kubelet/n1", "watch.listed", watch="pods#1", resource="pods", namespace="", label_selector="",
+        field_selector="spec.nodeName=n1", rev=log.revision, objects=1, digest=None,
+    )  # fmt: skip
+    return log
+
+
+@pytest.mark.parametrize(("wanted", "holds"), [("4", False), ("5", True)])
+def test_what_starts_again_is_a_reason_to_reject(wanted: str, holds: bool) -> None:
+    log = came_back(scene())
+    log.pod(6, "b", cpu=wanted, node="n1")
+    log.admit(7, "b", "n1", reason="OutOfcpu")
+    assert rejection(log).holds is holds
+
+
+def test_what_starts_again_must_fit_beside_what_was_admitted_meanwhile() -> None:
+    log = b_comes(came_back(scene()), 7)
+    assert judged(log).holds is True
+    log.add(8, "kubelet/n1", "kubelet.running", pod="default/a", uid="uid-a", node="n1", start=0)
+    assert judged(log).holds is False

@@ -148,7 +148,14 @@ class TestTheQueue:
 
 class TestNominations:
     def play(
-        self, *, cpu: str = "6", priority: int = 1, cleared: bool = False, room: bool = False, gone: bool = False
+        self,
+        *,
+        cpu: str = "6",
+        priority: int = 1,
+        cleared: bool = False,
+        room: bool = False,
+        gone: bool = False,
+        again: str = "",
     ) -> Result:
         """high is nominated to n1, of 10 CPUs, where victim is ending; then another pod gets n1."""
         log = Log()
@@ -161,6 +168,8 @@ class TestNominations:
         nominated = {"pod": "default/high", "uid": "uid-high", "node": "n1", "why": "preemption"}
         log.add(1.3, ACTOR, "sched.nominated", **nominated, start=SECOND)
         log.pod(2, "other", cpu=cpu, priority=priority)
+        if again:
+            self.tried_again(log, again)
         if cleared:
             log.pod(2, "high", nominated="")
         if room:
@@ -168,6 +177,29 @@ class TestNominations:
         served(log, 3, "other", queued=2)
         log.pod(3.2, "other", node="n1")
         return judged(log, INVERSION)
+
+    def tried_again(self, log: Log, how: str) -> None:
+        """Before other is tried, so is high. What becomes of its nomination is never written."""
+        data = {"pod": "default/high", "uid": "uid-high", "start": round(2.1 * SECOND)}
+        node = {"elsewhere": "n2", "refused": "n1"}.get(how, "")
+        message = "preemption: not eligible due to a terminating pod on the nominated node." if how == "waits" else ""
+        result = {"elsewhere": "scheduled", "refused": "scheduled", "fails": "error"}.get(how, "unschedulable")
+        log.add(2.2, ACTOR, "sched.attempt", **data, n=2, result=result, node=node, message=message)
+        if how == "preempts":
+            log.add(2.2, ACTOR, "sched.preemption", **data, node="n1", candidates=1, victims=[])
+        if how == "refused":
+            bound = {"node": "n1", "ok": False, "reason": "ServiceUnavailable", "message": ""}
+            log.add(2.3, ACTOR, "sched.bind", **data | bound)
+
+    @pytest.mark.parametrize("how", ["elsewhere", "refused", "in vain"])
+    def test_an_attempt_ends_the_nomination_of_its_pod(self, how: str) -> None:
+        """At once and in memory: nothing of it has reached the store when another pod takes the room."""
+        assert self.play(again=how).holds is True
+
+    @pytest.mark.parametrize("how", ["waits", "fails", "preempts"])
+    def test_an_attempt_keeps_the_nomination_of_its_pod(self, how: str) -> None:
+        """It has to wait for its victims, something went wrong, or it preempts on that node again."""
+        assert self.play(again=how).holds is False
 
     def test_room_that_is_kept_is_taken(self) -> None:
         found = self.play()

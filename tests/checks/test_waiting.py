@@ -5,11 +5,12 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kemu.checks import registry
+from kemu.checks import costs, registry
 from kemu.checks.history import History
 from kemu.checks.limits import Limits
 from kemu.checks.results import Result
 from kemu.checks.scheduling import waiting
+from kemu.sweep.results import rows
 from tests.checks.logs import SECOND, Log
 
 PODS = st.lists(
@@ -105,3 +106,23 @@ def test_a_pod_inherits_what_its_predecessor_waited() -> None:
     assert (found.holds, "web-1 (priority 1, with 1 predecessor) waited 70.000 s" in found.detail) == (False, True)
     assert asked(max_overtaken=2).holds is True
     assert asked(max_overtaken=1).holds is False
+
+
+def test_a_pod_that_ended_before_it_was_seen_running_has_run() -> None:
+    """Its kubelet could not say so in time: the first status that it wrote is the last one."""
+    log = Log()
+    log.pod(0, "quick", cpu="2")
+    log.pod(1, "quick", node="n1")
+    log.add(3, "kubelet/n1", "kubelet.running", pod="default/quick", uid="uid-quick", node="n1", start=0)
+    log.add(4, "kubelet/n1", "kubelet.terminated", pod="default/quick", uid="uid-quick", node="n1", start=0)
+    log.pod(5, "quick", phase="Succeeded")
+    log.pod(6, "never")
+    log.add(60, "store", "end")
+    history = History()
+    for event in log.events:
+        history.feed(*event)
+    history.now_ns = 60 * SECOND
+    assert costs.value(history, "running.p50_s") == 3
+    assert costs.value(history, "running.max_s") == 54
+    (found, _) = rows.pods(history)
+    assert found["running_s"] == 3

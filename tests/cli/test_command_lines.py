@@ -28,7 +28,7 @@ POD = "kemu trace RUN POD shows what a pod went through"
     [
         ("run x --seeds 3", "kemu run", "no option --seeds (did you mean --seed?)"),
         ("run --seeds=3 x", "kemu run", "no option --seeds (did you mean --seed?)"),
-        ("run x --runs 5", "kemu run", "no option --runs; kemu explore has it"),
+        ("run x --runs 5", "kemu run", "no option --runs; kemu explore and kemu shrink have it"),
         (
             "replay x --set a=1",
             "kemu replay",
@@ -72,7 +72,7 @@ def test_a_mistake_gets_the_usage_of_its_command_and_the_nearest_word(
 
 def test_an_unknown_command_names_all(capsys: pytest.CaptureFixture[str]) -> None:
     _, _, last = said(capsys, "bogus")
-    assert last.startswith("kemu: no command 'bogus'; there are run, explore, sweep, explain, replay, ")
+    assert last.startswith("kemu: no command 'bogus'; there are run, explore, fuzz, shrink, sweep, explain, replay, ")
 
 
 def test_no_command_of_kemu_is_said_to_be_kubectls() -> None:

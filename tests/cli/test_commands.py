@@ -222,13 +222,20 @@ def test_a_package_of_an_extra_that_is_missing_is_named(
     assert f"kemu[{extra}]" in capsys.readouterr().err
 
 
-def test_any_other_module_that_is_missing_is_a_bug(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_any_other_module_that_is_missing_is_a_bug(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     def missing(options: object) -> int:
         raise ModuleNotFoundError("No module named 'kemu.nothing'", name="kemu.nothing")
 
     monkeypatch.setattr("kemu.cli.commands.run.command", missing)
-    with pytest.raises(ModuleNotFoundError):
-        main(["run", "races/two-schedulers-one-node"])
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    code, _, err = output(capsys, "run", "races/two-schedulers-one-node")
+    (report,) = tmp_path.glob("kemu-crash-*.txt")
+    assert code == 4
+    assert "bug in kemu" in err
+    assert str(report) in err
+    assert "No module named 'kemu.nothing'" in report.read_text()
 
 
 @pytest.mark.parametrize("width", [60, 80])
@@ -248,7 +255,7 @@ def test_a_list_of_scenarios_fits_the_terminal(
         assert lines[place + 1] == "    Drives return wrong bits now and then; etcd finds them…"
         assert "extenders/gpu-share  Pods share GPUs, but each must fit on…" in lines
     else:
-        assert "chaos/bit-rot                Drives return wrong bits now and then; etcd finds…" in lines
+        assert "chaos/bit-rot                            Drives return wrong bits now and then;…" in lines
     assert lines[-1] == "kemu scenarios show NAME prints one, kemu run NAME runs it"
 
 

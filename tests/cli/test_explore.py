@@ -78,7 +78,8 @@ class TestWhatIsFound:
     def test_is_small(self, result: dict[str, Any]) -> None:
         shrunk = result["failures"][0]["shrunk"]
         assert set(shrunk) == {
-            "scenario", "pods", "nodes", "schedulers", "faults", "holds", "events", "executions"
+            "scenario", "pods", "nodes", "schedulers", "faults", "holds", "events", "executions", "minimal",
+            "why_larger",
         }  # fmt: skip
         assert (shrunk["pods"], shrunk["nodes"], shrunk["faults"], shrunk["holds"]) == (2, 1, 0, 1)
 

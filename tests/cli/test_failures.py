@@ -162,8 +162,8 @@ def test_a_folder_or_file_in_place_of_the_other_is_called_so(
         ("run .", ".: is a folder; there are fails.yaml"),
         ("replay fails.yaml", "fails.yaml: a file, not a run folder; kemu run fails.yaml makes one"),
         (
-            "run march.yaml",  # an ending in common is nothing
-            "march.yaml: no such file, and no shipped scenario of that name; kemu scenarios list shows what there is",
+            "run zzzzz.yaml",  # an ending in common is nothing
+            "zzzzz.yaml: no such file, and no shipped scenario of that name; kemu scenarios list shows what there is",
         ),
         (
             "run fials.yaml",

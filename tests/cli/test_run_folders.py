@@ -112,6 +112,7 @@ def cut(log: Path, *, after: int, torn: bytes = b"") -> None:
 
 
 @pytest.mark.parametrize("torn", [b"", b"\x40\x00\x00\x00half"])
+@pytest.mark.filterwarnings("default::kemu.errors.LogCutWarning")
 def test_a_run_that_was_interrupted_is_identical_as_far_as_recorded(
     torn: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -297,6 +297,40 @@ def test_events_expire() -> None:
     world.play(main, event_ttl_s=600)
 
 
+def test_of_too_many_events_the_oldest_go() -> None:
+    world = World()
+
+    async def main(world: World) -> None:
+        recorder = world.recorder()
+        for number in range(300):
+            failed(recorder, regarding=pod(f"p{number}"))
+        await world.at(1)
+        assert len(await world.events()) == 300
+        await world.at(30)
+        kept = {event.involvedObject.name for event in await world.events()}
+        assert kept == {f"p{number}" for number in range(290, 300)}
+
+    world.play(main, most_events=10)
+
+
+def test_a_recorder_of_the_older_form_knows_the_latest_events_only() -> None:
+    world = World()
+
+    async def main(world: World) -> None:
+        recorder = recorders.Recorder(world.env, world.client, "kubelet", "n1", recorders.ALL)
+        for number in range(recorders.MOST_KNOWN + 10):
+            recorder.event(pod(f"p{number}"), recorders.NORMAL, "Started", "Started", "Started container")
+            recorder.event(pod("p0"), recorders.NORMAL, "Started", "Started", "Started container")
+            if number % 100 == 0:
+                await world.at(number / 100)
+        assert len(recorder._known) == recorders.MOST_KNOWN
+        counts = {known.event().involvedObject.name: known.count for known in recorder._known.values()}
+        assert counts["p0"] > recorders.MOST_KNOWN
+        assert "p1" not in counts
+
+    world.play(main)
+
+
 def test_the_api_server_wants_events_to_be_complete() -> None:
     world = World()
 

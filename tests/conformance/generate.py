@@ -7,6 +7,7 @@ import json
 import sys
 
 from tests.conformance.generators import (
+    clusters,
     elections,
     jobs,
     kubelet,
@@ -26,6 +27,7 @@ GENERATORS = {
     **dict.fromkeys(quotas.FAMILIES, quotas.case),
     **dict.fromkeys(sequences.FAMILIES, sequences.case),
     **dict.fromkeys(timelines.FAMILIES, timelines.case),
+    **dict.fromkeys(clusters.FAMILIES, clusters.case),
     **dict.fromkeys(kubelet.FAMILIES, kubelet.case),
     **dict.fromkeys(elections.FAMILIES, elections.case),
     **dict.fromkeys(probes.MAKERS, probes.case),

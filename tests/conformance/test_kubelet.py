@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -65,3 +67,25 @@ def test_mixed_cases_are_made_again_from_their_seed() -> None:
     for family in generated.FAMILIES:
         shipped = [case.question for case in case_files.read(DATA / f"{family}{decisions.MIXED}.jsonl.gz")]
         assert [generated.case(family, 1, number) for number in range(3)] == shipped[:3], family
+
+
+def test_a_record_may_name_one_of_the_signals_of_a_pass() -> None:
+    """The messages say which pod was evicted for which limit; a signal that none of them has disagrees."""
+    asked = next(
+        case
+        for case in case_files.read(DATA / "eviction-manager-mixed.jsonl.gz")
+        if any(" " in one.get("evictionSignal", "") for step in case.expect["steps"] for one in step["outcomes"])
+    )
+    answer = registry.kind("kubelet").answer(asked.question)
+
+    def differences(change: Callable[[list[str]], str]) -> list[str]:
+        recorded = copy.deepcopy(asked.expect)
+        for step in recorded["steps"]:
+            for one in step["outcomes"]:
+                if one.get("evictionSignal"):
+                    one["evictionSignal"] = change(one["evictionSignal"].split())
+        return judgements.agrees(recorded, answer)
+
+    assert differences(" ".join) == []
+    assert differences(lambda signals: signals[0]) == differences(lambda signals: signals[-1]) == []
+    assert differences(lambda signals: "pid.available") != []

@@ -112,6 +112,18 @@ def test_resizes_that_wait_are_tried_in_the_order_in_which_they_came(monkeypatch
     assert is_noticed("kubelet", "allocations")
 
 
+def test_resizes_that_are_sorted_at_every_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    push = allocations.Allocations._push
+
+    def push_anew(self: Any, worker: Any) -> None:
+        if worker in self._waiting:
+            self._waiting.remove(worker)
+        push(self, worker)
+
+    monkeypatch.setattr(allocations.Allocations, "_push", push_anew)
+    assert is_noticed("kubelet", "allocations")
+
+
 def test_resizes_that_are_not_tried_again_when_a_pod_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(allocations.Allocations, "remove", lambda self, worker: None)
     assert is_noticed("kubelet", "allocations")
@@ -210,8 +222,9 @@ def test_a_node_lifecycle_controller_that_looks_at_fixed_times(monkeypatch: pyte
         self.env.spawn(self.work(self._queue, self._follow_conditions), "taints by condition")
         self.env.spawn(self._taint_lost_nodes(), "taints of lost nodes")
         while True:
-            due_ns = self.clock.now_ns() + int(self._period_s * 1e9)
-            await self._carry_out(self._look())
+            now_ns = self.clock.now_ns()
+            due_ns = now_ns + int(self._period_s * 1e9)
+            await self._carry_out(self._look(now_ns), now_ns)
             if self._health.is_waiting:
                 self._somebody_waits.set()
             await self.clock.sleep_until_ns(due_ns)

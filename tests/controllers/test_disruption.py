@@ -101,7 +101,15 @@ def test_evictions_ask_the_budget(tmp_path: Path) -> None:
     assert list(statuses[-1][1].disruptedPods) == []
 
 
-def test_a_budget_whose_status_is_stated_keeps_it(tmp_path: Path) -> None:
-    text = HEAD % "minAvailable: 1" + "      status: {disruptionsAllowed: 7, currentHealthy: 1, desiredHealthy: 1}\n"
-    scenario = loader.loads(text + PODS)
-    assert scenario.controllers == {}
+STATED = "      status: {disruptionsAllowed: 7, currentHealthy: 1, desiredHealthy: 1}\n"
+
+
+def test_a_status_that_is_stated_is_put_right(tmp_path: Path) -> None:
+    statuses, _ = play(HEAD % "minAvailable: 1" + STATED + PODS, tmp_path)
+    assert [status.disruptionsAllowed for _, status in statuses] == [0, 7, 1]
+
+
+def test_a_status_that_is_stated_stays_where_the_controller_is_left_out(tmp_path: Path) -> None:
+    text = (HEAD % "minAvailable: 1").replace("  duration", "  controllers: []\n  duration")
+    statuses, _ = play(text + STATED + PODS, tmp_path)
+    assert [status.disruptionsAllowed for _, status in statuses] == [0, 7]

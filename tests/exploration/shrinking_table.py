@@ -23,7 +23,7 @@ from kemu.exploration import executions
 from kemu.exploration.shrinking import shrinker, twins
 from kemu.runlog.frames import Event
 from kemu.runtime.env import MILLISECOND_NS, LogSink
-from kemu.runtime.holds import Label
+from kemu.runtime.holds import Hold, Label
 from kemu.runtime.sim.steering.choosers import Chooser
 from kemu.runtime.sim.steering.messages import Message
 from kemu.scenario import catalog
@@ -107,6 +107,10 @@ class Seen:
     @property
     def events(self) -> list[Event]:
         return self.execution.events
+
+    @property
+    def deviations(self) -> tuple[Hold, ...]:
+        return self.execution.deviations
 
     @property
     def messages(self) -> list[tuple[Message, tuple[Label, ...]]]:

@@ -16,6 +16,7 @@ from tests.museum import explorations
 
 MOST = {"holds": 3, "pods": 3, "nodes": 2}
 LIMITS = {"executions": shrinker.MOST_EXECUTIONS, "cpu_s": shrinker.MOST_S}
+"""What ``kemu explore`` grants each failure."""
 
 _COUNTS = "every so-many-th message or write is wrong, whatever it is about"
 LARGER: Mapping[str, str] = {
@@ -33,7 +34,7 @@ LARGER: Mapping[str, str] = {
     "117": "two gangs of two",
     "65240": "what four pods write adds up to the pressure",
     "72593": "the node has room for eight pods, and the ninth is refused",
-    "141694": "the run has many random delays, and the 200 executions end before all are taken back",
+    "141694": "the run has many random delays, and the 600 executions end before all are taken back",
     "91492": "two preemptors, and three possible victims of which one is not needed",
     "91601": "the list of nodes has to end in the middle of a round, and nodes that join are events, which stay",
     "106946": "nodes that join are events, which stay",

@@ -187,6 +187,14 @@ class TestCrash:
             assert planned.chaos[0].id == "mine"
             assert len(planned.chaos) > 1
 
+    def test_does_not_strike_the_operator_of_the_machines(self) -> None:
+        """It adds nodes, so it sends messages; no fault can name it."""
+        subject = subject_of(loader.load(SCENARIOS / "autoscaler" / "cut-off.yaml"))
+        strategy = crash.Crash(subject, 1)
+        assert "operator" in situations.actors(subject.baseline())
+        for number in range(60):
+            subject.source.scenario(strategy.plan(number, NOTHING))
+
 
 class TestTheSwarm:
     def drawn(self, subject: Subject) -> set[str]:

@@ -21,7 +21,7 @@ async def test_the_watch_that_leaves_most_unread_is_ended() -> None:
     slow, slower, reader = [await watch(backlog) for _ in range(3)]
     for number in range(200):
         reader.push(event(1000))
-        assert [len(events) for events in reader.take(10)] == [1]
+        assert [len(events) for events in reader.take(10, 1 << 20)] == [1]
         slow.push(event(300 if number % 2 else 100))
         slower.push(event(800))
     assert slower.peek() is None
@@ -38,7 +38,7 @@ async def test_what_was_taken_waits_no_more() -> None:
     for _ in range(100):
         one.push(event(3000))
         one.push(event(3000))
-        assert sum(len(events) for events in one.take(1)) == 2
+        assert sum(len(events) for events in one.take(1, 1 << 20)) == 2
     assert one.bytes == 0
     assert await _is_open(one)
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import uvicorn
 
-from kemu.gateway.limits.connections import Limits, limited
+from kemu.gateway.limits.connections import Limits, Tally, limited
 
 QUICK = Limits(head_bytes=300_000, head_s=0.3, body_s=0.3, unread_s=0.3, ignored_bytes=100_000, pipelined=4,
                connections=5)  # fmt: skip
@@ -47,8 +47,11 @@ class App:
 
 
 @contextlib.asynccontextmanager
-async def serving(app: App, limits: Limits = QUICK) -> AsyncIterator[int]:
-    config = uvicorn.Config(app, http=limited(limits), ws="none", lifespan="off", log_config=None, log_level="critical")
+async def serving(
+    app: App, limits: Limits = QUICK, config: uvicorn.Config | None = None, tally: Tally | None = None
+) -> AsyncIterator[int]:
+    http = type("Connection", (limited(limits),), {"tally": tally or Tally()})
+    config = config or uvicorn.Config(app, http=http, ws="none", lifespan="off", log_config=None)
     server = uvicorn.Server(config)
     config.load()
     server.lifespan = config.lifespan_class(config)
@@ -175,7 +178,7 @@ async def test_whoever_reads_nothing_is_cut_off() -> None:
         assert await fine(port)
 
 
-async def test_too_many_connections_and_requests_at_once() -> None:
+async def test_too_many_connections() -> None:
     async with serving(App(), QUICK._replace(head_s=5.0)) as port:
         idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(5)]
         assert (await answer(port))[0] == 503
@@ -183,7 +186,80 @@ async def test_too_many_connections_and_requests_at_once() -> None:
             writer.close()
         await asyncio.sleep(0.05)
         assert await fine(port)
-        assert (await answer(port, b"GET / HTTP/1.1\r\nhost: a\r\n\r\n" * 50))[0] == 429
+
+
+async def everything(port: int, sent: bytes) -> bytes:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(sent)
+    async with asyncio.timeout(20):
+        got = await reader.read()
+    writer.close()
+    return got
+
+
+@pytest.mark.parametrize("number", [50, 20_000])
+async def test_requests_one_after_the_other_are_answered_in_order(number: int) -> None:
+    """However many come before the first is answered; what is no request behind them is refused after them."""
+    asked = b"".join(b"GET / HTTP/1.1\r\n\r\n" for _ in range(number))
+    async with serving(App()) as port:
+        got = await everything(port, asked + b"\x00 nothing\r\n\r\n")
+        codes = [int(line.split()[1]) for line in got.split(b"\r\n") if line.startswith(b"HTTP/1.1 ")]
+        assert codes == [200] * number + [400]
+        bodies = b"".join(
+            b"POST / HTTP/1.1\r\ncontent-length: %d\r\n\r\n%b" % (size, b"x" * size) for size in range(300)
+        )
+        got = await everything(port, bodies + b"GET / HTTP/1.1\r\nconnection: close\r\n\r\n")
+        told = [int(body) for body in got.split(b"\r\n") if body.isdigit() and int(body) > 9]
+        # Each answer has its size in the line before, and of one digit in the chunk's length.
+        assert told == list(range(10, 300))
+        assert await fine(port)
+
+
+async def test_many_requests_wait_unread() -> None:
+    """Behind an answer that does not end, a connection keeps a few requests, and does not read the rest."""
+    most = 0
+
+    class Slow(App):
+        async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+            await asyncio.sleep(1.0)
+            await super().__call__(scope, receive, send)
+
+    class Watched(limited(QUICK)):  # type: ignore[misc]
+        def data_received(self, data: bytes) -> None:
+            nonlocal most
+            super().data_received(data)
+            most = max(most, len(self.pipeline) * 1000 + len(self._held))
+
+    config = uvicorn.Config(Slow(), http=Watched, ws="none", lifespan="off", log_config=None, log_level="critical")
+    async with serving(App(), config=config) as port:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET / HTTP/1.1\r\n\r\n" * 2_000_000)
+        await asyncio.sleep(0.8)
+        assert 0 < most < 1_000_000
+        writer.transport.abort()
+
+
+async def test_a_refusal_does_not_break_into_an_answer() -> None:
+    async with serving(App()) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET /endless HTTP/1.1\r\nhost: a\r\n\r\n\x00\x00 nothing\r\n\r\n")
+        got = b""
+        while len(got) < 3_000_000:
+            got += await reader.read(100_000)
+        writer.transport.abort()
+        assert got.count(b"HTTP/1.1 ") == 1
+
+
+async def test_what_is_no_http_is_told_once_and_counted(caplog: pytest.LogCaptureFixture) -> None:
+    tally = Tally()
+    async with serving(App(), tally=tally) as port:
+        for _ in range(20):
+            assert (await answer(port, b"\x00\x01\r\n\r\n"))[0] == 400
+        assert len(caplog.records) == 1
+        tally.tell()
+    assert [record.getMessage() for record in caplog.records][1:] == [
+        "Clients have sent bytes that are no HTTP 20 times."
+    ]
 
 
 async def test_bytes_that_are_no_http() -> None:

@@ -12,8 +12,12 @@ from typing import Any
 
 import pytest
 
+from kemu.gateway.requests import envelopes
+from kemu.gateway.requests.documents import Yaml
 from kemu.gateway.servers import Server
+from kemu.k8s import core_v1_pb2
 from tests.gateway.gateway_cluster import Cluster, pod, run
+from tests.gateway.test_users import SETTINGS, WRITES, prepare
 
 PODS = "/api/v1/namespaces/default/pods"
 LONGEST_S = 5.0
@@ -23,7 +27,7 @@ PROTOBUF = "application/vnd.kubernetes.protobuf"
 LAUGHS = b"a: &a [x,x,x,x,x,x,x,x,x]\n" + b"".join(
     b"%c: &%c [%b]\n" % (98 + n, 98 + n, b",".join([b"*%c" % (97 + n)] * 9)) for n in range(12)
 )
-DEEP = 200_000
+DEEP = 90_000
 
 BODIES = {
     "empty": (JSON, b""),
@@ -48,6 +52,7 @@ BODIES = {
     "two documents": (YAML, b"a: 1\n---\nb: 2\n"),
     "no message": (PROTOBUF, b"k8s\0" + b"\xff" * 1000),
     "no envelope": (PROTOBUF, b"\x0a\x00"),
+    "an envelope of many pieces": (PROTOBUF, b"k8s\0" + b"\x12\0" * 1_400_000),
     "deep messages": (PROTOBUF, b"k8s\0\x0a\x09\x0a\x02v1\x12\x03Pod\x12" + b"\x0a\x80\x01" * 1000),
 }
 
@@ -179,3 +184,79 @@ def test_while_bodies_crawl_others_are_served() -> None:
                 writer.close()
 
     run(main)
+
+
+@pytest.mark.parametrize("token", [None, "nobody-special", "n1"])
+def test_whoever_has_no_right_is_told_before_the_body_is_there(token: str | None) -> None:
+    async def main(cluster: Cluster) -> None:
+        await prepare(cluster)
+        shown = f"authorization: Bearer {token}\r\n" if token else ""
+        writes = [one for one in WRITES if token != "n1" or one[1].endswith("token") or "rbac" in one[1]]
+        async with served(cluster) as server:
+            host, port = server.url.removeprefix("http://").split(":")
+            for method, path, _ in writes:
+                reader, writer = await asyncio.open_connection(host, int(port))
+                head = f"{method} {path} HTTP/1.1\r\nhost: a\r\n{shown}content-type: {YAML}\r\ncontent-length: 2900000"
+                writer.write(f"{head}\r\n\r\n".encode())
+                line = await asyncio.wait_for(reader.readline(), LONGEST_S)
+                assert line.split()[1] == b"403", (method, path)
+                writer.close()
+
+    run(main, settings=SETTINGS)
+
+
+LISTS = 400_000
+MANY = {
+    "JSON": (JSON, b'{"kind":"Pod","apiVersion":"v1","spec":{"containers":[' + b"{}," * LISTS + b"{}]}}"),
+    "JSON in YAML": (YAML, b'{"kind":"Pod","apiVersion":"v1","spec":{"containers":[' + b"{}," * LISTS + b"{}]}}"),
+    "YAML": (YAML, b"kind: Pod\napiVersion: v1\nspec:\n  containers:\n" + b"  - a\n" * LISTS),
+}
+
+
+def test_an_object_of_very_many_values_is_refused_at_once() -> None:
+    many = core_v1_pb2.Pod()
+    many.spec.containers.extend([core_v1_pb2.Container()] * LISTS)
+    bodies = {**MANY, "protobuf": (PROTOBUF, envelopes.pack("v1", "Pod", many.SerializeToString()))}
+
+    async def main(cluster: Cluster) -> None:
+        assert (await cluster.http.post(PODS, json=pod())).status_code == 201
+        for name, (form, body) in bodies.items():
+            assert len(body) < 3 << 20
+            answer = await cluster.http.post(PODS, content=body, headers={"Content-Type": form})
+            assert (answer.status_code, answer.json()["message"]) == (
+                413,
+                "Request entity too large: limit is 100000 values",
+            ), name
+        for form in ("merge-patch+json", "strategic-merge-patch+json", "apply-patch+yaml", "json-patch+json"):
+            path, media = f"{PODS}/a?fieldManager=me", f"application/{form}"
+            body = MANY["YAML" if form == "apply-patch+yaml" else "JSON"][1]
+            answer = await cluster.http.patch(path, content=body, headers={"Content-Type": media})
+            assert answer.status_code == 413, (form, answer.text)
+
+    run(main)
+
+
+def test_while_large_yaml_is_read_others_are_served() -> None:
+    lines = b"".join(b"  key-%06d: value\n" % number for number in range(25_000))
+    body = b"kind: ConfigMap\napiVersion: v1\nmetadata:\n  name: large\ndata:\n" + lines
+    longest_s = 0.0
+
+    async def main(cluster: Cluster) -> None:
+        nonlocal longest_s
+        path = "/api/v1/namespaces/default/configmaps"
+        texts = Yaml()
+        asked = asyncio.create_task(cluster.http.post(path, content=body, headers={"Content-Type": YAML}))
+        reading = asyncio.create_task(texts.as_json(body))
+        while not reading.done():
+            begun = time.monotonic()
+            await asyncio.sleep(0.001)
+            longest_s = max(longest_s, time.monotonic() - begun)
+        answer = await asked
+        assert answer.status_code == 201, answer.text[:300]
+        assert json.loads(await reading or b"")["data"]["key-000007"] == "value"
+        found = (await cluster.http.get(f"{path}/large")).json()
+        assert len(found["data"]) == 25_000
+
+    run(main)
+    assert longest_s > 0
+    print("longest", longest_s)

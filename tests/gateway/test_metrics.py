@@ -28,7 +28,9 @@ async def _set_up(cluster: Cluster) -> None:
         node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
         assert (await cluster.http.post("/api/v1/nodes", json=node)).status_code == 201
     pods = "/api/v1/namespaces/default/pods"
-    usage = {"cpu": "301m", "memory": "100Mi", "containers": {"side": {"memory": "10Mi"}}}
+    # The working set counts: of the files that are cached, the active ones.
+    side = {"memory": "5Mi", "active_file": "5Mi", "inactive_file": "9Mi"}
+    usage = {"cpu": "301m", "memory": "100Mi", "containers": {"side": side}}
     for body in (_pod("busy", "n1", usage), _pod("idle", "n1", None), _pod("new", "n2", usage)):
         made = (await cluster.http.post(pods, json=body)).json()
         if body["metadata"]["name"] == "new":

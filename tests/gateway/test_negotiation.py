@@ -161,7 +161,7 @@ def test_warnings_are_headers_that_clients_can_take() -> None:
 
         assert await warned({"wrong": 1}) == ['299 - "unknown field \\"spec.wrong\\""']
         many = await warned({f"wrong{number}": 1 for number in range(1000)})
-        assert 100 < len(many) < 200
+        assert 100 <= len(many) < 200
         long = await warned({"x" * 5000: 1, "y": 1})
         assert len(long) == 2
         assert len(long[0]) < 300

@@ -171,12 +171,21 @@ def test_the_oom_killer_takes_one_container(cluster: Cluster, kubelets: list[Kub
         await cluster.create(both, once)
         await cluster.at(5)
         workers = {one.key: one for one in kubelets[0].demand().pods.active()}
-        for _ in range(2):
+        for second in (5, 6):
+            # It starts again when the kubelet has noticed, a second later; the next time it has to wait longer.
+            await cluster.at(second + 0.5)
             assert kubelets[0].demand().pods.oom_kill(workers["default/both"], "main")
+            assert not kubelets[0].demand().pods.oom_kill(workers["default/both"], "main")
+            await cluster.at(second + 0.9)
+            found = await cluster.get("both")
+            assert found is not None
+            ended = found.status.containerStatuses[0]
+            assert (ended.state if second == 5 else ended.lastState).terminated.reason == "OOMKilled"
+            await cluster.at(second + 1.5)
         assert not kubelets[0].demand().pods.oom_kill(workers["default/both"], "main")
         assert not kubelets[0].demand().pods.oom_kill(workers["default/both"], "nobody")
         assert kubelets[0].demand().pods.oom_kill(workers["default/once"], "main")
-        await cluster.at(6)
+        await cluster.at(8)
         found = await cluster.get("both")
         assert found is not None
         main_status, other = found.status.containerStatuses

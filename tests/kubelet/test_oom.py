@@ -65,6 +65,69 @@ class TestTheWholeMachine:
         assert bench.oom_kills() == []
         assert [name for _, name in bench.evictions()] == ["a"]
 
+    def test_what_a_kill_has_freed_counts_however_soon_the_victim_runs_again(self) -> None:
+        """Its 500Mi are enough. That it starts again in the same instant is no reason to kill those that it spares."""
+        bench = Bench(node(memory="4Gi"), kubelet=NO_THRESHOLD)
+        critical = pod("critical", {"memory": "1Gi"}, priority=2_000_001_000)
+        critical.spec.priorityClassName = "system-node-critical"
+        amounts = {"cpu": "1", "memory": "3Gi"}
+        protected = pod("protected", steps((0, "2Gi"), (5, "2800Mi")), requests=amounts, limits=amounts)
+        for one in (critical, protected, pod("best-effort", {"memory": "500Mi"})):
+            bench.run(one, Times(restart_s=0))
+        bench.play(10.5)
+        assert bench.oom_kills() == [(at, "best-effort") for at in (5, 6, 7, 8, 9, 10)]
+
+    def test_two_are_killed_where_one_is_not_enough_however_soon_they_run_again(self) -> None:
+        bench = Bench(node(memory="4Gi"), kubelet=NO_THRESHOLD)
+        amounts = {"cpu": "1", "memory": "4Gi"}
+        protected = pod("protected", steps((0, "2Gi"), (5, "3800Mi")), requests=amounts, limits=amounts)
+        for one in (protected, pod("small", {"memory": "200Mi"}), pod("big", {"memory": "300Mi"})):
+            bench.run(one, Times(restart_s=0))
+        bench.play(5.5)
+        assert bench.oom_kills() == [(5, "big")]
+        bench = Bench(node(memory="4Gi"), kubelet=NO_THRESHOLD)
+        protected = pod("protected", steps((0, "2Gi"), (5, "4000Mi")), requests=amounts, limits=amounts)
+        for one in (protected, pod("small", {"memory": "200Mi"}), pod("big", {"memory": "300Mi"})):
+            bench.run(one, Times(restart_s=0))
+        bench.play(5.5)
+        assert bench.oom_kills() == [(5, "big"), (5, "small")]
+
+
+class TestCachedFiles:
+    """The kernel gives them up before it kills; the kubelet takes those on the active list for used."""
+
+    def test_files_alone_never_kill(self) -> None:
+        bench = Bench(node(memory="4Gi"), kubelet=NO_THRESHOLD)
+        cached = {"active_file": "3Gi", "inactive_file": "3Gi"}
+        bench.run(pod("reader", {"memory": "500Mi", **cached}, limits={"memory": "1Gi"}), Times(restart_s=None))
+        bench.run(pod("other", {"memory": "2Gi", **cached}), Times(restart_s=None))
+        bench.play(60)
+        assert bench.oom_kills() == []
+
+    def test_memory_still_kills(self) -> None:
+        bench = Bench(node(memory="4Gi"), kubelet=NO_THRESHOLD)
+        bench.run(pod("reader", {"memory": "500Mi", "active_file": "3Gi"}), Times(restart_s=None))
+        bench.run(pod("other", steps((0, "2Gi"), (7, "3700Mi"))), Times(restart_s=None))
+        bench.play(60)
+        assert bench.oom_kills() == [(7, "other")]
+
+    def test_active_ones_are_pressure_and_inactive_ones_are_not(self) -> None:
+        for kind, expected in (("active_file", [(20, "reader")]), ("inactive_file", [])):
+            bench = Bench(node(memory="4Gi"), kubelet={"evictionHard": {"memory.available": "1Gi"}})
+            reads = {"memory": "500Mi", kind: {"steps": [{"at": "0s", "value": "0"}, {"at": "15s", "value": "2Gi"}]}}
+            bench.run(pod("reader", reads, requests={"memory": "600Mi"}))
+            bench.run(pod("quiet", {"memory": "1Gi"}, requests={"memory": "1Gi"}))
+            bench.play(60)
+            assert bench.evictions() == expected
+
+    def test_those_of_the_system_count_too(self) -> None:
+        for kind, expected in (("active_file", [(0, "a")]), ("inactive_file", [])):
+            own = {"memory": "1Gi", kind: "2Gi"}
+            kubelet = {"evictionHard": {"memory.available": "1Gi"}}
+            bench = Bench(node(memory="4Gi"), kubelet=kubelet, usage=own)
+            bench.play(60, [(0, partial(bench.run, pod("a", {"memory": "500Mi"})))])
+            assert bench.evictions() == expected
+
 
 class TestALimit:
     def test_concerns_its_container_alone(self) -> None:
@@ -116,3 +179,39 @@ class TestOnAKubelet:
 
         cluster.play(main)
         assert len(cluster.told("oom_killed")) == 1
+
+    def test_its_memory_is_free_until_the_kubelet_has_noticed(self, cluster: Cluster) -> None:
+        """Then it starts with what it uses in its beginning. Those that the kernel spares never die for it."""
+        protected = guaranteed_on_node(
+            "protected", "{memory: {steps: [{at: 0s, value: 2Gi}, {at: 20s, value: 3700Mi}]}}"
+        )
+        small = clusters.pod("small", cpu="")
+        small.metadata.annotations["kemu.dev/usage"] = "{memory: {ramp: {from: 100Mi, to: 500Mi, over: 10s}}}"
+        seen: list[tuple[str, str]] = []
+
+        async def main(cluster: Cluster) -> None:
+            await cluster.create(protected, small)
+            for seconds in (21.5, 22.5):
+                await cluster.at(seconds)
+                found = await cluster.get("small")
+                assert found is not None
+                status = found.status.containerStatuses[0]
+                seen.append((status.state.terminated.reason, status.lastState.terminated.reason))
+            await cluster.at(40)
+
+        machine = clusters.node(memory="4Gi")
+        cluster.play(main, [machine], kubelet=NO_THRESHOLD)
+        kills = [(round(at), name) for at, _, name in cluster.told("oom_killed")]
+        assert {name for _, name in kills} == {"small"}
+        assert seen == [("OOMKilled", ""), ("", "OOMKilled")]
+        # Started again at 22 s, it passes the 396Mi that are left for it 8 s later.
+        assert [at for at, _ in kills] == [21, 30]
+
+
+def guaranteed_on_node(name: str, usage: str) -> core_v1_pb2.Pod:
+    one = clusters.pod(name, cpu="1")
+    one.metadata.annotations["kemu.dev/usage"] = usage
+    resources = one.spec.containers[0].resources
+    for amounts in (resources.requests, resources.limits):
+        amounts["cpu"].string, amounts["memory"].string = "1", "4Gi"
+    return one

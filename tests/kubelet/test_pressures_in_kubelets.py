@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.controllers.test_node_failures import Played, play
 
 HUNGRY = "{memory: {steps: [{at: 0s, value: 1Gi}, {at: 25s, value: 3500Mi}, {at: 200s, value: 1Gi}]}}"
@@ -116,3 +118,74 @@ def test_a_pod_that_terminates_may_still_be_evicted(tmp_path: Path) -> None:
     ((gone, _),) = found.of("kubelet.terminated")
     assert 25 <= evicted <= 31
     assert gone - evicted < 4
+
+
+SLOW = "timing: {kubeletSync: 3s}"
+"""Kubelets that act on what they hear some time after they have started."""
+
+
+@pytest.mark.parametrize("chaos", ["", "chaos: [{at: 5s, for: 5s, crash: {actor: kubelet/n1}}]"])
+def test_a_kubelet_that_adopts_pods_late_sees_what_they_use(tmp_path: Path, chaos: str) -> None:
+    found = play(tmp_path, f"""
+        duration: 6m
+        {SLOW}
+        nodes: [{{name: n1, capacity: {{cpu: "4", memory: 4Gi}}, kubelet: {{evictionHard: {{memory.available: 1Gi}}}}}}]
+        manifests:
+        - {pod("hungry", HUNGRY, "nodeName: n1, ")}
+        {chaos}
+    """)  # fmt: skip
+    ((evicted, data),) = found.of("kubelet.evicting")
+    assert data["pod"] == "default/hungry"
+    assert 25 <= evicted <= 36
+
+
+@pytest.mark.parametrize("chaos", ["", "chaos: [{at: 5s, for: 5s, crash: {actor: kubelet/n1}}]"])
+def test_a_kubelet_that_adopts_pods_late_hears_of_oom_kills(tmp_path: Path, chaos: str) -> None:
+    found = play(tmp_path, f"""
+        duration: 6m
+        {SLOW}
+        nodes: [{{name: n1, capacity: {{cpu: "4", memory: 3Gi}}}}]
+        manifests:
+        - {pod("hungry", HUNGRY, "nodeName: n1, restartPolicy: Never, ")}
+        {chaos}
+    """)  # fmt: skip
+    assert [round(at) for at, _ in found.of("kubelet.oom_killed")] == [25]
+
+
+def test_pods_that_ran_before_the_run_are_not_judged_again(tmp_path: Path) -> None:
+    """However late their kubelet gets to them: it had admitted them."""
+    big = "nodeName: n1, containers: [{name: main, resources: {requests: {cpu: '3'}}}]"
+    names = ("a", "b")
+    manifests = "".join(
+        f"        - {{apiVersion: v1, kind: Pod, metadata: {{name: {name}}}, spec: {{{big}}}}}\n" for name in names
+    )
+    found = play(tmp_path, f"""
+        duration: 60s
+        {SLOW}
+        nodes: [{{name: n1, capacity: {{cpu: "4", memory: 4Gi}}}}]
+        checks: {{disable: [no-node-overcommitted]}}
+        manifests:
+{manifests}
+    """)  # fmt: skip
+    assert {one.metadata.name: one.status.phase for one in found.pods.values()} == dict.fromkeys(names, "Running")
+
+
+def test_a_static_pod_finds_the_pods_that_ran_before_the_run(tmp_path: Path) -> None:
+    """A kubelet that acts late on news had heard of them long ago: the static pod preempts one of them."""
+    big = "{containers: [{name: main, resources: {requests: {cpu: '3'}}}], priorityClassName: system-node-critical}"
+    found = play(tmp_path, f"""
+        duration: 60s
+        {SLOW}
+        nodes:
+        - name: n1
+          capacity: {{cpu: "4", memory: 4Gi}}
+          kubelet:
+            staticPods:
+            - {{apiVersion: v1, kind: Pod, metadata: {{name: static, namespace: kube-system}}, spec: {big}}}
+        manifests:
+        - apiVersion: v1
+          kind: Pod
+          metadata: {{name: a}}
+          spec: {{nodeName: n1, containers: [{{name: main, resources: {{requests: {{cpu: "3"}}}}}}]}}
+    """)  # fmt: skip
+    assert [data["pod"] for _, data in found.of("kubelet.preempting")] == ["default/a"]

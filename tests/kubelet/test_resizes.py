@@ -82,6 +82,48 @@ def test_a_resize_that_is_taken_back_waits_no_more(cluster: Cluster) -> None:
     cluster.play(main)
 
 
+def test_another_change_of_the_pod_does_not_try_its_resize_again(cluster: Cluster) -> None:
+    async def main(cluster: Cluster) -> None:
+        await cluster.create(pod("a", cpu="1"))
+        await cluster.at(5)
+        await resize(cluster, "a", requests={"cpu": "30"})
+        await cluster.at(10)
+        patch = {"spec": {"containers": [{"name": "main", "image": "other"}]}}
+        await cluster.client.patch("pods", "a", "default", patch, "", "strategic")
+        await cluster.at(15)
+        found = await cluster.get("a")
+        assert found is not None
+        assert found.metadata.generation == 3
+        pending = next(one for one in found.status.conditions if one.type == "PodResizePending")
+        assert pending.observedGeneration == 2
+        assert (await reasons(cluster)).count("ResizeDeferred") == 1
+
+    cluster.play(main)
+
+
+def test_a_resize_that_waits_keeps_its_place_whatever_it_becomes(cluster: Cluster) -> None:
+    async def main(cluster: Cluster) -> None:
+        high = pod("a", cpu="1")
+        high.spec.priorityClassName = "system-cluster-critical"
+        await cluster.create(high, pod("b", cpu="2"))
+        await cluster.at(5)
+        await resize(cluster, "a", requests={"cpu": "3"})
+        await resize(cluster, "b", requests={"cpu": "4"})
+        await cluster.at(10)
+        await resize(cluster, "b", requests={"cpu": "1"})
+        # It has been tried after the other, for which there is room only now.
+        await cluster.at(10.5)
+        assert list(conditions(await cluster.get("b"))) == ["PodResizeInProgress"]
+        assert list(conditions(await cluster.get("a"))) == ["PodResizePending"]
+        # Its smaller resize is completed, and the other tried again.
+        await cluster.at(15)
+        found = await cluster.get("a")
+        assert found is not None
+        assert found.status.containerStatuses[0].resources.requests["cpu"].string == "3"
+
+    cluster.play(main)
+
+
 def test_the_higher_priority_is_resized_first(cluster: Cluster) -> None:
     async def main(cluster: Cluster) -> None:
         low, high = pod("low", cpu="1"), pod("high", cpu="1")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from kemu.k8s import core_v1_pb2
 from tests.kubelet.cluster import Cluster, node, pod
 
 KUBELET = "kubelet/n1"
@@ -184,3 +187,70 @@ def test_the_oldest_is_judged_first_after_a_restart(cluster: Cluster) -> None:
 
     cluster.play(main)
     assert [one["reason"] for one in cluster.data("admit", "third")] == ["", "OutOfcpu"]
+
+
+def static_pod() -> bytes:
+    found = pod("static", cpu="1")
+    found.spec.nodeName = ""
+    found.spec.priorityClassName = "system-node-critical"
+    return found.SerializeToString(deterministic=True)
+
+
+@pytest.mark.parametrize("sync_s", [0, 3])
+def test_a_static_pod_that_runs_is_not_started_again(cluster: Cluster, sync_s: float) -> None:
+    """However long the kubelet takes to act on the mirror by which it knows the pod."""
+
+    async def main(cluster: Cluster) -> None:
+        await _down(cluster, 20, 25)
+        await cluster.at(60)
+
+    cluster.play(main, timing={"kubeletSync": sync_s}, staticPods=[static_pod()])
+    assert cluster.told("admit", "running") == [(0.0, "admit", "static-n1"), (0.0, "running", "static-n1")]
+
+
+def test_a_static_pod_that_was_starting_goes_on(cluster: Cluster) -> None:
+    """Its init container runs on: it is not admitted once more, and nothing begins anew."""
+    found = core_v1_pb2.Pod.FromString(static_pod())
+    found.spec.initContainers.add(name="init", image="app")
+    found.metadata.annotations["kemu.dev/run-seconds.init"] = "20"
+
+    async def main(cluster: Cluster) -> None:
+        await _down(cluster, 10, 15)
+        await cluster.at(60)
+
+    cluster.play(main, staticPods=[found.SerializeToString(deterministic=True)])
+    assert cluster.told("admit", "running") == [(0.0, "admit", "static-n1"), (20.0, "running", "static-n1")]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_restarted_kubelet_decides_on_all_pods_at_once(seed: int) -> None:
+    """None has its room for a moment only because the kubelet has not got to the one that runs there."""
+    cluster = Cluster(seed)
+
+    async def main(cluster: Cluster) -> None:
+        await cluster.create(pod("z", cpu="3"))
+        await cluster.at(20)
+        await cluster.runtime.crash(KUBELET)
+        await cluster.create(*[pod(name, cpu="3") for name in "abcdefgh"])
+        await cluster.at(22)
+        await cluster.runtime.restart(KUBELET)
+        await cluster.at(60)
+        assert [await cluster.phase(name) for name in "zabcdefgh"] == ["Running", *["Failed"] * 8]
+
+    cluster.play(main, timing={"kubeletSync": {"uniform": {"min": 0, "max": 5}}})
+    assert len({at for at, _, name in cluster.told("admit") if name != "z"}) == 1
+
+
+def test_a_pod_that_runs_keeps_its_room_from_one_that_is_as_old(cluster: Cluster) -> None:
+    async def main(cluster: Cluster) -> None:
+        await cluster.at(5)
+        await cluster.create(pod("z", cpu="3"))
+        await cluster.at(5.5)
+        await cluster.runtime.crash(KUBELET)
+        await cluster.create(pod("a", cpu="3"))
+        await cluster.at(8)
+        await cluster.runtime.restart(KUBELET)
+        await cluster.at(20)
+        assert [await cluster.phase(name) for name in "za"] == ["Running", "Failed"]
+
+    cluster.play(main)

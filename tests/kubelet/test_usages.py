@@ -83,6 +83,30 @@ class TestPods:
         assert (one.rootfs.used_bytes, one.rootfs.inodes_used, one.logs.used_bytes) == (3, 9, 4)
         assert [(name, disk.used_bytes) for name, disk in seen.volumes] == [("v", 5)]
 
+    def test_cached_files_count_in_the_working_set_while_they_are_active(self) -> None:
+        cached = {"active_file": "20", "inactive_file": "70"}
+        _, found = gauge({"memory": "10", **cached, "containers": {"b": cached}}, "b")
+        assert (found.memories(0, 0), found.working_sets(0, 0), found.charged(0, 0)) == (10, 50, 190)
+        seen = found.measure(0)
+        assert (seen.working_set_bytes, [one.working_set_bytes for one in seen.containers]) == (50, [15, 35])
+
+    def test_a_limit_leaves_less_room_for_cached_files_inactive_ones_first(self) -> None:
+        bench, found = gauge({"memory": "10", "active_file": "20", "inactive_file": "70"})
+        for limit, expected in ((200, (30, 100)), (60, (30, 60)), (25, (25, 25)), (5, (10, 10))):
+            found.limit_memory({"main": limit})
+            assert (found.working_sets(0, 0), found.charged(0, 0)) == expected
+        assert bench.workers["a"].containers[0].is_up
+
+    def test_cached_files_go_with_their_container(self) -> None:
+        ramp = {"ramp": {"from": "0", "to": "100", "over": "100s"}}
+        bench, found = gauge({"active_file": ramp, "inactive_file": ramp})
+        container = bench.workers["a"].containers[0]
+        assert (found.working_sets(*at(30)), found.charged(*at(30))) == (30, 60)
+        container.started_ns = 20 * SECOND_NS
+        assert (found.working_sets(*at(30)), found.charged(*at(30))) == (10, 20)
+        container.state = containers.BACKING_OFF
+        assert found.charged(*at(30)) == 0
+
     @pytest.mark.parametrize(
         ("data", "path"),
         [

@@ -125,3 +125,8 @@ def _(patch: pytest.MonkeyPatch) -> None:
 @mutant("client", "a-drain-gives-up-when-a-budget-refuses", "seeds/drain-with-a-budget")
 def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(drains, "_is_tried_again", lambda error: False)
+
+
+@mutant("client", "a-lease-is-taken-before-it-runs-out", "elections/failover")
+def _(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(elections.Elector, "_is_valid", lambda self, now_ns: False)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
 
-from kemu.controllers import disruption, node_health, steady_nodes, taint_eviction, taint_queues, taint_timers
+from kemu.controllers import disruption, node_health, quotas, steady_nodes, taint_eviction, taint_queues, taint_timers
 from kemu.controllers.jobs import tracking
 from kemu.controllers.volumes import attachments
-from kemu.controllers.workloads import expectations, replica_sets
+from kemu.controllers.workloads import daemon_pods, expectations, replica_sets
+from kemu.controllers.workloads.deployments import rollouts
 from tests.mutants.planting import Decides, mutant
 
 LOST = ("seeds/lost-node-replacements",)
@@ -112,3 +114,55 @@ def _(patch: pytest.MonkeyPatch) -> None:
         return changed
 
     patch.setattr(tracking, "count_finalized", keep)
+
+
+@mutant("controllers", "taints-stay-when-a-node-is-well", "chaos/zone-outage timing=realistic", "chaos/zone-partition")
+def _(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(node_health.NodeLifecycle, "_mark_reachable", lambda self, node, changes: None)
+
+
+@mutant("controllers", "a-node-that-is-well-is-declared-lost", "chaos/machine-crash heartbeats=exact")
+def _(patch: pytest.MonkeyPatch) -> None:
+    check = node_health.NodeLifecycle._check
+
+    def hasty(self: Any, node: Any, now_ns: int) -> tuple[str, ...]:
+        self._settings = dataclasses.replace(self._settings, grace_ns=3_000_000_000)
+        return check(self, node, now_ns)
+
+    patch.setattr(node_health.NodeLifecycle, "_check", hasty)
+
+
+@mutant("controllers", "a-toleration-ends-early", "seeds/toleration-seconds", "seeds/no-execute-taint")
+def _(patch: pytest.MonkeyPatch) -> None:
+    tolerated_s = taint_timers.tolerated_s
+
+    def half(tolerations: Any, taints: Any) -> int:
+        found = tolerated_s(tolerations, taints)
+        return found if found == taint_timers.FOREVER else found // 2
+
+    patch.setattr(taint_timers, "tolerated_s", half)
+
+
+@mutant("controllers", "a-rollout-ignores-max-surge", "rollouts/held-up-rollout")
+def _(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(rollouts, "new_size", lambda deployment, sets, new_replicas: deployment.spec.replicas)
+
+
+@mutant("controllers", "a-rollout-ignores-max-unavailable", "rollouts/held-up-rollout")
+def _(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(rollouts, "max_unavailable", lambda deployment: 1_000)
+
+
+@mutant("controllers", "a-quota-is-never-counted-again", "quotas/quota-race", "quotas/malicious-user")
+def _(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(quotas.ResourceQuotaController, "replenish", lambda self, evaluator, namespace: None)
+
+
+@mutant("controllers", "a-daemon-set-overlooks-a-node", "seeds/drain-with-a-budget")
+def _(patch: pytest.MonkeyPatch) -> None:
+    fits = daemon_pods.Wish.fits
+
+    def overlooks(self: daemon_pods.Wish, node: Any) -> tuple[bool, bool]:
+        return (False, True) if node.metadata.name.endswith("1") else fits(self, node)
+
+    patch.setattr(daemon_pods.Wish, "fits", overlooks)

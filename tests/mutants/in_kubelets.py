@@ -110,3 +110,8 @@ def _(patch: pytest.MonkeyPatch) -> None:
 @mutant("kubelet", "pressure-is-not-reported", "seeds/node-condition-oscillation", "seeds/soft-eviction-threshold")
 def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(node_statuses.OwnNode, "set_pressures", lambda self, conditions: None)
+
+
+@mutant("kubelet", "what-has-ended-keeps-its-room", "races/terminating-pod-holds-its-room", RACE)
+def _(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(predicates.NodeClaims, "remove", lambda self, claim: None)

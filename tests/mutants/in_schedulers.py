@@ -227,3 +227,14 @@ def _(patch: pytest.MonkeyPatch) -> None:
         set_node(self, node)
 
     patch.setattr(cluster.Cluster, "set_node", once)
+
+
+@mutant("scheduler", "a-node-that-changes-wakes-nobody", "autoscaler/cut-off", "races/nodes-join")
+def _(patch: pytest.MonkeyPatch) -> None:
+    move = queues.SchedulingQueue.move
+
+    def deaf(self: queues.SchedulingQueue, event: Any, old: Any, new: Any, only: Any = None) -> None:
+        if not event.value.startswith("Node/"):
+            move(self, event, old, new, only)
+
+    patch.setattr(queues.SchedulingQueue, "move", deaf)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 from pathlib import Path
@@ -13,7 +14,9 @@ from kemu.checks.history import History
 from kemu.checks.history.disturbances import Disturbance
 from kemu.errors import SimulationError
 from kemu.runtime.env import SECOND_NS
+from kemu.runtime.ray.cell.segments import Segment
 from kemu.runtime.ray.cell.ticks import Account, judged
+from kemu.runtime.ray.driver import cells
 from kemu.runtime.ray.driver.clusters import RayCluster
 from kemu.runtime.ray.driver.runtime import RayRuntime
 from kemu.scenario import headlines
@@ -92,4 +95,24 @@ def test_the_headline_counts_what_came_from_outside() -> None:
     outside = [Disturbance("cell/store", "died", 1, 2), Disturbance("gcs", "died", 5)]
     outside.append(Disturbance("etcd", "stopped", 3))
     assert headlines.disturbed([inside]) == []
-    assert headlines.disturbed([inside, *outside]) == ["from outside, processes died 2 times and stopped 1 time"]
+    assert headlines.disturbed([inside, *outside]) == [
+        "from outside, processes died 2 times and stopped 1 time",
+        "etcd stood still until the end: what stopped it (SIGSTOP, a debugger) did not let it go on",
+    ]
+
+
+def test_a_full_disk_is_one_sentence_of_all_that_ray_tells(tmp_path: Path) -> None:
+    traceback = "The actor died because of an error raised in its creation task\n  File x, line 1, in __init__\n"
+    told = f"{traceback}OSError: [Errno 28] No space left on device: '/runs/cells/logs/store-1-2.segment'"
+    what = "No space left on device: '/runs/cells/logs/store-1-2.segment'"
+    assert cells._reason(told) == f"{what}: free some space, or choose another folder with --out"
+    assert cells._reason(f"{traceback}KeyError: 'a'") == f"{traceback}KeyError: 'a'", "a bug keeps its traceback"
+
+
+def test_the_error_of_a_full_disk_names_the_segment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(OSError, match=r"a\.segment"):
+        Segment(tmp_path / "a.segment")

@@ -43,8 +43,8 @@ spec:
 class Run:
     """``kemu run`` in a process group of its own, with a temporary folder of its own."""
 
-    def __init__(self, folder: Path, **environment: str) -> None:
-        (folder / "long.yaml").write_text(SCENARIO)
+    def __init__(self, folder: Path, scenario: str = SCENARIO, **environment: str) -> None:
+        (folder / "long.yaml").write_text(scenario)
         self.out = folder / "run"
         self.temporary = folder / "t"
         self.temporary.mkdir()
@@ -110,7 +110,7 @@ def shared_memory() -> set[str]:
     [
         ("gcs_server", "the GCS of Ray"),
         ("raylet", "the raylet of Ray"),
-        ("broker", "the process that speaks with Ray ended"),
+        ("broker", "was ended from outside, by SIGKILL"),
     ],
 )
 def test_a_run_that_loses_ray_is_unknown(start: Callable[..., Run], victim: str, why: str) -> None:
@@ -129,6 +129,23 @@ def test_a_run_that_loses_ray_is_unknown(start: Callable[..., Run], victim: str,
     assert any(why in gap for gap in verdict["incomplete"])
     assert [each["holds"] for each in verdict["expectations"]] == [True, None], "what was seen is judged"
     assert json.loads((run.out / "verdict.json").read_text()) == verdict
+
+
+def test_a_store_that_is_stopped_for_good_is_named(tmp_path: Path) -> None:
+    """It cannot tell of itself; the driver sees it."""
+    scenario = SCENARIO.replace("duration: 1h", "duration: 15s").replace("start: 30m", "start: 14s")
+    run = Run(tmp_path, scenario)
+    try:
+        until_true(run.is_under_way, timeout_s=WAIT_S)
+        (segment,) = (run.out / "cells" / "logs").glob("store-*")
+        os.kill(int(segment.name.split("-")[-2]), signal.SIGSTOP)
+        run.members()
+        _, verdict = run.end()
+    finally:
+        run.kill()
+    found = [(one["process"], one["what"], one["from"]) for one in verdict["disturbances"] if one["what"] == "stopped"]
+    assert found == [("cell/store", "stopped", "outside")]
+    assert "cell/store stood still until the end" in verdict["headline"]
 
 
 def terminate(process: subprocess.Popen[Any]) -> None:

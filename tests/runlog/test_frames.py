@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kemu.errors import RunLogError
+from kemu.errors import LogCutWarning, RunLogError
 from kemu.runlog import frames
-from kemu.runlog.frames import MAGIC, Event, Reader, Writer
+from kemu.runlog.frames import CUT, MAGIC, Event, Reader, Writer
 
 DATA = st.dictionaries(st.text(max_size=8), st.one_of(st.integers(-(2**63), 2**63), st.binary(max_size=16), st.none()))
 EVENTS = st.lists(st.tuples(st.integers(0, 2**60), st.text(max_size=8), st.text(max_size=8), DATA), max_size=20)
@@ -55,7 +55,8 @@ def test_every_flipped_byte_is_noticed(tmp_path: Path) -> None:
         damaged = bytearray(intact)
         damaged[offset] ^= 0x40
         path.write_bytes(damaged)
-        with pytest.raises(RunLogError, match=r"offset \d+"), Reader(path) as reader:
+        # The length of the last frame: as if the file had been cut off.
+        with pytest.raises((RunLogError, LogCutWarning), match=r"offset \d+"), Reader(path) as reader:
             list(reader)
 
 
@@ -85,12 +86,37 @@ def test_frames_are_found_wherever_a_buffer_ends(
     with Reader(path) as reader:
         assert list(reader.but()) == events
     whole = path.read_bytes()
-    for place, text in ((len(whole) - 3, "the file ends within a frame"), (found[30][0] + 20, "checksum mismatch")):
-        path.write_bytes(whole[: len(whole) - 3] if "ends" in text else _flipped(whole, place))
-        with Reader(path) as reader, pytest.raises(RunLogError, match=text) as caught:
-            list(reader)
-        offset = found[-1 if "ends" in text else 30][0]
-        assert f"{path}: offset {offset}: {text}" in str(caught.value)
+    path.write_bytes(_flipped(whole, found[30][0] + 20))
+    with Reader(path) as reader, pytest.raises(RunLogError, match="checksum mismatch") as caught:
+        list(reader)
+    assert f"{path}: offset {found[30][0]}: checksum mismatch" in str(caught.value)
+
+
+def test_a_file_that_ends_within_a_frame_is_read_up_to_its_last_whole_one(tmp_path: Path) -> None:
+    """As a full disk or SIGKILL leaves it, wherever it was cut; what is lost is told as an event and as a warning."""
+    path = tmp_path / "run.kemu"
+    writer = Writer(path, {})
+    events = [Event(1000 * number, "a", "kind", {"text": "x" * number}) for number in range(300)]
+    for event in events:
+        writer.append(*event)
+    writer.close()
+    with Reader(path) as reader:
+        places = [reader.offset for _ in reader]
+    whole = path.read_bytes()
+    for lost in range(1, len(whole) - places[-2]):
+        path.write_bytes(whole[:-lost])
+        kept = 299 if len(whole) - lost >= places[-1] else 298
+        left = len(whole) - lost - places[kept]
+        if not left:
+            with Reader(path) as reader:
+                assert list(reader) == events[:kept], "it ends between two frames"
+            continue
+        cut = Event(events[kept - 1].time_ns, "run.kemu", CUT, {"bytes": left})
+        text = f"offset {places[kept]}: the log is cut off: its last {left} bytes"
+        with Reader(path) as reader, pytest.warns(LogCutWarning, match=text):
+            assert list(reader) == [*events[:kept], cut]
+        with Reader(path) as reader, pytest.warns(LogCutWarning):
+            assert list(reader.but("kind")) == [cut]
 
 
 def _flipped(data: bytes, place: int) -> bytes:

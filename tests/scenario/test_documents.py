@@ -110,20 +110,19 @@ def test_what_is_merged_may_merge_itself() -> None:
 
 
 def test_nothing_is_merged_into_itself() -> None:
-    assert "into itself" in only_problem("a: &a {x: 1, <<: *a}\n").message
+    assert "contains itself" in only_problem("a: &a {x: 1, <<: *a}\n").message
 
 
 def test_merges_of_merges_do_not_explode() -> None:
     text = "a0: &a0 {x: 1}\n"
     text += "".join(f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 10)}]}}\n" for n in range(1, 30))
-    assert read(text).data["a29"] == {"x": 1}
+    assert "excessive aliasing" in only_problem(text).message
 
 
-def test_an_explosion_of_aliases_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(documents, "MAX_VALUES", 1000)
+def test_an_explosion_of_aliases_is_refused() -> None:
     text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
     text += "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 9))
-    assert "1,000 values" in only_problem(text).message
+    assert "excessive aliasing" in only_problem(text).message
 
 
 def test_a_file_that_is_not_there(tmp_path) -> None:  # type: ignore[no-untyped-def]

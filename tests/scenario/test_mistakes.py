@@ -98,6 +98,7 @@ def workload(rest: str, name: str = "w") -> str:
         ("schedulers: [{name: a, config: {}, configFile: x}]", "spec.schedulers[0].configFile", "second configuration"),
         ("apiServers: {replicas: 0}", "spec.apiServers.replicas", "at least 1"),
         ("store: {fsync: sometimes}", "spec.store.fsync", "batch, always or none"),
+        ("store: {segmentBytes: 100}", "spec.store.segmentBytes", "at least 1024"),
         ("timing: realstic", "spec.timing", "did you mean realistic?"),
         ("timing: {preset: 5}", "spec.timing.preset", "must be constant or realistic"),
         ("timing: {prset: realistic}", "spec.timing.prset", "did you mean preset?"),

@@ -24,7 +24,9 @@ SEEDS = {
     "node-condition-oscillation", "minimum-eviction-reclaim", "node-level-reclaim", "disk-inode-and-pid-pressure",
     "local-storage-limits", "out-of-memory-order", "out-of-memory-limit", "toleration-seconds", "no-execute-taint",
     "system-reserved", "daemonset-under-pressure", "lost-node-replacements",
-    "drain-with-a-budget",
+    "drain-with-a-budget", "affinity-to-a-nominated-pod", "nominated-node-first", "percentage-above-100",
+    "memcg-notification", "housekeeping-interval", "active-file-memory",
+    "victim-search", "required-during-execution",
 }  # fmt: skip
 
 

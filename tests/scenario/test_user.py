@@ -12,6 +12,7 @@ from kemu.client.clients import Client
 from kemu.runtime.sim.simulation import SimRuntime
 from kemu.scenario.playing import plans, workloads
 from kemu.testing import Recorder, sim
+from kemu.up import clusters
 from tests.scenario.texts import load, pod
 
 
@@ -20,7 +21,8 @@ class World:
 
     def __init__(self, spec: str, seconds: float, meddle: Any = None, seed: int = 1) -> None:
         """``meddle(client, clock)``: a coroutine that goes on at the same time."""
-        scenario = load(spec)
+        # No kubelet runs here: Nodes are objects.
+        scenario = clusters.without_kubelets(load(spec))
         self.recorder = Recorder()
 
         async def main(runtime: SimRuntime) -> None:
@@ -200,8 +202,9 @@ def test_what_an_event_deletes_does_not_come_back() -> None:
 
 
 def test_a_user_insists_while_the_api_server_is_away() -> None:
-    scenario = load(f"workloads: [{stream('start: 1s, arrivals: {every: 500ms, count: 20}')}]\n"
-                    f"manifests: [{NODE}]\nevents: [{{at: 4s, cordon: {{node: n}}}}]")  # fmt: skip
+    arrivals = stream("start: 1s, arrivals: {every: 500ms, count: 20}")
+    spec = f"workloads: [{arrivals}]\nmanifests: [{NODE}]\nevents: [{{at: 4s, cordon: {{node: n}}}}]"
+    scenario = clusters.without_kubelets(load(spec))
     recorder = Recorder()
 
     async def main(runtime: SimRuntime) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from kemu.scheduler.cache.cluster import Cluster
 from kemu.scheduler.cache.nodes import NodeInfo
-from kemu.scheduler.configuration import arguments, configurations
+from kemu.scheduler.configuration import arguments, configurations, old
 from kemu.scheduler.configuration.configurations import ConfigurationError, configuration_of
 from kemu.scheduler.cycle.decisions import nodes_to_find
 from kemu.scheduler.cycle.profiles import Profile
@@ -359,6 +360,41 @@ MISTAKES: list[tuple[dict[str, Any], str, str]] = [
     ({"featureGates": {"SchedulerPopFromBackoff": True}}, "featureGates.SchedulerPopFromBackoff", "did you mean"),
     ({"leaderElection": {"resourceLock": "endpoints"}}, "leaderElection.resourceLock", "must be 'leases'"),
     ({"parallelism": 0}, "parallelism", "at least 1"),
+    ({"percentageOfNodesToScore": 101}, "percentageOfNodesToScore", "from 0 to 100"),
+    ({"algorithmSource": {"provider": "DefaultProvider"}}, "algorithmSource", "leave it out"),
+    (
+        {"algorithmSource": {"provider": "ClusterAutoscalerProvider"}},
+        "algorithmSource",
+        "write profiles[0].pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {type: MostAllocated}}}]",
+    ),
+    (
+        {"algorithmSource": {"policy": {"file": {"path": "policy.cfg"}}}},
+        "algorithmSource",
+        "write what its policy says as profiles[0].plugins",
+    ),
+    (
+        {"apiVersion": "v1", "kind": "Policy", "predicates": [{"name": "PodFitsHostPorts"}, {"name": "Mine"}]},
+        "kind",
+        "predicates are profiles[0].plugins.filter.enabled: PodFitsHostPorts is NodePorts; Mine is not known",
+    ),
+    (
+        {"apiVersion": "v1", "kind": "Policy", "priorities": [{"name": "ImageLocalityPriority", "weight": 2}]},
+        "kind",
+        "priorities are profiles[0].plugins.score.enabled: ImageLocalityPriority is ImageLocality",
+    ),
+    ({"predicates": []}, "predicates", "it was one of kind Policy"),
+    ({"disablePreemption": True}, "disablePreemption", "postFilter.disabled: [{name: DefaultPreemption}]"),
+    ({"hardPodAffinitySymmetricWeight": 10}, "hardPodAffinitySymmetricWeight", "args: {hardPodAffinityWeight: …}"),
+    (
+        {"profiles": [{"plugins": {"score": {"enabled": [{"name": "RequestedToCapacityRatio"}]}}}]},
+        "profiles[0].plugins.score.enabled[0]",
+        "write profiles[0].pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {type: RequestedToCapacityR",
+    ),
+    (
+        {"profiles": [{}, {"schedulerName": "b", "pluginConfig": [{"name": "RequestedToCapacityRatio", "args": {}}]}]},
+        "profiles[1].pluginConfig[0].args",
+        "write profiles[1].pluginConfig: [{name: NodeResourcesFit",
+    ),
     ({"podInitialBackoffSeconds": 0}, "podInitialBackoffSeconds", "at least 1"),
     (
         {"profiles": [{"plugins": {"multiPoint": {"enabled": [{"name": "NodeName"}] * 2}}}]},
@@ -398,3 +434,38 @@ def test_a_mistake_is_told_with_its_path(data: dict[str, Any], path: str, text: 
     error = complaint(data)
     assert error.path == path
     assert text in str(error)
+
+
+def test_what_the_refusals_of_old_configurations_name_is_accepted() -> None:
+    """Plugins that they name exist, and arguments that they name are read where they say."""
+    tables = (old._PLUGINS, old._PREDICATES, old._PRIORITIES)
+    named = {name for table in tables for text in table.values() for name in re.findall(r"\b[A-Z]\w+", text)}
+    plugins = named - {"PreferNoSchedule", "LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"}
+    assert [name for name in sorted(plugins) if not REGISTRY.has(name)] == []
+    shape = [{"utilization": 0, "score": 0}, {"utilization": 100, "score": 10}]
+    strategy = {"type": "RequestedToCapacityRatio", "resources": [{"name": "cpu", "weight": 3}]}
+    fit = {"scoringStrategy": {**strategy, "requestedToCapacityRatio": {"shape": shape}}}
+    configuration_of(
+        {
+            "profiles": [
+                {
+                    "plugins": {"postFilter": {"disabled": [{"name": "DefaultPreemption"}]}},
+                    "pluginConfig": [
+                        {"name": "NodeResourcesFit", "args": fit},
+                        {"name": "InterPodAffinity", "args": {"hardPodAffinityWeight": 10}},
+                        {"name": "VolumeBinding", "args": {"bindTimeoutSeconds": 10}},
+                    ],
+                }
+            ]
+        }
+    )
+
+
+def test_a_percentage_above_100_acts_as_100_where_that_is_asked_for() -> None:
+    data = {"percentageOfNodesToScore": 150, "profiles": [{"percentageOfNodesToScore": 101}]}
+    made = configuration_of(data, caps_percentages=True)
+    assert made.percentage_of_nodes_to_score == 100
+    assert made.profiles[0].percentage_of_nodes_to_score == 100
+    for wrong in (-1, True, "150"):
+        with pytest.raises(ConfigurationError, match="from 0 to 100"):
+            configuration_of({"percentageOfNodesToScore": wrong}, caps_percentages=True)

@@ -252,6 +252,66 @@ def test_it_finds_a_set_if_there_is_one_and_none_is_smaller(data: st.DataObject)
         assert elsewhere == min(_fewest_elsewhere(chosen, cluster, new, names) for chosen in helping)
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_one_by_one_finds_victims_of_whom_none_can_be_spared_if_a_set_helps(data: st.DataObject) -> None:
+    """Against the search over sets, where only anti-affinity and room matter."""
+    names = ["n0", "n1", "n2"]
+    running = [
+        objects.pod(
+            f"p{number}",
+            data.draw(st.sampled_from(["1", "4"])),
+            priority=data.draw(st.sampled_from([0, 5, 20])),
+            on=data.draw(st.sampled_from(names)),
+            labels={"app": data.draw(st.sampled_from("ab"))},
+        )
+        for number in range(data.draw(st.integers(1, 7)))
+    ]
+    nodes = [objects.node(name, {objects.ZONE: data.draw(st.sampled_from("xy"))}, cpu="6") for name in names]
+    cluster = objects.cluster_of(nodes, running)
+    new = objects.pod("new", "5", priority=10, **away_from("a"))
+    if objects.decider(cluster).decide(cluster.pending(new)).node:
+        return
+    sets = preempt(cluster, new, crossNodePreemption=True)
+    result = preempt(cluster, new, crossNodePreemption=True, victimSearch="one-by-one")
+    assert (result.candidate is None) is (sets.candidate is None)
+    if result.candidate is None or not result.efforts or not result.efforts[0].found:
+        return
+    found = result.candidate.victims
+    assert _helps(cluster, new, found, result.node)
+    for spared in found:
+        assert not _helps(cluster, new, [one for one in found if one is not spared], result.node)
+    lower = sum(info.priority < 10 for info in cluster.pods.values())
+    assert result.efforts[0].evaluations <= len(names) * (2 + lower)
+
+
+def test_one_by_one_the_price_grows_with_the_number_of_pods() -> None:
+    """As in :func:`test_the_price_grows_with_the_number_of_those_in_the_way`: whoever is in the way."""
+
+    def price(others: int, in_the_way: int) -> int:
+        idle = [objects.pod(f"idle-{number}", "1m", on="m") for number in range(others - in_the_way)]
+        crowd = [
+            objects.pod(f"q-{number}", "1m", priority=5, labels={"app": "q"}, on="m") for number in range(in_the_way)
+        ]
+        new = objects.pod("p", "5", priority=10, **away_from("q"))
+        result = preempt(full_of(*idle, *crowd), new, crossNodePreemption=True, victimSearch="one-by-one")
+        assert sorted(victims(result)) == sorted(pod.metadata.name for pod in crowd)
+        return result.efforts[0].evaluations
+
+    # Two nodes looked at first; then all pods go from one of them, and come back one by one.
+    assert [price(others, k) for others, k in ((10, 1), (10, 3), (100, 50))] == [2 + 1 + 10, 2 + 1 + 10, 2 + 1 + 100]
+
+
+def test_one_by_one_gives_up_before_a_node_that_the_budget_does_not_pay_for() -> None:
+    cluster = full_of(objects.pod("q", labels={"app": "q"}, on="m"), objects.pod("idle", "10m", on="m"))
+    new = objects.pod("p", "5", priority=10, **away_from("q"))
+    for budget, found in ((4, False), (5, True)):
+        result = preempt(cluster, new, crossNodePreemption={"budget": budget}, victimSearch="one-by-one")
+        (effort,) = result.efforts
+        assert (effort.found, effort.gave_up) == (found, not found)
+        assert effort.evaluations <= budget
+
+
 def _subsets(lower: Sequence[Any]) -> list[tuple[Any, ...]]:
     return [chosen for size in range(len(lower) + 1) for chosen in itertools.combinations(lower, size)]
 
@@ -331,6 +391,35 @@ def test_pods_that_match_two_rules_together_are_not_enough_where_each_must_match
     cluster.see_pod(both)
     result = asked(cluster, new, 100)
     assert "both" not in victims(result)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_one_by_one_finds_what_sets_find_with_one_evaluation_for_each_pod_that_matches(data: st.DataObject) -> None:
+    running = [
+        objects.pod(
+            f"p{number}",
+            data.draw(st.sampled_from(["1", "2", "5"])),
+            priority=data.draw(st.integers(1, 3)),
+            on="n1",
+            labels={key: "x" for key in ("app", "tier") if data.draw(st.booleans())},
+        )
+        for number in range(data.draw(st.integers(1, 6)))
+    ]
+    cluster = objects.cluster_of([objects.node("n1", cpu="8")], running)
+    new = objects.pod("p", data.draw(st.sampled_from(["1", "4", "7"])), priority=10, **near_to("x"))
+    if data.draw(st.booleans()):
+        terms = new.spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution
+        terms.add(topologyKey="kubernetes.io/hostname").labelSelector.matchLabels["tier"] = "x"
+    if objects.decider(cluster).decide(cluster.pending(new)).node:
+        return
+    sets = preempt(cluster, new, lowerPriorityAffinity={"limit": 1000})
+    result = preempt(cluster, new, lowerPriorityAffinity=True, victimSearch="one-by-one")
+    assert (result.node, result.candidate and victims(result)) == (sets.node, sets.candidate and victims(sets))
+    assert [one.found for one in result.efforts] == [one.found for one in sets.efforts]
+    matching = sum(bool(pod.metadata.labels) for pod in running)
+    assert sum(one.evaluations for one in result.efforts) <= matching
+    assert sum(one.evaluations for one in result.efforts) <= sum(one.evaluations for one in sets.efforts)
 
 
 def test_without_affinity_nothing_is_searched() -> None:

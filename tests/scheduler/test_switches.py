@@ -9,8 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import yaml
 
+import kemu
 from kemu.k8s import core_v1_pb2
+from kemu.scenario import catalog
 from tests.scheduler import objects
 from tests.scheduler.runs import Run
 from tests.scheduler.test_actor import lasting
@@ -79,6 +82,27 @@ def test_pdb(pdb: str, victim: str) -> None:
     nodes = [objects.node("n1"), objects.node("n2")]
     run.play(main, nodes, [{"policy": {"pdb": pdb}}], [protected, free])
     assert preempted(run) == [(victim, "p")]
+
+
+@pytest.mark.parametrize(("first", "node"), [(True, "n1"), (False, "n2")])
+def test_nominated_node_first(first: bool, node: str) -> None:
+    """While the scheduler is busy, the victim ends and a better node joins."""
+    run = Run()
+
+    async def main(run: Run) -> None:
+        await run.at(1)
+        await run.create(objects.pod("p", "8", priority=1000))
+        await run.at(13)
+        await run.create(objects.pod("busy", "20"))
+        await run.at(14)
+        await run.client.create(objects.node("n2"))
+        await run.at(40)
+
+    running = [lasting("victim", "8", 10, on="n1"), objects.pod("resident", "2", priority=1000, on="n1")]
+    config = {"policy": {"nominatedNodeFirst": first}, "timing": {"schedulingCycle": 4}}
+    run.play(main, [objects.node("n1")], [config], running)
+    assert preempted(run) == [("victim", "p")]
+    assert run.bound()["p"] == node
 
 
 def sure(name: str, cpu: str, **fields: Any) -> core_v1_pb2.Pod:
@@ -182,6 +206,61 @@ def test_requeue_all_counts_what_happens_during_an_attempt() -> None:
     config = {"policy": {"requeue": "all"}, "timing": {"schedulingCycle": 3}}
     run.play(main, [objects.node("n1")], [config], [])
     assert len(run.told("sched.attempt", "p")) == 2
+
+
+@pytest.mark.parametrize("requeue", ["hints", "all"])
+def test_a_preemptor_takes_a_node_that_joins_while_its_victim_ends(requeue: str) -> None:
+    """ "Remove all the pods from the unschedulable pods list" means preemptors, too: whatever they wait for."""
+    run = Run()
+
+    async def main(run: Run) -> None:
+        await run.at(1)
+        await run.create(objects.pod("p", "10", priority=10))
+        await run.at(20)
+        await run.client.create(objects.node("n2"))
+        await run.at(120)
+
+    run.play(main, [objects.node("n1")], [{"policy": {"requeue": requeue}}], [lasting("slow", "10", 100, on="n1")])
+    assert preempted(run) == [("slow", "p")]
+    assert run.bound() == {"p": "n2"}
+    assert 20 < bindings(run)["p"] < 21
+
+
+def test_requeue_all_tries_a_preemptor_again_when_its_victims_have_been_told_to_go() -> None:
+    """Their status changes, which is an event like any other."""
+    victims = [lasting("a", "5", 100, on="n1"), lasting("b", "5", 100, on="n1")]
+    run = play({"requeue": "all"}, (1, objects.pod("p", "10", priority=10)), until_s=10, running=victims)
+    assert len(preempted(run)) == 2
+    over = max(one["at"] for one in run.told("sched.victim"))
+    attempts = [one["at"] for one in run.told("sched.attempt", "p")]
+    assert attempts[0] < over < attempts[1] < over + 0.01
+    assert not run.bound()
+
+
+@pytest.mark.parametrize(("requeue", "bound"), [("hints", False), ("all", True)])
+def test_requeue_all_counts_what_happens_while_victims_are_told_to_go(requeue: str, bound: bool) -> None:
+    """The second preemption finds its victim gone, and nothing happens any more when it is over."""
+    scenario = yaml.safe_load(catalog.find("museum/141694-preemptor-that-nothing-wakes").read_text())
+    spec = {key: value for key, value in scenario["spec"].items() if key not in ("matrix", "expect")}
+    run = kemu.run({**spec, "schedulers": [{"name": "default-scheduler", "policy": {"requeue": requeue}}]})
+    assert run.pods["preemptor"].running is bound
+
+
+def test_requeue_all_leaves_pods_with_gates_alone() -> None:
+    """They are no unschedulable pods: nobody has tried them."""
+    run = Run()
+
+    async def main(run: Run) -> None:
+        await run.at(1)
+        await run.create(objects.pod("p", "1", schedulingGates=[{"name": "example.com/wait"}]))
+        for second in (5, 15, 25):
+            await run.at(second)
+            await run.client.patch("nodes", "n1", "", {"metadata": {"labels": {"second": str(second)}}})
+        await run.at(30)
+
+    run.play(main, [objects.node("n1")], [{"policy": {"requeue": "all"}}], [])
+    assert not run.told("sched.attempt", "p")
+    assert not run.told("sched.queued", "p")
 
 
 def test_qos_first_loops_where_the_victim_comes_back() -> None:

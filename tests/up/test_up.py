@@ -126,3 +126,47 @@ def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
         done = subprocess.run([*command, str(taken.getsockname()[1])], capture_output=True, text=True, timeout=60)
     assert done.returncode == 2, done.stderr
     assert "choose another port" in done.stderr
+
+
+def test_a_full_run_log_takes_no_more_and_the_verdict_says_so(tmp_path: Path) -> None:
+    with up(tmp_path, "--nodes", "20", "--insecure-http", "--log-limit", "1") as cluster:
+        log = cluster.folder / "run.kemu"
+        spec = {"containers": [{"name": "a", "image": "a"}]}
+        for number in range(60):
+            metadata = {"name": f"p{number}", "annotations": {"text": "x" * 50_000}}
+            cluster.ask("/api/v1/namespaces/default/pods", {"metadata": metadata, "spec": spec})
+        time.sleep(3)
+        size = log.stat().st_size
+        assert size >= 1 << 20
+        cluster.ask("/api/v1/namespaces/default/pods", {"metadata": {"name": "last"}, "spec": spec})
+        cluster.eventually("/api/v1/namespaces/default/pods/last", lambda pod: pod["status"]["phase"] == "Running")
+        time.sleep(2)
+        assert log.stat().st_size == size < 4 << 20
+        code, said = cluster.end()
+    verdict = said[-1]
+    assert code in (0, 3), verdict
+    assert verdict["ended"] == "full"
+    assert "the first" in verdict["headline"]
+    assert "--log-limit" in verdict["headline"]
+    failed = [check for check in verdict["checks"] if check["holds"] is False]
+    assert not failed
+
+
+@pytest.mark.parametrize("of_scenario", [False, True])
+def test_a_pod_with_a_claim_starts_without_any_switch(of_scenario: bool, tmp_path: Path) -> None:
+    scenario = tmp_path / "it.yaml"
+    scenario.write_text("apiVersion: kemu.dev/v1\nkind: Scenario\nspec: {nodes: [{name: n}]}\n")
+    with up(tmp_path, *([str(scenario)] if of_scenario else ["--nodes", "1"])) as cluster:
+        modes = {"accessModes": ["ReadWriteOnce"], "storageClassName": ""}
+        spec = {**modes, "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/data"}}
+        volume = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "v"}, "spec": spec}
+        cluster.ask("/api/v1/persistentvolumes", volume)
+        spec = {**modes, "resources": {"requests": {"storage": "1Gi"}}}
+        claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "c"}, "spec": spec}
+        cluster.ask("/api/v1/namespaces/default/persistentvolumeclaims", claim)
+        volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "c"}}]
+        spec = {"containers": [{"name": "main", "image": "x"}], "volumes": volumes}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec}
+        cluster.ask("/api/v1/namespaces/default/pods", pod)
+        cluster.eventually("/api/v1/namespaces/default/pods/p", lambda found: found["status"]["phase"] == "Running")
+        cluster.end()

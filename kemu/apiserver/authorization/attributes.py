@@ -10,7 +10,7 @@ import yaml
 from google.protobuf.message import DecodeError
 
 from kemu.objects import resources, selectors
-from kemu.objects.conversion import yaml_texts
+from kemu.objects.conversion import sizes, yaml_texts
 
 _VERBS = {
     "get": "get",
@@ -29,11 +29,16 @@ _VERBS = {
 """By verb of the service."""
 
 
+def _of_json(data: bytes) -> Any:
+    sizes.check_json(data)
+    return json.loads(data)
+
+
 def _of_yaml(data: bytes) -> Any:
     return yaml_texts.load(data)[0]
 
 
-_TEXTS: dict[str, Callable[[bytes], Any]] = {"application/json": json.loads, "application/yaml": _of_yaml}
+_TEXTS: dict[str, Callable[[bytes], Any]] = {"application/json": _of_json, "application/yaml": _of_yaml}
 """How to read an object that comes as text, by its content type."""
 
 
@@ -84,9 +89,11 @@ def of_request(verb: str, request: Any) -> list[Attributes]:
         # As RequestInfo does: a selector of one name names the object.
         name = Attributes(found, group, where.resource, "", namespace, "", fields).demands("metadata.name")
     elif verb in ("create", "update", "update_status") and row is not None:
-        stated_namespace, stated_name = _stated(row, request)
+        wants_name, wants_namespace = verb != "create" and not name, row.namespaced and not namespace
+        # What the URL says counts, and a body is read only where it says nothing (``RequestInfoFactory``).
+        stated_namespace, stated_name = _stated(row, request) if wants_name or wants_namespace else ("", "")
         namespace = namespace or stated_namespace
-        name = "" if verb == "create" else stated_name
+        name = "" if verb == "create" else name or stated_name
     if row is not None and not row.namespaced:
         namespace = ""
     return [Attributes(found, group, where.resource, subresource, namespace, name, fields)]

@@ -16,7 +16,7 @@ from google.protobuf.message import DecodeError
 from kemu.apiserver.registry import options
 from kemu.errors import BadRequest
 from kemu.objects import resources
-from kemu.objects.conversion import convert, go_values, yaml_texts
+from kemu.objects.conversion import convert, go_values, sizes, yaml_texts
 from kemu.objects.managed_fields import go_decoding, schemas
 from kemu.objects.resources import Resource
 
@@ -41,6 +41,7 @@ def read(resource: Resource, data: bytes, content_type: str, level: str) -> tupl
     if content_type in (PROTOBUF, GO_PROTOBUF):
         try:
             obj = message.FromString(data)
+            sizes.check_message(obj, len(data))
             if content_type == GO_PROTOBUF:
                 go_values.check_texts(obj)
         except (DecodeError, ValueError) as error:
@@ -73,6 +74,7 @@ def parse(data: bytes, content_type: str, what: str) -> tuple[dict[str, Any], li
     twice: list[str] = []
     try:
         if content_type == JSON:
+            sizes.check_json(data)
             found = json.loads(data, object_pairs_hook=mapping)
         else:
             found, repeated = yaml_texts.load(data)

@@ -10,6 +10,7 @@ from typing import Any
 
 from kemu.apiserver.registry import bodies
 from kemu.errors import BadRequest, Invalid, RequestEntityTooLarge
+from kemu.objects.conversion import sizes
 
 MAX_OPERATIONS = 10_000
 _FIELDS = ("op", "path", "from", "value")
@@ -18,6 +19,7 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
 
 def parse(text: bytes) -> list[Any]:
     """Raises :class:`kemu.errors.BadRequest` unless the text is a list of operations."""
+    sizes.check_json(text)
     try:
         found = json.loads(text, object_pairs_hook=bodies.mapping)
     except (ValueError, RecursionError) as error:

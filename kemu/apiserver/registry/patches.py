@@ -20,7 +20,7 @@ from google.protobuf.message import Message
 
 from kemu.apiserver.registry import bodies, json_patches, options, strategic_merges
 from kemu.errors import BadRequest, Cause, Invalid
-from kemu.objects.conversion import convert
+from kemu.objects.conversion import convert, sizes
 from kemu.objects.managed_fields import go_decoding, go_texts, schemas, shapes
 from kemu.objects.resources import Resource
 from kemu.objects.validation import causes
@@ -70,6 +70,7 @@ _PIECES = ("metadata", "spec", "status")
 
 def parse(text: bytes) -> dict[str, Any]:
     """Raises :class:`kemu.errors.BadRequest` unless the text is a JSON object."""
+    sizes.check_json(text)
     try:
         patch = json.loads(text, object_pairs_hook=bodies.mapping)
     except ValueError as error:

@@ -133,9 +133,16 @@ class Stream:
         """As :attr:`backlog`."""
         return self.waiting_bytes - self._initial_bytes if self.is_behind else 0
 
-    def exempt(self) -> None:
-        """What waits now is not the client's fault."""
-        self._initial, self._initial_bytes = self.count, self.waiting_bytes
+    @property
+    def held_bytes(self) -> int:
+        """The same, and what else is held for the client alone: of the beginning of a watch all but the objects, which
+        are in the cache, too."""
+        return self.backlog_bytes + self._initial * buffers.EVENT_BYTES if self.is_behind else 0
+
+    def exempt(self, count: int, size: int) -> None:
+        """What has come since so many events, of so many bytes, waited, is not the client's fault."""
+        self._initial += self.count - count
+        self._initial_bytes += self.waiting_bytes - size
 
     def waiting(self) -> Iterator[tuple[Waiting, bool]]:
         """What waits, oldest first, and whether the beginning of a watch put it there."""
@@ -258,6 +265,7 @@ class Fanout:
         Raises :class:`kemu.errors.Gone` when the window no longer reaches back to ``since``.
         """
         cache, collection, selection, stream = self._cache, watcher.collection, watcher.selection, watcher.stream
+        count, size = stream.count, stream.waiting_bytes
         if since == 0:
             for entry in collection.select(selection):
                 stream.add(watcher.watch_id, _ADDED, entry.revision, entry.wire)
@@ -269,13 +277,14 @@ class Fanout:
             watcher.revision = since
             for change in collection.changes_after(since, selection):
                 self._offer_one(watcher, change)
-        self._news += buffers.EVENT_BYTES * stream.count
-        stream.exempt()
+        self._news += buffers.EVENT_BYTES * (stream.count - count)
+        stream.exempt(count, size)
         stream.watchers[watcher.watch_id] = watcher
         group = self._groups.setdefault(collection.resource.plural, _Group())
         bucket = group.buckets.setdefault((selection.position, selection.value), {})
         bucket.setdefault(selection, {})[watcher] = None
         group.positions[selection.position] = group.positions.get(selection.position, 0) + 1
+        self._look()
 
     def stop(self, watcher: Watcher) -> None:
         """No more events for it. What waits in its stream stays there."""
@@ -358,6 +367,10 @@ class Fanout:
             for stream in slow:
                 if stream.backlog > self._backlog:
                     self._cut(stream)
+        self._look()
+
+    def _look(self) -> None:
+        """Compare what waits with its bounds where it can have grown by much."""
         if self._news >= self._bounds.review:
             self._news = 0
             self._review()
@@ -371,13 +384,14 @@ class Fanout:
             if behind > self._bounds.watch:
                 self._cut_largest(stream)
                 behind = stream.backlog_bytes
-            if behind:
-                clients[stream.by] = clients.get(stream.by, 0) + behind
+            held = stream.held_bytes
+            if held:
+                clients[stream.by] = clients.get(stream.by, 0) + held
             total += stream.waiting_bytes
         for by, behind in clients.items():
             if behind > self._bounds.client:
                 for stream in self._longest(stream for stream in self._streams if stream.by == by):
-                    clients[by] -= stream.backlog_bytes
+                    clients[by] -= stream.held_bytes
                     self._cut(stream)
                     if clients[by] <= self._bounds.client:
                         break
@@ -386,7 +400,7 @@ class Fanout:
 
     def _longest(self, streams: Iterable[Stream]) -> list[Stream]:
         """Those whose clients do not read, and for whom something waits; the one with the most first."""
-        return sorted((stream for stream in streams if stream.backlog_bytes), key=lambda stream: -stream.backlog_bytes)
+        return sorted((stream for stream in streams if stream.held_bytes), key=lambda stream: -stream.held_bytes)
 
     def _cut_largest(self, stream: Stream) -> None:
         """Let go of the watches of a stream for which too much waits."""

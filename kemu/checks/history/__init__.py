@@ -2,6 +2,7 @@
 
 histories     the fold: feed it every event in order
 disturbances  processes that died, stood still or lagged
+outages       when faults may have held back what watches deliver, and for whom
 facts         what a history consists of: pods, nodes, faults, changes and facts about them
 parsed        objects as the store holds them, parsed once
 sessions      the watches that clients tell of

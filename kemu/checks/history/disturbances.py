@@ -78,7 +78,7 @@ class Disturbances:
             died.end_ns = time_ns
 
     def _on_stopped(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        self.all.append(Disturbance(actor, STOPPED, time_ns, by=data["by"]))
+        self.all.append(Disturbance(actor, STOPPED, data.get("start", time_ns), by=data["by"]))
 
     def _on_continued(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         stopped = self._open(actor, STOPPED)

@@ -62,6 +62,8 @@ class PodHistory:
     deleting_ns: int | None = None
     gone_ns: int | None = None
     attempts: int = 0
+    ran_ns: int | None = None
+    """When its kubelet first said that its containers run."""
     workload: str = ""
     """Of the scenario."""
     created_by: str = ""
@@ -80,6 +82,12 @@ class PodHistory:
 
     def first(self, what: str) -> Fact | None:
         return next((fact for fact in self.facts if fact.what == what), None)
+
+    @property
+    def running_ns(self) -> int | None:
+        """When its object said first that it runs; of a pod that ended before it could, when its kubelet said so."""
+        found = self.first("running")
+        return self.ran_ns if found is None else found.time_ns
 
 
 @dataclass(slots=True)

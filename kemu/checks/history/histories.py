@@ -29,6 +29,7 @@ from kemu.checks.history.facts import (
 from kemu.k8s import core_v1_pb2
 from kemu.objects import meta, pod_phases
 from kemu.objects.amounts import quantities, requests
+from kemu.runlog import frames
 
 T = TypeVar("T")
 
@@ -208,6 +209,7 @@ class History:
             "chaos.end": self._on_fault_ended,
             "run.lost": self._on_run_lost,
             "log.missing": self._on_log_missing,
+            frames.CUT: self._on_log_cut,
             "log.late": self._on_log_late,
             **self._disturbances.handlers,
         }
@@ -269,6 +271,12 @@ class History:
 
     def _on_log_missing(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         self.gaps.append(f"{actor}: the log is missing from event {data['known']} of its process on: {data['what']}")
+
+    def _on_log_cut(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self.gaps.append(
+            f"{actor} is cut off after {time_ns / 1e9:.6f} s: its last {data['bytes']} bytes are no whole event; what"
+            " happened later is lost"
+        )
 
     def _on_log_late(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         self.gaps.append(
@@ -552,7 +560,11 @@ class History:
             history.facts.append(fact)
 
     def _on_running(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        self._taken.setdefault(data["node"], {})[data["uid"]] = None
+        uid = data["uid"]
+        self._taken.setdefault(data["node"], {})[uid] = None
+        history = self.pods.get(self._mirrored.get(uid, uid))
+        if history is not None and history.ran_ns is None:
+            history.ran_ns = time_ns
 
     def _on_ended(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         """Its containers have, whatever has become of the object."""

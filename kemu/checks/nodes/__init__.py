@@ -1,6 +1,10 @@
 """Checks of what runs on nodes.
 
-placements    no node is overcommitted, no pod is bound twice
+placements    no node is overcommitted, no pod is rejected or bound twice without need
+occupancies   what runs on every node
 identities    two pods with one name never run at the same time
+revenants     a pod that is gone starts nothing
+rankings      who is evicted first under pressure
+taints        conditions, taints, and pods that do not tolerate them
 rates         how fast the node lifecycle controller taints lost nodes
 """

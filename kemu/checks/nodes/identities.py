@@ -17,7 +17,8 @@ class NoNameRunsTwice(Check):
     kubelet says that its containers are gone, or its machine is off; the crash of a kubelet alone ends nothing. A pod
     that has ended runs again if its kubelet says so, which happens to one that hears of it from the past.
     Kubernetes promises nothing once somebody has removed an object by force: the user, the garbage collector of pods,
-    or whoever deletes a pod without a grace period.
+    or whoever deletes a pod without a grace period. Nor is a pod judged of which nobody knows who removed it: the API
+    server crashed after the store had removed it, and before it could log the request.
     """
 
     id: ClassVar[str] = "no-name-runs-twice"
@@ -38,10 +39,11 @@ class NoNameRunsTwice(Check):
         self._objects: dict[str, tuple[str, str, bool]] = {}
         """By key in the store: UID, node, and whether the pod has no grace period."""
         self._removed: dict[int, tuple[str, str, str]] = {}
-        """By revision: name, UID and node of a pod that ran when its object was removed."""
+        """By revision: name, UID and node of a pod that ran when its object was removed, until it is said by whom."""
         self._ran = 0
         self._names: set[str] = set()
-        self._findings: list[str] = []
+        self._findings: list[tuple[str, str]] = []
+        """The UID of the pod that ran first, and what is wrong."""
 
     def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         if kind == "store.txn":
@@ -84,8 +86,8 @@ class NoNameRunsTwice(Check):
 
     def _requested(self, data: Mapping[str, Any]) -> None:
         """Find out who removed the object, and whether that actor may."""
-        found = self._removed.pop(data["rev"], None) if data["verb"] == "delete" else None
-        if found is not None and data["by"].startswith(("user", "controller/pod-gc")):
+        found = self._removed.pop(data["rev"], None)
+        if found is not None and data["verb"] == "delete" and data["by"].startswith(("user", "controller/pod-gc")):
             self._exempt.add(found[1])
             self._end(found[0], found[1])
 
@@ -98,8 +100,8 @@ class NoNameRunsTwice(Check):
         self._ran += 1
         self._names.add(name)
         self._findings.extend(
-            f"{seconds(time_ns)}: {name} runs on {node} while another pod of that name still runs on {other}"
-            for other in running.values()
+            (first, f"{seconds(time_ns)}: {name} runs on {node} while another pod of that name still runs on {other}")
+            for first, other in running.items()
         )
         running[uid] = node
         self._on.setdefault(node, {})[uid] = name
@@ -126,8 +128,9 @@ class NoNameRunsTwice(Check):
                 del self._running[name]
 
     def result(self, history: History) -> Result:
-        if self._findings:
-            return Result(self.id, False, several(self._findings))
+        unknown = {uid for _, uid, _ in self._removed.values()}
+        if findings := [text for first, text in self._findings if first not in unknown]:
+            return Result(self.id, False, several(findings))
         starts, names = counted(self._ran, "start"), counted(len(self._names), "name")
         if not self._ran:
             return Result(self.id, None, "no pod ran")

@@ -1,6 +1,7 @@
 """Checks and detectors of scheduling decisions.
 
 priorities    preemptors outrank their victims; no priority inversion
+progress      pods that wait are tried; ``rooms``, where one of them fits
 budgets       voluntary evictions respect disruption budgets
 ledgers       what disruption budgets had and wanted, and who took from them
 waiting       how long pods wait, and whether one starves

@@ -77,6 +77,58 @@ class OneLeaderAtATime(Check):
         return Result(self.id, True, f"{counted(self._count, 'request')} of leaders")
 
 
+class LeasesAreTakenWhenTheyRunOut(Check):
+    """A lease changes hands only when its holder has given it up, or has not renewed it for ``leaseDurationSeconds``.
+
+    A candidate counts from when it saw the last renewal, by its own clock (``tryAcquireOrRenew`` of client-go), so
+    never from before that was written. Where clocks are skewed by a fault nobody is judged.
+    """
+
+    id: ClassVar[str] = "leases-are-taken-when-they-run-out"
+    kinds: ClassVar[tuple[str, ...]] = ("store.txn", "chaos.begin")
+
+    def __init__(self) -> None:
+        self._held: dict[str, tuple[str, int, int]] = {}
+        """By lease: who holds it, the last renewal, and for how long it counts."""
+        self._are_clocks_right = True
+        self._taken = 0
+        self._findings: list[str] = []
+
+    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        if kind == "chaos.begin":
+            self._are_clocks_right &= not data["what"].startswith("clock")
+            return
+        for op, key, value, _create, _version in data["changes"]:
+            if not key.startswith(LEASES):
+                continue
+            if op != 0:
+                self._held.pop(key, None)
+                continue
+            spec = coordination_v1_pb2.Lease.FromString(value).spec
+            holder, lasts_ns = spec.holderIdentity, spec.leaseDurationSeconds * 1_000_000_000
+            before, renewed_ns, lasted_ns = self._held.get(key, ("", 0, 0))
+            self._held[key] = holder, time_ns, lasts_ns
+            if not before or not holder or before == holder or not self._are_clocks_right:
+                continue
+            self._taken += 1
+            if time_ns - renewed_ns < lasted_ns:
+                self._findings.append(
+                    f"{seconds(time_ns)}: {_name(holder)} takes {key.removeprefix(LEASES)}, which {_name(before)} "
+                    f"renewed at {seconds(renewed_ns)} for {seconds(lasted_ns)}"
+                )
+
+    def rolled_back(self, time_ns: int, history: History) -> None:
+        """A renewal that the store has lost counts for nobody; how old the one before is, the next write tells."""
+        self._held.clear()
+
+    def result(self, history: History) -> Result:
+        if self._findings:
+            return Result(self.id, False, several(self._findings))
+        if not self._taken:
+            return Result(self.id, None, "no lease was taken from its holder")
+        return Result(self.id, True, f"{counted(self._taken, 'lease')} taken")
+
+
 def _name(identity: str) -> str:
     """The actor in an identity."""
     return identity.rpartition("_")[0] or identity

@@ -91,6 +91,8 @@ class _Scheduler:
     """By node and UID, the pods that it has put there."""
     nominated: dict[str, dict[str, int]] = field(default_factory=dict)
     """By node and UID, since when it keeps room there for a pod."""
+    dropped: dict[str, dict[str, int]] = field(default_factory=dict)
+    """By UID: the nominations that the last attempt of the pod ended, by node."""
     tries: dict[str, list[int]] = field(default_factory=dict)
     """By UID, when attempts to schedule a pod began, those still to come included."""
 
@@ -105,11 +107,15 @@ class NoPriorityInversion(Check):
     """
 
     id: ClassVar[str] = "no-priority-inversion"
-    kinds: ClassVar[tuple[str, ...]] = ("sched.queued", "sched.attempt", "sched.nominated", "sched.bind")
+    kinds: ClassVar[tuple[str, ...]] = (
+        "sched.queued", "sched.attempt", "sched.preemption", "sched.nominated", "sched.bind",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self._events: list[tuple[str, str, str, int, int, str]] = []
-        """Kind, actor, UID, time, start, and what else matters."""
+        """Kind, actor, UID, time, start, and what else matters: the node, or the queue."""
+        self._ending: set[tuple[str, int, str]] = set()
+        """Attempts that end the nomination of their pod: actor, start, UID."""
 
     @classmethod
     def is_asked(cls, limits: Limits) -> bool:
@@ -118,8 +124,12 @@ class NoPriorityInversion(Check):
     def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         if kind == "sched.attempt":
             rest = data["node"] if data["result"] == "scheduled" else ""
+            if _ends_nomination(data):
+                self._ending.add((actor, data["start"], data["uid"]))
         elif kind == "sched.queued":
             rest = data["queue"]
+        elif kind == "sched.preemption":
+            rest = data["node"]
         elif kind == "sched.nominated":
             rest = data["node"] if data["why"] != "binding" else ""
         elif data["ok"]:
@@ -143,6 +153,8 @@ class NoPriorityInversion(Check):
             if pod is None:
                 continue
             if kind == "sched.attempt":
+                if (actor, start_ns, uid) in self._ending:
+                    _drop_nominations(scheduler, uid)
                 if rest:
                     placed += 1
                     placement = _Placement(start_ns, time_ns, pod, rest)
@@ -153,6 +165,9 @@ class NoPriorityInversion(Check):
                 lower = _lowest_since(scheduler, start_ns)
                 if rest == "active" and lower is not None and lower.pod.priority < pod.priority:
                     findings.append(_passed_over(actor, pod, lower, f"from {seconds(start_ns)} to {seconds(time_ns)}"))
+            elif kind == "sched.preemption":
+                if rest in scheduler.dropped.get(uid, {}):
+                    scheduler.nominated.setdefault(rest, {})[uid] = scheduler.dropped[uid][rest]
             elif kind == "sched.nominated":
                 if rest:
                     scheduler.nominated.setdefault(rest, {})[uid] = time_ns
@@ -301,6 +316,27 @@ def _took_kept_room(
                 )
                 break
     return findings
+
+
+_KEPT = "preemption: not eligible"
+"""In the message of an attempt that leaves the nomination of its pod as it is (``PodEligibleToPreemptOthers``)."""
+
+
+def _ends_nomination(attempt: Mapping[str, Any]) -> bool:
+    """Whether the scheduler forgets the nomination in its memory, as it does at once, whatever becomes of the write.
+
+    ``assume`` ends it, wherever the pod goes, and it does not come back if the binding fails; so does an attempt that
+    finds no node (``clearNominatedNode`` in schedule_one.go), unless it preempts there again.
+    """
+    if attempt["node"]:
+        return True
+    return attempt["result"] == "unschedulable" and _KEPT not in attempt["message"]
+
+
+def _drop_nominations(scheduler: _Scheduler, uid: str) -> None:
+    dropped = {node: pods.pop(uid) for node, pods in scheduler.nominated.items() if uid in pods}
+    if dropped:
+        scheduler.dropped[uid] = dropped
 
 
 def _end_of_nomination(pod: PodHistory, since_ns: int) -> tuple[int | None, bool]:

@@ -2,5 +2,4 @@
 
 events        every event comes once, in order, in time, and is true
 deliveries    what should have come, computed from the store's changes
-outages       which faults may have held events back, and when
 """

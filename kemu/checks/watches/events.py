@@ -12,11 +12,11 @@ from typing import Any, ClassVar, Self
 
 from kemu.checks.history import History
 from kemu.checks.history.facts import WatchSession
+from kemu.checks.history.outages import Outages
 from kemu.checks.limits import MAX_WATCH_DELAY_NS, Limits
 from kemu.checks.results import Check, Result, counted, seconds, several
 from kemu.checks.watches import deliveries
 from kemu.checks.watches.deliveries import Deliveries, Line
-from kemu.checks.watches.outages import Outages
 
 _WORDS = {"A": "ADDED", "M": "MODIFIED", "D": "DELETED"}
 

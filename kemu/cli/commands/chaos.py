@@ -168,22 +168,30 @@ def _record(options: argparse.Namespace) -> int:
         from kemu.up.chaos import scripts
 
         with Reader(options.run / FILE_NAME) as reader:
-            text = scripts.of(reader).text()
+            text = scripts.of(reader, _for_good(options.run)).text()
     if not text:
         print("nothing has struck", file=sys.stderr)
     print(text, end="")
     return exits.HOLDS
 
 
+def _for_good(run: Path) -> list[str]:
+    """The crashes of the run's scenario after which nothing is started again."""
+    from kemu.runlog import folders
+    from kemu.scenario.loading import loader
+
+    file = run / folders.SCENARIO_FILE
+    try:
+        faults = loader.load(file).chaos if file.is_file() else ()
+    except KemuError:
+        return []  # of another version, or of a trace that is not here
+    return [fault.id for fault in faults if fault.what == "crash" and not fault.parameters["restart"]]
+
+
 def _replay(options: argparse.Namespace) -> int:
     from kemu.up.chaos import scripts
 
-    try:
-        faults = scripts.read(options.file.read_text(), str(options.file))
-    except OSError as error:
-        raise KemuError(f"{options.file}: {error.strerror or error}") from None
-    except ValueError as error:
-        raise KemuError(str(error)) from None
+    faults = scripts.load(options.file)
     remote = _remote(options)
     now_s = remote.call("GET", "clock")["now_s"]
     for fault in faults:

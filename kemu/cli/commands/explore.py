@@ -12,12 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from kemu.cli import exits, live_pages, parsers, programs
+from kemu.cli import exits, failures, live_pages, parsers, programs
 from kemu.errors import KemuError
 
 DEFAULT_RUNS = 1000
-MOST_FAILURES = 5
-"""So many clusters are made small and explained; the others are named."""
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -35,7 +33,13 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "--seed", type=parsers.whole_number, default=0, help="of what the search draws; the same seed, the same search"
     )
     parser.add_argument("--runs", type=parsers.count, default=0, help=f"so many runs; without a limit {DEFAULT_RUNS}")
-    parser.add_argument("--time", type=_seconds, default=0.0, metavar="TIME", help="so long, as 90s or 5m")
+    parser.add_argument(
+        "--time",
+        type=parsers.seconds,
+        default=0.0,
+        metavar="TIME",
+        help="so long, as 90s or 5m; half of it is for making small what was found",
+    )
     parser.add_argument("--failures", type=parsers.count, default=0, help="stop when so many ways of failing are known")
     parser.add_argument("--jobs", type=parsers.count, default=0, help="processes; default: one for each CPU")
     parser.add_argument(
@@ -60,19 +64,10 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser.set_defaults(command=command)
 
 
-def _seconds(text: str) -> float:
-    from kemu.scenario.format import values
-
-    try:
-        return values.duration_ns(text) / 1e9
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
 def command(options: argparse.Namespace) -> int:
     from kemu.cli import inputs
     from kemu.cli.commands import explore_reports, run
-    from kemu.exploration.searches import Options, Search
+    from kemu.exploration.searches import MOST_SHRUNK, Options, Search
 
     options.store, seed, options.seed = None, options.seed, None
     scenario = inputs.load(options.scenario, options.data, run.overrides(options), quiet=options.json)
@@ -103,7 +98,7 @@ def command(options: argparse.Namespace) -> int:
             with explore_reports.Progress(search, sys.stderr, live, quiet=options.json) as progress:
                 for record in _until_interrupted(search.go()):
                     progress.take(record)
-            found = progress.findings(itertools.islice(search.findings(), MOST_FAILURES), options.data)
+            found = progress.findings(itertools.islice(search.findings(), MOST_SHRUNK), options.data)
             kemu = programs.name()
             if options.json:
                 list(found)
@@ -112,6 +107,8 @@ def command(options: argparse.Namespace) -> int:
                 explore_reports.show(search, found, kemu)
             progress.over(options.data)
             code = exits.BY_VERDICT[search.verdict()]
+            if (crash := search.crash()) is not None:
+                code = failures.tell_beside("a run failed by a bug in kemu", crash)
         live.stay()
     finally:
         live.close()

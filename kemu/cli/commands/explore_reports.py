@@ -15,6 +15,7 @@ from typing import Any, Self, TextIO
 from kemu.checks.results import counted
 from kemu.cli import finds, live_pages, programs
 from kemu.exploration.searches import Finding, Search
+from kemu.exploration.shrinking.shrinker import Shrunk
 from kemu.runlog import folders
 
 EVERY_S = 0.2
@@ -217,16 +218,23 @@ def _show_finding(finding: Finding, kemu: str, of_all: str, number: int, width: 
     print(f"   {kemu} run {file}")
     if finding.explanation is not None:
         print(f"   {kemu} explain {file}")
+    if finding.shrunk is not None and not finding.shrunk.minimal:
+        print(f"   {kemu} shrink {shlex.quote(str(finding.file.parent))}")
 
 
 def _size(finding: Finding) -> str:
     shrunk = finding.shrunk
     if shrunk is None:
         return f"as it was found, with {len(finding.cluster.first.holds)} holds:"
+    return f"{size(shrunk)}:"
+
+
+def size(shrunk: Shrunk) -> str:
+    """How small it became, and why no smaller."""
     parts = [
         f"{count} {name if count != 1 else name[:-1]}"
         for name, count in shrunk.counts().items()
         if count and name not in ("executions", "events")
     ]
     least = "nothing of it can go" if shrunk.minimal else f"perhaps not the least: {shrunk.why_not}"
-    return f"{', '.join(parts)} ({shrunk.executions} executions; {least}):"
+    return f"{', '.join(parts)} ({shrunk.executions} executions; {least})"

@@ -84,9 +84,12 @@ def command(options: argparse.Namespace) -> int:
 def _document(path: Path) -> dict[str, Any]:
     import yaml
 
+    from kemu import user_files
+    from kemu.objects.conversion import yaml_texts
+
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
+        data = yaml_texts.safe_load(user_files.read_text(path))
+    except user_files.FileProblem as error:
         raise KemuError(f"--config {path}: {error}") from None
     except yaml.YAMLError as error:
         raise KemuError(f"--config {path}: no YAML: {error}") from None

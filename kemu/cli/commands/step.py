@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,9 @@ def command(options: argparse.Namespace) -> int:
         print(json.dumps(found))
     else:
         print(_told(options, found))
+    if found.get("hurried"):
+        text = "clients never fell silent, so that time went on without waiting for them"
+        print(f"kemu: {text} (--settle of kemu up): {found['hurried']} times", file=sys.stderr)
     return exits.HOLDS if reached else exits.FAILS
 
 

@@ -76,6 +76,8 @@ def command(options: argparse.Namespace) -> int:
             sweep_reports.show(sweep, found, sweep_reports.next_commands(sweep, found, programs.name()))
             if not options.no_plots:
                 _plot(options.out)
+        if (crash := sweep.crash()) is not None:
+            return failures.tell_beside("a cell failed by a bug in kemu", crash)
         return exits.BY_VERDICT[found["verdict"]]
 
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from kemu.cli import exits, live_pages, parsers
+from kemu.cli import exits, failures, live_pages, parsers
 from kemu.errors import KemuError
 from kemu.objects import identities
 
-DEFAULT_NODES = 3
 _PARTS = ("schedulers", "controllers", "kubelets")
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+LOG_MIB = 512
+"""Of the run log of a cluster that nobody ends."""
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -27,7 +31,11 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     )
     parser.add_argument("scenario", nargs="?", default="", help=f"{parsers.SCENARIO}; default: --nodes")
     parser.add_argument(
-        "--nodes", type=parsers.count, default=0, metavar="N", help=f"how many nodes; default: {DEFAULT_NODES}"
+        "--nodes",
+        type=parsers.count,
+        default=0,
+        metavar="N",
+        help="how many nodes; default: 3, or those of --manifests",
     )
     parser.add_argument(
         "--without",
@@ -86,6 +94,14 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     )
     parser.add_argument("--ui", action="store_true", help="serve the page of kemu report meanwhile")
     parser.add_argument("--out", type=Path, help="the run folder; default: runs/up-DATE-TIME")
+    parser.add_argument(
+        "--log-limit",
+        type=parsers.whole_number,
+        default=LOG_MIB,
+        metavar="MIB",
+        help="in real time: the size at which the run log takes no more; what happens later is told, but not judged; "
+        f"0: none; default: {LOG_MIB}",
+    )
     parser.add_argument("--force", action="store_true", help="replace a result of another kind in that folder")
     parser.add_argument(
         "--seed", type=parsers.whole_number, help="the seed of every random draw; overrides the scenario's"
@@ -117,6 +133,7 @@ def command(options: argparse.Namespace) -> int:
     live = live_pages.Live(options)
     scenario = _scenario(options)
     out = options.out or Path("runs") / time.strftime("up-%Y%m%d-%H%M%S")
+    options.out = out
     settings = sessions.Settings(
         out=out,
         runtime=options.runtime,
@@ -126,8 +143,10 @@ def command(options: argparse.Namespace) -> int:
         kubeconfig=options.kubeconfig,
         insecure_http=options.insecure_http,
         users=tuple(_user(text) for text in options.user),
+        log_bytes=0 if options.virtual else options.log_limit << 20,
         force=options.force,
         on_begin=live.on_begin,
+        give_up=lambda: _give_up(out, as_json=options.json),
     )
     printer = Printer()
     terminal = terminals.Json(printer) if options.json else terminals.Text(printer)
@@ -164,6 +183,17 @@ def command(options: argparse.Namespace) -> int:
     return exits.BY_VERDICT[result.verdict["verdict"]]
 
 
+def _give_up(out: Path, *, as_json: bool) -> None:
+    text = (
+        f"ended at once, as it did not answer to the first signal: without a verdict, and what was logged last is"
+        f" missing in {out}"
+    )
+    failures.tell(failures.Failure("interrupted", text, exits.INTERRUPTED, more={"run": str(out)}), as_json=as_json)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(exits.INTERRUPTED)
+
+
 def _user(text: str) -> identities.User:
     name, _, groups = text.partition("=")
     if not name.isprintable() or not name.isascii() or not name.strip():
@@ -185,12 +215,7 @@ def _check(options: argparse.Namespace) -> None:
 def _script(file: Path) -> list[dict[str, Any]]:
     from kemu.up.chaos import scripts
 
-    try:
-        return scripts.read(file.read_text(), str(file))
-    except OSError as error:
-        raise KemuError(f"{file}: {error.strerror or error}") from None
-    except ValueError as error:
-        raise KemuError(str(error)) from None
+    return scripts.load(file)
 
 
 def _scenario(options: argparse.Namespace) -> Any:
@@ -208,11 +233,13 @@ def _scenario(options: argparse.Namespace) -> Any:
     if options.chaos is not None:
         settings["chaos"] = _script(options.chaos)
     if not options.scenario:
-        made = clusters.of_nodes(options.nodes or DEFAULT_NODES, settings, options.manifests)
+        made = clusters.of_nodes(options.nodes or None, settings, options.manifests)
+        inputs.warn(made.warnings)
     else:
         made = inputs.load(options.scenario, options.data, settings, more_manifests=options.manifests)
         if made.variants:
             raise KemuError(f"{options.scenario} is a matrix: choose values for its paths (--set)")
+        made = clusters.equipped(made, options.data)
     made = clusters.completed(made)
     return clusters.without_kubelets(made) if "kubelets" in options.without else made
 

@@ -1,17 +1,21 @@
 """A minimal cluster around kemu's scheduler, with the rules that the recorded timelines state.
 
 The engine (queue, cache, plugins, preemption, binding) is the production code on the virtual clock of ``sim``; the API
-and everything else are the few rules below: calls take 3 ms and are applied at their end, watch events come at once
-(or ``watch_s`` later), attempts are 1 ms apart, pods run when bound and vanish when their grace period or shutdown time
-is over.
+and everything else are the few rules below: calls take 3 ms and are applied shortly before their end, watch events come
+at once (or ``watch_s`` later), attempts are 1 ms apart, and an idle scheduler looks at its queue 0.4 ms after each
+whole millisecond; pods run when bound and vanish when their grace period or shutdown time is over.
+
+So an attempt knows all that happened before it, and nothing happens in the instant in which one begins, as in the
+recorded environment.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import copy
 import itertools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from google.protobuf.message import Message
@@ -21,7 +25,7 @@ from kemu.conformance.scheduler import scripts
 from kemu.k8s import core_v1_pb2, policy_v1_pb2
 from kemu.objects import meta, times
 from kemu.objects.conversion import convert
-from kemu.runtime.env import SECOND_NS, ActorSpec
+from kemu.runtime.env import MILLISECOND_NS, SECOND_NS, ActorSpec
 from kemu.runtime.sim.simulation import SimEnv, SimRuntime
 from kemu.scheduler import feeds
 from kemu.scheduler.configuration import configurations
@@ -29,6 +33,7 @@ from kemu.scheduler.configuration.timings import Timing
 from kemu.scheduler.experiments import switches
 from kemu.scheduler.loop import Engine
 from kemu.scheduler.plugins import in_tree
+from kemu.scheduler.plugins.default_preemption import DefaultPreemption
 from kemu.scheduler.queue.queues import QueuedPod
 
 ORPHANS_LIVE_S = 40
@@ -43,15 +48,34 @@ class Latencies(NamedTuple):
     """Latencies of the recorded scheduler. No outcome may depend on them."""
 
     call_s: float = 0.003
-    """An API call of the scheduler; it is applied at the end."""
+    """An API call of the scheduler."""
     step_s: float = 0.001
-    """Between the end of an attempt and the next. An idle scheduler begins at once."""
+    """Between the end of an attempt and the next."""
+    answer_s: float = 0.0006
+    """From the moment at which a call is applied to its end."""
+
+
+PERIOD_NS, PHASE_NS = MILLISECOND_NS, 400_000
+"""An idle scheduler looks at its queue once in a period, so long after its beginning: users and timers act there."""
 
 
 class PacedEngine(Engine):
-    """Pauses after each attempt."""
+    """Looks at its queue when users and timers do not act, and pauses after each attempt."""
 
     step_s = 0.0
+
+    async def run(self) -> None:
+        self.queue.start()
+        await self._look()
+        await self.schedule_all()
+
+    async def wait_for_pods(self) -> None:
+        await super().wait_for_pods()
+        await self._look()
+
+    async def _look(self) -> None:
+        now_ns = self._env.clock.now_ns()
+        await self._env.clock.sleep_until_ns(now_ns + PERIOD_NS - (now_ns - PHASE_NS) % PERIOD_NS)
 
     async def schedule_one(self, pod: QueuedPod) -> None:
         await super().schedule_one(pod)
@@ -104,21 +128,32 @@ class World:
         self.engine.step_s = latencies.step_s
         # The record holds what every choice between equal nodes leads to.
         self.engine.handle.draws_lots = True
+        # In the recorded environment the clock stands during a decision: pods that have not started start at one time.
+        for profile in self.engine.profiles.values():
+            for plugin in profile.post_filters:
+                if isinstance(plugin, DefaultPreemption):
+                    plugin.preemptor.is_eager = None
         self.lookup = feeds.lookup_feeds(self.engine.cluster)
 
     # The API as the scheduler calls it ------------------------------------------------------------------------------
 
+    @contextlib.asynccontextmanager
+    async def call(self) -> AsyncIterator[None]:
+        """What is inside is applied before the answer comes, an error, too."""
+        answer_s = min(self.latencies.answer_s, self.latencies.call_s)
+        await self.clock.sleep(self.latencies.call_s - answer_s)
+        try:
+            yield
+        finally:
+            await self.clock.sleep(answer_s)
+
     async def bind(
         self, namespace: str, name: str, uid: str, node: str, annotations: Mapping[str, str] | None = None
     ) -> None:
-        await self.clock.sleep(self.latencies.call_s)
-        error: errors.ApiError | None = None
-        if self.bind_errors.get(name, 0) > 0:
-            self.bind_errors[name] -= 1
-            error = errors.InternalError("the binding was refused")
-        elif name not in self.pods:
-            error = errors.NotFound(f'pods "{name}" not found')
-        else:
+        async with self.call():
+            if self.bind_errors.get(name, 0) > 0:
+                self.bind_errors[name] -= 1
+                raise errors.InternalError("the binding was refused")
             pod = self.changed(name)
             pod.spec.nodeName = node
             pod.status.ClearField("nominatedNodeName")
@@ -127,8 +162,6 @@ class World:
             self.run_pod(pod, now_ns)
             self.note("bound", name, node=node)
             self.put(pod)
-        if error is not None:
-            raise error
 
     async def patch(
         self,
@@ -141,10 +174,10 @@ class World:
         uid: str = "",
     ) -> None:
         assert (resource, subresource, type) == ("pods", "status", "strategic")
-        await self.clock.sleep(self.latencies.call_s)
-        known = self.pods.get(name)
-        if known is not None and known.metadata.uid == uid:
+        async with self.call():
             pod = self.changed(name)
+            if pod.metadata.uid != uid:
+                return
             status = dict(patch["status"])
             for condition in status.pop("conditions", ()):
                 meta.set_condition(
@@ -167,17 +200,12 @@ class World:
             status.pop("$setElementOrder/conditions", None)  # which they have as they come
             assert not status
             self.put(pod)
-        if known is None:
-            raise errors.NotFound(f'pods "{name}" not found')
 
     async def delete(self, resource: str, name: str, namespace: str = "", *, uid: str = "") -> None:
-        await self.clock.sleep(self.latencies.call_s)
-        known = self.pods.get(name)
-        if known is not None:
+        async with self.call():
+            self.changed(name)
             self.deleted_by_scheduler.add(name)
             self.terminate(name, None)
-        if known is None:
-            raise errors.NotFound(f'pods "{name}" not found')
 
     async def update(self, obj: Any) -> Any:
         raise AssertionError("no plugin of these cases replaces objects")
@@ -273,6 +301,9 @@ class World:
             handle(*objects)
 
     def changed(self, name: str) -> core_v1_pb2.Pod:
+        """A copy, to be changed and put. Raises NotFound."""
+        if name not in self.pods:
+            raise errors.NotFound(f'pods "{name}" not found')
         pod = core_v1_pb2.Pod()
         pod.CopyFrom(self.pods[name])
         return pod

@@ -82,6 +82,7 @@ class Teller:
             "user.event": self._user_event,
             "controller.pod": self._controller_pod,
             "taint.eviction": self._deletion,
+            "affinity.eviction": self._deletion,
             "podgc.deleted": self._deletion,
             "chaos.begin": self._fault,
             "actor.crashed": self._crashed,

@@ -3,6 +3,7 @@
 shrinker         :func:`shrinker.shrink`, the order of the steps, and what comes out
 trials           does a candidate fail in the same way? The budget, and candidates that run at the same time
 candidates       scenarios as documents and holds, and what goes with what is removed
+anew             smaller scenarios with other delays; holds link by link
 subsets          which of many things are needed, found with few questions
 documents        documents without faults, pods, nodes, schedulers, settings
 freezing         latencies left to chance, as holds

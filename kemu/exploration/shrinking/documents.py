@@ -214,6 +214,23 @@ def with_round_times(data: Data, unit_ns: int) -> dict[str, Any] | None:
     return None if changed == data else changed
 
 
+def counted(detail: str) -> int | None:
+    """The number of which a failure speaks: ``preemptions = 3``."""
+    number = re.search(r" = (-?[0-9]+)$", detail)
+    return int(number[1]) if number is not None else None
+
+
+def expected_number(data: Data) -> int | None:
+    """The exact number that a counter is expected to have; None where nothing, or something else, is expected."""
+    expect = data["spec"].get("expect") or []
+    found = expect[0].get("equals") if len(expect) == 1 and "counter" in expect[0] else None
+    return found if isinstance(found, int) else None
+
+
+def with_expected_number(data: Data, number: int) -> dict[str, Any]:
+    return changed_at(data, ("spec", "expect", 0, "equals"), number)
+
+
 # Nodes
 
 

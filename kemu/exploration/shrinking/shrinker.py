@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from kemu.errors import KemuError
 from kemu.exploration import executions, workers
 from kemu.exploration.executions import Failure
-from kemu.exploration.shrinking import documents, freezing, readable_holds, subsets, texts, trials, twins
+from kemu.exploration.shrinking import anew, documents, freezing, readable_holds, subsets, texts, trials, twins
 from kemu.exploration.shrinking.candidates import Candidate, Data, Loading, copied
 from kemu.runtime.env import MILLISECOND_NS, SECOND_NS
 from kemu.runtime.holds import Hold
@@ -29,12 +29,14 @@ from kemu.scenario.scenarios import Scenario
 
 T = TypeVar("T")
 
-MOST_EXECUTIONS = 200
+MOST_EXECUTIONS = 600
 MOST_S = 60.0
 _DEEPEST = 4
 """So deep within a setting its parts are tried."""
 _FEW = 6
 """Of so many parts, pairs are tried."""
+_MANY = 12
+"""More holds are looked at link by link first."""
 
 
 class NotReproducedError(KemuError):
@@ -127,9 +129,15 @@ def _shrink(
     try:
         shrinker.shrink()
     except trials.BudgetSpentError:
-        spent = "executions" if asked.executions >= most_executions else "time"
-        why_not = f"the {spent} ended after {asked.executions} executions and {asked.spent_s:.0f} s"
+        # That it ended while a minimal scenario was searched anew takes nothing away.
+        if shrinker.best.key != shrinker.minimal_key:
+            why_not = _spent(asked)
     return _shrunk(shrinker.best, asked, scenario, data_dir, why_not)
+
+
+def _spent(asked: trials.Trials) -> str:
+    spent = "executions" if asked.executions >= asked.most_executions else "time"
+    return f"the {spent} ended after {asked.executions} executions and {asked.spent_s:.0f} s"
 
 
 class _Shrinker:
@@ -139,6 +147,10 @@ class _Shrinker:
         self.trials = asked
         self.best = begin
         self._loading = loading
+        self.minimal_key: object = None
+        """The key of the best, once nothing of it can go."""
+        self._counts_too_many = False
+        """Where the number of a counter is expected: the run that fails has more."""
         self._keeps_plot = False
         """No run goes well, so nothing tells whether an expectation fails because of a bug, or because what it expects
         has gone. What happens in the scenario stays: faults, all events but those that create pods, the time."""
@@ -146,19 +158,32 @@ class _Shrinker:
     def shrink(self) -> None:
         self._expectations()
         self.trials.twin = twins.twin(self.best, self.trials, self._loading)
+        expected, found = documents.expected_number(self.best.data), documents.counted(self.trials.failure.detail)
+        if expected is not None and found is not None:
+            self._counts_too_many = found > expected
+            self.trials.counted_anew = self._counted_anew
         self._keeps_plot = self.trials.twin is None and not twins.is_absolute(self.trials.failure)
         self._quickly()
         self._round(is_coarse=True)
+        if self._is_large():
+            self._anew()
         if len(documents.items(self.best.data, *documents.PODS)) > _FEW or len(self.best.holds) > _FEW:
             self._round(is_coarse=False)
         self._take_data(documents.with_single_nodes(self.best.data))
         self._take_data(*(documents.with_round_times(self.best.data, unit_ns) for unit_ns in _UNITS_NS))
-        before = None
-        while self.best.key != before:
+        self._until_nothing_goes()
+        if self._is_large():
+            self._anew()
+            self._until_nothing_goes()
+
+    def _until_nothing_goes(self) -> None:
+        while self.best.key != self.minimal_key:
             before = self.best.key
             self._sweep()
             self._pods_and_room()
             self._readable()
+            if self.best.key == before:
+                self.minimal_key = before
 
     def _round(self, *, is_coarse: bool) -> None:
         self._faults()
@@ -179,6 +204,71 @@ class _Shrinker:
             while (found := self._take(list(self._removals())[start:])) is not None:
                 start, is_clean = start + found, False
             start = 0
+
+    # Searching anew
+
+    def _is_large(self) -> bool:
+        best = self.best
+        found = {"pods": _pods(best), "nodes": len(best.scenario.nodes), "holds": len(best.holds)}
+        return any(found[name] > most for name, most in anew.SMALL.items())
+
+    def _anew(self) -> None:
+        """Fewer nodes, less room, fewer pods, each with delays of its own."""
+        self._take_anew(anew.shapes(self.best.data))
+        self._pods_anew()
+        self._take_anew(anew.shapes(self.best.data))
+        self._links()
+        self._hold_list()
+
+    def _pods_anew(self) -> None:
+        """Takes away halves of what brings pods, quarters, …, in the end single ones."""
+
+        def free() -> list[documents.Item]:
+            fixed = documents.happenings(self.best.data) if self._keeps_plot else []
+            return [item for item in documents.in_time(self.best.data) if item not in fixed]
+
+        size = max(1, len(free()) // 2)
+        while len(found := free()) > 1:
+            everything = documents.items(self.best.data, *documents.PODS)
+            parts = [found[at : at + size] for at in range(0, len(found), size)]
+            fewer = [[item for item in everything if item not in part] for part in parts]
+            kept = [documents.keeping(self.best.data, each, *documents.PODS) for each in fewer if each]
+            if self._take_anew(kept) is None:
+                if size == 1:
+                    return
+                size = max(1, size // 2)
+            size = min(size, max(1, len(free()) // 2))
+
+    def _take_anew(self, changed: Iterable[Data]) -> int | None:
+        """Go on with the first that fails in the same way, with the holds or with other delays."""
+        for index, data in enumerate(changed):
+            candidate = self._loading.candidate(data, self.best.holds)
+            if candidate is None:
+                continue
+            if self._take([candidate]) is not None:
+                return index
+            if self._keeps_plot:
+                continue
+            found = self.trials.again(candidate.with_holds(()), anew.choosers(candidate.scenario.duration_ns))
+            if found is not None:
+                self.best = found
+                self._links()
+                return index
+        return None
+
+    def _links(self) -> None:
+        """Of many holds, those of the links that are needed; then one for all of a link."""
+        if len(self.best.holds) <= _MANY:
+            return
+        best = self.best
+        self._minimise(anew.links(best.holds), lambda kept: best.with_holds([hold for link in kept for hold in link]))
+        several = [link for link in anew.links(self.best.holds) if len(link) > 1]
+        if self._take([self._merged(several)]) is None:
+            for link in several:
+                self._take([self._merged([link])])
+
+    def _merged(self, which: Sequence[Sequence[Hold]]) -> Candidate:
+        return self.best.with_holds(anew.merged(self.best.holds, which, self._events()))
 
     # Steps
 
@@ -228,6 +318,16 @@ class _Shrinker:
             changed["spec"]["expect"] = [{"id": expectation.id, **copied(expected[failing[0]])}]
         self._take_data(changed)
 
+    def _counted_anew(self, candidate: Candidate, failing: Failure, passing: Failure) -> Candidate | None:
+        """As many as the run that goes well has; too many stay too many, too few too few."""
+        expected, found = documents.expected_number(candidate.data), documents.counted(failing.detail)
+        usual = documents.counted(passing.detail)
+        if expected is None or found is None or usual is None or found == usual:
+            return None
+        if (found > usual) is not self._counts_too_many:
+            return None
+        return self._loading.candidate(documents.with_expected_number(candidate.data, usual), candidate.holds)
+
     def _becomes_check(self, changed: Data, check: str) -> bool:
         candidate = self._loading.candidate(changed, self.best.holds)
         if candidate is None:
@@ -247,7 +347,10 @@ class _Shrinker:
             self._take([self.best.with_holds(())])
         self._coarsely()
         if self.best.holds:
-            self._hold_list(most_bisected=4)
+            self._hold_list(most_bisected=4, finest=len(self.best.holds))
+            if len(self.best.holds) > _MANY:
+                self._links()
+                self._hold_list(most_bisected=4)
             self._coarsely()
 
     def _coarsely(self) -> None:

@@ -8,6 +8,7 @@ jobs the result is that of one. So is the number of executions, which counts tho
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,14 +18,14 @@ from kemu.errors import KemuError
 from kemu.exploration import workers
 from kemu.exploration.executions import Failure
 from kemu.exploration.meters import Meter, TooLongError
-from kemu.exploration.plans import Plan
+from kemu.exploration.plans import ChooserSpec, Plan
 from kemu.exploration.results import RunRecord
 from kemu.exploration.runs import Task
 from kemu.exploration.shrinking.candidates import Candidate
 from kemu.exploration.sources import Source
 from kemu.runlog.frames import Event
 from kemu.runtime.env import LogSink
-from kemu.runtime.holds import Label
+from kemu.runtime.holds import Hold, Label
 from kemu.runtime.sim.steering.choosers import Chooser
 from kemu.runtime.sim.steering.messages import Message
 from kemu.scenario.scenarios import Scenario
@@ -44,6 +45,9 @@ class Seen(Protocol):
     @property
     def messages(self) -> list[tuple[Message, tuple[Label, ...]]]: ...
 
+    @property
+    def deviations(self) -> tuple[Hold, ...]: ...
+
 
 class Execute(Protocol):
     """:func:`kemu.exploration.executions.execute`, or what stands in for it."""
@@ -58,6 +62,10 @@ class Execute(Protocol):
     ) -> Seen: ...
 
 
+Found = tuple[Failures, tuple[Hold, ...]]
+"""How a run fails, and the holds of the scenario that make it again."""
+
+
 class Runner(Protocol):
     """Runs scenarios, as many at a time as it has jobs."""
 
@@ -65,6 +73,10 @@ class Runner(Protocol):
 
     def run(self, scenarios: Sequence[Scenario]) -> list[Failures]:
         """How they fail, in their order; what cannot run at all does not fail."""
+        ...
+
+    def search(self, scenario: Scenario, choosers: Sequence[ChooserSpec]) -> list[Found]:
+        """The same with other delays, and those that each chooser has made, as holds."""
         ...
 
 
@@ -78,18 +90,21 @@ class _OneByOne:
         self._most_events = 0
 
     def run(self, scenarios: Sequence[Scenario]) -> list[Failures]:
-        return [self._run(scenario) for scenario in scenarios]
+        return [self._run(scenario)[0] for scenario in scenarios]
 
-    def _run(self, scenario: Scenario) -> Failures:
+    def search(self, scenario: Scenario, choosers: Sequence[ChooserSpec]) -> list[Found]:
+        return [self._run(scenario, one.make()) for one in choosers]
+
+    def _run(self, scenario: Scenario, chooser: Chooser | None = None) -> Found:
         meter = Meter(self._most_events)
         try:
-            failures = self._execute(scenario, watcher=meter).failures
+            seen = self._execute(scenario, watcher=meter, chooser=chooser)
         except (KemuError, TooLongError):
-            return ()
+            return (), ()
         if meter.is_over:
-            return ()
+            return (), ()
         self._most_events = self._most_events or _most(meter.events)
-        return failures
+        return seen.failures, (*scenario.holds, *seen.deviations) if chooser is not None else ()
 
 
 _LONGER, _MORE_EVENTS = 3, 20_000
@@ -120,9 +135,16 @@ class _Executed:
                 self._most_events = _most(record.events)
         return found + [record.failures for record in self._records(scenarios[len(found) :])]
 
+    def search(self, scenario: Scenario, choosers: Sequence[ChooserSpec]) -> list[Found]:
+        plan = _plan(scenario, self._most_events)
+        plans = [dataclasses.replace(plan, chooser=chooser) for chooser in choosers]
+        return [(record.failures, record.holds) for record in self._carried_out(plans)]
+
     def _records(self, scenarios: Sequence[Scenario]) -> list[RunRecord]:
-        tasks = [Task(number, _plan(scenario, self._most_events)) for number, scenario in enumerate(scenarios)]
-        return list(self._executor.run(self._source, tasks))
+        return self._carried_out([_plan(scenario, self._most_events) for scenario in scenarios])
+
+    def _carried_out(self, plans: Sequence[Plan]) -> list[RunRecord]:
+        return list(self._executor.run(self._source, [Task(number, plan) for number, plan in enumerate(plans)]))
 
 
 _EMPTY = "{apiVersion: kemu.dev/v1, kind: Scenario, spec: {}}\n"
@@ -164,6 +186,8 @@ class Trials:
     most_s: float
     twin: Twin | None = None
     """The run that has to go well beside the one that fails: the same without what makes it fail. See ``twins``."""
+    counted_anew: Callable[[Candidate, Failure, Failure], Candidate | None] | None = None
+    """A candidate that expects the number that its twin has; asked with how it fails, and how its twin does."""
 
     def __post_init__(self) -> None:
         self.executions = 0
@@ -184,8 +208,34 @@ class Trials:
             batch = asked[start : start + self.runner.jobs]
             self.run_ahead(batch)
             for index, candidate in enumerate(batch, start):
-                if candidate is not None and self.fails(candidate):
-                    return index, candidate
+                found = None if candidate is None else self.failing(candidate)
+                if found is not None:
+                    return index, found
+        return None
+
+    def failing(self, candidate: Candidate) -> Candidate | None:
+        """The candidate, if it fails in the same way; or with the number that its twin has in the place of the expected
+        one, which is that of a larger scenario. None: neither fails. Raises BudgetSpentError."""
+        if self.fails(candidate):
+            return candidate
+        here = self._same(self._failures(candidate))
+        twin = self.twin(candidate) if here is not None and self.twin is not None else None
+        there = self._same(self._failures(twin)) if twin is not None else None
+        if here is None or there is None or self.counted_anew is None:
+            return None
+        other = self.counted_anew(candidate, here, there)
+        return other if other is not None and self.fails(other) else None
+
+    def again(self, candidate: Candidate, choosers: Sequence[ChooserSpec]) -> Candidate | None:
+        """A candidate with the holds of the first run, with other delays, that fails in the same way; None: none does.
+        Raises BudgetSpentError."""
+        jobs = self.runner.jobs
+        for start in range(0, len(choosers), jobs):
+            for failures, holds in self.runner.search(candidate.scenario, choosers[start : start + jobs]):
+                self._spend()
+                found = candidate.with_holds(holds)
+                if self.is_same(failures) and self.fails(found):
+                    return found
         return None
 
     def fails(self, candidate: Candidate) -> bool:
@@ -196,7 +246,11 @@ class Trials:
         return twin is None or not self.is_same(self._failures(twin))
 
     def is_same(self, failures: Failures) -> bool:
-        return any(found.id == self.failure.id and found.cause == self.failure.cause for found in failures)
+        return self._same(failures) is not None
+
+    def _same(self, failures: Failures) -> Failure | None:
+        of_id = (found for found in failures if found.id == self.failure.id)
+        return next((found for found in of_id if found.cause == self.failure.cause), None)
 
     def failure_of(self, candidate: Candidate, check: str) -> Failure | None:
         """Whether and how a candidate fails another check."""

@@ -12,7 +12,8 @@ from kemu.faults.kinds import STEPS
 from kemu.runtime.env import MILLISECOND_NS, SECOND_NS
 from kemu.scenario.format import values
 
-USER = "user"
+STRUCK = ("store", "apiserver", "scheduler", "extender", "kubelet", "controller")
+"""Roles of actors. Faults strike neither users nor the operator of the machines."""
 APISERVERS = "apiserver/*"
 PARTITIONS_S = (0.2, 2.0, 20.0)
 BEFORE_NS = (0, 3 * MILLISECOND_NS, 300 * MILLISECOND_NS, 2 * SECOND_NS)
@@ -57,7 +58,7 @@ class _Places:
         self.actors: dict[str, list[str]] = {}
         """By role: there are many kubelets, and one store."""
         for actor in situations.actors(baseline):
-            if actor != USER:
+            if situations.role(actor) in STRUCK:
                 self.actors.setdefault(situations.role(actor), []).append(actor)
 
 

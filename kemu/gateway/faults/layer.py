@@ -24,7 +24,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 
-_COUNTED = 100_000
+_COUNTED = 10_000
 """Different requests whose number is known; the one that came first is forgotten first."""
 
 

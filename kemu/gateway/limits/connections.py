@@ -11,11 +11,15 @@ import asyncio
 import asyncio.sslproto
 import http
 import json
+import logging
 import socket
 import struct
 from typing import Any, NamedTuple
 
-from uvicorn.protocols.http import httptools_impl
+import httptools
+from uvicorn.protocols.http import flow_control, httptools_impl
+
+log = logging.getLogger(__name__)
 
 
 class Limits(NamedTuple):
@@ -33,12 +37,36 @@ class Limits(NamedTuple):
     ignored_bytes: int = 256 << 10
     """Of a body that come after the answer was given."""
     pipelined: int = 32
-    """Requests that are sent before the first one is answered."""
+    """Requests that are read before the first one is answered; a few more that come in the same packet. The rest waits
+    unread."""
     linger_s: float = 0.5
     """For which what a client goes on sending is read and dropped after it was refused. Closed at once, the connection
     would be reset, and the client might not see why."""
+    linger_bytes: int = 4 << 20
+    """And so much of it: the rest of the largest body."""
     connections: int = 10_000
     """Of the whole server."""
+
+
+_PIECE_BYTES = 4096
+"""That are parsed before the requests in them are counted."""
+
+
+class Tally:
+    """What comes that is no HTTP: told once when it begins, and once with its number in the end."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def add(self, client: Any) -> None:
+        self._count += 1
+        if self._count == 1:
+            who = client[0] if client else "a client"
+            log.warning("%s has sent bytes that are no HTTP, and got 400. The end tells how often that happened.", who)
+
+    def tell(self) -> None:
+        if self._count > 1:
+            log.warning("Clients have sent bytes that are no HTTP %d times.", self._count)
 
 
 TLS = "kemu.tls"
@@ -58,10 +86,24 @@ def spare_tls_buffers() -> None:
         asyncio.sslproto.SSLProtocol.max_size = TLS_BUFFER_BYTES
 
 
+class _Flow(flow_control.FlowControl):
+    """Reads nothing while something that was read waits to be parsed."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        super().__init__(transport)
+        self.is_held = False
+
+    def resume_reading(self) -> None:
+        if not self.is_held:
+            super().resume_reading()
+
+
 class LimitedConnection(httptools_impl.HttpToolsProtocol):
     """``uvicorn.Config(http=limited(Limits()))``."""
 
     limits = Limits()
+    tally = Tally()
+    flow: _Flow
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -76,9 +118,14 @@ class LimitedConnection(httptools_impl.HttpToolsProtocol):
         self._unread: asyncio.TimerHandle | None = None
         self._certificate: Any = None
         self._refused = False
+        self._owed: tuple[int, str] | None = None
+        """A refusal that has to wait until what was asked before is answered: its code and text."""
+        self._held = b""
+        """What is parsed once fewer requests wait."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self.flow = _Flow(transport)
         self._certificate = transport.get_extra_info("peercert")
         if len(self.connections) > self.limits.connections:
             self._refuse(503, f"the server has {self.limits.connections} connections already")
@@ -94,18 +141,70 @@ class LimitedConnection(httptools_impl.HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         if self._refused or self.transport.is_closing():
+            self._ignore(data)
             return
-        self._overhead += len(data)
-        super().data_received(data)
-        if self._refused or self.transport.is_closing():
-            return
-        if self._part and self._overhead > self.limits.head_bytes:
-            text = f"a request may have {self.limits.head_bytes} bytes beside its body"
-            self._refuse(431 if self._part == "head" else 400, text)
-        elif len(self.pipeline) > self.limits.pipelined:
-            self._refuse(429, f"{self.limits.pipelined} requests may wait for an answer")
-        elif self._part != self._timed:
+        self._unset_keepalive_if_required()
+        if self._held:
+            self._held += data
+        else:
+            self._parse(data)
+
+    def _parse(self, data: bytes) -> None:
+        """A piece at a time, as long as not too many requests wait."""
+        position = 0
+        while position < len(data) and not (self._refused or self.transport.is_closing()):
+            if len(self.pipeline) >= self.limits.pipelined:
+                self._hold(data[position:])
+                return
+            piece = data[position : position + _PIECE_BYTES]
+            position += len(piece)
+            self._overhead += len(piece)
+            self._feed(piece)
+            if self._part and self._overhead > self.limits.head_bytes:
+                text = f"a request may have {self.limits.head_bytes} bytes beside its body"
+                self._refuse(431 if self._part == "head" else 400, text)
+        if not (self._refused or self.transport.is_closing()) and self._part != self._timed:
             self._watch_clock()
+
+    def _feed(self, piece: bytes) -> None:
+        try:
+            self.parser.feed_data(piece)
+        except httptools.HttpParserError:
+            self.tally.add(self.client)
+            self._refuse(400, "what came is no HTTP request")
+        except httptools.HttpParserUpgrade:
+            pass  # the application refuses it in its own words
+
+    def _hold(self, data: bytes) -> None:
+        self._held = data
+        self.flow.pause_reading()
+        self.flow.is_held = bool(data)
+        self._watch_clock()
+
+    def on_response_complete(self) -> None:
+        was_last = not self.pipeline
+        super().on_response_complete()
+        if self.transport.is_closing():
+            return
+        if self._owed is not None and was_last:
+            self._say(*self._owed)
+        elif self._held and len(self.pipeline) < self.limits.pipelined:
+            # Not from within the answer that has just been sent.
+            self.loop.call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        data, self._held = self._held, b""
+        if data and not (self._refused or self.transport.is_closing()):
+            self.flow.is_held = False
+            self._unset_keepalive_if_required()
+            self._timed = "held"
+            self._parse(data)
+            self.flow.resume_reading()
+
+    def _ignore(self, data: bytes) -> None:
+        self._ignored += len(data)
+        if self._ignored > self.limits.linger_bytes:
+            self._abort()
 
     # The parser
 
@@ -135,7 +234,7 @@ class LimitedConnection(httptools_impl.HttpToolsProtocol):
         if self.cycle.response_complete:
             self._ignored += len(body)
             if self._ignored > self.limits.ignored_bytes:
-                self.transport.close()
+                self._hang_up()
             return
         super().on_body(body)
 
@@ -150,7 +249,7 @@ class LimitedConnection(httptools_impl.HttpToolsProtocol):
             self._timer.cancel()
             self._timer = None
         self._timed = self._part
-        if self._part:
+        if self._part and not self._held:
             seconds = self.limits.head_s if self._part == "head" else self.limits.body_s
             self._timer = self.loop.call_later(seconds, self._too_late)
 
@@ -179,44 +278,65 @@ class LimitedConnection(httptools_impl.HttpToolsProtocol):
     # The end
 
     def _refuse(self, code: int, message: str) -> None:
-        """Say why, unless an answer is under way, and end the connection."""
-        cycle = self.cycle
+        """Say why, once all that was asked before is answered, and end the connection."""
         if self._refused:
             return
-        if cycle is None or cycle.response_complete or not cycle.response_started:
-            status = {
-                "kind": "Status",
-                "apiVersion": "v1",
-                "metadata": {},
-                "status": "Failure",
-                "message": message,
-                "reason": _REASONS.get(code, ""),
-                "code": code,
-            }
-            body = json.dumps(status).encode() + b"\n"
-            head = f"HTTP/1.1 {code} {http.HTTPStatus(code).phrase}\r\ncontent-type: application/json\r\n"
-            head += f"content-length: {len(body)}\r\nconnection: close\r\n"
-            head += "retry-after: 1\r\n\r\n" if code in (429, 503) else "\r\n"
-            self.transport.write(head.encode() + body)
-            if cycle is not None and not cycle.response_complete:
-                # Whoever still works on an answer finds that its client has gone.
-                cycle.disconnected = True
-                cycle.message_event.set()
-        self.pipeline.clear()
-        self._refused, self._part = True, ""
+        self._refused, self._held, self._ignored = True, b"", 0
+        self.flow.is_held = False
+        cycle = self.cycle
+        if cycle is None or cycle.response_complete:
+            self._say(code, message)
+        elif self._part != "body":
+            self._owed = code, message
+        elif self.pipeline:
+            # It has not begun: what waits before it is answered first.
+            self.pipeline.popleft()
+            self._owed = code, message
+        else:
+            # Whoever still works on an answer finds that its client has gone.
+            if cycle.response_started:
+                self._hang_up()
+            else:
+                self._say(code, message)
+            cycle.disconnected = True
+            cycle.message_event.set()
+        self._part = ""
+        if self._owed is not None:
+            self._watch_clock()
+            self.flow.resume_reading()
+
+    def _say(self, code: int, message: str) -> None:
+        self._owed = None
+        status = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": message,
+            "reason": _REASONS.get(code, ""),
+            "code": code,
+        }
+        body = json.dumps(status).encode() + b"\n"
+        head = f"HTTP/1.1 {code} {http.HTTPStatus(code).phrase}\r\ncontent-type: application/json\r\n"
+        head += f"content-length: {len(body)}\r\nconnection: close\r\n"
+        head += "retry-after: 1\r\n\r\n" if code == 503 else "\r\n"
+        self.transport.write(head.encode() + body)
+        self._hang_up()
+
+    def _hang_up(self) -> None:
+        """End the connection in a moment: closed while the client still sends, it would be reset, and the client might
+        not see the answer."""
+        self._refused, self._part, self._ignored = True, "", 0
+        self._unset_keepalive_if_required()
         self._watch_clock()
         self.flow.resume_reading()
         if self.transport.can_write_eof():
             self.transport.write_eof()
         self._timer = self.loop.call_later(self.limits.linger_s, self.transport.close)
 
-    def send_400_response(self, msg: str) -> None:
-        """What came is no HTTP."""
-        self._refuse(400, msg)
-
 
 _REASONS = {
-    400: "BadRequest", 408: "Timeout", 429: "TooManyRequests", 431: "RequestHeaderFieldsTooLarge",
+    400: "BadRequest", 408: "Timeout", 431: "RequestHeaderFieldsTooLarge",
     503: "ServiceUnavailable",
 }  # fmt: skip
 

@@ -9,7 +9,7 @@ from google.protobuf.message import DecodeError
 from kemu.errors import BadRequest, UnsupportedMediaType
 from kemu.gateway.requests import documents, envelopes, negotiation
 from kemu.gateway.requests.messages import Request
-from kemu.objects.conversion import convert, go_values
+from kemu.objects.conversion import convert, go_values, sizes
 from kemu.v1 import api_pb2
 
 PATCH_TYPES: dict[str, api_pb2.PatchRequest.Type] = {
@@ -63,6 +63,7 @@ def parse(body: Body, kind: Any) -> Any:
     if not body.content_type:
         try:
             message = kind.FromString(body.data)
+            sizes.check_message(message, len(body.data))
             go_values.check_texts(message)
             go_values.trim(message)
             return message

@@ -5,6 +5,8 @@ from __future__ import annotations
 from kemu.errors import BadRequest
 
 MAGIC = b"k8s\x00"
+_MOST_FIELDS = 100
+"""Of an envelope, which has four."""
 
 
 def pack(api_version: str, kind: str, message: bytes) -> bytes:
@@ -17,7 +19,9 @@ def unpack(data: bytes) -> tuple[str, str, bytes]:
     if not data.startswith(MAGIC):
         raise BadRequest("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")
     types, message = b"", b""
-    for number, value in fields(data, len(MAGIC)):
+    for count, (number, value) in enumerate(fields(data, len(MAGIC))):
+        if count >= _MOST_FIELDS:
+            raise BadRequest(f"the envelope of a protobuf message has more than {_MOST_FIELDS} fields")
         if number == 1:
             types = value
         elif number == 2:

@@ -12,7 +12,7 @@ from kemu.errors import BadRequest
 from kemu.gateway.requests import bodies, documents, negotiation
 from kemu.gateway.requests.bodies import Body
 from kemu.objects import events
-from kemu.objects.conversion import go_values
+from kemu.objects.conversion import go_values, sizes
 from kemu.v1 import api_pb2
 
 _TERM = re.compile(r"(?P<field>[^=!,]+)(?P<rest>[^,]*)")
@@ -32,6 +32,7 @@ def patch(kind: api_pb2.PatchRequest.Type, data: bytes) -> bytes:
     """Raises :class:`kemu.errors.BadRequest`."""
     if kind == api_pb2.PatchRequest.APPLY:
         return yaml.safe_dump(events.renamed(documents.mapping(data, negotiation.YAML))).encode()
+    sizes.check_json(data)
     try:
         found: Any = json.loads(data)
     except (ValueError, RecursionError) as error:

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequen
 from typing import Any
 
 from kemu.errors import BadRequest, RequestEntityTooLarge
+from kemu.gateway.limits import connections
 from kemu.gateway.requests import negotiation
 from kemu.gateway.requests.negotiation import Form
 from kemu.gateway.requests.queries import Query
@@ -20,7 +21,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 class Request:
     """Made of an ASGI scope."""
 
-    __slots__ = ("_headers", "_receive", "headers", "method", "path", "peer", "problem", "query", "user")
+    __slots__ = ("_headers", "_receive", "headers", "method", "path", "peer", "problem", "query", "reset", "user")
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self._receive = receive
@@ -30,6 +31,8 @@ class Request:
         self.headers: Mapping[str, str] = headers_of(scope)
         self.peer: Any = scope.get("client")
         """Address of the client's end of the connection."""
+        self.reset: Callable[[bool], None] | None = (scope.get("extensions") or {}).get(connections.RESET)
+        """Ends the connection; with True by a reset."""
         self.problem: BadRequest | None = None
         """The query cannot be read."""
         try:

@@ -54,14 +54,16 @@ class Call(NamedTuple):
         asked = request.resource
         asked.verb, asked.group, asked.resource, asked.subresource = verb, path.group, path.resource, subresource
         asked.namespace, asked.name = path.namespace, path.name
-        if (await self.look("Review", request)).allowed:
+        found = await self.look("Review", request)
+        if found.allowed:
             return
         qualified = f"{path.resource}.{path.group}" if path.group else path.resource
         what = f'{qualified} "{path.name}"' if path.name else qualified
         combined = f"{path.resource}/{subresource}" if subresource else path.resource
         where = f'in the namespace "{path.namespace}"' if path.namespace else "at the cluster scope"
         text = f'User "{user.name}" cannot {verb} resource "{combined}" in API group "{path.group}" {where}'
-        raise Forbidden(f"{what} is forbidden: {text}", kind=path.resource, name=path.name)
+        why = f": {found.reason}" if found.reason else ""
+        raise Forbidden(f"{what} is forbidden: {text}{why}", kind=path.resource, name=path.name)
 
     def where(self) -> api_pb2.Resource:
         return api_pb2.Resource(resource=self.row.plural, namespace=self.path.namespace)

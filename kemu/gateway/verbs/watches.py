@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import random
 from collections.abc import AsyncGenerator
 from typing import Any
@@ -23,6 +24,8 @@ EVENTS_AT_A_TIME = 100
 """That are put into a form before others get their turn."""
 BYTES_AT_A_TIME = 1 << 15
 """That are written at a time: with TLS, the buffer of a connection stays as large as it once was."""
+LARGE_BYTES = 1 << 16
+"""After more at a time the rest waits until the client has read it: the buffer of a connection holds no second one."""
 
 _TYPES = {
     api_pb2.WatchEvent.ADDED: "ADDED",
@@ -96,20 +99,24 @@ async def _body(call: Call, form: Form, found: Watch, lasts_s: float) -> AsyncGe
     ends_at = loop.time() + lasts_s
     is_first, revision, size = True, 0, 0
     pieces: list[bytes] = []
+    if call.request.reset is not None:
+        found.on_cut = functools.partial(call.request.reset, True)
     try:
         while await found.wait(ends_at):
-            for events in found.take(EVENTS_AT_A_TIME):
+            for events in found.take(EVENTS_AT_A_TIME, BYTES_AT_A_TIME):
                 for event in events:
                     pieces.append(frame(call, form, event, is_first))
                     is_first = is_first and not pieces[-1]
                     revision = max(revision, event.resource_version)
                     size += len(pieces[-1])
-                    if size > BYTES_AT_A_TIME:
+                    if size > BYTES_AT_A_TIME or event is events[-1]:
+                        found.write(size)
                         yield b"".join(pieces)
+                        if size > LARGE_BYTES:
+                            pieces.clear()
+                            yield b""
+                        found.written(size)
                         pieces, size = [], 0
-                if pieces:
-                    yield b"".join(pieces)
-                    pieces, size = [], 0
                 if events[-1].type == api_pb2.WatchEvent.ERROR:
                     return
         if revision and loop.time() >= ends_at and call.request.query.flag("allowWatchBookmarks"):

@@ -46,6 +46,8 @@ async def patch(call: Call) -> Response:
     form = call.request.form()
     kind = bodies.patch_type(call.request)
     data = await call.body()
+    if kind == api_pb2.PatchRequest.APPLY:
+        data = await call.settings.yaml.as_json(data) or data
     if call.shown is events.ROW:
         data = stored_events.patch(kind, data)
     request = api_pb2.PatchRequest(
@@ -73,6 +75,10 @@ async def read(call: Call) -> bodies.Body:
     """Raises :class:`kemu.errors.ApiError`."""
     row = call.shown
     body = await bodies.read(call.request, call.settings.max_body_bytes, ((row.api_version, row.kind),))
+    if body.content_type == negotiation.YAML:
+        text = await call.settings.yaml.as_json(body.data)
+        if text is not None:
+            body = body._replace(data=text, content_type=negotiation.JSON)
     return stored_events.body(body) if row is events.ROW else body
 
 

@@ -4,7 +4,8 @@
      ▲          │                      │   │       ▲
      │          ▼                      │   ▼       │
      ├────── UNPULLED                  │ STOPPING ─┘
-     └──────────── BACKING_OFF ◄───────┘
+     ├──────────── BACKING_OFF ◄───────┤
+     └──────────── UNNOTICED ◄─────────┘
 
 An IDLE container starts when its turn comes: :mod:`kemu.kubelet.sync.starts` moves containers up to RUNNING and
 back, :mod:`kemu.kubelet.sync.terminations` from RUNNING to the end. Mirrors ``ContainerShouldRestart`` of
@@ -32,6 +33,8 @@ STARTING = "starting"
 RUNNING = "running"
 BACKING_OFF = "backing off"
 """Has exited and starts again after a pause."""
+UNNOTICED = "unnoticed"
+"""Was killed by the kernel, and starts again without a pause as soon as the kubelet has noticed."""
 STOPPING = "stopping"
 """Shall stop, or has been asked to."""
 DONE = "done"

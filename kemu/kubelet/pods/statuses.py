@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kemu.k8s import core_v1_pb2
-from kemu.kubelet.pods.containers import BACKING_OFF, DONE, INIT, MAIN, SIDECAR, UNPULLED, Container, Exit
+from kemu.kubelet.pods.containers import BACKING_OFF, DONE, INIT, MAIN, SIDECAR, UNNOTICED, UNPULLED, Container, Exit
 from kemu.objects import meta
 from kemu.objects.pod_phases import FAILED, PENDING, RUNNING, SUCCEEDED
 
@@ -277,7 +277,7 @@ def _write_state(pod: Any, found: Any, container: Container, epoch_ns: int) -> N
         found.started = container.kind != INIT and not container.holds_start
         meta.set_time(found.state.running.startedAt, epoch_ns + container.started_ns)
         before = last
-    elif state == DONE and last is not None:
+    elif state in (DONE, UNNOTICED) and last is not None:
         found.started = False
         _exited(found.state.terminated, last)
         before = container.before

@@ -43,9 +43,11 @@ class Worker:
         "has_sandbox",
         "is_starting",
         "key",
+        "left",
         "mains_to_start",
         "mirror",
         "on_gone",
+        "passed",
         "phase",
         "pod",
         "pull",
@@ -81,6 +83,8 @@ class Worker:
         """The pull of its image, which can be cancelled."""
         self.has_sandbox = False
         """The pod itself is set up; its start time is counted once."""
+        self.passed = 0
+        """How many of the first containers need no look when the next one is to be started."""
         self.mains_to_start = 0
         """How many of the main containers have not started yet."""
         self.has_run = False
@@ -110,6 +114,8 @@ class Worker:
         self.deadline_timer: Timer | None = None
         self.stop_ns = 0
         """When its containers had to stop."""
+        self.left = 0
+        """STOPPING: the containers after so many have stopped."""
         self.urged_ns = 0
         """When that was made more urgent the last time; from then on the grace period counts."""
         self.grace_s = 0

@@ -69,6 +69,8 @@ class Outcome:
     evictions: list[Eviction] = field(default_factory=list)
     reclaimed: str = ""
     """The resource that the pass tried to reclaim."""
+    used: dict[str, int] | None = None
+    """By UID, what pods use of that resource, if one number says it."""
     collections: list[str] = field(default_factory=list)
     error: str = ""
     """Why the pass ended early."""
@@ -219,6 +221,7 @@ class Manager:
         if self._reclaim_from_node(threshold.signal, can, outcome):
             return
         assert self.layout is not None
+        outcome.used = _used(active, summary.pods, outcome.reclaimed)
         for pod in ranking.rank(active, summary.pods, threshold.signal, self.layout, self._order):
             if critical.is_critical(pod):
                 continue
@@ -254,6 +257,18 @@ class Manager:
         if pod.spec.HasField("terminationGracePeriodSeconds"):
             return min(longest, int(pod.spec.terminationGracePeriodSeconds))
         return longest
+
+
+def _used(active: Sequence[Any], measured: Mapping[str, stats.PodStats], resource: str) -> dict[str, int] | None:
+    """What each pod was measured to use, for who reads the log; None: of a resource that is more than one number."""
+    if resource not in (ranking.MEMORY, ranking.PIDS):
+        return None
+    found = {}
+    for pod in active:
+        one = measured.get(pod.metadata.uid)
+        if one is not None:
+            found[pod.metadata.uid] = (one.working_set_bytes if resource == ranking.MEMORY else one.processes) or 0
+    return found
 
 
 def _is_met(threshold: Threshold, observations: Mapping[str, stats.Observation], *, reclaim: bool = False) -> bool:

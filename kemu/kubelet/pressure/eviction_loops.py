@@ -5,6 +5,10 @@ A real kubelet makes a pass every 10 s. Here passes without an effect are skippe
 pass that follows, or until the pods change. While a threshold is met, or a condition is still reported, no pass is
 skipped. The kernel's OOM killer (:mod:`kemu.kubelet.pressure.oom_kills`) comes before the pass of the same instant.
 
+With ``kernelMemcgNotification`` there is another pass whenever memory crosses a threshold
+(:mod:`kemu.kubelet.pressure.notifiers`). Then no regular pass is skipped, as each of them sets anew what the kernel
+waits for.
+
 Mirrors ``managerImpl.Start``, ``evictPod`` and ``waitForPodsCleanup`` of ``pkg/kubelet/eviction``; the decisions are in
 :mod:`kemu.kubelet.pressure.eviction`.
 """
@@ -23,13 +27,12 @@ from kemu.kubelet.admission import predicates
 from kemu.kubelet.images import garbage, stores
 from kemu.kubelet.pods import statuses
 from kemu.kubelet.pods.workers import ACTIVE, STOPPING, Worker
-from kemu.kubelet.pressure import eviction, oom_kills, ranking
+from kemu.kubelet.pressure import eviction, notifiers, oom_kills, ranking
 from kemu.kubelet.settings import evictions, image_policies, thresholds
 from kemu.kubelet.usage import curves, machines, usages
 from kemu.objects.amounts import quantities
 from kemu.runtime.env import SECOND_NS, Env, Timer
 
-INTERVAL_NS = eviction.PASS_INTERVAL_S * SECOND_NS
 KILL_TIMEOUT_S = 10
 """The manager waits at least this long for a pod to be killed (``killPodNow``); else one and a half grace periods."""
 SEARCH_S = 3600
@@ -99,6 +102,7 @@ class EvictionLoop:
         self._on_conditions = on_conditions
         kubelet = config.get("kubelet") or {}
         settings, configured, policy = _configured(msgpack.packb(kubelet))
+        self._interval_ns = settings.interval_ns
         self._manager = eviction.Manager(
             configured,
             transition_ns=settings.transition_ns,
@@ -120,8 +124,10 @@ class EvictionLoop:
         self._oom_killer = oom_kills.OomKiller(
             env, self._meter, self._gauges, host.oom_kill, self._plan, leaves_out=self.leaves_out
         )
+        watched = configured if settings.memcg_notification else ()
+        self._notifiers = notifiers.Notifiers(env, self._meter, watched, self._notice)
         self._looks_ns = 0
-        """When the manager last looked; the next ones follow every 10 s."""
+        """When the manager last looked of its own accord; the next ones follow every 10 s, unless told otherwise."""
         self._next_look_ns: int | None = None
         self._look_timer: Timer | None = None
         self._evicting = False
@@ -141,7 +147,7 @@ class EvictionLoop:
         self.collector.start(began_ns)
         now_ns = self._clock.now_ns()
         self._looks_ns = began_ns
-        if not self.leaves_out or self._may_matter(now_ns, now_ns):
+        if not self.leaves_out or self._notifiers.are_there or self._may_matter(now_ns, now_ns):
             self._set_look(now_ns)
         else:
             self._manager.learn(self._meter.machine.layout)
@@ -193,37 +199,44 @@ class EvictionLoop:
             self._oom_killer.stop()
             if not self._is_pressed():
                 self._set_look(None)
+                self._notifiers.ask(self._clock.now_ns(), anew=True)
                 return
         now_ns = self._clock.now_ns()
         settled_ns = self._meter.settled_ns
-        end_ns = now_ns + SEARCH_S * SECOND_NS if settled_ns is None else max(settled_ns, now_ns) + INTERVAL_NS
+        end_ns = now_ns + SEARCH_S * SECOND_NS if settled_ns is None else max(settled_ns, now_ns) + self._interval_ns
         self._oom_killer.plan(now_ns, end_ns, endless=settled_ns is None)
         if not self._evicting:
             self._plan_look(now_ns, end_ns, settled_ns)
+        if self._notifiers.are_there:
+            next_ns = now_ns + self._interval_ns if self._next_look_ns is None else self._next_look_ns
+            self._notifiers.plan(now_ns, next_ns)
 
     def _plan_look(self, now_ns: int, end_ns: int, settled_ns: int | None) -> None:
         if self._next_look_ns is not None and self._next_look_ns <= now_ns:
             return  # It is due, and will come.
-        since_ns = self._looks_ns
+        since_ns, interval_ns = self._looks_ns, self._interval_ns
         # One that falls on this very instant has not been yet.
-        number = max(1, -(-(now_ns - since_ns) // INTERVAL_NS))
+        number = max(1, -(-(now_ns - since_ns) // interval_ns))
         if not self.leaves_out:
-            self._set_look(since_ns + number * INTERVAL_NS, background=True)
+            self._set_look(since_ns + number * interval_ns, background=True)
             return
+        is_still = settled_ns is not None and settled_ns <= now_ns
         if self._is_pressed():
             # Where usage does not change any more and the last pass changed nothing, no later pass will.
-            is_still = settled_ns is not None and settled_ns <= now_ns
-            self._set_look(since_ns + number * INTERVAL_NS, background=is_still and self._is_stuck)
+            self._set_look(since_ns + number * interval_ns, background=is_still and self._is_stuck)
             return
         found = curves.first_second(
-            lambda first, last: self._may_matter(since_ns + first * INTERVAL_NS, since_ns + last * INTERVAL_NS),
+            lambda first, last: self._may_matter(since_ns + first * interval_ns, since_ns + last * interval_ns),
             number,
-            max(number, (end_ns - since_ns) // INTERVAL_NS + 1),
+            max(number, (end_ns - since_ns) // interval_ns + 1),
         )
-        if found is not None:
-            self._set_look(since_ns + found * INTERVAL_NS)
+        if self._notifiers.are_there:
+            matters = found is not None or (not is_still and self._notifiers.may_speak(now_ns, end_ns))
+            self._set_look(since_ns + number * interval_ns, background=not matters)
+        elif found is not None:
+            self._set_look(since_ns + found * interval_ns)
         elif settled_ns is None:
-            self._set_look(since_ns + (end_ns - since_ns) // INTERVAL_NS * INTERVAL_NS, background=True)
+            self._set_look(since_ns + (end_ns - since_ns) // interval_ns * interval_ns, background=True)
         else:
             self._set_look(None)
 
@@ -264,12 +277,23 @@ class EvictionLoop:
     # --- the manager looks -------------------------------------------------------------------------------------------
 
     def _look(self) -> None:
+        self._looks_ns, self._next_look_ns = self._clock.now_ns(), None
+        workers, outcome = self._pass()
+        if outcome.evictions:
+            self._evicting = True
+            self._set_look(None)
+            self._env.spawn(self._evict(workers, outcome), "evict")
+        if not outcome.evictions or self._notifiers.are_there:
+            self._plan()
+
+    def _pass(self) -> tuple[dict[str, Worker], eviction.Outcome]:
+        """Of the manager over the pods that are there; returns them, by UID, and what it wants."""
         manager, now_ns = self._manager, self._clock.now_ns()
-        self._looks_ns, self._next_look_ns = now_ns, None
         # Terminating pods too: they use memory and disk until they are gone.
         workers = {worker.uid: worker for worker in self._host.active() if worker.state in (ACTIVE, STOPPING)}
         active = [worker.pod for worker in workers.values()]
         before = manager.conditions, manager.met, tuple(manager.first_observed_ns)
+        self._notifiers.ask(now_ns)
         outcome = manager.synchronize(
             now_ns,
             active,
@@ -287,18 +311,9 @@ class EvictionLoop:
                 },
             )
             self._on_conditions(manager.conditions)
-        self._is_stuck = not manager.is_changing and before == (
-            manager.conditions,
-            manager.met,
-            tuple(manager.first_observed_ns),
-        )
-        if outcome.evictions:
-            self._is_stuck = False
-            self._evicting = True
-            self._set_look(None)
-            self._env.spawn(self._evict(workers, outcome), "evict")
-        else:
-            self._plan()
+        is_unchanged = before == (manager.conditions, manager.met, tuple(manager.first_observed_ns))
+        self._is_stuck = is_unchanged and not manager.is_changing and not outcome.evictions
+        return workers, outcome
 
     def _is_about_to_look(self) -> bool:
         """In this very instant."""
@@ -316,10 +331,21 @@ class EvictionLoop:
 
     async def _evict(self, workers: Mapping[str, Worker], outcome: eviction.Outcome) -> None:
         """Kill the pods, one after the other; wait until they have been cleaned up; look again at once."""
+        victims = await self._kill(workers, outcome)
+        for _ in range(eviction.CLEANUP_TIMEOUT_S // eviction.CLEANUP_POLL_S):
+            await self._clock.sleep(eviction.CLEANUP_POLL_S)
+            if all(worker.claim is None for worker in victims):
+                break
+        self._evicting = False
+        self._look()
+
+    async def _kill(self, workers: Mapping[str, Worker], outcome: eviction.Outcome) -> list[Worker]:
+        """Returns the pods when they have been killed, or that has taken too long."""
         victims = []
         for one in outcome.evictions:
             worker = workers[one.pod.metadata.uid]
             victims.append(worker)
+            used = {} if outcome.used is None or not one.signal else {"used": outcome.used}
             self._env.log(
                 "kubelet.evicting",
                 {
@@ -329,6 +355,7 @@ class EvictionLoop:
                     "signal": one.signal,
                     "grace_s": one.grace_s,
                     "message": one.message,
+                    **used,
                 },
             )
             gone = asyncio.Event()
@@ -337,12 +364,44 @@ class EvictionLoop:
             timer = self._clock.call_at_ns(self._clock.now_ns() + timeout_s * SECOND_NS, gone.set)
             await gone.wait()
             timer.cancel()
-        for _ in range(eviction.CLEANUP_TIMEOUT_S // eviction.CLEANUP_POLL_S):
-            await self._clock.sleep(eviction.CLEANUP_POLL_S)
-            if all(worker.claim is None for worker in victims):
-                break
-        self._evicting = False
-        self._look()
+        return victims
+
+    # --- the kernel speaks -------------------------------------------------------------------------------------------
+
+    def _notice(self) -> None:
+        """The kernel may have something to tell: after everything else that happens in this instant."""
+        self._clock.call_at_ns(self._clock.now_ns(), self._notice_last)
+
+    def _notice_last(self) -> None:
+        now_ns = self._clock.now_ns()
+        if self._is_planned:
+            self._notice()
+            return
+        self._oom_killer.kill_if_due(now_ns)
+        for one in self._notifiers.crossed(now_ns):
+            self._notified(one)
+        self._plan()
+
+    def _notified(self, by: notifiers.Notifier) -> None:
+        """A pass besides the regular ones, which go on meanwhile. It does not wait until its victims are cleaned up; as
+        long as it kills, what the same notifier says waits."""
+        if by.is_busy:
+            by.is_pending = True
+            return
+        workers, outcome = self._pass()
+        if outcome.evictions:
+            by.is_busy = True
+            self._env.spawn(self._evict_at_once(by, workers, outcome), "evict at once")
+
+    async def _evict_at_once(
+        self, by: notifiers.Notifier, workers: Mapping[str, Worker], outcome: eviction.Outcome
+    ) -> None:
+        await self._kill(workers, outcome)
+        by.is_busy = False
+        if by.is_pending:
+            by.is_pending = False
+            self._notified(by)
+        self._plan()
 
 
 def is_short_of_something(node: Any) -> bool:

@@ -16,8 +16,8 @@ from kemu.kubelet.pressure import oom_scores
 from kemu.kubelet.usage import curves, machines, usages
 from kemu.runtime.env import SECOND_NS, Env, Timer
 
-_Killed = dict[tuple[str, str], None]
-"""UIDs of pods and names of containers."""
+_Killed = dict[tuple[str, str], tuple[usages.Gauge, Container]]
+"""By UID of the pod and name of the container."""
 
 
 class OomKiller:
@@ -107,7 +107,7 @@ class OomKiller:
                     self._kill(gauge, container, killed, limit)
         meter = self._meter
         for look in (meter.pods_memory, meter.memory):
-            while (found := look(now_ns, now_ns)).used > found.capacity:
+            while (found := look(now_ns, now_ns)).used - _held(killed, now_ns) > found.capacity:
                 worst = self._worst(now_ns, found.capacity, killed)
                 if worst is None:
                     break
@@ -121,12 +121,12 @@ class OomKiller:
         killed: _Killed,
         limit_bytes: int | None = None,
     ) -> None:
-        killed[gauge.worker.uid, container.name] = None
+        killed[gauge.worker.uid, container.name] = gauge, container
         self._kill_container(gauge.worker, container.name, limit_bytes)
 
     def _worst(self, now_ns: int, capacity: int, killed: _Killed) -> tuple[usages.Gauge, Container] | None:
         """The container with the most points: what it holds, and its oom_score_adj in thousandths of the memory. One
-        that has just been started again is left alone for this instant."""
+        that was killed in this instant has nothing left to give, even if it runs again already."""
         worst, most = None, 0
         machine_bytes = self._meter.machine.memory_bytes
         for gauge in self._gauges.values():
@@ -140,3 +140,9 @@ class OomKiller:
                 if worst is None or points > most:
                     worst, most = (gauge, container), points
         return worst
+
+
+def _held(killed: _Killed, now_ns: int) -> int:
+    """Bytes that containers hold which were killed in this instant and run again already: what a kill has freed is
+    free for the others first."""
+    return sum(gauge.memory(container, now_ns, now_ns) for gauge, container in killed.values())

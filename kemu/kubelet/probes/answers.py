@@ -35,6 +35,7 @@ import yaml
 
 from kemu.kubelet.usage import curves
 from kemu.objects import times
+from kemu.objects.conversion import yaml_texts
 from kemu.runtime.env import SECOND_NS
 
 PROBES = "kemu.dev/probes"
@@ -235,7 +236,7 @@ def _parse_text(text: str, seed: str) -> Mapping[str, Mapping[str, Rules]]:
     try:
         data = json.loads(text)
     except json.JSONDecodeError:
-        data = yaml.safe_load(text)
+        data = yaml_texts.safe_load(text)
     return parse(data, seed)
 
 

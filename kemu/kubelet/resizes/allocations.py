@@ -89,16 +89,12 @@ class Allocations:
         self._is_busy = False
 
     def see(self, worker: Worker, old: Any) -> None:
-        """The spec of the pod has changed; ``old``: the pod before that."""
+        """The resources in the spec of the pod have changed; ``old``: the pod before that."""
         wanted = resources.of(worker.pod)
         if worker.resize is None:
-            if not resources.differ(wanted, resources.of(old)):
-                return
             worker.resize = Resize(old)
         if resources.differ(wanted, worker.resize.allocated):
-            if worker not in self._waiting:
-                self._waiting.append(worker)
-            self._waiting.sort(key=functools.cmp_to_key(self._compare))
+            self._push(worker)
             self.retry()
         elif worker.resize.pending is not None:
             # It has been taken back.
@@ -119,7 +115,7 @@ class Allocations:
                 for name in one.allocatedResources:
                     resize.allocated[one.name].requests[name].CopyFrom(one.allocatedResources[name])
         if resources.differ(resources.of(pod), resize.allocated):
-            self._waiting.append(worker)
+            self._push(worker)
             self._later(worker, 0, self._look_again)
         return resources.with_resources(pod, resize.allocated)
 
@@ -200,6 +196,13 @@ class Allocations:
             self._host.report(worker)
 
     # --- the order ---------------------------------------------------------------------------------------------------
+
+    def _push(self, worker: Worker) -> None:
+        """``PushPendingResize``: only a newcomer sorts the queue. A pod that waits already keeps its place, whatever it
+        asks for now."""
+        if worker not in self._waiting:
+            self._waiting.append(worker)
+            self._waiting.sort(key=functools.cmp_to_key(self._compare))
 
     def _compare(self, first: Worker, second: Worker) -> int:
         if not _asks_for_more(first):

@@ -22,6 +22,7 @@ DEFAULT_HARD = {
 }
 DEFAULT_TRANSITION_NS = 300 * 1_000_000_000
 DEFAULT_MAX_PODS = 110
+DEFAULT_INTERVAL_NS = 10 * 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,10 @@ class EvictionSettings:
     local_storage_isolation: bool
     """Whether the limits of emptyDir volumes and ephemeral storage are enforced."""
     max_pods: int
+    memcg_notification: bool
+    """Whether the kernel wakes the eviction manager when memory crosses a threshold."""
+    interval_ns: int
+    """From one pass of the manager to the next."""
 
     def thresholds(self) -> tuple[thresholds.Threshold, ...]:
         """Raises ThresholdError."""
@@ -49,7 +54,7 @@ class EvictionSettings:
 
 
 def read(configuration: Mapping[str, Any]) -> EvictionSettings:
-    """``configuration``: fields of a KubeletConfiguration. Raises ValueError for a bad transition period."""
+    """``configuration``: fields of a KubeletConfiguration. Raises ValueError for a bad duration."""
     hard = configuration.get("evictionHard")
     if hard is None:
         hard = DEFAULT_HARD
@@ -68,4 +73,6 @@ def read(configuration: Mapping[str, Any]) -> EvictionSettings:
         enforce_node_allocatable=tuple(enforce if enforce is not None else (thresholds.PODS_ENFORCED,)),
         local_storage_isolation=True if isolation is None else bool(isolation),
         max_pods=int(configuration.get("maxPods") or DEFAULT_MAX_PODS),
+        memcg_notification=bool(configuration.get("kernelMemcgNotification", False)),
+        interval_ns=times.duration_field(configuration, "housekeepingInterval") or DEFAULT_INTERVAL_NS,
     )

@@ -21,7 +21,7 @@ from kemu.kubelet.pods import claims, containers, lives, mirrors, sandboxes, sta
 from kemu.kubelet.pods.workers import ACTIVE, ENDED, STOPPING, WAITING, Worker
 from kemu.kubelet.pressure import eviction_loops
 from kemu.kubelet.probes import probers
-from kemu.kubelet.resizes import allocations
+from kemu.kubelet.resizes import allocations, resources
 from kemu.kubelet.settings import kubelet_configurations
 from kemu.kubelet.sync import adoptions, life_events, starts, status_managers, terminations
 from kemu.kubelet.volumes import managers
@@ -100,7 +100,8 @@ class PodWorkers:
             has_changed = pod.metadata.generation > worker.pod.metadata.generation
             old, worker.pod = worker.pod, pod
             self._react(worker)
-            if has_changed and worker.state == ACTIVE:
+            if has_changed and worker.state == ACTIVE and resources.differ(resources.of(pod), resources.of(old)):
+                # Other changes try no resize again (``recordResizeOperations``).
                 self.allocations.see(worker, old)
             self.probers.sync(worker)
             if worker.state == ACTIVE and len(pod.spec.readinessGates):
@@ -175,6 +176,9 @@ class PodWorkers:
         worker.state = ACTIVE
         worker.refusal = None if refusal is None else _refusal_of(refusal)
         self._adoptions.adopt(worker)
+        if self.pressures is not None:
+            # Its containers are up already: nothing else need happen to them from here on.
+            self.pressures.changed(worker)
         self.probers.add(worker, is_adopted=True)
         self._resume(worker)
         if refusal is not None:
@@ -339,6 +343,7 @@ class PodWorkers:
 
     def _take_down(self, worker: Worker, grace_s: int, asked_ns: int) -> None:
         worker.state = STOPPING
+        worker.left = len(worker.containers)
         self._starts.give_up(worker)
         self.probers.sync(worker)
         worker.stop_ns = asked_ns
@@ -432,10 +437,9 @@ class PodWorkers:
         self._take_down(worker, grace_s, self._clock.now_ns())
 
     def has_stopped(self, worker: Worker) -> None:
-        if all(one.state == containers.DONE for one in worker.containers):
+        if terminations.last_up(worker) is None:
             self._stopped(worker)
-        else:
-            self._terminations.turn(worker)
+        elif self._terminations.turn(worker):
             self.reports.report(worker)
 
     # --- called by the allocation manager ----------------------------------------------------------------------------

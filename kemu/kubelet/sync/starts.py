@@ -23,6 +23,7 @@ from kemu.kubelet.pods.containers import (
     RUNNING,
     SIDECAR,
     STARTING,
+    UNNOTICED,
     UNPULLED,
     Container,
 )
@@ -42,7 +43,8 @@ FORGIVEN_AFTER_NS = 600 * SECOND_NS
 """A container that ran longer starts anew with its back-off."""
 
 RELIST_NS = SECOND_NS
-"""From a failed pull until the kubelet reports the back-off (relist period of ``pkg/kubelet/pleg``)."""
+"""From a failed pull until the kubelet reports the back-off, and from an OOM kill until it notices (relist period of
+``pkg/kubelet/pleg``)."""
 
 REPORT_START_AFTER_NS = 5 * SECOND_NS
 """Where statuses are written sparingly, a pod that runs sooner is reported Running at once, without the
@@ -109,6 +111,7 @@ class Starts:
     def prepare(self, worker: Worker) -> None:
         """The pod has been admitted, but has to wait before its containers start."""
         worker.containers = containers.of(worker.pod)
+        worker.passed = 0
         worker.mains_to_start = len(worker.pod.spec.containers)
         self._host.starting(worker)
 
@@ -225,6 +228,7 @@ class Starts:
         """The pause before this container is over."""
         container.timer = None
         container.state = IDLE
+        worker.passed = 0
         self.go_on(worker)
 
     # --- starts ------------------------------------------------------------------------------------------------------
@@ -398,8 +402,14 @@ class Starts:
                 self.events.waits_to_restart(worker, container)
             self._at(container, now_ns + int(delay_s * SECOND_NS), self._again, worker, container)
             self._host.report(worker)
+        elif container.last.reason == containers.OOM_KILLED:
+            # Until then its memory is free: started at once, it would take it from those that it was killed for.
+            container.state = UNNOTICED
+            self._at(container, now_ns + RELIST_NS, self._again, worker, container)
+            self._host.report(worker)
         else:
             container.state = IDLE
+            worker.passed = 0
 
     def _replacement_pause_s(self, container: Container, pause_s: float) -> float:
         """The sync that kills a container starts it anew, too, and knows only the exit before this one: while that is
@@ -442,12 +452,15 @@ def exit_ns(worker: Worker, container: Container) -> int | None:
 
 def _next(worker: Worker) -> Container | None:
     """Whose turn it is to be started."""
-    for container in worker.containers:
+    found = worker.containers
+    for index in range(worker.passed, len(found)):
+        container = found[index]
         state, kind = container.state, container.kind
         if state == IDLE:
             return container
         if (kind == INIT and state != DONE) or (kind == SIDECAR and not _lets_pass(worker, container)):
             return None
+        worker.passed = index + 1
     return None
 
 

@@ -97,7 +97,9 @@ class StaticPods:
         is_first = mirror.object is None
         mirror.see(pod)
         static = self._static[meta.namespaced_name(pod)]
-        if is_first and static.metadata.uid not in self._host.by_uid and pod.status.phase == pod_phases.RUNNING:
+        # Like any pod that an earlier kubelet admitted, whether all of its containers had started or not.
+        was_admitted = not pod_phases.is_terminal(pod) and pod.status.HasField("startTime")
+        if is_first and static.metadata.uid not in self._host.by_uid and was_admitted:
             running = core_v1_pb2.Pod()
             running.CopyFrom(static)
             running.status.CopyFrom(pod.status)

@@ -32,6 +32,8 @@ class Terminations:
     def __init__(self, env: Env, ending: starts.Starts) -> None:
         self._clock = env.clock
         self._starts = ending
+        self._turning: Worker | None = None
+        """The pod whose containers are being stopped one after the other."""
 
     def begin(self, worker: Worker, grace_s: int, asked_ns: int) -> None:
         """Stop its containers. The worker is STOPPING, and its other containers are DONE.
@@ -85,12 +87,20 @@ class Terminations:
                 kill_ns = now_ns + max(grace_s, LEAST_WINDOW_S) * SECOND_NS
                 self._ask(worker, container, asked_ns, min(container.kill_ns, kill_ns))
 
-    def turn(self, worker: Worker) -> None:
-        """A container has stopped: it may be the turn of the sidecar before it."""
-        for container in worker.containers:
-            if container.state == STOPPING and container.asked_ns is None and _has_turn(worker, container):
+    def turn(self, worker: Worker) -> bool:
+        """A container has stopped: it may be the turn of the sidecar before it. Those that stop at once go one after
+        the other, however many there are; False: that is under way already."""
+        if self._turning is worker:
+            return False
+        before, self._turning = self._turning, worker
+        try:
+            while (container := last_up(worker)) is not None:
+                if container.state != STOPPING or container.asked_ns is not None:
+                    break
                 self._plan(worker, container)
-                return
+        finally:
+            self._turning = before
+        return True
 
     # --- one container -----------------------------------------------------------------------------------------------
 
@@ -98,7 +108,7 @@ class Terminations:
         """When it is asked to stop, and when it is killed."""
         now_ns, begun_ns, grace_s = self._clock.now_ns(), worker.urged_ns, worker.grace_s
         ready_ns = begun_ns + self._pre_stop_ns(worker, container, grace_s)
-        if container.kind == SIDECAR and not _has_turn(worker, container):
+        if container.kind == SIDECAR and last_up(worker) is not container:
             # Waits for the others, at the longest until its grace period is over.
             container.asked_ns = None
             self._at(worker, container, begun_ns + grace_s * SECOND_NS)
@@ -152,12 +162,9 @@ class Terminations:
         self._starts.advance(worker)
 
 
-def _has_turn(worker: Worker, sidecar: Container) -> bool:
-    """All main containers and all sidecars after it have stopped."""
-    later = False
-    for container in worker.containers:
-        if container is sidecar:
-            later = True
-        elif later and container.state != DONE:
-            return False
-    return True
+def last_up(worker: Worker) -> Container | None:
+    """The last container of a STOPPING pod that has not stopped: all after it have, so it is its turn if it is a
+    sidecar. None: all have stopped."""
+    while worker.left and worker.containers[worker.left - 1].state == DONE:
+        worker.left -= 1
+    return worker.containers[worker.left - 1] if worker.left else None

@@ -15,7 +15,7 @@ from typing import Any
 
 from kemu.kubelet.settings import thresholds
 from kemu.kubelet.settings.thresholds import Layout
-from kemu.kubelet.usage import stats
+from kemu.kubelet.usage import stats, usages
 from kemu.kubelet.usage.curves import Curve
 from kemu.kubelet.usage.usages import Gauge
 from kemu.objects.amounts import quantities
@@ -155,7 +155,7 @@ class Meter:
         return last_ns
 
     def memory(self, first_ns: int, last_ns: int) -> Used:
-        """Of the whole machine."""
+        """What processes hold of the whole machine: what the kernel cannot take back without a kill."""
         used = self._of_node("memory", first_ns, last_ns) + self.pods_memory(first_ns, last_ns).used
         return Used(used, self.machine.memory_bytes)
 
@@ -163,12 +163,36 @@ class Meter:
         used = sum(gauge.memories(first_ns, last_ns) for gauge in self._gauges())
         return Used(used, self.machine.pods_memory_bytes)
 
+    def working_set(self, first_ns: int, last_ns: int) -> Used:
+        """Of the whole machine, as the kubelet counts it: with active files, without inactive ones."""
+        return self._with_own(self.pods_working_set(first_ns, last_ns).used, first_ns, last_ns)
+
+    def _with_own(self, used: int, first_ns: int, last_ns: int) -> Used:
+        """The working set of the machine. ``used``: of its pods."""
+        own = self._of_node("memory", first_ns, last_ns) + self._of_node(usages.ACTIVE_FILE, first_ns, last_ns)
+        return Used(own + used, self.machine.memory_bytes)
+
+    def pods_working_set(self, first_ns: int, last_ns: int) -> Used:
+        used = sum(gauge.working_sets(first_ns, last_ns) for gauge in self._gauges())
+        return Used(used, self.machine.pods_memory_bytes)
+
+    def charged(self, first_ns: int, last_ns: int) -> Used:
+        """Of the whole machine, with all cached files; the kernel keeps no more of them than it has room for."""
+        own = sum(self._of_node(key, first_ns, last_ns) for key in ("memory", *usages.CACHE))
+        used = own + sum(gauge.charged(first_ns, last_ns) for gauge in self._gauges())
+        return Used(min(used, self.machine.memory_bytes), self.machine.memory_bytes)
+
+    def pods_charged(self, first_ns: int, last_ns: int) -> Used:
+        used = sum(gauge.charged(first_ns, last_ns) for gauge in self._gauges())
+        return Used(min(used, self.machine.pods_memory_bytes), self.machine.pods_memory_bytes)
+
     def signals(self, first_ns: int, last_ns: int) -> dict[str, Used]:
         """By eviction signal."""
         machine = self.machine
+        pods = self.pods_working_set(first_ns, last_ns)
         found = {
-            thresholds.MEMORY: self.memory(first_ns, last_ns),
-            thresholds.ALLOCATABLE_MEMORY: self.pods_memory(first_ns, last_ns),
+            thresholds.MEMORY: self._with_own(pods.used, first_ns, last_ns),
+            thresholds.ALLOCATABLE_MEMORY: pods,
         }
         layers = logs = volumes = layer_inodes = processes = 0
         for gauge in self._gauges():

@@ -20,6 +20,7 @@ class Meter:
     def __init__(self, pod: Any) -> None:
         self._usage = usages.of(pod)
         self._mains = [one.name for one in pod.spec.containers]
+        self._memory_limits = usages.memory_limits(pod)
         self._pod = pod
 
     def amount(self, resource: str, container: str, second: int) -> int:
@@ -39,14 +40,20 @@ class Meter:
         """Whether the pod says anything about its usage."""
         return self._usage is not None
 
+    def working_set(self, container: str, second: int) -> int:
+        """Bytes, with the files that the kernel has on its active list for it."""
+        held, cached = (self.amount(key, container, second) for key in ("memory", usages.ACTIVE_FILE))
+        return usages.within(held, cached, self._memory_limits.get(container)) if cached else held
+
     def running(self, unix_s: int) -> list[tuple[str, dict[str, int]]]:
-        """What each container uses that runs now, by name."""
+        """What each container uses that runs now, by name, as the metrics API has it."""
         status = self._pod.status
         found = []
         for one in (*status.initContainerStatuses, *status.containerStatuses):
             if one.state.HasField("running"):
                 second = max(0, unix_s - one.state.running.startedAt.seconds)
-                found.append((one.name, {key: self.amount(key, one.name, second) for key in RESOURCES}))
+                used = {"cpu": self.amount("cpu", one.name, second), "memory": self.working_set(one.name, second)}
+                found.append((one.name, used))
         return found
 
 

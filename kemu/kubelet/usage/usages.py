@@ -8,6 +8,11 @@ As data (:mod:`kemu.kubelet.usage.curves` has the forms of a curve):
 The main containers share the usage of the pod evenly; ``containers`` adds the usage of single ones. Curves of memory,
 cpu and processes begin at each start of a container, those of disks at the first start of the pod. ``volumes`` are
 local volumes by name. A pod without the annotation uses nothing.
+
+``memory`` is what processes hold for themselves: the kernel can only take it back with a kill. What it caches of files
+for them comes on top, by the kernel's own names: ``active_file``, which counts in the working set, and
+``inactive_file``, which does not. The kernel gives up both before it kills anybody, and keeps no more of them than a
+container's limit leaves room for.
 """
 
 from __future__ import annotations
@@ -24,15 +29,19 @@ from kemu.kubelet.pods.workers import Worker
 from kemu.kubelet.usage import curves, stats, storage_limits
 from kemu.kubelet.usage.curves import Curve, CurveError
 from kemu.objects.amounts import quantities, requests
+from kemu.objects.conversion import yaml_texts
 from kemu.runtime.env import SECOND_NS
 
 USAGE = "kemu.dev/usage"
 
-_OF_CONTAINERS = ("cpu", "memory", "rootfs", "logs", "inodes")
-_PROCESS = ("cpu", "memory", "pids")
+ACTIVE_FILE, INACTIVE_FILE = "active_file", "inactive_file"
+"""Cached pages of files on the active and the inactive list of the kernel (``memory.stat``)."""
+CACHE = (ACTIVE_FILE, INACTIVE_FILE)
+_OF_CONTAINERS = ("cpu", "memory", *CACHE, "rootfs", "logs", "inodes")
+_PROCESS = ("cpu", "memory", *CACHE, "pids")
 """Begin anew with their container."""
 KEYS = (*_OF_CONTAINERS, "pids", "volumes", "containers")
-NODE_KEYS = ("cpu", "memory", "disk", "images", "deadContainers", "inodes", "pids")
+NODE_KEYS = ("cpu", "memory", *CACHE, "disk", "images", "deadContainers", "inodes", "pids")
 """What a node uses besides its pods: the system's daemons, files on its disk (``disk``, ``inodes``), images that nobody
 needs and containers that have ended, which it can give back."""
 
@@ -40,7 +49,7 @@ needs and containers that have ended, which it can give back."""
 class Usage:
     """The curves of one pod."""
 
-    __slots__ = ("of_containers", "pids", "shared", "volumes")
+    __slots__ = ("has_cache", "of_containers", "pids", "shared", "volumes")
 
     def __init__(
         self,
@@ -54,6 +63,8 @@ class Usage:
         self.of_containers = of_containers
         self.volumes = volumes
         self.pids = pids
+        self.has_cache = any(key in curves for curves in (shared, *of_containers.values()) for key in CACHE)
+        """Whether the kernel caches files for it."""
 
     def every(self) -> Iterable[Curve]:
         yield from self.shared.values()
@@ -114,7 +125,7 @@ def _load(text: str) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError:
-        return yaml.safe_load(text)
+        return yaml_texts.safe_load(text)
 
 
 def _mapping(data: Any, path: str, known: Iterable[str] | None) -> Mapping[str, Any]:
@@ -152,12 +163,7 @@ class Gauge:
         self._disk_ns: int | None = None
         self.storage_limit = storage_limits.least_limit(worker.pod)
         """The smallest limit of local storage, in bytes; None: there is none."""
-        spec = worker.pod.spec
-        self._memory_limits = {
-            one.name: quantities.value(one.resources.limits[requests.MEMORY].string)
-            for one in (*spec.initContainers, *spec.containers)
-            if requests.MEMORY in one.resources.limits
-        }
+        self._memory_limits = memory_limits(worker.pod)
 
     def limit_memory(self, limits: dict[str, int]) -> None:
         """The containers have been resized: their limits in bytes."""
@@ -184,12 +190,33 @@ class Gauge:
         return [(one, limits[one.name]) for one in self._worker.containers if one.name in limits] if limits else []
 
     def memory(self, container: containers.Container, first_ns: int, last_ns: int) -> int:
-        """Bytes that a container holds, the most between two times; exact where they are equal."""
+        """Bytes that the processes of a container hold, the most between two times; exact where they are equal."""
         return self.amount("memory", container, first_ns, last_ns)
 
     def memories(self, first_ns: int, last_ns: int) -> int:
         """The same of the pod."""
         return sum(self.memory(container, first_ns, last_ns) for container in self._worker.containers)
+
+    def working_set(self, container: containers.Container, first_ns: int, last_ns: int) -> int:
+        """What the kubelet counts of a container: all that is charged to it but ``inactive_file``."""
+        return self._with_cache(container, (ACTIVE_FILE,), first_ns, last_ns)
+
+    def working_sets(self, first_ns: int, last_ns: int) -> int:
+        """The same of the pod."""
+        if not self._usage.has_cache:
+            return self.memories(first_ns, last_ns)
+        return sum(self.working_set(container, first_ns, last_ns) for container in self._worker.containers)
+
+    def charged(self, first_ns: int, last_ns: int) -> int:
+        """All that is charged to the containers of the pod, with all cached files (``memory.usage_in_bytes``)."""
+        return sum(self._with_cache(container, CACHE, first_ns, last_ns) for container in self._worker.containers)
+
+    def _with_cache(self, container: containers.Container, lists: tuple[str, ...], first_ns: int, last_ns: int) -> int:
+        held = self.memory(container, first_ns, last_ns)
+        if not self._usage.has_cache:
+            return held
+        cached = sum(self.amount(key, container, first_ns, last_ns) for key in lists)
+        return within(held, cached, self._memory_limits.get(container.name))
 
     def local_bytes(self, first_ns: int, last_ns: int) -> tuple[int, int, int]:
         """The most in its writable layers, its logs and its volumes."""
@@ -217,8 +244,9 @@ class Gauge:
         found = []
         for container in self._worker.containers:
             if container.is_up:
-                memory, rootfs, logs, inodes = (
-                    self.amount(key, container, now_ns, now_ns) for key in ("memory", "rootfs", "logs", "inodes")
+                memory = self.working_set(container, now_ns, now_ns)
+                rootfs, logs, inodes = (
+                    self.amount(key, container, now_ns, now_ns) for key in ("rootfs", "logs", "inodes")
                 )
                 found.append(
                     stats.ContainerStats(container.name, memory, stats.Disk(rootfs, inodes), stats.Disk(logs, 0))
@@ -276,6 +304,21 @@ def share(together: int, place: int, mains: int) -> int:
     """Of what the main containers use together, the part of the one in this place: the first one has the rest."""
     part, rest = divmod(together, mains)
     return part + rest if place == 0 else part
+
+
+def memory_limits(pod: Any) -> dict[str, int]:
+    """Of its containers, in bytes; those without one are missing."""
+    spec = pod.spec
+    return {
+        one.name: quantities.value(one.resources.limits[requests.MEMORY].string)
+        for one in (*spec.initContainers, *spec.containers)
+        if requests.MEMORY in one.resources.limits
+    }
+
+
+def within(held: int, cached: int, limit: int | None) -> int:
+    """What is charged to a container that holds so much: files are cached only as far as its limit leaves room."""
+    return held + cached if limit is None else max(held, min(held + cached, limit))
 
 
 def _most(curve: Curve, since_ns: int, first_ns: int, last_ns: int) -> int:

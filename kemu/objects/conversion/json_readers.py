@@ -19,7 +19,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from kemu.errors import KemuError
 from kemu.k8s import meta_v1_pb2
-from kemu.objects import times
+from kemu.objects import planned_fields, times
 from kemu.objects.amounts import quantities
 from kemu.objects.conversion import descriptors
 
@@ -57,6 +57,10 @@ Place = tuple[Any, Step] | None
 only for a problem."""
 
 
+_MOST_HINTS = 100
+"""Of one conversion: to find a name that is like another takes long."""
+
+
 class Reader:
     """Collects the problems of one conversion."""
 
@@ -92,7 +96,8 @@ def read_fields(message: Any, data: dict[str, Any], table: Table, place: Place, 
     for name, value in data.items():
         setter = table.get(name)
         if setter is None:
-            hint = did_you_mean(name, table) if isinstance(name, str) else ""
+            is_told = isinstance(name, str) and len(reader.problems) < _MOST_HINTS
+            hint = planned_fields.HINTS.get(name) or did_you_mean(name, table) if is_told else ""
             reader.problem((place, str(name)), f'unknown field "{name}"', hint)
         elif value is not None:
             setter(message, value, (place, name), reader)

@@ -11,6 +11,8 @@ from typing import Any
 
 import yaml
 
+from kemu.objects.conversion import sizes
+
 MAX_DEPTH = 100
 """Of nested mappings and lists."""
 MOST_ALIASED = 10
@@ -18,6 +20,15 @@ MOST_ALIASED = 10
 FEW = 1_000
 
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class BadShape(yaml.YAMLError):
+    """Nested too deeply, or too much for what it is."""
+
+    def __init__(self, text: str, mark: Any) -> None:
+        super().__init__(text)
+        self.line: int = 1 if mark is None else mark.line + 1
+        self.column: int = 1 if mark is None else mark.column + 1
 
 
 class _Loader(_Base):  # type: ignore[misc]
@@ -41,14 +52,16 @@ class _Loader(_Base):  # type: ignore[misc]
 
 
 def load(data: bytes) -> tuple[Any, list[str]]:
-    """What one document holds, and which keys stand twice in it. Raises yaml.YAMLError or ValueError."""
+    """What one document holds, and which keys stand twice in it. Raises yaml.YAMLError or ValueError, and
+    RequestEntityTooLarge."""
     if data[:1] == b"{":
         # Most programs send JSON, which is YAML, too.
         try:
+            sizes.check_json(data)
             return json.loads(data, object_pairs_hook=_once), []
         except (ValueError, RecursionError):
             pass
-    _check_shape(data)
+    check_shape(data, most=sizes.MOST_VALUES)
     loader = _Loader(data)
     loader.twice = []
     try:
@@ -64,9 +77,17 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _check_shape(data: bytes) -> None:
-    """Raises yaml.YAMLError for what is nested too deeply, or stands for too much."""
-    sizes: list[int] = [0]
+def safe_load(text: str) -> Any:
+    """As ``yaml.safe_load``, for texts that strangers write. Raises yaml.YAMLError."""
+    check_shape(text)
+    return yaml.safe_load(text)
+
+
+def check_shape(data: bytes | str, few: int = FEW, most: int | None = None) -> None:
+    """Raises yaml.YAMLError for what is nested too deeply, or stands for too much: more than ``few`` values and, by
+    its aliases, many more than it has. Documents of one text count together. Raises RequestEntityTooLarge for more
+    than ``most`` values of its own."""
+    open_sizes: list[int] = [0]
     """Of what is open, the values that it stands for so far."""
     anchored: dict[str, int] = {}
     anchors: list[str | None] = []
@@ -75,22 +96,24 @@ def _check_shape(data: bytes) -> None:
         if isinstance(event, yaml.AliasEvent):
             if event.anchor in anchors:
                 raise yaml.YAMLError(f"anchor '{event.anchor}' value contains itself")
-            sizes[-1] += anchored.get(event.anchor or "", 1)
+            open_sizes[-1] += anchored.get(event.anchor or "", 1)
         elif isinstance(event, yaml.ScalarEvent):
             own += 1
-            sizes[-1] += 1
+            open_sizes[-1] += 1
             if event.anchor:
                 anchored[event.anchor] = 1
         elif isinstance(event, yaml.CollectionStartEvent):
             own += 1
-            sizes.append(1)
+            open_sizes.append(1)
             anchors.append(event.anchor)
             if len(anchors) > MAX_DEPTH:
-                raise yaml.YAMLError("exceeded max depth")
+                raise BadShape("exceeded max depth", event.start_mark)
         elif isinstance(event, yaml.CollectionEndEvent):
-            size, anchor = sizes.pop(), anchors.pop()
+            size, anchor = open_sizes.pop(), anchors.pop()
             if anchor:
                 anchored[anchor] = size
-            sizes[-1] += size
-        if sizes[-1] > FEW + MOST_ALIASED * own:
-            raise yaml.YAMLError("document contains excessive aliasing")
+            open_sizes[-1] += size
+        if most is not None and own > 2 * most:  # keys count here, too
+            raise sizes.too_many()
+        if open_sizes[-1] > few + MOST_ALIASED * own:
+            raise BadShape("document contains excessive aliasing", event.start_mark)

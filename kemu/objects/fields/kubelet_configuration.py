@@ -24,6 +24,8 @@ SORTS: dict[str, Sort] = {
         ),
         Acts(),
     ),
+    "kernelMemcgNotification": Acts("as on a machine with cgroups v1; on one with v2 a real kubelet ignores it"),
+    "housekeepingInterval": Acts("kemu's own: how often the eviction manager looks, which is 10s in a real kubelet"),
     "staticPods": Acts("kemu's own: manifests of static pods, in place of staticPodPath"),
     **dict.fromkeys(
         (
@@ -77,7 +79,6 @@ SORTS: dict[str, Sort] = {
     "cpuManagerPolicy": Refused("no container gets CPUs of its own", ("", "none")),
     "eventRecordQPS": Refused(_NO_LIMIT, (0,)),
     "featureGates": Refused("no gate of the kubelet switches anything in kemu", ({},)),
-    "kernelMemcgNotification": Refused("memory pressure is noticed at the kubelet's next look", (False,)),
     "kubeAPIQPS": Refused(_NO_LIMIT),
     "memoryManagerPolicy": Refused("no container gets memory of one NUMA node", ("", "None")),
     "memorySwap": Refused("machines have no swap", ({}, {"swapBehavior": ""}, {"swapBehavior": "NoSwap"})),

@@ -17,7 +17,7 @@ class Unsimulated:
 
 LEAVE_OUT = "leave it out"
 _NO_NETWORK = "there is no network between pods"
-_NO_CERTIFICATES = "there are no certificates: actors and users are known by their names"
+_NO_CERTIFICATES = "nobody signs certificates: kemu up gives each user one of its own"
 _NO_PODS_FROM = "write the pods themselves, or a workload"
 
 UNSIMULATED: Mapping[str, Unsimulated] = {

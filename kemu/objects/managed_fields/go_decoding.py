@@ -27,6 +27,10 @@ _TIME = re.compile(
 _BYTES = "[]uint8"
 
 
+_MOST_STRICT = 100
+"""Mistakes that are told (``saveStrictError`` of ``sigs.k8s.io/json``)."""
+
+
 class _Abort(Exception):
     """A type reads itself, and cannot: nothing after it is read."""
 
@@ -187,7 +191,12 @@ def _own_problem(go: str, value: Any, struct: str = "", path: str = "") -> str |
 
 def strict(expression: str, value: Any) -> list[str]:
     """Unknown and repeated fields in the order of the text, each once. Objects with repeated keys have ``pairs``."""
-    return list(dict.fromkeys(_strict(expression, value, "")))
+    found: dict[str, None] = {}
+    for problem in _strict(expression, value, ""):
+        found[problem] = None
+        if len(found) >= _MOST_STRICT:
+            break
+    return list(found)
 
 
 def _strict(expression: str, value: Any, path: str) -> Iterator[str]:

@@ -28,6 +28,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kemu.errors import KemuError
+from kemu.gateway.limits import sites
 from kemu.report.live import streams
 from kemu.report.live.runs import Runs
 from kemu.report.page import shells
@@ -142,12 +143,9 @@ class _Guarded:
             await self._app(scope, receive, _with_headers(send))
 
     def _refused(self, scope: Scope) -> Response | None:
-        headers = Headers(scope=scope)
-        if headers.get("host", "").lower() not in self._names:
-            return PlainTextResponse("not under this name\n", 421)
-        origin = headers.get("origin")
-        if origin is not None and origin.removeprefix("http://") not in self._names:
-            return PlainTextResponse("not for other sites\n", 403)
+        refused = sites.refusal(Headers(scope=scope), self._names)
+        if refused is not None:
+            return PlainTextResponse(f"{refused.text}\n", refused.code)
         if scope["method"] not in ("GET", "HEAD"):
             return PlainTextResponse("only to look at\n", 405)
         begin = str(scope["path"]).encode()[: len(self._base)]

@@ -88,6 +88,13 @@ def runs(process: Any) -> bool:
         return False
 
 
+def is_stopped(pid: int) -> bool:
+    """By SIGSTOP, a terminal or a debugger."""
+    with contextlib.suppress(psutil().Error):
+        return psutil().Process(pid).status() in (psutil().STATUS_STOPPED, psutil().STATUS_TRACING_STOP)
+    return False
+
+
 def end(processes: Iterable[Any], *, grace_s: float) -> list[Any]:
     """Wait until they are gone, after the grace by SIGKILL. Returns those that are left all the same."""
     alive = _left_after(grace_s, list(processes))

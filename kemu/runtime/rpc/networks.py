@@ -6,7 +6,7 @@ the connection at both ends, and what was held back is lost. When an actor dies,
 had sent, or from keepalive where a partition is in the way. A half-open connection is silent for good: only keepalive
 tells. Messages in flight when a fault begins still arrive. ``impairments`` makes messages late.
 
-Both runtimes use this. They differ in the :class:`Wire`, which says when a message arrives: the simulation draws
+All runtimes use this. They differ in the :class:`Wire`, which says when a message arrives: the simulation draws
 latencies (``sim.wires``), a cell delivers in the next turn of its event loop (:class:`LoopWire`).
 """
 

@@ -19,7 +19,7 @@ from kemu import errors
 from kemu.faults.handlers import Handler, Handlers
 from kemu.faults.hits import CHAOS, Hits
 from kemu.runtime import distributions, random_streams, tasks, user_code
-from kemu.runtime.env import SECOND_NS, Actor, ActorSpec, LogSink, Random
+from kemu.runtime.env import SECOND_NS, Actor, ActorSpec, LogSink, Random, Took
 from kemu.runtime.rpc.clients import MemoryChannel
 from kemu.runtime.rpc.networks import Network, Peer
 from kemu.runtime.rpc.servers import Server
@@ -117,6 +117,11 @@ class SimEnv(Owner):
         if self.condition is not Condition.DEAD:
             self._runtime.sink(self.clock.now_ns(), self.name, kind, data)
 
+    def log_took(self, kind: str, make: Callable[[Took], Mapping[str, Any]]) -> None:
+        if self.condition is not Condition.DEAD:
+            now_ns = self.clock.now_ns()
+            self._runtime.sink(now_ns, self.name, kind, make(now_ns.__sub__))
+
     def awaits(self, count: Callable[[], int]) -> None:
         """Nothing to do: messages that are under way are events of the loop."""
 
@@ -170,6 +175,11 @@ class SkewedEnv(SimEnv):
             if "start" in data:
                 data = {**data, "start": self._runtime.skews.by_actor[self.name].true_ns(data["start"])}
             self._runtime.sink(self._runtime.master.now_ns(), self.name, kind, data)
+
+    def log_took(self, kind: str, make: Callable[[Took], Mapping[str, Any]]) -> None:
+        if self.condition is not Condition.DEAD:
+            now_ns, skew = self._runtime.master.now_ns(), self._runtime.skews.by_actor[self.name]
+            self._runtime.sink(now_ns, self.name, kind, make(lambda start_ns: now_ns - skew.true_ns(start_ns)))
 
 
 class Departed(NamedTuple):

@@ -18,7 +18,8 @@ from typing import Any
 
 import yaml
 
-from kemu import errors
+from kemu import errors, user_files
+from kemu.objects.conversion import yaml_texts
 
 Path = tuple[str | int, ...]
 """Keys and indexes from the root of a document."""
@@ -26,6 +27,8 @@ Path = tuple[str | int, ...]
 MAX_VALUES = 2_000_000
 """A document that grows beyond this (through aliases of aliases) is refused."""
 
+_MANY_VALUES = 100_000
+"""So many a document may stand for by its aliases, however few it has itself."""
 MAX_MESSAGE = 1500
 """Longer messages quote too much of the input."""
 MAX_DEPTH = 100
@@ -161,11 +164,9 @@ def read(file: FilePath, *, name: str = "") -> list[Document]:
     """The documents of a file. Raises ScenarioError for a file that cannot be read or is not YAML."""
     shown = name or str(file)
     try:
-        text = file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise errors.ScenarioError([errors.Problem(shown, 1, 1, "", f"cannot be read: {error.strerror}")]) from None
-    except UnicodeDecodeError as error:
-        raise errors.ScenarioError([errors.Problem(shown, 1, 1, "", f"is not UTF-8 text: {error}")]) from None
+        text = user_files.read_text(file)
+    except user_files.FileProblem as error:
+        raise errors.ScenarioError([errors.Problem(shown, 1, 1, "", str(error))]) from None
     return parse(text, shown)
 
 
@@ -176,6 +177,8 @@ def parse(text: str, file: str) -> list[Document]:
     try:
         if sum(text.count(mark) for mark in ("[", "{", "- ", "? ")) > _MANY_BRACKETS:
             _check_depth(text, file)
+        if "&" in text and "*" in text:
+            yaml_texts.check_shape(text, _MANY_VALUES)
         for node in yaml.compose_all(text, Loader=_Loader):
             if node is None:
                 continue
@@ -191,6 +194,9 @@ def parse(text: str, file: str) -> list[Document]:
         if tab:
             column, what = tab, "a tab stands in the indentation; YAML allows spaces only"
         problems.append(errors.Problem(file, line, column, "", f"is not YAML: {what}"))
+    except yaml_texts.BadShape as error:
+        text = f"{error}: it stands for many more values than it has"
+        problems.append(errors.Problem(file, error.line, error.column, "", text))
     except yaml.YAMLError as error:
         problems.append(errors.Problem(file, 1, 1, "", f"is not YAML: {error}"))
     if problems:

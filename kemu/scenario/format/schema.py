@@ -77,6 +77,10 @@ SPEC: dict[str, Key] = {
                 "replicas": Key(Whole(1, 100), "More than one: each has its own watch cache."),
                 "cacheLag": Key(DURATION, "How far the watch caches are behind."),
                 "eventTtl": Key(POSITIVE_DURATION, "How long Event objects are kept; 1h by default."),
+                "mostEvents": Key(
+                    Whole(0, 100_000_000),
+                    "How many Event objects are kept, the newest; 0, the default: any number.",
+                ),
                 "maxRequestsInFlight": Key(
                     Whole(1, 100_000),
                     "With maxMutatingRequestsInFlight: how many requests one serves at a time, 400 and 200 by default.",
@@ -111,6 +115,7 @@ SPEC: dict[str, Key] = {
         Record(
             {
                 "fsync": Key(Choice(("batch", "always", "none")), "When writes are safe on disk."),
+                "segmentBytes": Key(Whole(1024), "Size at which the journal begins a new file; 4 MiB by default."),
                 "etcd": Key(Text(), "A real etcd instead, host:port."),
             }
         ),

@@ -272,6 +272,16 @@ PERIOD = Named(
 )
 """How often something is done, in nanoseconds; 0 is the default."""
 _TOO_OFTEN = "must be at least 1ms"
+LEAST_SLOW_PERIOD_NS = 1_000_000_000
+SLOW_PERIOD = Named(
+    "slowPeriod",
+    Reading(
+        values.duration_ns,
+        _DURATION_SCHEMA,
+        lambda value: "" if value >= LEAST_SLOW_PERIOD_NS or not value else "must be at least 1s",
+    ),
+)
+"""The same of something that is done every second at most."""
 SECONDS = Named("seconds", Reading(values.duration_s, _DURATION_SCHEMA))
 """A Go duration, in seconds."""
 POSITIVE_SECONDS = Named(

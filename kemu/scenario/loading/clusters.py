@@ -152,6 +152,32 @@ def named(
     return scenarios.Node(name, node, kubelet, usage or {}, machine or {}, policy or {})
 
 
+_OF_MACHINES = ("capacity", "allocatable", "addresses", "nodeInfo")
+
+
+def node_of(stated: core_v1_pb2.Node, data: Any, path: Path, report: Report) -> scenarios.Node:
+    """The node that an object describes, as ``kubectl get nodes -o yaml`` shows it, with a kubelet."""
+    metadata, status = data.get("metadata", {}), data.get("status") or {}
+    for field in ("generateName", "finalizers", "ownerReferences"):
+        if isinstance(metadata, Mapping) and metadata.get(field):
+            report.add((*path, "metadata", field), "a node that its kubelet registers has none", key=True)
+    for field in status if isinstance(status, Mapping) else ():
+        if field not in _OF_MACHINES:
+            hint = f"leave it out; {', '.join(_OF_MACHINES)} may be stated"
+            report.add((*path, "status", field), "the kubelet of the node writes that", hint, key=True)
+    amounts = {
+        field: {name: list_[name].string for name in list_}
+        for field, list_ in (("capacity", stated.status.capacity), ("allocatable", stated.status.allocatable))
+    }
+    node = node_template({"labels": dict(stated.metadata.labels), **amounts}, {}, (*path, "metadata"), report)
+    node.metadata.annotations.update(stated.metadata.annotations)
+    node.spec.CopyFrom(stated.spec)
+    node.status.addresses.extend(stated.status.addresses)
+    if stated.status.HasField("nodeInfo"):
+        node.status.nodeInfo.CopyFrom(stated.status.nodeInfo)
+    return named(node, stated.metadata.name, {})
+
+
 def node_template(checked: Mapping[str, Any], raw: Any, path: Path, report: Report) -> core_v1_pb2.Node:
     """A Node without a name."""
     node = core_v1_pb2.Node()
@@ -389,14 +415,19 @@ def outside_extenders(scenario: scenarios.Scenario) -> list[str]:
     return [address for address in called if address.startswith(configurations.OUTSIDE_PREFIXES)]
 
 
-def check_config(config: Mapping[str, Any], name: str, path: Path, report: Report) -> None:
-    """Complain as the scheduler itself would when it reads its configuration, and of what kemu does not simulate."""
+def check_config(config: Mapping[str, Any], name: str, path: Path, report: Report, policy: Mapping[str, Any]) -> None:
+    """Complain as the scheduler itself would when it reads its configuration, and of what kemu does not simulate.
+
+    ``policy``: its switches.
+    """
     if not config:
         return
     manifests.complain(refusals.in_configuration(config, scheduler_configuration.SORTS), config, path, report)
     handle = interfaces.Handle(Cluster(), random.Random(0))
     try:
-        for profile in configurations.configuration_of(config, name or scenarios.DEFAULT_SCHEDULER).profiles:
+        caps = policy.get("percentageAbove100") == "cap"
+        found = configurations.configuration_of(config, name or scenarios.DEFAULT_SCHEDULER, caps_percentages=caps)
+        for profile in found.profiles:
             profiles.Profile(profile, handle, in_tree.REGISTRY)
     except configurations.ConfigurationError as error:
         where, rest = follow(config, error.path)

@@ -12,8 +12,8 @@ from typing import Any
 
 from kemu.client import elections
 from kemu.controllers import node_lifecycle
-from kemu.k8s import batch_v1_pb2, policy_v1_pb2
-from kemu.objects import resources
+from kemu.k8s import batch_v1_pb2
+from kemu.objects import planned_fields, resources
 from kemu.runtime.env import SECOND_NS
 from kemu.scenario import scenarios
 from kemu.scenario.format.keys import controller_keys
@@ -77,12 +77,23 @@ def election(name: str, settings: Mapping[str, Any]) -> elections.Settings | Non
     )
 
 
-def check_elections(controllers: Mapping[str, Mapping[str, Any]], report: Report) -> None:
-    """Complain of what client-go would refuse."""
+def check(checked: Any, controllers: Mapping[str, Mapping[str, Any]], report: Report, *, has_autoscaler: bool) -> None:
+    """Complain of what client-go would refuse, and of an autoscaler without anything to scale. ``checked``: what the
+    scenario says."""
+    path = ("spec", "controllers")
+    if controller_keys.CLUSTER_AUTOSCALER in controllers and not has_autoscaler:
+        name = controller_keys.CLUSTER_AUTOSCALER
+        place = checked.index(name) if isinstance(checked, list) else name
+        report.add(
+            (*path, place),
+            "there is no autoscaler, which says what node groups there are",
+            "add spec.autoscaler; the controller then runs without being named",
+            key=not isinstance(place, int),
+        )
     for name, settings in controllers.items():
         found = election(name, settings)
         if found is not None and (mistake := found.mistake()):
-            report.add(("controllers", name, "leaderElection", mistake[0]), mistake[1])
+            report.add((*path, name, "leaderElection", mistake[0]), mistake[1])
 
 
 def _needed(
@@ -106,19 +117,21 @@ def _needed(
         or "DaemonSet" in kinds
     )
     found = [controller_keys.NODE_LIFECYCLE, controller_keys.TAINT_EVICTION, controller_keys.POD_GC] if restless else []
+    templates = [workload.template for workload in workloads if workload.template is not None]
+    if any(_stays_only_where_it_matches(one) for one in (*objects, *templates)):
+        found.append(controller_keys.NODE_AFFINITY_EVICTION)
     found += dict.fromkeys(name for kind, names in _NEEDED_BY.items() if kind in kinds for name in names)
     if any(_has_time_to_live(one) for one in objects):
         found.append(controller_keys.TTL_AFTER_FINISHED)
-    templates = [workload.template for workload in workloads if workload.template is not None]
     own_claims = any(volumes.own_claims(one) for one in (*objects, *templates))
     ends_by_itself = {controller_keys.CRON_JOB, controller_keys.TTL_AFTER_FINISHED} & set(found)
     if own_claims or ends_by_itself or _leaves_garbage(objects, events):
         found.append(controller_keys.GARBAGE_COLLECTOR)
     if any(event.what == "delete" and event.resource == "namespaces" for event in events):
         found.append(controller_keys.NAMESPACE)
-    # A budget whose status is stated shall keep it.
-    budgets = [one for one in objects if isinstance(one, policy_v1_pb2.PodDisruptionBudget)]
-    return found + [controller_keys.DISRUPTION] * any(not budget.HasField("status") for budget in budgets)
+    if "PodDisruptionBudget" in kinds:
+        found.append(controller_keys.DISRUPTION)
+    return found
 
 
 def _leaves_garbage(objects: Sequence[Any], events: Sequence[scenarios.Event]) -> bool:
@@ -135,6 +148,14 @@ def _has_time_to_live(message: Any) -> bool:
     return isinstance(message, batch_v1_pb2.Job) and message.spec.HasField("ttlSecondsAfterFinished")
 
 
+def _stays_only_where_it_matches(message: Any) -> bool:
+    """A pod whose node affinity counts during execution, or an object that is a template of such pods."""
+    parts = (message, manifests.template(message))
+    return any(
+        one is not None and planned_fields.REQUIRED_DURING_EXECUTION in one.metadata.annotations for one in parts
+    )
+
+
 def _states_usage(message: Any) -> bool:
     """A pod, or the pods that an object is a template of: usage may bring a node under pressure."""
     if message is None:
@@ -147,6 +168,12 @@ def node_eviction_rate(scenario: scenarios.Scenario) -> float:
     """How many lost nodes of a zone may be tainted, per second: the faster one of the two rates."""
     given = {**node_lifecycle.FIELDS, **scenario.controllers.get(controller_keys.NODE_LIFECYCLE, {})}
     return max(float(given["nodeEvictionRate"]), float(given["secondaryNodeEvictionRate"]))
+
+
+def node_grace_ns(scenario: scenarios.Scenario) -> int:
+    """For how long a node may be silent before it counts as lost."""
+    given = {**node_lifecycle.FIELDS, **scenario.controllers.get(controller_keys.NODE_LIFECYCLE, {})}
+    return round(float(given["nodeMonitorGracePeriod"]) * SECOND_NS)
 
 
 def settles_ns(scenario: scenarios.Scenario) -> int:

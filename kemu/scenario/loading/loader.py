@@ -169,7 +169,7 @@ def _load(
     scenario.variants.extend(made)
     linted = [document, *(variant.document for _, variant in made), *loading.files.documents]
     warnings = [warning for each in linted for warning in lints.warnings(each)]
-    found = mistakes.in_order([*loading.files.skipped, *warnings], document.file)
+    found = mistakes.in_order([*loading.files.notes(), *warnings], document.file)
     scenario = dataclasses.replace(scenario, warnings=tuple(found))
     return _without_lost_comparisons(scenario) if pinned else scenario
 
@@ -183,6 +183,11 @@ def _without_lost_comparisons(scenario: scenarios.Scenario) -> scenarios.Scenari
         if scenario.variants and all(len(select(scenario, each)) == 1 for each in (subject.of, subject.times_that_of)):
             kept.append(expectation)
     return dataclasses.replace(scenario, comparisons=tuple(kept))
+
+
+def _is_node(source: manifest_files.Source) -> bool:
+    data = source[0]
+    return isinstance(data, dict) and (data.get("apiVersion"), data.get("kind")) == ("v1", "Node")
 
 
 def _names_module(value: Any) -> bool:
@@ -257,6 +262,8 @@ class _Loading:
         """What stands in files that the scenario names."""
         self._node_names: list[tuple[str, Path]] = []
         self._stated: list[tuple[str, str, str]] = []
+        self._objects: list[manifests.Declared] = []
+        """The Nodes among the manifests."""
 
     def build(self, matrix: Sequence[matrices.Dimension]) -> scenarios.Scenario | None:
         """The scenario, with whatever of it is right; None where nothing can be built."""
@@ -273,7 +280,8 @@ class _Loading:
         timeline = timelines.Timeline(report, last_ns, self.data_dir, self.files, self.resolved["spec"])
         timeline.add_workloads(spec.get("workloads", []), ("spec", "workloads"))
         timeline.add_events(spec.get("events", []), raw.get("events") or [], ("spec", "events"))
-        nodes = self._nodes(spec, raw, timeline)
+        sources = self._sources(spec)
+        nodes = self._nodes(spec, raw, timeline, sources)
         self._check_unsimulated(spec)
         autoscaler = node_groups.read(spec.get("autoscaler"), raw.get("autoscaler"), ("spec", "autoscaler"), report)
         if autoscaler is not None:
@@ -283,7 +291,7 @@ class _Loading:
             spec.get("schedulers"), self._scheduler_configs(spec), ("spec", "schedulers"), report
         )
         extenders = clusters.extenders(spec.get("extenders", []), schedulers, ("spec", "extenders"), self.report)
-        setup, declared = self._setup(spec, timeline)
+        setup, declared = self._setup(spec, timeline, sources)
         api = spec.get("apiServers", {})
         has_volumes = "storage" in spec or volumes.are_used(setup, timeline.events, timeline.workloads)
         running = controllers.chosen(
@@ -295,7 +303,8 @@ class _Loading:
             bool(spec.get("chaos")) or autoscaler is not None,
             has_volumes=has_volumes,
         )
-        controllers.check_elections(running, self.report)
+        has_autoscaler = raw.get("autoscaler") is not None
+        controllers.check(spec.get("controllers"), running, self.report, has_autoscaler=has_autoscaler)
         found_users = users.read(spec.get("users", []), self.report)
         users.check_actors(timeline.events, found_users, self.report)
         names = references.Names(
@@ -349,10 +358,12 @@ class _Loading:
             users=found_users,
             limited_resources=tuple(api.get("limitedResources", ())),
             event_ttl_s=api.get("eventTtl", 3600 * SECOND_NS) / SECOND_NS,
+            most_event_objects=api.get("mostEvents", 0),
             event_objects=spec.get("eventObjects", "notable"),
             pod_statuses=spec.get("podStatuses", "exact"),
             heartbeats=spec.get("heartbeats", "standing"),
             store_fsync=store.get("fsync", "batch"),
+            store_segment_bytes=store.get("segmentBytes"),
             store_etcd=store.get("etcd", "").removeprefix("etcd://"),
             images=clusters.image_sizes(spec.get("images", {}), ("spec", "images"), report),
             timing=spec.get("timing", {}),
@@ -375,15 +386,33 @@ class _Loading:
 
     # --- the cluster -------------------------------------------------------------------------------------------------
 
+    def _sources(self, spec: Mapping[str, Any]) -> list[manifest_files.Source]:
+        """The objects of ``manifests``, in their order."""
+        found: list[manifest_files.Source] = []
+        for index, item in enumerate(spec.get("manifests", [])):
+            if item is not INVALID:
+                found += self.files.sources(item, ("spec", "manifests", index), self.report)
+        found = self.files.with_owners(found)
+        if spec.get("manifests"):
+            self.resolved["spec"]["manifests"] = [data for data, _, _ in found]
+        return found
+
     def _nodes(
-        self, spec: Mapping[str, Any], raw: Mapping[str, Any], timeline: timelines.Timeline
+        self,
+        spec: Mapping[str, Any],
+        raw: Mapping[str, Any],
+        timeline: timelines.Timeline,
+        sources: Sequence[manifest_files.Source],
     ) -> list[scenarios.Node]:
+        """Those of ``nodes``, of traces, and the Nodes among the manifests."""
         nodes: list[scenarios.Node] = []
         strange = [key for key in raw if key not in spec]
-        if "nodes" not in raw and raw.get("autoscaler") is not None:
-            return timeline.trace_nodes
-        if raw.get("nodes") is None and not timeline.traces and not documents.nearest_word("nodes", strange):
-            self.report.add(("spec",), "nodes is missing")
+        objects = [source for source in sources if _is_node(source)]
+        has_others = objects or timeline.traces or ("nodes" not in raw and raw.get("autoscaler") is not None)
+        if raw.get("nodes") is None and not has_others and not documents.nearest_word("nodes", strange):
+            manifests_unread = any(problem.path.startswith("spec.manifests") for problem in self.report.problems)
+            if not manifests_unread:
+                self.report.add(("spec",), "nodes is missing")
         for index, item in enumerate(spec.get("nodes", [])):
             if item is not INVALID:
                 path: Path = ("spec", "nodes", index)
@@ -397,6 +426,11 @@ class _Loading:
                 nodes += made
                 key = "name" if "name" in item else "namePrefix"
                 self._node_names += [(node.name, (*path, key)) for node in made]
+        for data, where, report in objects:
+            message = manifests.read(data, where, report)
+            if isinstance(message, core_v1_pb2.Node):
+                nodes.append(clusters.node_of(message, data, where, report))
+                self._objects.append(manifests.Declared(message, report, where))
         return nodes + timeline.trace_nodes
 
     def _kubelet_file(self, item: dict[str, Any], path: Path) -> Mapping[str, Any] | None:
@@ -429,9 +463,10 @@ class _Loading:
             if not isinstance(item, dict):
                 continue
             path: Path = ("spec", "schedulers", index, "config")
+            policy = item.get("policy", {})
             if "config" in item or "configFile" not in item:
                 if "factory" not in item:
-                    clusters.check_config(item.get("config", {}), item.get("name", ""), path, self.report)
+                    clusters.check_config(item.get("config", {}), item.get("name", ""), path, self.report, policy)
                 continue
             path = (*path[:-1], "configFile")
             found = self.files.read(item["configFile"], path, self.report)
@@ -439,7 +474,7 @@ class _Loading:
                 configs[index] = found[0].data
                 report = Report(found[0], self.report.problems)
                 if "factory" not in item:
-                    clusters.check_config(found[0].data, item.get("name", ""), (), report)
+                    clusters.check_config(found[0].data, item.get("name", ""), (), report, policy)
                 resolved = self.resolved["spec"]["schedulers"][index]
                 del resolved["configFile"]
                 resolved["config"] = found[0].data
@@ -469,7 +504,7 @@ class _Loading:
         self.resolved["spec"]["modules"] = list(dict.fromkeys(str(folder.resolve()) for folder in folders))
 
     def _setup(
-        self, spec: Mapping[str, Any], timeline: timelines.Timeline
+        self, spec: Mapping[str, Any], timeline: timelines.Timeline, sources: Sequence[manifest_files.Source]
     ) -> tuple[list[scenarios.Manifest], list[manifests.Declared]]:
         """What is created before the clock starts: priority classes first, then the manifests in their order."""
         classes: list[scenarios.Manifest] = []
@@ -489,23 +524,15 @@ class _Loading:
             if name not in spec.get("priorityClasses", {})
         ]
         setup: list[scenarios.Manifest] = []
-        declared: list[manifests.Declared] = []
-        resolved: list[Any] = []
-        for index, item in enumerate(spec.get("manifests", [])):
-            path = ("spec", "manifests", index)
-            if item is INVALID:
-                continue
-            for data, where, report in self.files.sources(item, path, self.report):
-                resolved.append(data)
-                stated = manifests.stated_name(data)
-                if stated is not None:
-                    self._stated.append(stated)
-                read = manifests.read(data, where, report)
-                if read is not None:
-                    setup.append(_manifest(read, where, report))
-                    declared.append(manifests.Declared(read, report, where))
-        if spec.get("manifests"):
-            self.resolved["spec"]["manifests"] = resolved
+        declared = [*self._objects]
+        for data, where, report in sources:
+            stated = manifests.stated_name(data)
+            if stated is not None:
+                self._stated.append(stated)
+            read = None if _is_node((data, where, report)) else manifests.read(data, where, report)
+            if read is not None:
+                setup.append(_manifest(read, where, report))
+                declared.append(manifests.Declared(read, report, where))
         for index, digest in timeline.trace_digests.items():
             self.resolved["spec"]["workloads"][index]["trace"]["digest"] = digest
         namespaces = [item for item in setup if isinstance(item.message, core_v1_pb2.Namespace)]

@@ -7,7 +7,7 @@ found goes into the resolved document, so that the run folder needs no other fil
 from __future__ import annotations
 
 import glob
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -17,7 +17,7 @@ from kemu.objects.fields.unsimulated import UNSIMULATED
 from kemu.scenario.format import documents
 from kemu.scenario.format.documents import Document, Path
 from kemu.scenario.format.shapes import Report
-from kemu.scenario.loading import manifests
+from kemu.scenario.loading import imports, manifests
 
 SUFFIXES = (".yaml", ".yml", ".json")
 """As kubectl looks for in a folder."""
@@ -40,6 +40,11 @@ class ManifestFiles:
         """All that was read."""
         self.skipped: list[errors.Problem] = []
         """Objects that the scenario leaves out because kemu does not simulate them."""
+        self.dropped = imports.Dropped()
+        self._imported: dict[int, Any] = {}
+        """Objects with traces of a server, by their identity."""
+        self._dropped_at: tuple[Report, Path] | None = None
+        """Where the first object stands of which something was dropped."""
         self._beside = beside
         self._unsimulated = unsimulated
 
@@ -58,6 +63,23 @@ class ManifestFiles:
                 found += _without_lists([(each.data, (), Report(each, report.problems))])
         found = list(self._simulated(found))
         return sorted(found, key=_rank) if len(files) > 1 else found
+
+    def notes(self) -> list[errors.Problem]:
+        """What is told of the objects: one line about what was dropped of them, and what was left out."""
+        if self._dropped_at is None:
+            return self.skipped
+        report, path = self._dropped_at
+        text = f"what servers wrote is dropped: {self.dropped}"
+        return [report.document.problem(path, text, root=report.root), *self.skipped]
+
+    def with_owners(self, sources: Sequence[Source]) -> list[Source]:
+        """The same; what comes from a cluster has only owners that come along."""
+        known = {imports.name_of(data) for data, _, _ in sources}
+        found = []
+        for data, path, report in sources:
+            is_imported = id(data) in self._imported
+            found.append((imports.owned(data, known, self.dropped) if is_imported else data, path, report))
+        return found
 
     def read(self, name: str, path: Path, report: Report) -> list[Document]:
         """The documents of one file."""
@@ -101,7 +123,12 @@ class ManifestFiles:
                 text = f"{data['kind']} {name} is left out: {why}".replace("  ", " ")
                 self.skipped.append(report.document.problem((*path, "kind"), text, root=report.root))
             else:
-                yield data, path, report
+                before = self.dropped.counts.total()
+                cleaned = imports.cleaned(data, self.dropped)
+                if self.dropped.counts.total() > before:
+                    self._imported[id(cleaned)] = cleaned
+                    self._dropped_at = self._dropped_at or (report, path)
+                yield cleaned, path, report
 
     def _why_skipped(self, data: Any) -> str:
         """Empty for what is simulated, and for what the scenario does not want to leave out."""

@@ -18,8 +18,8 @@ from kemu.k8s import batch_v1_pb2, core_v1_pb2
 from kemu.kubelet.images import stores
 from kemu.kubelet.probes import answers
 from kemu.kubelet.usage import curves, usages
-from kemu.objects import gpu_cards, resources
-from kemu.objects.conversion import convert
+from kemu.objects import gpu_cards, planned_fields, resources
+from kemu.objects.conversion import convert, yaml_texts
 from kemu.objects.defaulting import defaults
 from kemu.objects.fields import refusals
 from kemu.objects.fields.unsimulated import UNSIMULATED, Unsimulated
@@ -253,6 +253,10 @@ def _check_annotations(pod: Any, path: Path, report: Report) -> None:
         if name == gpu_cards.ANNOTATION:
             _check_cards(annotations[name], where, report)
             continue
+        if name == planned_fields.REQUIRED_DURING_EXECUTION:
+            if annotations[name] not in ("true", "false"):
+                report.add(where, f'must be "true" or "false", not {annotations[name]!r}')
+            continue
         what, dot, container = name.removeprefix("kemu.dev/").partition(".")
         what = f"kemu.dev/{what}"
         if what not in ANNOTATIONS:
@@ -274,7 +278,7 @@ def _check_cards(text: str, path: Path, report: Report) -> None:
 
 def _check_usage(text: str, path: Path, report: Report) -> None:
     try:
-        usages.parse(yaml.safe_load(text))
+        usages.parse(yaml_texts.safe_load(text))
     except curves.CurveError as error:
         report.add(path, str(error))
     except yaml.YAMLError as error:
@@ -283,7 +287,7 @@ def _check_usage(text: str, path: Path, report: Report) -> None:
 
 def _check_probes(text: str, spec: Any, path: Path, report: Report) -> None:
     try:
-        data = yaml.safe_load(text)
+        data = yaml_texts.safe_load(text)
     except yaml.YAMLError as error:
         report.add(path, f"is not YAML: {error}")
         return

@@ -24,7 +24,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from kemu import errors
+from kemu import errors, user_files
 from kemu.k8s import core_v1_pb2
 from kemu.objects import gpu_cards, names
 from kemu.runtime.env import SECOND_NS
@@ -124,6 +124,8 @@ class _Row:
         return 0
 
 
+_MAX_BYTES = 1 << 30
+"""Of a table; those of openb have some MB."""
 _MOST_DIGITS = 15
 """Ten thousand years in ns have more, but no column counts those."""
 
@@ -132,10 +134,10 @@ def _rows(
     file: Path, columns: tuple[str, ...], problems: list[errors.Problem], digest: hashlib._Hash
 ) -> Iterator[_Row]:
     try:
-        data = file.read_bytes()
+        data = user_files.read_bytes(file, _MAX_BYTES)
         text = data.decode("utf-8-sig")
-    except OSError as error:
-        problems.append(errors.Problem(str(file), 1, 1, "", f"cannot be read: {error.strerror}"))
+    except user_files.FileProblem as error:
+        problems.append(errors.Problem(str(file), 1, 1, "", str(error)))
         return
     except UnicodeDecodeError as error:
         problems.append(errors.Problem(str(file), 1, 1, "", f"is not UTF-8 text: {error}"))

@@ -159,6 +159,8 @@ class Timeline:
             if stated is not None:
                 self.stated.append(stated)
             message = manifests.read(data, path, report)
+            if isinstance(message, core_v1_pb2.Node) and what == "create":
+                report.add((*path, "kind"), "a Node that an event creates has no kubelet", "use addNode", key=True)
             if message is not None:
                 found.append(message)
                 self.declared.append(Declared(message, report, path))

@@ -37,9 +37,13 @@ class Chaos:
         machines: Machines,
         triggers: Triggers,
         cells: plans.Placement,
+        *,
+        tells_restart: bool = False,
     ) -> None:
         """``roster``: the names of all actors, in the order of their launch; it may grow and shrink. ``cells``: who
-        would share a process on Ray."""
+        would share a process on Ray. ``tells_restart``: the log says of a crash that it is for good, for scripts that
+        are made of it."""
+        self._tells_restart = tells_restart
         self._runtime = runtime
         self._env = runtime.env(CHAOS)
         self._roster = roster
@@ -103,9 +107,13 @@ class Chaos:
         chosen = [name for name in self._choose(fault.actors["actor"][0], fault.choice, stream) if name not in down]
         for name in chosen:
             down[name] = None
-            self._log("chaos.begin", {"id": fault_id, "what": "crash", "actors": [name]})
+            self._log_crash(fault, {"id": fault_id, "what": "crash", "actors": [name]})
             await self._runtime.crash(name)
         await self._restart_later(fault, fault_id, chosen)
+
+    def _log_crash(self, fault: Fault, data: Mapping[str, Any]) -> None:
+        for_good = self._tells_restart and not fault.parameters["restart"]
+        self._log("chaos.begin", {**data, "restart": False} if for_good else data)
 
     async def _restart_later(self, fault: Fault, fault_id: str, names: Sequence[str]) -> None:
         down = self._machines.down
@@ -161,7 +169,7 @@ class Chaos:
     async def _strike(self, fault: Fault, fault_id: str, name: str) -> None:
         """Wait until the actor comes to the step; it may never do."""
         step = fault.parameters["step"]
-        self._log("chaos.begin", {"id": fault_id, "what": "crash", "actors": [name], "step": step})
+        self._log_crash(fault, {"id": fault_id, "what": "crash", "actors": [name], "step": step})
         await self._runtime.crash(name, step)
         self._machines.down[name] = None
         self._log("chaos.hit", {"id": fault_id, "actor": name})
@@ -180,7 +188,7 @@ class Chaos:
         chosen = []
         for node in victims:
             data = {"id": fault_id, "what": "crash", "nodes": [node]}
-            self._log("chaos.begin", {**data, "powerOff": True} if silently else data)
+            self._log_crash(fault, {**data, "powerOff": True} if silently else data)
             if await machines.switch_off(node, "crash"):
                 chosen.append(node)
         if not fault.parameters["restart"]:

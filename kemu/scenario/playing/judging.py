@@ -36,6 +36,8 @@ BUSY_S = 10.0
 
 LOST = "lost"
 """What the run needed was gone before its time: Ray, a machine, the place of a cell."""
+FULL = "full"
+"""The run went on, but its log took no more: what it says is judged as if the run had ended there."""
 
 
 @dataclass
@@ -43,8 +45,10 @@ class End:
     """How a run ended."""
 
     reason: str
-    """``idle deadline stopped interrupted lost``."""
+    """``idle deadline stopped interrupted lost full``."""
     now_ns: int
+    note: str = ""
+    """What the headline says of it."""
 
 
 class Judge:
@@ -68,7 +72,7 @@ class Judge:
             history,
             checks,
             end.now_ns,
-            finished=end.reason not in ("interrupted", LOST),
+            finished=end.reason not in ("interrupted", LOST, FULL),
             idle=end.reason == "idle",
             meant=meant(scenario, end.now_ns),
         )
@@ -113,7 +117,8 @@ class Judged:
         never_bound = unbound.data(unbound.of(history))
         empty = headlines.empty(history, [workload.name for workload in self.scenario.workloads])
         rest = [
-            *([history.lost] if history.lost else []),
+            *([self.end.note] if self.end.note else []),
+            *([history.lost] if history.lost else history.gaps[:1]),
             *empty,
             *headlines.disturbed(history.disturbances),
             *headlines.never_came(self.faults_never_came),
@@ -162,6 +167,7 @@ def _limits(scenario: Scenario, speed: float) -> Limits:
     return dataclasses.replace(
         scenario.checks.limits,
         node_eviction_rate=controllers.node_eviction_rate(scenario),
+        node_grace_ns=controllers.node_grace_ns(scenario),
         max_watch_delay_ns=_max_watch_delay_ns(scenario, speed),
         rank_by_qos=tuple(
             name
@@ -169,6 +175,8 @@ def _limits(scenario: Scenario, speed: float) -> Limits:
             if scheduler.policy.get("victimOrder") in ("qos", "qos-only")
             for name in references.profile_names(scheduler)
         ),
+        max_backoff_ns=max((_max_backoff_ns(scheduler.config) for scheduler in schedulers), default=10 * SECOND_NS),
+        own_ranking=any(node.policy.get("evictionRanking", "current") != "current" for node in scenario.nodes),
         own_queues=any(clusters.has_its_own_queue(scheduler) for scheduler in schedulers),
     )
 
@@ -186,6 +194,12 @@ def _faults(history: History) -> dict[str, dict[str, Any]]:
         one["count"] += 1
         one["hit"] += len(fault.hits)
     return found
+
+
+def _max_backoff_ns(config: Any) -> int:
+    """``podMaxBackoffSeconds`` of a KubeSchedulerConfiguration, or its default."""
+    said = config.get("podMaxBackoffSeconds", 10) if isinstance(config, Mapping) else 10
+    return int(said) * SECOND_NS
 
 
 def _max_watch_delay_ns(scenario: Scenario, speed: float) -> int:

@@ -76,7 +76,10 @@ def store(scenario: Scenario) -> list[ActorSpec]:
     """None where a real etcd takes its place."""
     if scenario.store_etcd:
         return []
-    return [_spec(scenario, STORE, STORE_FACTORY, {"fsync": scenario.store_fsync})]
+    config: dict[str, Any] = {"fsync": scenario.store_fsync}
+    if scenario.store_segment_bytes is not None:
+        config["segment_bytes"] = scenario.store_segment_bytes
+    return [_spec(scenario, STORE, STORE_FACTORY, config)]
 
 
 def _rights(scenario: Scenario) -> dict[str, Any]:
@@ -104,6 +107,7 @@ def apiservers(scenario: Scenario) -> list[ActorSpec]:
         ],
         "lives": [workloads.plain_lives(each) for each in scenario.lives],
         **_rights(scenario),
+        **({"most_events": scenario.most_event_objects} if scenario.most_event_objects else {}),
         **({"limited_resources": list(scenario.limited_resources)} if scenario.limited_resources else {}),
         "service_time": scenario.timing.get("apiService"),
         **scenario.apiserver_limits,

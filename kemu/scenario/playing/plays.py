@@ -191,12 +191,20 @@ class Course:
     """What a scenario does to machines and actors while time passes: begins when it is made."""
 
     def __init__(
-        self, runtime: Runtime, scenario: Scenario, beats: Heartbeats, roster: list[str], triggers: Triggers
+        self,
+        runtime: Runtime,
+        scenario: Scenario,
+        beats: Heartbeats,
+        roster: list[str],
+        triggers: Triggers,
+        *,
+        tells_restart: bool = False,
     ) -> None:
+        """``tells_restart``: see :class:`Chaos`."""
         self._runtime = runtime
         operator = Operator(runtime, scenario, roster, beats)
         cells = cell_plans.Placement(cell_plans.of(scenario.cells))
-        self._chaos = Chaos(runtime, roster, operator.machines, triggers, cells)
+        self._chaos = Chaos(runtime, roster, operator.machines, triggers, cells, tells_restart=tells_restart)
         self._tasks: list[asyncio.Task[Any]] = []
         if scenario.autoscaler is not None:
             provisioner = Provisioner(runtime, scenario, operator)

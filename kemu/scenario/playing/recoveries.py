@@ -6,14 +6,13 @@ log is made from them. What is missing is told, and the verdict is ``unknown`` t
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from kemu.errors import KemuError
 from kemu.runlog import folders
-from kemu.runlog.frames import FILE_NAME, Digester, Reader, Writer
+from kemu.runlog.frames import CUT, FILE_NAME, Digester, Reader, Writer
 from kemu.scenario.loading import loader
 from kemu.scenario.playing import judging, runner
 from kemu.scenario.scenarios import Scenario
@@ -39,13 +38,15 @@ def recover(folder: Path) -> Recovered:
     scenario = loader.load(file)
     with Reader(folder / FILE_NAME) as reader:
         header = reader.header
-    has_segments = any((folder / folders.CELLS / "logs").glob("*.segment"))
+    has_segments = any((folder / folders.CELLS / folders.SEGMENTS).glob("*.segment"))
     if has_segments:
         _make_anew(folder, header)
     end, digest = _end_of(folder / FILE_NAME)
     judged = runner.judge(scenario, folder, end)
     verdict = {**judged.data(header.get("runtime", "sim"), digest), "recovered": True, "run": str(folder)}
-    (folder / folders.VERDICT_FILE).write_text(json.dumps(verdict, indent=2) + "\n")
+    folders.write_verdict(folder, verdict)
+    if not judged.history.gaps:
+        folders.drop_segments(folder)
     return Recovered(scenario, verdict, judged, has_segments)
 
 
@@ -69,6 +70,8 @@ def _end_of(file: Path) -> tuple[judging.End, str]:
     digester = Digester()
     with Reader(file) as reader:
         for event in reader:
+            if event.kind == CUT:
+                continue
             digester.append(*event)
             end.now_ns = max(end.now_ns, event.time_ns)
             if event.kind == "run.ended":

@@ -92,13 +92,13 @@ def _record(file: Path) -> _Record:
     with Reader(file) as reader:
         for payload in log_differences.payloads(reader):
             if isinstance(payload, str):
-                damaged = not payload.endswith("ends within a frame")
+                damaged = True
                 break
             events += 1
             ended = ended or _is(payload, "run.ended")
             if _is(payload, "actor.failed"):
                 broke = str(unpack_event(payload).data.get("error", "")).partition("\n")[0]
-        return _Record(reader.header, events, not (ended or broke or damaged), broke)
+        return _Record(reader.header, events, reader.cut_bytes > 0 or not (ended or broke or damaged), broke)
 
 
 def _is(payload: bytes, kind: str) -> bool:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import json
 import re
 import time
 from collections import Counter
@@ -26,10 +25,10 @@ from kemu.checks.history import History
 from kemu.checks.scheduling import waiting
 from kemu.errors import InfrastructureError, KemuError, SimulationError
 from kemu.faults.kinds import KINDS
-from kemu.runlog import folders
+from kemu.runlog import bounds, crash_reports, folders
 from kemu.runlog.frames import FILE_NAME, Reader, Writer
 from kemu.runtime import garbage, runtimes
-from kemu.runtime.env import EPOCH_UNIX_S, LogSink
+from kemu.runtime.env import EPOCH_UNIX_S, SECOND_NS, LogSink
 from kemu.runtime.loads import Loads
 from kemu.runtime.ray.driver import plans as cell_plans
 from kemu.runtime.runtimes import Runtime
@@ -71,6 +70,8 @@ class Options:
     """Tells its traces from those of other runs; empty: in real time one is drawn, in sim scenario and seed do."""
     variant: str = ""
     """Of a matrix: which one, as ``variant_name`` says it."""
+    log_bytes: int = 0
+    """Of the run log at most: what happens after that is not judged; 0: no limit."""
     force: bool = False
     """A result of another kind in the folder is replaced, too."""
     pace: float = 0.0
@@ -105,8 +106,22 @@ class RunResult:
 def run(scenario: Scenario, options: Options) -> RunResult:
     """Run a scenario without a matrix (or one variant of it) and judge it.
 
-    Raises SimulationError when the run itself broke; the run folder then holds the log as far as it went.
+    Raises SimulationError when the run itself broke; the run folder then holds the log as far as it went, and a crash
+    report where it broke by a bug of kemu's.
     """
+    try:
+        return _run(scenario, options)
+    except Exception as error:
+        if crash_reports.is_bug(error) and (document := options.out / folders.SCENARIO_FILE).is_file():
+            runtime = options.runtime or scenario.runtime
+            about = {"scenario": scenario.name, "seed": scenario.seed, "runtime": runtime}
+            about |= {"variant": options.variant} if options.variant else {}
+            file = options.out / folders.CRASH_FILE
+            crash_reports.write(file, error, about, document.read_text(), crash_reports.last_events(options.out))
+        raise
+
+
+def _run(scenario: Scenario, options: Options) -> RunResult:
     runtime_name = options.runtime or scenario.runtime
     if runtime_name == "sim":
         plays.refuse_what_sim_cannot(scenario)
@@ -142,7 +157,9 @@ def run(scenario: Scenario, options: Options) -> RunResult:
         flush_every_s = FOLLOWED_S
     writer = Writer(folder / FILE_NAME, header, flush_every_s=flush_every_s)
     exporter = _exporter(options, header)
-    append = writer.append if exporter is None else _to_both(writer.append, exporter.feed)
+    bounded = bounds.Bounded(writer, options.log_bytes)
+    log = bounded.append if options.log_bytes else writer.append
+    append = log if exporter is None else _to_both(log, exporter.feed)
     if options.listener is not None:
         append = _to_both(append, options.listener)
     if options.pace and runtime_name == "sim":
@@ -171,12 +188,20 @@ def run(scenario: Scenario, options: Options) -> RunResult:
         digest = writer.close()
         traces = None if exporter is None else exporter.close()
     wall_s = time.perf_counter() - begun
+    if bounded.full_at_ns is not None:
+        end = judging.End(judging.FULL, bounded.full_at_ns, _full_note(bounded.full_at_ns, end.now_ns))
     judged = judge(scenario, folder, end, progress)
     verdict = {**judged.data(runtime_name, digest), "wall_s": round(wall_s, 3), "run": str(options.out)}
     verdict |= _loads(runtime)
     verdict |= _warnings(scenario)
-    (folder / folders.VERDICT_FILE).write_text(json.dumps(verdict, indent=2) + "\n")
+    folders.write_verdict(folder, verdict)
+    folders.drop_segments(folder)
     return RunResult(scenario, {}, folder, verdict, judged.history, str(traces or ""), getattr(runtime, "left", ()))
+
+
+def _full_note(full_at_ns: int, end_ns: int) -> str:
+    judged_s, all_s = full_at_ns / SECOND_NS, end_ns / SECOND_NS
+    return f"judged: the first {judged_s:.0f} s of {all_s:.0f} s, as the run log was full then (--log-limit)"
 
 
 def _loads(runtime: Runtime | None) -> dict[str, Any]:
@@ -374,12 +399,12 @@ def run_all(
         result = run(each, dataclasses.replace(options, out=folder, variant=variant_name(variant)))
         result.variant = variant
         result.verdict = {"variant": dict(variant), **result.verdict}
-        (folder / folders.VERDICT_FILE).write_text(json.dumps(result.verdict, indent=2) + "\n")
+        folders.write_verdict(folder, result.verdict)
         results.append(result)
         if on_result is not None:
             on_result(result)
     verdict = combine(scenario, results, options.out)
-    (options.out / folders.VERDICT_FILE).write_text(json.dumps(verdict, indent=2) + "\n")
+    folders.write_verdict(options.out, verdict)
     return verdict, results
 
 

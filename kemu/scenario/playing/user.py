@@ -28,7 +28,7 @@ from kemu.kubelet.pods import statuses
 from kemu.objects import meta, pod_phases, resources
 from kemu.objects.conversion import convert
 from kemu.runtime.env import SECOND_NS, ActorSpec, Env
-from kemu.scenario.loading import manifests
+from kemu.scenario.loading import clusters, manifests
 from kemu.scenario.playing import rollouts, workloads
 from kemu.scenario.scenarios import OF_MACHINES, Event, Manifest, Scenario
 
@@ -128,11 +128,23 @@ class User:
     async def _set_up(self) -> None:
         """Raises ScenarioError where the API server refuses a manifest."""
         created = []
-        for plural, data, file, line, column, path in self._config["setup"]:
-            message: Any = resources.BY_PLURAL[plural].message.FromString(data)
+        uids: dict[tuple[str, str, str], str] = {}
+        messages = [
+            (resources.BY_PLURAL[plural].message.FromString(data), place)
+            for plural, data, *place in self._config["setup"]
+        ]
+        for message, (file, line, column, path) in _owners_first(messages):
+            for reference in message.metadata.ownerReferences:
+                # Only the API server knows the UIDs of the objects that it creates.
+                owner = reference.kind, message.metadata.namespace, reference.name
+                reference.uid = uids.get(owner, reference.uid)
             try:
-                created.append((message, await self._create(message)))
+                made = await self._create(message)
+                uids[_name_of(message)] = made.metadata.uid
+                created.append((message, made))
             except errors.ApiError as error:
+                if isinstance(error, errors.AlreadyExists) and _is_everywhere(message):
+                    continue
                 problem = errors.Problem(file, line, column, path, error.message)
                 raise errors.ScenarioError([problem]) from error
         await asyncio.gather(*[self._set_status(message, answer) for message, answer in created])
@@ -403,6 +415,41 @@ _ACTIONS: dict[str, Callable[[User, Mapping[str, Any]], Awaitable[None]]] = {
     "taint": User._taint,
     "untaint": User._taint,
 }
+
+
+def _name_of(message: Any) -> tuple[str, str, str]:
+    return resources.of(message).kind, message.metadata.namespace, message.metadata.name
+
+
+def _is_everywhere(message: Any) -> bool:
+    """Whether every cluster has an object of that name before anybody creates one."""
+    kind, _, name = _name_of(message)
+    return (kind == "Namespace" and name in clusters.NAMESPACES) or (
+        kind == "PriorityClass" and name in clusters.SYSTEM_PRIORITY_CLASSES
+    )
+
+
+def _owners_first(messages: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+    """In their order, but none before an owner of its own."""
+    known = {_name_of(message): message for message, _ in messages}
+    depths: dict[tuple[str, str, str], int] = {}
+
+    def depth(message: Any, below: int) -> int:
+        name = _name_of(message)
+        if name not in depths:
+            owners = [
+                known.get((reference.kind, message.metadata.namespace, reference.name))
+                for reference in message.metadata.ownerReferences
+            ]
+            found = [depth(owner, below + 1) for owner in owners if owner is not None and below < _MOST_OWNERS]
+            depths[name] = max(found, default=-1) + 1
+        return depths[name]
+
+    return sorted(messages, key=lambda each: depth(each[0], 0))
+
+
+_MOST_OWNERS = 10
+"""One above the other; who owns himself is nobody's business here."""
 
 
 class _Replacing:

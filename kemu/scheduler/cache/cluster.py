@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -57,6 +57,9 @@ class ImageState:
 
 class Cluster:
     """Everything that a scheduling decision reads, apart from the pending pod."""
+
+    filters_again: ClassVar[bool] = True
+    """What passes the filters with the nominated pods on a node must pass them without these, too."""
 
     def __init__(self) -> None:
         self.names = ResourceNames(self._widen)

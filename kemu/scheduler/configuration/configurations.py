@@ -17,7 +17,7 @@ from typing import Any
 from kemu.client import elections
 from kemu.objects import names
 from kemu.objects.amounts import requests
-from kemu.scheduler.configuration import arguments, fields
+from kemu.scheduler.configuration import arguments, fields, old
 from kemu.scheduler.configuration.fields import API_VERSION as API_VERSION
 from kemu.scheduler.configuration.fields import ConfigurationError as ConfigurationError
 
@@ -28,6 +28,9 @@ LEASE = "kube-scheduler"
 """For which schedulers are elected, unless they say another one."""
 
 DEFAULT_EXTENDER_TIMEOUT_S = 5.0
+
+_WHOLE = 100
+"""Percent."""
 
 ACTOR_PREFIX = "kemu://"
 OUTSIDE_PREFIXES = ("grpc://", "grpcs://")
@@ -218,12 +221,18 @@ class Configuration:
     """``delayCacheUntilActive``: its informers begin when it leads."""
 
 
-def configuration_of(data: Mapping[str, Any], default_name: str = DEFAULT_SCHEDULER) -> Configuration:
+def configuration_of(
+    data: Mapping[str, Any], default_name: str = DEFAULT_SCHEDULER, *, caps_percentages: bool = False
+) -> Configuration:
     """Read a configuration; an empty one is the default. Raises :class:`ConfigurationError`.
 
     ``default_name`` serves profiles that name no scheduler. ``featureGates`` may stand in the document, although
-    kube-scheduler takes them from its command line.
+    kube-scheduler takes them from its command line. ``caps_percentages``: a percentageOfNodesToScore above 100 acts as
+    100, instead of being refused.
     """
+    old.refuse(data)
+    if caps_percentages:
+        data = _capped(data)
     found = fields.read(data, "", _CONFIGURATION)
     gates = _feature_gates(found.get("featureGates", {}))
     extenders, ignored = _extenders(found.get("extenders", []))
@@ -246,6 +255,20 @@ def configuration_of(data: Mapping[str, Any], default_name: str = DEFAULT_SCHEDU
         election=_election(found.get("leaderElection")),
         delays_cache=found.get("delayCacheUntilActive", False),
     )
+
+
+def _capped(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The document with no percentageOfNodesToScore above 100; what is wrong otherwise is left to the checks."""
+    key = "percentageOfNodesToScore"
+
+    def capped(one: Any) -> Any:
+        value = one.get(key) if isinstance(one, Mapping) else None
+        above = isinstance(value, int) and not isinstance(value, bool) and value > _WHOLE
+        return {**one, key: _WHOLE} if above else one
+
+    whole = capped(data)
+    entries = whole.get("profiles") if isinstance(whole, Mapping) else None
+    return {**whole, "profiles": [capped(one) for one in entries]} if isinstance(entries, list | tuple) else whole
 
 
 def _election(found: Mapping[str, Any] | None) -> elections.Settings | None:

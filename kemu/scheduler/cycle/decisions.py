@@ -101,6 +101,7 @@ class Decider:
         self.line_up = profile.line_up
         self.evaluations = Evaluations(self.line_up, cluster)
         self.tries_nominated_node = True
+        """Before all others (``evaluateNominatedNode``)."""
         self.takes_first = not self.line_up.scorers
         """There are no scores to compare, so the first feasible node is taken."""
         self._has_foreign_filters = any(plugin.is_foreign for plugin in self.line_up.filters)
@@ -192,7 +193,7 @@ class Decider:
         keep = sorted(node.row for node in known if node is not None and node.row >= 0)
         filtering.narrowed = np.array(keep, dtype=np.int64)
         plugins = by.split()
-        own = self._nominated(filtering)
+        own = self._nominated(filtering) if self.tries_nominated_node else None
         if own is not None:
             verdict = int(filtering.verdicts[own.row])
             if verdict:

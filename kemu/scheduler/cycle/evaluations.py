@@ -66,6 +66,7 @@ class Evaluation:
     """The columns of one template under one line-up. Call :meth:`refresh` before reading them."""
 
     __slots__ = (
+        "_again",
         "_fixed",
         "_layout",
         "_node_position",
@@ -88,6 +89,7 @@ class Evaluation:
 
     def __init__(self, line_up: LineUp, cycle: Cycle) -> None:
         self.template: Template = cycle.template
+        self._again = cycle.cluster.filters_again
         self.filters = Filters(line_up, cycle)
         self.fixed_scorers: list[tuple[ScorePlugin, int, Any]] = []
         """(plugin, weight, state) of local scorers whose scores are final."""
@@ -303,7 +305,8 @@ class Evaluation:
         ``pod``: the pending pod, whose own nomination does not count; None: all nominations count.
         """
         others = verdicts.nominated_above(node, self.template.priority, pod) if node.nominated else ()
-        return verdicts.with_nominated(self.filters.on_node, node, others, int(self.object_verdicts[node.row]))
+        of_object = int(self.object_verdicts[node.row])
+        return verdicts.with_nominated(self.filters.on_node, node, others, of_object, again=self._again)
 
 
 class Evaluations:

@@ -86,6 +86,9 @@ class Filtering:
         local = np.ones(self.nodes, dtype=np.bool_)
         for place, state in self.states.items():
             local &= filters[place].passing_anyway(state, cluster)
+        if not cluster.filters_again:
+            # What a node lacks, only a pod nominated to it may have.
+            local[[node.row for node in cluster.nominated_nodes()]] = False
         rows: list[bool] = local.tolist()
         return rows
 

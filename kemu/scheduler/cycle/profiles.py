@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeGuard, TypeVar
 
 from kemu.runtime import user_code
-from kemu.scheduler.configuration import arguments, fields
+from kemu.scheduler.configuration import arguments, fields, old
 from kemu.scheduler.configuration.configurations import ConfigurationError, PluginRef, PluginSet, ProfileConfiguration
 from kemu.scheduler.cycle import half_plugins, signatures
 from kemu.scheduler.cycle.line_ups import LineUp
@@ -308,7 +308,7 @@ class _Resolver:
             return
         module, dot, class_name = name.rpartition(".")
         own = f"a class of your own is {module}:{class_name}" if dot else ""
-        hint = own or fields.nearest(name, self._registry.names)
+        hint = own or old.plugin_hint(name, self._configuration.path) or fields.nearest(name, self._registry.names)
         raise ConfigurationError(path, f"there is no plugin {name!r}", hint)
 
 

@@ -84,5 +84,10 @@ class Simulation:
     def verdict(self) -> int:
         """The combined verdict of the two passes: with the pods nominated to the node, and without them."""
         return verdicts.with_nominated(
-            self._active, self.node, self._others, self._object_verdict, cluster_wide=self._cluster_wide
+            self._active,
+            self.node,
+            self._others,
+            self._object_verdict,
+            cluster_wide=self._cluster_wide,
+            again=self._filtering.cycle.cluster.filters_again,
         )

@@ -106,8 +106,11 @@ class Reporter:
         started_ns = self._env.clock.now_ns()
         try:
             await self._api.patch("pods", metadata.name, metadata.namespace, patch, "status", "strategic", metadata.uid)
-        except ApiError:
+        except ApiError as error:
             # The next attempt writes again; until then the nomination exists in memory only.
+            key = f"{metadata.namespace}/{metadata.name}"
+            data = {"pod": key, "uid": metadata.uid, "start": started_ns, "reason": error.reason}
+            self._env.log("sched.status_lost", data)
             return False
         if "nominatedNodeName" in patch["status"]:
             node = patch["status"]["nominatedNodeName"] or ""

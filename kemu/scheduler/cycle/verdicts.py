@@ -49,12 +49,19 @@ def first(active: Active, node: NodeInfo) -> int:
 
 
 def with_nominated(
-    active: Active, node: NodeInfo, others: Sequence[PodInfo], of_object: int = 0, *, cluster_wide: bool = False
+    active: Active,
+    node: NodeInfo,
+    others: Sequence[PodInfo],
+    of_object: int = 0,
+    *,
+    cluster_wide: bool = False,
+    again: bool = True,
 ) -> int:
     """The two passes of the filters: with ``others`` on the node, the pods nominated to it, then without them.
 
     ``of_object`` is the combined verdict of the filters that look at the node object alone and are not among the
     active ones. ``cluster_wide``: there are CLUSTER filters among these, whose states must learn of the added pods.
+    ``again``: False leaves out the second pass, if there was a first one (:mod:`kemu.safeguards`).
     """
     if others:
         crowded = node.copy()
@@ -65,7 +72,7 @@ def with_nominated(
                 for _place, plugin, state in told:
                     plugin.add_pod(state, crowded, other)
         verdict = first(told, crowded)
-        if verdict or of_object:
+        if verdict or of_object or not again:
             return verdict if verdict and (not of_object or verdict < of_object) else of_object
     verdict = first(active, node)
     if of_object and (not verdict or of_object < verdict):

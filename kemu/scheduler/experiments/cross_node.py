@@ -8,6 +8,10 @@ budgets that would be violated, then by the priority of their most important mem
 some node is taken; if it does on several, they are compared as in ordinary preemption. Pods of the node itself are
 reprieved as usual.
 
+With ``victimSearch: one-by-one`` no sets are tried: for each node, all lower pods of the cluster are removed, and if
+the pod fits then, they are reprieved one by one as in ordinary preemption, those of other nodes first. None of the
+victims that remain can be spared, but a smaller set may exist. The evaluations grow with nodes times pods.
+
 The search uses the scope of filters, though: where a filter rejects the node whose scope is the node, removing pods of
 other nodes cannot help.
 """
@@ -51,10 +55,11 @@ class VictimChoice(Protocol):
 class CrossNodeSearch:
     """Looks for victims on several nodes, for the pods of one profile."""
 
-    def __init__(self, preemptor: VictimChoice, budget: int) -> None:
-        """``budget``: how many evaluations an attempt may take before it gives up."""
+    def __init__(self, preemptor: VictimChoice, budget: int, *, one_by_one: bool = False) -> None:
+        """``budget``: how many evaluations an attempt may take before it gives up. ``one_by_one``: instead of sets."""
         self._preemptor = preemptor
         self._budget = budget
+        self._one_by_one = one_by_one
         self.effort = Effort("crossNodePreemption")
         """Of the present attempt."""
 
@@ -84,6 +89,8 @@ class CrossNodeSearch:
         if not places:
             return []
         others = self._expendable_first(self._lower_pods(filtering.cycle.pod))
+        if self._one_by_one:
+            return self._reprieving(places, others)
         for size in range(1, len(others) + 1):
             for victims in searches.subsets(others, size):
                 elsewhere = {victim.node_name: None for victim in victims}
@@ -96,6 +103,23 @@ class CrossNodeSearch:
                     self.effort.found = True
                     return candidates
         return []
+
+    def _reprieving(self, places: Sequence[_Place], others: Sequence[PodInfo]) -> list[Candidate]:
+        """A candidate for each node that the removal of all lower pods frees, as far as the budget reaches."""
+        found = []
+        for place in places:
+            elsewhere = [one for one in others if one.node_name != place.original.name]
+            if not elsewhere:
+                continue
+            if not self._afford(1 + len(elsewhere)):
+                break
+            if not place.fits_without(elsewhere):
+                self.effort.evaluations -= len(elsewhere)
+                continue
+            self.effort.found = True
+            needed = self._preemptor.spare(place.original, elsewhere, place.takes_back)
+            found.append(place.candidate(needed.victims))
+        return found
 
     def _afford(self, evaluations: int) -> bool:
         if self.effort.evaluations + evaluations > self._budget:
@@ -156,6 +180,14 @@ class _Place:
         for victim in victims:
             self.simulation.add_elsewhere(victim)
         return False
+
+    def takes_back(self, victim: PodInfo) -> bool:
+        """Put a pod back that was removed from another node; False, and it stays removed, if the pod does not fit."""
+        self.simulation.add_elsewhere(victim)
+        if self.simulation.verdict():
+            self.simulation.remove_elsewhere(victim)
+            return False
+        return True
 
     def candidate(self, victims: Sequence[PodInfo]) -> Candidate:
         """The candidate, with these removed from other nodes and the node's own pods reprieved where possible."""

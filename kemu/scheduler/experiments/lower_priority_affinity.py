@@ -6,6 +6,11 @@ pods from the node and (2) try the pod there; (3) if it fails for anything but p
 get the removed pods that match any of its affinity rules; (5, 6) bring back each set of them and try again; (7) a set
 with which the pod fits is reprieved first, (8) then as many others as possible, as usual.
 
+With ``victimSearch: one-by-one`` the matching pods are put back one after the other instead, those that match most
+rules first, then the more important ones. A pod beside which the preemptor still lacks affinity alone stays, one that
+keeps it out otherwise goes again. A pod that matches all rules is enough for kube-scheduler's filters, so this finds
+what the sets find, with one evaluation for each matching pod.
+
 Steps 1, 2 and 8 are ordinary preemption (:mod:`kemu.scheduler.preemption.candidates`); this module has 3 to 7. Small
 sets come first, among those of a size the ones with the more important pods.
 """
@@ -28,9 +33,10 @@ _INTER_POD_AFFINITY = "InterPodAffinity"
 class AffinityReprieve:
     """Finds the lower pods of a node that the preemptor needs there."""
 
-    def __init__(self, limit: int) -> None:
-        """``limit``: how many sets are tried on one node."""
+    def __init__(self, limit: int, *, one_by_one: bool = False) -> None:
+        """``limit``: how many sets are tried on one node. ``one_by_one``: no sets are."""
         self._limit = limit
+        self._one_by_one = one_by_one
         self.effort = Effort("lowerPriorityAffinity")
         """Of the present attempt, over all nodes."""
 
@@ -49,6 +55,30 @@ class AffinityReprieve:
         if not _is_for_want_of_affinity(filtering, verdict):
             return ()
         matching = self._matching(filtering, lower)
+        if self._one_by_one:
+            return self._reprieved(filtering, simulation, matching)
+        return self._first_set(simulation, matching)
+
+    def _reprieved(
+        self, filtering: Filtering, simulation: Simulation, matching: Sequence[PodInfo]
+    ) -> tuple[PodInfo, ...]:
+        kept: list[PodInfo] = []
+        for pod in sorted(matching, key=lambda one: -self._matched(filtering, one)):
+            self.effort.evaluations += 1
+            simulation.add(pod)
+            verdict = simulation.verdict()
+            if not verdict:
+                self.effort.found = True
+                return (*kept, pod)
+            if _is_for_want_of_affinity(filtering, verdict):
+                kept.append(pod)
+            else:
+                simulation.remove(pod)
+        for pod in kept:
+            simulation.remove(pod)
+        return ()
+
+    def _first_set(self, simulation: Simulation, matching: Sequence[PodInfo]) -> tuple[PodInfo, ...]:
         tried = 0
         for size in range(1, len(matching) + 1):
             for chosen in searches.subsets(matching, size):
@@ -67,9 +97,15 @@ class AffinityReprieve:
         return ()
 
     def _matching(self, filtering: Filtering, lower: Sequence[PodInfo]) -> list[PodInfo]:
+        """The pods that match any of the rules."""
+        return [pod for pod in lower if self._matched(filtering, pod)]
+
+    @staticmethod
+    def _matched(filtering: Filtering, pod: PodInfo) -> int:
+        """How many of the rules a pod matches."""
         cycle = filtering.cycle
         rules = [terms.pod_selector(term, cycle.cluster.namespaces) for term in cycle.template.affinity_terms]
-        return [pod for pod in lower if any(rule.matches(pod.namespace, pod.labels) for rule in rules)]
+        return sum(rule.matches(pod.namespace, pod.labels) for rule in rules)
 
 
 def _is_for_want_of_affinity(filtering: Filtering, verdict: int) -> bool:

@@ -77,7 +77,10 @@ class Rescheduler:
         # Without a nomination, any lower pod that terminates on the chosen node means that room is being made.
         switches = {**scheduler.get("policy", {}), "preemptor": "scheduler", "eligibility": "alpha"}
         policy = policies.policy_of(switches)
-        configuration = configurations.configuration_of(scheduler.get("config") or {}, scheduler["name"])
+        caps = policy.percentageAbove100 == "cap"
+        configuration = configurations.configuration_of(
+            scheduler.get("config") or {}, scheduler["name"], caps_percentages=caps
+        )
         handle = Handle(self._cluster, self._env.random, policy)
         handle.api = self._client
         for one in configuration.profiles:

@@ -41,6 +41,9 @@ class Policy:
     not the plugins that rejected them expect it to help (:mod:`kemu.scheduler.experiments.requeues`)."""
     nomination: bool = _one_of(True, False, default=True)
     """False: room that preemption makes is not kept for the preemptor."""
+    nominatedNodeFirst: bool = _one_of(True, False, default=True)  # noqa: N815
+    """False: a pod is tried on all nodes although its nominated node passes (the design document: "scheduler ignores
+    NominatedNodeName of the pod")."""
     cooperate: bool = _one_of(True, False, default=True)
     """False: nominations of pods that another scheduler serves are not honoured."""
     clearLowerNominations: str = _one_of("current", "always", "if-unfit", "never", default="current")  # noqa: N815
@@ -69,10 +72,15 @@ class Policy:
     lowerPriorityAffinity: int = _amount("limit", 100)  # noqa: N815
     """Lower pods that the preemptor has affinity to are spared; at most so many sets of them are tried on a node; 0: it
     is not tried (:mod:`kemu.scheduler.experiments.lower_priority_affinity`)."""
+    victimSearch: str = _one_of("sets", "one-by-one", default="sets")  # noqa: N815
+    """How the two above search. ``sets``: all sets of pods, small ones first. ``one-by-one``: all lower pods go and are
+    reprieved one by one, so that the evaluations grow with the number of pods, not of sets."""
     avoidEvictedNode: float = _amount("for", 300.0, whole=False)  # noqa: N815
     """For so many seconds a pod is kept off a node whose kubelet evicted or rejected one like it; 0: it is not
     (:mod:`kemu.scheduler.experiments.avoided_nodes`)."""
 
+    percentageAbove100: str = _one_of("refuse", "cap", default="refuse")  # noqa: N815
+    """``cap``: a percentageOfNodesToScore above 100 acts as 100, as the documentation says; validation refuses it."""
     minFeasibleNodes: int = dataclasses.field(default=MIN_FEASIBLE_NODES, metadata={"least": 1})  # noqa: N815
     """A search may not stop before so many nodes that pass were found, whatever percentageOfNodesToScore says. The
     documentation of Kubernetes speaks of 50, the code of 100."""

@@ -101,8 +101,11 @@ class Preemptor:
         self._budgets_version = -1
         self._order = victim_orders.ORDERS[policy.victimOrder]
         self.is_lower, self.importance = self._order.is_lower, self._order.importance
-        self._cross_node = CrossNodeSearch(self, policy.crossNodePreemption) if policy.crossNodePreemption else None
-        self._affinity = AffinityReprieve(policy.lowerPriorityAffinity) if policy.lowerPriorityAffinity else None
+        self.is_eager: Callable[[PodInfo], bool] | None = victim_orders.has_not_started
+        """Which pods go before their equals; None: none, as where the clock stands during a decision."""
+        budget, limit, by_one = policy.crossNodePreemption, policy.lowerPriorityAffinity, policy.victimSearch != "sets"
+        self._cross_node = CrossNodeSearch(self, budget, one_by_one=by_one) if budget else None
+        self._affinity = AffinityReprieve(limit, one_by_one=by_one) if limit else None
 
     def preempt(self, filtering: Filtering, nominated_node: str | None = None) -> Preemption:
         """Find the node and its victims for a pod that no node can take. ``nominated_node`` as below."""
@@ -251,7 +254,7 @@ class Preemptor:
         if verdict:
             wanted: tuple[PodInfo, ...] = ()
             if self._affinity is not None:
-                sorts.sort(lower, self.importance, victim_orders.has_not_started)
+                sorts.sort(lower, self.importance, self.is_eager)
                 wanted = self._affinity.wanted(filtering, simulation, lower, verdict)
             if not wanted:
                 return filtering.explain(verdict)
@@ -264,13 +267,13 @@ class Preemptor:
         First those whose disruption would violate a budget, each group in order of importance.
         """
         if len(lower) > 1:
-            sorts.sort(lower, self.importance, victim_orders.has_not_started)
+            sorts.sort(lower, self.importance, self.is_eager)
         violating, others = self._split_by_budget(lower)
         victims = [other for other in violating if not reprieve(other)]
         violations = len(victims)
         victims += [other for other in others if not reprieve(other)]
         if violations and len(victims) > violations:
-            sorts.sort(victims, self.importance, victim_orders.has_not_started)
+            sorts.sort(victims, self.importance, self.is_eager)
         return Candidate(node.name, tuple(victims), violations, self._order.preference(victims, violations))
 
     def candidate(self, node: NodeInfo, victims: list[PodInfo]) -> Candidate:

@@ -41,9 +41,11 @@ class Evictor:
         parallelism: int,
         find: Callable[[str], Any | None],
         activate: Callable[[str], object],
+        on_over: Callable[[str], object],
         turn_away: Callable[[str], bool],
     ) -> None:
-        """``activate`` makes the queue retry a pod; ``turn_away`` ends the binding cycle of a victim. Both take UIDs.
+        """``activate`` makes the queue retry a pod; ``on_over`` hears of a preemptor when its victims have been told to
+        go; ``turn_away`` ends the binding cycle of a victim. All take UIDs.
 
         ``turn_away`` returns False when it is too late for that; then the victim is deleted.
         """
@@ -55,6 +57,7 @@ class Evictor:
         self._parallelism = parallelism
         self._find = find
         self._activate = activate
+        self._on_over = on_over
         self._turn_away = turn_away
         self._repeats = "k8s-134249" in policy.toggled
         self._wakes_always = "k8s-141694" in policy.toggled
@@ -97,6 +100,8 @@ class Evictor:
         if not (cleared and evicted) or self._wakes_always:
             # A victim that was not deleted will cause no event: retry now.
             self._activate(uid)
+        else:
+            self._on_over(uid)
 
     async def _clear_lower(self, preemptor: PodInfo, node: str, clears: Collection[str] | None) -> bool:
         """Clear the nominations of lower pods to the node; False when one could not be."""

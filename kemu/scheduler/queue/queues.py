@@ -53,6 +53,7 @@ POD_ADD = "PodAdd"
 POD_UPDATE = "PodUpdate"
 ATTEMPT_FAILED = "AttemptFailed"
 BACKOFF_COMPLETE = "BackoffComplete"
+PREEMPTION_OVER = "PreemptionOver"
 
 OnLeave = Callable[["QueuedPod", str, int, str], object]
 """(pod, place that it leaves, since when in ns, what put it there)."""
@@ -312,6 +313,9 @@ class SchedulingQueue:
             self._events.append((Event.ACTIVATE, None, uid))
         elif pod.place != ACTIVE:
             self._activate(pod, Event.ACTIVATE.value)
+
+    def preemption_over(self, uid: str) -> None:
+        """The victims of a pod have been told to go. It still waits for an event that may help it."""
 
     def _worth(self, pod: QueuedPod, event: Event, old: Any, new: Any) -> int:
         """What the hints of the plugins that rejected a pod make of an event (``isPodWorthRequeuing``)."""

@@ -10,6 +10,7 @@ import time
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from kemu.errors import KemuError, SimulationError
@@ -17,6 +18,9 @@ from kemu.exploration import executions
 from kemu.exploration.plans import Plan
 from kemu.exploration.processes.tasks import SLOW
 from kemu.exploration.sources import Source
+from kemu.runlog import crash_reports
+from kemu.runlog.frames import Event
+from kemu.runtime import user_code
 from kemu.scenario.playing import judging
 from kemu.scenario.scenarios import Scenario
 from kemu.sweep.cells import DONE, FAILED, SATURATED, Cell, CellRecord
@@ -27,6 +31,8 @@ from kemu.sweep.results import rows
 
 MOST_DETAIL = 500
 """Characters."""
+BUG = "kemu failed: "
+"""So begins the detail of a cell that failed by a bug of kemu's."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +82,8 @@ class CellTask:
         except KemuError as error:
             record = self._failed(str(error))
         except Exception as error:
-            record = self._failed(f"{type(error).__name__}: {error} ({_where(error)})")
+            told = f"{type(error).__name__}: {error} ({_where(error)})"
+            record = self._failed(told if user_code.place_of(error) is not None else f"{BUG}{told}")
         return CellResult(self.number, dataclasses.replace(record, seconds=time.perf_counter() - begun_s))
 
     def given_up(self, why: str, seconds: float) -> CellResult:
@@ -122,7 +129,26 @@ def _run(source: CellSource, cell: Cell) -> CellRecord:
     return CellRecord(cell, status, _short(detail), rows.of_run(execution.verdict, execution.history, attempts))
 
 
+def report_crash(source: CellSource, cell: Cell, file: Path) -> Path | None:
+    """Carry out once more a cell that failed; where it was by a bug of kemu's, write the report of it."""
+    scenario = source.scenario(cell)
+    about = {"scenario": scenario.name, "variant": source.overrides[cell.index], "seed": cell.seed, "runtime": "sim"}
+    try:
+        _run(source, cell)
+        execution = executions.execute(scenario, keep_log=True)
+    except Exception as found:
+        error: BaseException | None = found
+        events: list[Event] = []
+    else:
+        error, events = execution.error, execution.events
+    if error is None or not crash_reports.is_bug(error):
+        return None
+    return crash_reports.write(file, error, about, scenario.to_yaml(), events)
+
+
 def _told(error: SimulationError) -> str:
+    if crash_reports.is_bug(error):
+        return f"{BUG}{error}"
     return f"the run broke: {type(error).__name__}: {error}"
 
 

@@ -18,7 +18,8 @@ from typing import Any, Self
 
 from kemu.exploration.processes.tasks import Executor
 from kemu.runlog import folders
-from kemu.sweep.cells import CellRecord, CellRows
+from kemu.sweep.cells import FAILED, CellRecord, CellRows
+from kemu.sweep.engine import cell_tasks
 from kemu.sweep.engine.cell_tasks import CellSource, CellTask
 from kemu.sweep.experiments.experiments import Experiment
 from kemu.sweep.results import files, tables
@@ -85,6 +86,12 @@ class Sweep:
         about = _about(self.experiment)
         records = self._journal.records(iter(self.records))
         return files.write(self.folder, records, self.experiment.varied, about)
+
+    def crash(self) -> Path | None:
+        """The report of a bug of kemu's that a cell has come upon: that cell is carried out once more."""
+        cells = (one.cell for one in self.ordered() if one.status == FAILED and one.detail.startswith(cell_tasks.BUG))
+        cell, file = next(cells, None), self.folder / folders.CRASH_FILE
+        return None if cell is None else cell_tasks.report_crash(CellSource.of(self.experiment), cell, file)
 
     def close(self) -> None:
         self._journal.close()

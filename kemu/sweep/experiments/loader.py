@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any
 
+from kemu import user_files
 from kemu.errors import KemuError, Problem, ScenarioError
 from kemu.scenario import catalog
 from kemu.scenario.format import documents
@@ -39,7 +40,7 @@ def load(path: str | FilePath, data_dir: str | FilePath | None = None) -> Experi
     ``data_dir`` is where traces are found. Raises ScenarioError with every mistake, in the order of the file.
     """
     found = documents.read(FilePath(path))
-    return _of_documents(found, FilePath(path).read_text(encoding="utf-8"), str(path), data_dir)
+    return _of_documents(found, user_files.read_text(FilePath(path)), str(path), data_dir)
 
 
 def loads(text: str, name: str = "experiment.yaml", data_dir: str | FilePath | None = None) -> Experiment:

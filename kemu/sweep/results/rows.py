@@ -139,11 +139,11 @@ def _seen(history: History, waits: Sequence[waiting.Wait], if_cut: float | None 
         cut = None if wait.bound else if_cut
         found["waiting"].append(wait.seconds if cut is None else cut)
         found["overtaken"].append(wait.overtaken if cut is None else cut)
-        begun = wait.pod.first("running")
-        if begun is None and if_cut is not None:
+        begun_ns = wait.pod.running_ns
+        if begun_ns is None and if_cut is not None:
             found["running"].append(if_cut)
         else:
-            ends = (begun.time_ns if begun is not None else None, wait.pod.gone_ns, history.now_ns)
+            ends = (begun_ns, wait.pod.gone_ns, history.now_ns)
             end_ns = next(end for end in ends if end is not None)
             found["running"].append((end_ns - wait.pod.created_ns) / SECOND_NS)
     return found
@@ -175,7 +175,7 @@ def pods(history: History, waits: Sequence[waiting.Wait] | None = None) -> Itera
             "reason": _reason(pod),
             "created_s": pod.created_ns / SECOND_NS,
             "bound_s": _seconds(pod.bound_ns),
-            "running_s": _first_s(pod, "running"),
+            "running_s": _seconds(pod.running_ns),
             "finished_s": _first_s(pod, "ended", "finished"),
             "deleted_s": _seconds(pod.gone_ns),
             "waited_s": None if wait is None else wait.seconds,

@@ -16,6 +16,7 @@ from kemu.client import clients, informers
 from kemu.errors import KemuError
 from kemu.faults.kinds import CLIENT_FAULTS, KINDS
 from kemu.objects import resources
+from kemu.objects.conversion import yaml_texts
 from kemu.runtime.env import Env
 
 ANNOTATION = "kemu.dev/chaos"
@@ -77,7 +78,7 @@ class Carriers:
 def fault_of(carrier: Any, text: str) -> dict[str, Any]:
     """The fault that an object carries, with whom it concerns. Raises KemuError."""
     try:
-        found = yaml.safe_load(text)
+        found = yaml_texts.safe_load(text)
     except yaml.YAMLError as error:
         raise KemuError(f"{ANNOTATION}: {error}") from None
     kind = next((KINDS[name] for name in found if name in KINDS), None) if isinstance(found, dict) else None

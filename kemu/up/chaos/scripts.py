@@ -8,14 +8,17 @@ this program. Chance and patterns are decided: a script has neither.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from kemu import user_files
+from kemu.errors import KemuError
 from kemu.faults.hits import STRUCK
 from kemu.faults.kinds import CLIENT_FAULTS, KINDS, Form, Kind
+from kemu.objects.conversion import yaml_texts
 from kemu.runlog import folders
 from kemu.runlog.frames import Event
 from kemu.runtime.env import SECOND_NS
@@ -29,7 +32,9 @@ _SPECIAL = re.compile(r"([*?[])")
 class Script:
     """Made of the events of a run as they come."""
 
-    def __init__(self) -> None:
+    def __init__(self, for_good: Collection[str] = ()) -> None:
+        """``for_good``: ids of crashes after which nothing is started again, where the log does not say so."""
+        self._for_good = for_good
         self._entries: list[dict[str, Any]] = []
         self._open: dict[str, list[tuple[dict[str, Any], int]]] = {}
         """Faults that have not ended, by their ids, with the times at which they began."""
@@ -44,6 +49,8 @@ class Script:
             return
         elif kind == "chaos.begin":
             entry = _of_fault(KINDS[data["what"]], data, time_ns, len(self._entries))
+            if data["what"] == "crash" and (data.get("restart") is False or data["id"] in self._for_good):
+                entry["crash"]["restart"] = False
             self._entries.append(entry)
             self._open.setdefault(data["id"], []).append((entry, time_ns))
         elif begun := self._open.get(data["id"]):
@@ -70,16 +77,29 @@ class Script:
         return "\n".join(lines) + "\n"
 
 
-def of(events: Iterable[Event]) -> Script:
-    script = Script()
+def of(events: Iterable[Event], for_good: Collection[str] = ()) -> Script:
+    script = Script(for_good)
     for event in events:
         script.feed(*event)
     return script
 
 
+def load(file: Path) -> list[dict[str, Any]]:
+    """Of a file: see :func:`read`. Raises KemuError."""
+    try:
+        return read(user_files.read_text(file), str(file))
+    except user_files.FileProblem as error:
+        raise KemuError(f"{file} {error}") from None
+    except ValueError as error:
+        raise KemuError(str(error)) from None
+
+
 def read(text: str, name: str) -> list[dict[str, Any]]:
     """The faults of a script: a list, below ``chaos``, or below ``spec.chaos`` of a scenario. Raises ValueError."""
-    found = yaml.safe_load(text)
+    try:
+        found = yaml_texts.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ValueError(f"{name}: is not YAML: {error}") from None
     if isinstance(found, dict) and isinstance(found.get("spec"), dict):
         found = found["spec"]
     if isinstance(found, dict):

@@ -32,6 +32,11 @@ REACTION_S = 0.02
 """Virtual time that may pass before a client that has been told something could have reacted."""
 SETTLE_S = 0.02
 """Real time without a word from outside after which clients are taken to have reacted."""
+RESTLESS_S, RESTLESS_TIMES = 5.0, 20
+"""Real time that a second of virtual time may take because clients react: so long at least, and so many times the time
+without a word that is asked of them. Clients that go on for longer never fall silent."""
+HURRY_S = 10.0
+"""Virtual time that then passes without waiting for them."""
 SLICE_S = 0.01
 """Real time after which a slice lets the loop outside have a turn."""
 
@@ -74,6 +79,11 @@ class Driver:
         """Up to here time passes for writes to be heard of."""
         self._told_ns: int | None = None
         """When somebody outside was told something first, since all had time to react."""
+        self._patience = (0.0, -SECOND_NS)
+        """Since when clients have time to react, in real and in virtual time."""
+        self._hurries_until_ns = -1
+        self.hurried = 0
+        """How many times time went on although somebody outside had not fallen silent."""
         self._begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._ends = False
@@ -113,7 +123,7 @@ class Driver:
 
     def told(self) -> None:
         """Within a slice: somebody outside learns something."""
-        if self._told_ns is None:
+        if self._told_ns is None and self.world.now_ns > self._hurries_until_ns:
             self._told_ns = self.world.now_ns
 
     async def step(self, seconds: float, *, idle: bool = False, watch: Callable[[Step], Any] | None = None) -> str:
@@ -126,6 +136,8 @@ class Driver:
                 await self._first(self._steps[0].done)
                 self._check()
             step.until_ns = self.world.now_ns + round(seconds * SECOND_NS)
+            self._patience = time.monotonic(), self.world.now_ns
+            self._hurries_until_ns = -1
             if watch is not None:
                 watch(step)
             self._wake.set()
@@ -239,7 +251,14 @@ class Driver:
             await self._wake.wait()
 
     async def _quiet(self) -> bool:
-        """Whether nothing has come from outside for long enough."""
+        """Whether nothing has come from outside for long enough, or all have had more than enough time."""
+        now, (since, since_ns) = time.monotonic(), self._patience
+        if self.world.now_ns - since_ns >= SECOND_NS:
+            self._patience = now, self.world.now_ns
+        elif now - since > max(RESTLESS_S, RESTLESS_TIMES * self.settle_s) and self._under_way is not None:
+            self.hurried += 1
+            self._hurries_until_ns = self.world.now_ns + round(HURRY_S * SECOND_NS)
+            return True
         if self._pending:
             return False
         try:

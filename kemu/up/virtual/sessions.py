@@ -125,7 +125,7 @@ class Session:
     async def _outside(self) -> None:
         settings, scenario = self.settings, self.scenario
         self._loop, stop = asyncio.get_running_loop(), self._stop
-        with sessions.answering(stop):
+        with sessions.answering(stop, settings.give_up):
             made = await asyncio.to_thread(
                 credentials.make, settings.host, credentials.users_of(scenario.users, settings.users)
             )

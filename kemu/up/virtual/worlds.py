@@ -139,7 +139,7 @@ class World:
         self._env = runtime.env(GATEWAY)
         self._observing = clients.Client(runtime.env(OBSERVER), plans.apiservers_of(scenario, 0))
         await runtime.begin()
-        self._course = plays.Course(runtime, scenario, beats, roster, recorder.triggers)
+        self._course = plays.Course(runtime, scenario, beats, roster, recorder.triggers, tells_restart=True)
         self.roster = roster
         env = runtime.env(CARRIERS)
         carriers.Carriers(env, clients.Client(env, plans.apiservers_of(scenario, 0)), self._strike, self._heal)

@@ -25,6 +25,7 @@ import (
 	"k8s.io/component-base/featuregate"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/features"
 	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
@@ -43,24 +44,25 @@ const (
 type latencies struct {
 	// call is how long a call of the API takes; it is applied so long before its end.
 	call, answer time.Duration
-	// step is the shortest time from one attempt to the next; idle says how long an idle scheduler takes to begin.
-	step, idle time.Duration
+	// step is the shortest time from one attempt to the next.
+	step time.Duration
 }
+
+// An idle scheduler looks at its queue once in a period, so long after its beginning: what users and timers do comes first.
+const (
+	period = time.Millisecond
+	phase  = 400 * time.Microsecond
+)
 
 const ms = time.Millisecond
 
-var recordedLatencies = latencies{call: 3 * ms, answer: 600 * time.Microsecond, step: ms, idle: ms}
-
-// fineLatencies must not change anything by more than a millisecond: a case where they do is left out.
-var fineLatencies = []latencies{
-	{call: 3 * ms, answer: time.Microsecond, step: ms, idle: time.Microsecond},
-}
+var recordedLatencies = latencies{call: 3 * ms, answer: 600 * time.Microsecond, step: ms}
 
 // otherLatencies must not change what happens: a case where they do is left out.
 var otherLatencies = []latencies{
-	{call: ms, answer: 600 * time.Microsecond, step: ms, idle: ms},
-	{call: 5 * ms, answer: 600 * time.Microsecond, step: ms, idle: ms},
-	{call: 3 * ms, answer: 600 * time.Microsecond, step: 3 * ms, idle: 3 * ms},
+	{call: ms, answer: 600 * time.Microsecond, step: ms},
+	{call: 5 * ms, answer: 600 * time.Microsecond, step: ms},
+	{call: 3 * ms, answer: 600 * time.Microsecond, step: 3 * ms},
 }
 
 // history is a case of a timeline: a small cluster and what happens to it.
@@ -154,13 +156,8 @@ func answerTimeline(t *testing.T, data json.RawMessage) (any, error) {
 		return nil, ambiguous{len(answer.Outcomes)}
 	}
 	for repetition := range repetitionsWithOtherLatencies {
-		for _, fine := range fineLatencies {
-			if err := answer.holdsWith(t, data, repetition, fine, (*outcome).isSame); err != nil {
-				return nil, err
-			}
-		}
 		for _, others := range otherLatencies {
-			if err := answer.holdsWith(t, data, repetition, others, (*outcome).isLike); err != nil {
+			if err := answer.holdsWith(t, data, repetition, others); err != nil {
 				return nil, err
 			}
 		}
@@ -169,14 +166,12 @@ func answerTimeline(t *testing.T, data json.RawMessage) (any, error) {
 }
 
 // holdsWith says whether other small times lead to one of the outcomes as well.
-func (a *outcomes) holdsWith(
-	t *testing.T, data json.RawMessage, repetition int, small latencies, equal func(one, two *outcome) bool,
-) error {
+func (a *outcomes) holdsWith(t *testing.T, data json.RawMessage, repetition int, small latencies) error {
 	one, err := playTimeline(t, data, repetition, small)
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(a.Outcomes, func(other *outcome) bool { return equal(one.result, other) }) {
+	if slices.ContainsFunc(a.Outcomes, func(other *outcome) bool { return one.result.isLike(other) }) {
 		return nil
 	}
 	return ambiguous{len(a.Outcomes) + 1}
@@ -347,11 +342,12 @@ func play(parent context.Context, asked *history, small latencies, lots *rand.Ra
 	return result, nil
 }
 
-// loop tries pods as Scheduler.Run does, but attempts are a step apart, and one begins up to a step after that which made
-// it possible: so whatever happens in one instant is known to all.
+// loop tries pods as Scheduler.Run does, but attempts are a step apart, and an idle scheduler looks at its queue once in a
+// period: whatever happens in one instant is known to all.
 func loop(ctx context.Context, sched *scheduler.Scheduler, w *world) {
+	untilPhase()
 	for ctx.Err() == nil {
-		if len(sched.SchedulingQueue.PodsInActiveQ())+len(sched.SchedulingQueue.PodsInBackoffQ()) > 0 {
+		if isReady(sched) {
 			sched.ScheduleOne(ctx)
 			time.Sleep(w.latencies.step)
 			continue
@@ -363,8 +359,35 @@ func loop(ctx context.Context, sched *scheduler.Scheduler, w *world) {
 		case <-tick.C:
 		}
 		tick.Stop()
-		time.Sleep(time.Until(time.Now().Truncate(w.latencies.idle).Add(w.latencies.idle)))
+		untilPhase()
 	}
+}
+
+// untilPhase waits for the next look at the queue.
+func untilPhase() {
+	now := time.Now().Add(-phase)
+	time.Sleep(now.Truncate(period).Add(period).Sub(now))
+}
+
+// isReady says whether an attempt would begin at once. A pod that waits after an error, or with a backoff that has to end,
+// would let ScheduleOne wait for the next event, and begin in the middle of it.
+func isReady(sched *scheduler.Scheduler) bool {
+	if len(sched.SchedulingQueue.PodsInActiveQ()) > 0 {
+		return true
+	}
+	queue := sched.SchedulingQueue.(interface {
+		GetPod(name, namespace string) (*framework.QueuedPodInfo, bool)
+	})
+	return slices.ContainsFunc(sched.SchedulingQueue.PodsInBackoffQ(), func(pod *v1.Pod) bool {
+		waiting, ok := queue.GetPod(pod.Name, pod.Namespace)
+		return ok && takesFromBackoff(waiting)
+	})
+}
+
+// takesFromBackoff says which pods are taken before their backoff ends.
+func takesFromBackoff(pod *framework.QueuedPodInfo) bool {
+	return utilfeature.DefaultFeatureGate.Enabled(features.SchedulerPopFromBackoffQ) &&
+		(pod.UnschedulablePlugins.Len() > 0 || pod.PendingPlugins.Len() > 0)
 }
 
 // delayAttempts lets each attempt take its time between the choice of a node and what follows from it. Where the search

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 import urllib.error
 from pathlib import Path
 from typing import Any
@@ -70,8 +73,24 @@ def test_a_cluster_in_virtual_time(tmp_path: Path, capsys: pytest.CaptureFixture
         _kemu(capsys, cluster, "step", "1s")
         assert "asked-1: crash nodes=node-1" in _kemu(capsys, cluster, "chaos", "list")[1]
         assert "struck 1" in _kemu(capsys, cluster, "chaos", "list")[1]
+        script_text = _kemu(capsys, cluster, "chaos", "record")[1]
+        assert {"node": ["node-1"], "restart": False} in [one.get("crash") for one in scripts.read(script_text, "it")]
         _make(cluster, "a")
         assert cluster.end()[0] == 0
     capsys.readouterr()
     assert main.main(["replay", str(cluster.folder)]) == exits.HOLDS
     assert ": the same, " in capsys.readouterr().out
+
+
+def test_an_interrupted_step_stops_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with up(tmp_path, "--nodes", "1", "--virtual") as cluster:
+        words = ["-m", "kemu.cli.main", "step", "100000h", "--kubeconfig", cluster.up["kubeconfig"]]
+        step = subprocess.Popen([sys.executable, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        begun_s = cluster.ask("/kemu/v1/clock")["now_s"]
+        cluster.eventually("/kemu/v1/clock", lambda found: found["now_s"] > begun_s + 1)
+        step.send_signal(signal.SIGINT)
+        assert step.wait(20) == exits.INTERRUPTED
+        code, told = _kemu(capsys, cluster, "step", "10s")
+        assert code == exits.HOLDS
+        assert told.startswith("10.000 s have passed")
+        assert cluster.end()[0] == 0

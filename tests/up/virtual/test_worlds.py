@@ -167,6 +167,30 @@ def test_the_record_repeats_the_run_byte_for_byte(tmp_path: Path) -> None:
     assert (again.events, again.digest()) == (log.events, log.digest())
 
 
+def test_a_client_that_never_falls_silent_does_not_stop_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drivers, "RESTLESS_S", 0.1)
+    monkeypatch.setattr(drivers, "RESTLESS_TIMES", 1)
+    found: list[Any] = []
+
+    async def program(cluster: _Cluster) -> None:
+        async def write() -> None:
+            for number in range(1_000_000):
+                await cluster.api.Create(_pod(f"p{number}"))
+
+        writer = asyncio.create_task(write())
+        step = asyncio.create_task(cluster.driver.step(600))
+        await asyncio.wait([step], timeout=60)
+        found.append((step.done(), cluster.driver.hurried, cluster.driver.world.now_ns >= 600 * SECOND_NS))
+        step.cancel()
+        writer.cancel()
+
+    _drive(_scenario(nodes=[{"name": "n1"}]), tmp_path, program)
+    ((is_over, hurried, passed),) = found
+    assert is_over
+    assert passed
+    assert hurried > 0
+
+
 def test_the_end_of_the_world_ends_calls_and_steps(tmp_path: Path) -> None:
     async def program(cluster: _Cluster) -> None:
         cluster.driver.put(["end", "stopped"])
@@ -195,11 +219,17 @@ def test_the_end_of_the_world_ends_calls_and_steps(tmp_path: Path) -> None:
         ("pod/a .spec.containers[0].image=x", True),
         ("pod/a .spec.containers[1].image=x", False),
         ("pod/a .status.phase!=Failed", True),
+        (r"pod/a .metadata.labels.app\.kubernetes\.io/name=web", True),
+        (r"pod/a {.metadata.labels.app\.kubernetes\.io/name}=other", False),
+        ("pod/a .metadata.labels['app.kubernetes.io/name']=web", True),
+        ('pod/a .metadata.annotations["example.com/x"]=', True),
+        ("pod/a .kind!=Node", True),
     ],
 )
 def test_conditions(text: str, holds: bool) -> None:
     pod = core_v1_pb2.Pod()
     pod.metadata.name = "a"
+    pod.metadata.labels["app.kubernetes.io/name"] = "web"
     pod.spec.nodeName = "n1"
     pod.spec.containers.add(name="main", image="x")
     pod.status.phase = "Running"
@@ -233,3 +263,35 @@ def test_a_rollout_is_over_when_all_is_updated_and_available(status: dict[str, i
 def test_bad_conditions_are_named(text: str) -> None:
     with pytest.raises(conditions.BadCondition):
         conditions.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("pod/a .metadata.labels.app.kubernetes.io/name=web", "a dot in a key"),
+        ("pod/a .status.fase=Running", "has no field fase, did you mean phase"),
+        ("pod/a .spec.containers.image=x", "is a list"),
+        ("pod/a .spec.nodeName[0]=x", "is no list"),
+        ("pod/a .metadata.creationTimestamp.seconds=1", "holds no fields"),
+        ("service/a running", "has no field phase"),
+        ("configmap/a Ready", "has no field status"),
+    ],
+)
+def test_what_can_never_hold_is_refused(text: str, why: str) -> None:
+    with pytest.raises(conditions.BadCondition, match=why):
+        conditions.parse(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "pvc/a bound",
+        "pod/a .spec.volumes[0].persistentVolumeClaim.claimName=c",
+        "pod/a .spec.containers[0].resources.requests.cpu=1",
+        "configmap/a .data['a.b']=x",
+        "deploy/a .spec.strategy.rollingUpdate.maxSurge=1",
+        "pdb/a .status.disruptedPods.a=x",
+    ],
+)
+def test_what_may_hold_is_read(text: str) -> None:
+    assert conditions.parse(text)

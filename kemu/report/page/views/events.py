@@ -23,7 +23,7 @@ _PLAIN = (
     "kubelet.restarting", "kubelet.terminating", "kubelet.terminated", "kubelet.preempting",
     "kubelet.found_ended", "kubelet.shutdown", "kubelet.shutdown_over", "kubelet.shutting_down",
     "kubelet.pressure", "kubelet.oom_killed", "kubelet.evicting", "kubelet.collected", "node.unknown", "node.tainted",
-    "taint.eviction", "podgc.deleted", "controller.pod", "controller.job", "controller.cronjob",
+    "taint.eviction", "affinity.eviction", "podgc.deleted", "controller.pod", "controller.job", "controller.cronjob",
     "gc.deleted", "gc.orphaned",
     "controller.adopted", "controller.released",
     "election.acquired", "election.observed", "election.lost", "election.released", "election.release_failed",

@@ -25,7 +25,7 @@ from kemu.faults.handlers import Handler, Handlers
 from kemu.faults.hits import CHAOS, Hits
 from kemu.faults.kinds import KINDS
 from kemu.runtime import random_streams, runtimes, tasks, user_code
-from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink, Random
+from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink, Random, Took
 from kemu.runtime.ray.cell import disk_faults, files, tokens, wall_clocks
 from kemu.runtime.ray.cell.calls import channels, far_calls, inbound, relays
 from kemu.runtime.rpc import clients, network_faults, networks, servers
@@ -406,6 +406,13 @@ class Resident:
             if "start" in data and self.name in self._host.skews.by_actor:
                 data = {**data, "start": self.clock.true_ns(data["start"])}
             self._host.log(self._host.clock.now_ns(), self.name, kind, data)
+
+    def log_took(self, kind: str, make: Callable[[Took], Mapping[str, Any]]) -> None:
+        if not self.gone:
+            now_ns, is_skewed = self._host.clock.now_ns(), self.name in self._host.skews.by_actor
+            true_ns = self.clock.true_ns
+            took = (lambda start_ns: now_ns - true_ns(start_ns)) if is_skewed else now_ns.__sub__
+            self._host.log(now_ns, self.name, kind, make(took))
 
     def awaits(self, count: Callable[[], int]) -> None:
         self._awaited.append(count)

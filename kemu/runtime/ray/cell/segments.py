@@ -51,7 +51,11 @@ class Segment:
     def _grow(self, needed_bytes: int) -> None:
         size = self._size + max(_GROWTH_BYTES, needed_bytes)
         # Reserve the blocks: a full disk is then an OSError here, and not a SIGBUS at some later assignment.
-        os.posix_fallocate(self._fd, self._size, size - self._size)
+        try:
+            os.posix_fallocate(self._fd, self._size, size - self._size)
+        except OSError as error:
+            error.filename = str(self.path)
+            raise
         if self._map is not None:
             self._map.close()
         self._map = mmap.mmap(self._fd, size)

@@ -9,6 +9,7 @@ import contextlib
 import itertools
 import os
 import secrets
+import signal
 import socket
 import subprocess
 import sys
@@ -30,6 +31,8 @@ PREFIX = "kemu-ray-"
 
 _ERRORS = "broker.err"
 _LAST_WORDS = 2000
+_DYING_S = 5.0
+"""Between the end of its connection and its own."""
 _LEAVING_S = 15.0
 """For a broker to end what it has started; it needs less than a second, and on a busy machine a few."""
 
@@ -87,7 +90,22 @@ class Connection:
                     kind, text = error
                     future.set_exception(frames.ERRORS.get(kind, frames.RayFailed)(text))
         if not self._is_closed:
-            self._lose(f"the process that speaks with Ray ended{self._last_words()}")
+            self._lose(f"the process that speaks with Ray {self._ending()}")
+
+    def _ending(self) -> str:
+        """How the broker ended, and what it had said, if it ended by itself."""
+        process = self.process
+        if process is None:
+            return "closed its connection: another program has ended it, or kemu ray down"
+        try:
+            code = process.wait(_DYING_S)
+        except subprocess.TimeoutExpired:
+            return f"(pid {process.pid}) does not answer any more"
+        if code < 0:
+            # What stands in its output are Ray's notes, none of which says why.
+            name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+            return f"(pid {process.pid}) was ended from outside, by {name}"
+        return f"(pid {process.pid}) ended with exit code {code}{self._last_words()}"
 
     def _last_words(self) -> str:
         with contextlib.suppress(OSError):

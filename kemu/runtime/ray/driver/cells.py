@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import signal
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -33,6 +34,9 @@ NODE = "node"
 
 _STATEMENT_TIMEOUT_S = 30.0
 """For statements that a living cell carries out at once."""
+
+
+_IS_OF_THE_DISK = re.compile("OSError|PermissionError|FileNotFoundError|NotADirectoryError")
 
 
 class RemoteCell:
@@ -77,6 +81,8 @@ class RemoteCell:
         """Tables of addresses arrive in the order in which they were made."""
         self.reported_at = 0.0
         """Real (monotonic) time of its last sign of life."""
+        self.stopped_pid = 0
+        """The process that somebody outside has stopped, as the driver has told; 0: none."""
         self._cluster = cluster
         self._connections = channels.Connections()
         """To the present process, and for a while to the one before: its pending calls must hear that it died."""
@@ -138,7 +144,7 @@ class RemoteCell:
         try:
             return control.Endpoint(*await self._cluster.find(self._actor))
         except frames.RayFailed as error:
-            raise InfrastructureError(f"cell {self.name} cannot run: {error}") from error
+            raise InfrastructureError(f"cell {self.name} cannot run: {_reason(str(error))}") from error
         except frames.ClusterLost as error:
             raise InfrastructureError(f"the Ray cluster is lost: {error}") from error
 
@@ -272,6 +278,16 @@ class RemoteCell:
         except (OSError, segments.DamagedSegment) as error:
             return payloads, f"its log segment {path.name} cannot be read to the end: {error}"
         return payloads, ""
+
+
+def _reason(told: str) -> str:
+    """Of what Ray tells of a process that cannot start: an error of the disk is one line and what to do; of any other
+    the traceback says where it came from."""
+    last = next((line for line in reversed(told.splitlines()) if line.strip()), "")
+    kind, _, text = last.partition(": ")
+    if not _IS_OF_THE_DISK.fullmatch(kind):
+        return told
+    return f"{text.partition('] ')[2] or text}: free some space, or choose another folder with --out"
 
 
 def _text(resources: Mapping[str, float]) -> str:

@@ -21,7 +21,8 @@ import msgpack
 from kemu.errors import InfrastructureError, SimulationError
 from kemu.faults import kinds
 from kemu.runtime import skews, tasks
-from kemu.runtime.env import ActorSpec, LogSink
+from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink
+from kemu.runtime.ray import processes
 from kemu.runtime.ray.cell import hosts, tokens
 from kemu.runtime.ray.driver import cells, clusters, events, links, plans
 from kemu.runtime.ray.driver.cells import RemoteCell
@@ -94,6 +95,8 @@ class Fleet:
         self._faults: dict[str, cell_pb2.Fault] = {}
         self._tasks: dict[asyncio.Task[Any], None] = {}
         self._is_ending = False
+        self._looked_at = 0.0
+        """Real (monotonic) time of the last look for stopped processes."""
         self._armed: dict[tuple[str, str], list[asyncio.Future[None]]] = {}
         """Actors that are to crash and the step at which: who waits for that."""
         streams.on_strike = self._struck
@@ -523,6 +526,26 @@ class Fleet:
 
         await self._tell_all(heal)
         return sum(hits)
+
+    def look_for_stopped(self, now: float) -> None:
+        """Tell of processes that somebody outside has stopped, and has let go on: of itself such a process tells only
+        when it runs again, which may be never. ``now``: real (monotonic) time."""
+        if now - self._looked_at < _SILENT_S / 2:
+            return
+        self._looked_at = now
+        for remote in self.cells.values():
+            silent_s = now - remote.reported_at
+            pid = remote.pid if remote.connected and remote.is_local and not remote.paused else 0
+            if remote.stopped_pid and (remote.stopped_pid != pid or silent_s < _SILENT_S):
+                if remote.stopped_pid == pid:
+                    self._tell_of(remote, "process.continued", {"pid": pid})
+                remote.stopped_pid = 0
+                continue
+            may_stand = pid and not remote.stopped_pid and remote.reported_at and silent_s >= _SILENT_S
+            if may_stand and processes.is_stopped(pid):
+                remote.stopped_pid = pid
+                start_ns = self._host.clock.now_ns() - round(silent_s * self._settings.speed * SECOND_NS)
+                self._tell_of(remote, "process.stopped", {"pid": pid, "by": "", "start": max(0, start_ns)})
 
     # The end
 

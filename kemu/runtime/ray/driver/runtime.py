@@ -12,7 +12,6 @@ import asyncio
 import contextlib
 import fnmatch
 import itertools
-import shutil
 import time
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -26,7 +25,6 @@ from kemu.runtime.ray.cell import control, hosts, ticks, wall_clocks
 from kemu.runtime.ray.cell import loads as cell_loads
 from kemu.runtime.ray.driver import backups, events, fleets, infrastructure, links, plans
 from kemu.runtime.ray.driver.cells import RemoteCell
-from kemu.runtime.ray.driver.logs import ledgers
 from kemu.runtime.rpc.partitions import DEFAULT_KEEPALIVE_TIMEOUT_S
 from kemu.runtime.runtimes import SUPERVISOR_DELAY_S, Ending
 from kemu.v1 import cell_pb2
@@ -224,6 +222,7 @@ class RayRuntime:
             if until_idle and self._is_idle():
                 return "idle"
             self._measure(self._meter.sample_when_due())
+            self._fleet.look_for_stopped(time.monotonic())
             await asyncio.sleep(min(fleets.TICK_S, remaining_s))
 
     def _measure(self, sample: cell_pb2.Load | None) -> None:
@@ -269,7 +268,6 @@ class RayRuntime:
         if self._fleet.links is not None:
             await self._fleet.links.close()
         self._backups.end()
-        shutil.rmtree(self.directory / ledgers.FOLDER, ignore_errors=True)
 
     # Events and failures
 

@@ -37,7 +37,11 @@ NODE_FIELDS = {
     "kubelet": Key(kubelet_keys.KUBELET, "Fields of a KubeletConfiguration (kubelet.config.k8s.io/v1beta1)."),
     "kubeletFile": Key(Text(), "The same in a file, relative to the scenario."),
     "images": Key(ListOf(Text()), "Names of the images that it has from the start."),
-    "usage": Key(Free(), "What it uses besides its pods: memory, disk, images, deadContainers, inodes, pids."),
+    "usage": Key(
+        Free(),
+        "What it uses besides its pods: cpu, memory, active_file, inactive_file, disk, images, deadContainers, inodes, "
+        "pids.",
+    ),
     "policy": Key(
         Record(
             {
@@ -82,6 +86,7 @@ _SWITCHES: dict[str, tuple[tuple[str, ...], str]] = {
     "queue": (("priority", "fifo"), "fifo: in the order of arrival, the failed ones last."),
     "requeue": (("hints", "all"), "all: any event requeues all unschedulable pods, not only those that it may help."),
     "nomination": ((), "Whether the room that preemption makes is kept for the preemptor."),
+    "nominatedNodeFirst": ((), "Whether a nominated node that passes is taken before any other node is looked at."),
     "cooperate": ((), "Whether nominations that other schedulers have made are honoured."),
     "clearLowerNominations": (
         ("current", "always", "if-unfit", "never"),
@@ -102,8 +107,10 @@ _SWITCHES: dict[str, tuple[tuple[str, ...], str]] = {
         ("blocking", "background"),
         "Whether the scheduling loop waits until the status of a pod that failed is written.",
     ),
+    "percentageAbove100": (("refuse", "cap"), "cap: a percentageOfNodesToScore above 100 acts as 100."),
     "crossNodePreemption": ((), "Victims on other nodes too, where no node helps by itself."),
     "lowerPriorityAffinity": ((), "Spare the victims that the preemptor has affinity to."),
+    "victimSearch": (("sets", "one-by-one"), "How these two search: all sets of pods, or one pod after the other."),
     "avoidEvictedNode": ((), "Not back to the node whose kubelet evicted or rejected it, for a while."),
 }
 """The switches of the format: their words, today's Kubernetes first (none: true or false), and what they do."""

@@ -60,6 +60,7 @@ _REPLICAS = {
 }
 
 NODE_LIFECYCLE, TAINT_EVICTION, POD_GC = "node-lifecycle", "taint-eviction", "pod-gc"
+NODE_AFFINITY_EVICTION = "node-affinity-eviction"
 RESCHEDULER, DISRUPTION = "rescheduler", "disruption"
 RESOURCE_QUOTA = "resourcequota"
 CLUSTER_AUTOSCALER = autoscaler.NAME
@@ -97,6 +98,11 @@ KINDS: dict[str, Kind] = {
     TAINT_EVICTION: Kind(
         "kemu.controllers.taint_eviction:TaintEvictionController",
         "Deletes pods that do not tolerate a NoExecute taint.",
+        {},
+    ),
+    NODE_AFFINITY_EVICTION: Kind(
+        "kemu.controllers.node_affinity_eviction:NodeAffinityEviction",
+        "Deletes pods whose node has ceased to match their node affinity, if they ask for it; runs if there are such.",
         {},
     ),
     POD_GC: Kind(

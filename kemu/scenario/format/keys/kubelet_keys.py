@@ -18,6 +18,7 @@ from kemu.scenario.format.shapes import (
     INVALID,
     PERIOD,
     QUANTITY,
+    SLOW_PERIOD,
     Choice,
     Free,
     Key,
@@ -69,6 +70,12 @@ KUBELET_FIELDS: dict[str, Key] = {
     "evictionPressureTransitionPeriod": Key(DURATION, "How long a pressure condition stays."),
     "evictionMaxPodGracePeriod": Key(Whole(0, _INT32), "Upper bound of the grace period in a soft eviction."),
     "evictionMinimumReclaim": Key(_AMOUNTS, "How far below the threshold an eviction must bring the node."),
+    "kernelMemcgNotification": Key(
+        Switch(), "The kernel wakes the eviction manager when memory crosses a threshold, as with cgroups v1."
+    ),
+    "housekeepingInterval": Key(
+        SLOW_PERIOD, "How often the eviction manager looks, every second at most; 10s by default."
+    ),
     "mergeDefaultEvictionSettings": Key(Switch(), "Signals missing from evictionHard keep their defaults."),
     "serializeImagePulls": Key(Switch(), "One image after the other; on unless maxParallelImagePulls says otherwise."),
     "maxParallelImagePulls": Key(Whole(1, _INT32), "How many images may be pulled at the same time."),

@@ -112,7 +112,11 @@ WORKLOAD = Record(
             {
                 "pods": Key(Free(), "The template: metadata and spec of a Pod.", required=True),
                 "life": Key(LIFE, "How long its pods start, run and shut down."),
-                "usage": Key(Free(), "What its pods use over time: cpu, memory, rootfs, logs, volumes, inodes, pids."),
+                "usage": Key(
+                    Free(),
+                    "What its pods use over time: cpu, memory, active_file, inactive_file, rootfs, logs, inodes, pids, "
+                    "volumes, containers.",
+                ),
                 "probes": Key(
                     Free(), "What their containers answer to startup, readiness and liveness probes, and when."
                 ),

@@ -1,6 +1,6 @@
 """When faults may have delayed the events of a watch: who could not reach whom, and since when.
 
-Role: beside ``events``, which forgives delays within these times. Cautious: whatever concerns a client,
+Role: below the checks that forgive delays within these times. Cautious: whatever concerns a client,
 any API server or the store counts, for as long as it lasts and until clients have connected again.
 """
 
@@ -16,7 +16,7 @@ up to once its length (:mod:`kemu.client.streams`)."""
 
 
 @dataclass(slots=True)
-class _Outage:
+class Outage:
     begin_ns: int
     clients: frozenset[str] | None
     """Whom it concerns; None: everybody."""
@@ -29,10 +29,10 @@ class Outages:
     kinds = ("chaos.begin", "chaos.end", "actor.started", "actor.stopped", "actor.crashed", "net.connection_lost")
 
     def __init__(self) -> None:
-        self._all: list[_Outage] = []
-        self._faults: dict[str, list[_Outage]] = {}
+        self._all: list[Outage] = []
+        self._faults: dict[str, list[Outage]] = {}
         """Those that have not ended, by the id of the fault."""
-        self._down: dict[str, _Outage] = {}
+        self._down: dict[str, Outage] = {}
         """By server."""
 
     def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
@@ -53,8 +53,8 @@ class Outages:
         elif _is_server(actor) and actor not in self._down:
             self._down[actor] = self._add(time_ns, None)
 
-    def _add(self, time_ns: int, clients: frozenset[str] | None) -> _Outage:
-        outage = _Outage(time_ns, clients)
+    def _add(self, time_ns: int, clients: frozenset[str] | None) -> Outage:
+        outage = Outage(time_ns, clients)
         self._all.append(outage)
         return outage
 
@@ -73,7 +73,7 @@ class Outages:
                 reached = until_ns
         return left
 
-    def _of(self, client: str) -> list[_Outage]:
+    def _of(self, client: str) -> list[Outage]:
         return [outage for outage in self._all if outage.clients is None or client in outage.clients]
 
 

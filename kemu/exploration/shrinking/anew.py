@@ -1,0 +1,74 @@
+"""Searching anew: a smaller scenario fails in the same way, but with other delays.
+
+Holds name messages by their numbers, and a scenario with fewer pods or nodes has other messages. So what the failure
+needs is often only found by a few runs of the small scenario with delays of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kemu.exploration.plans import ChooserSpec
+from kemu.exploration.shrinking import documents, readable_holds
+from kemu.exploration.shrinking.candidates import Data
+from kemu.exploration.strategies import uniform
+from kemu.runlog.frames import Event
+from kemu.runtime import random_streams
+from kemu.runtime.env import MILLISECOND_NS
+from kemu.runtime.holds import Hold
+
+DRAWS = 6
+"""Runs of each smaller scenario."""
+SMALL = {"pods": 3, "nodes": 2, "holds": 3}
+"""What is no larger is not searched anew."""
+_SHAPES = ((1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (1, 0), (2, 0))
+"""Nodes, and for how many pods they have room; 0: as they are."""
+_PART = 20
+"""No message is late by more than this part of the duration."""
+
+
+def choosers(duration_ns: int, draws: int = DRAWS) -> list[ChooserSpec]:
+    """The delays of so many runs; the same for the same duration."""
+    widths = [width_ns for width_ns in uniform.WIDTHS_NS if width_ns * _PART <= duration_ns] or [MILLISECOND_NS]
+    found = []
+    for number in range(draws):
+        stream = random_streams.random_stream(number, "shrink anew")
+        links = uniform.LINKS[number % len(uniform.LINKS)]
+        found.append(uniform.drawn_widths(stream, links, widths[-1 - number // 2 % len(widths)]))
+    return found
+
+
+def shapes(data: Data) -> Iterator[Data]:
+    """With fewer nodes, with less room on them, and both; the smallest first."""
+    known = [data]
+    for nodes, room in _SHAPES:
+        made = documents.with_fewer_nodes(data, nodes) or data
+        made = (documents.with_room_for(made, room) if room else None) or made
+        if made not in known:
+            known.append(made)
+            yield made
+
+
+def links(holds: Sequence[Hold]) -> list[tuple[Hold, ...]]:
+    """The holds by the links of their messages, in the order of the first of each."""
+    found: dict[tuple[str, str], list[Hold]] = {}
+    for hold in holds:
+        found.setdefault((hold.message.source, hold.message.target), []).append(hold)
+    return [tuple(each) for each in found.values()]
+
+
+def merged(holds: Sequence[Hold], which: Sequence[Sequence[Hold]], events: Sequence[Event]) -> list[Hold]:
+    """One hold for all of each of these links: its first message is kept as long as the last of them was.
+
+    What a stream carries behind a message waits for it.
+    """
+    spans = {hold: readable_holds.kept_ns(events, index) for index, hold in enumerate(holds)}
+    gone: set[Hold] = set()
+    instead: dict[Hold, Hold] = {}
+    for each in which:
+        kept = [(*span, hold) for hold in each if (span := spans[hold]) is not None]
+        if kept:
+            first_ns, _, first = min(kept, key=lambda one: one[0])
+            instead[first] = Hold(first.message, None, max(end_ns for _, end_ns, _ in kept) - first_ns)
+        gone.update(hold for hold in each if hold not in instead)
+    return [instead.get(hold, hold) for hold in holds if hold not in gone]
