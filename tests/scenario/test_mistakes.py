@@ -99,6 +99,8 @@ def workload(rest: str, name: str = "w") -> str:
         ("apiServers: {replicas: 0}", "spec.apiServers.replicas", "at least 1"),
         ("store: {fsync: sometimes}", "spec.store.fsync", "batch, always or none"),
         ("store: {segmentBytes: 100}", "spec.store.segmentBytes", "at least 1024"),
+        ("store: {etcd: 'x:1', segmentBytes: 4096}", "spec.store.segmentBytes", "of kemu's own store, not of an etcd"),
+        ("store: {etcd: 'x:1', fsync: none}", "spec.store.fsync", "of kemu's own store, not of an etcd"),
         ("timing: realstic", "spec.timing", "did you mean realistic?"),
         ("timing: {preset: 5}", "spec.timing.preset", "must be constant or realistic"),
         ("timing: {prset: realistic}", "spec.timing.prset", "did you mean preset?"),

@@ -331,7 +331,7 @@ class _Loading:
         self._check_names(raw, declared, names, timeline)
         expected, comparisons = self._expectations(spec, raw, names, last_ns, judged=not matrix)
         until = self._until(spec, raw, names, last_ns)
-        store = spec.get("store", {})
+        store = self._store(spec)
         metadata = checked.get("metadata", {})
         return scenarios.Scenario(
             name=metadata.get("name") or self.file.stem,
@@ -573,6 +573,14 @@ class _Loading:
             max_watch_delay_ns=checks.get("watches", {}).get("maxDelay", MAX_WATCH_DELAY_NS),
         )
         return scenarios.Checks(limits, tuple(disabled))
+
+    def _store(self, spec: Mapping[str, Any]) -> Mapping[str, Any]:
+        store: Mapping[str, Any] = spec.get("store", {})
+        if "etcd" in store:
+            for key in ("fsync", "segmentBytes"):
+                if key in store:
+                    self.report.add(("spec", "store", key), "is a setting of kemu's own store, not of an etcd", key=True)
+        return store
 
     def _ablated(self, spec: Mapping[str, Any], store: Mapping[str, Any]) -> tuple[str, ...]:
         names = spec.get("ablate", [])
