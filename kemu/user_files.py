@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
+
+import yaml
 
 from kemu.errors import KemuError
+from kemu.objects.conversion import yaml_texts
 
 MAX_BYTES = 64 << 20
 """Of a file with YAML or JSON."""
@@ -38,6 +41,14 @@ def read_bytes(file: Path, most: int | None = MAX_BYTES) -> bytes:
 def read_text(file: Path) -> str:
     """Raises FileProblem."""
     return text(read_bytes(file))
+
+
+def read_yaml(file: Path) -> Any:
+    """One document. Raises FileProblem, also where it stands for too much."""
+    try:
+        return yaml_texts.safe_load(read_text(file))
+    except yaml.YAMLError as error:
+        raise FileProblem(f"is not YAML: {error}") from None
 
 
 def text(data: bytes) -> str:

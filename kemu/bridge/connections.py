@@ -7,12 +7,14 @@ aiohttp speaks HTTP; both come with the extra ``cluster`` and are imported when 
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from kemu import user_files
 from kemu.bridge.requests import Request
 from kemu.errors import KemuError
 from kemu.objects import envelopes
@@ -176,8 +178,7 @@ async def _client_of(settings: Settings) -> Any:
     """A client of ``kubernetes_asyncio``, for its TLS and its credentials."""
     from kubernetes_asyncio import client, config
 
-    if settings.kubeconfig and not await asyncio.to_thread(Path(settings.kubeconfig).is_file):
-        raise ClusterError(f"{settings.kubeconfig}: no such file")
+    await asyncio.to_thread(_check, settings)
     configuration = client.Configuration()
     configuration.connection_pool_maxsize = 0  # watches keep their connections
     try:
@@ -194,6 +195,21 @@ async def _client_of(settings: Settings) -> Any:
         where = settings.kubeconfig or "the kubeconfig"
         raise ClusterError(f"{where}: {error}") from error
     return client.ApiClient(configuration)
+
+
+def _check(settings: Settings) -> None:
+    """``kubernetes_asyncio`` reads whatever it is given to its end. Raises ClusterError."""
+    if settings.kubeconfig:
+        files = [Path(settings.kubeconfig)]
+    else:
+        # As kubectl: what is not there is passed over.
+        named = os.environ.get("KUBECONFIG") or "~/.kube/config"
+        files = [file for each in named.split(os.pathsep) if each and (file := Path(each).expanduser()).exists()]
+    for file in files:
+        try:
+            user_files.read_yaml(file)
+        except user_files.FileProblem as error:
+            raise ClusterError(f"{file} {error}") from None
 
 
 def _in_cluster() -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from kemu import user_files
 from kemu.errors import KemuError
 
 NAME = "kemu"
@@ -46,7 +47,7 @@ def write(file: Path, made: dict[str, Any]) -> Callable[[], None]:
     """Returns what takes it back, once the cluster is gone: a file that was there then has no word of it, unless a
     later cluster has written to it. Raises KemuError where the file is there and is no kubeconfig, or cannot be
     written."""
-    before = _read(file) if file.exists() else None
+    before = _before(file)
     _put(file, made if before is None else _merged(before, made))
     if before is None:
         return lambda: None
@@ -55,8 +56,8 @@ def write(file: Path, made: dict[str, Any]) -> Callable[[], None]:
     url = made["clusters"][0]["cluster"]["server"]
 
     def take_back() -> None:
-        found = _read(file) if file.exists() else None
-        if found is None or url not in [one["cluster"].get("server") for one in found.get("clusters") or ()]:
+        found = _before(file)
+        if found is None or url not in [_server(one) for one in found.get("clusters") or ()]:
             return
         left = {**found, **{plural: _others(found, plural) for plural in others}}
         if found.get("current-context") == NAME:
@@ -85,17 +86,26 @@ def _put(file: Path, document: Mapping[str, Any]) -> None:
         raise KemuError(f"{file}: {error.strerror or error}") from None
 
 
-def _read(file: Path) -> dict[str, Any] | None:
-    """None: there is nothing in it. Raises KemuError."""
-    try:
-        found = yaml.safe_load(file.read_text())
-    except (yaml.YAMLError, UnicodeDecodeError):
-        found = False
+def read(file: Path) -> dict[str, Any] | None:
+    """None: there is nothing in it. Raises FileProblem."""
+    found = user_files.read_yaml(file)
     if found is None:
         return None
     if not isinstance(found, dict) or found.get("kind", "Config") != "Config":
-        raise KemuError(f"{file} is there, and is no kubeconfig: choose another file (--kubeconfig)")
+        raise user_files.FileProblem("is no kubeconfig")
+    for plural in _LISTS:
+        named = found.get(plural)
+        if named is not None and not (isinstance(named, list) and all(isinstance(one, dict) for one in named)):
+            raise user_files.FileProblem(f"is no kubeconfig: {plural} must be a list of mappings")
     return found
+
+
+def _before(file: Path) -> dict[str, Any] | None:
+    """None: there is nothing in it, or no file. Raises KemuError."""
+    try:
+        return read(file) if file.exists() else None
+    except user_files.FileProblem as error:
+        raise KemuError(f"{file} is there, and {error}: choose another file (--kubeconfig)") from None
 
 
 def _merged(found: Mapping[str, Any], made: dict[str, Any]) -> dict[str, Any]:
@@ -104,7 +114,12 @@ def _merged(found: Mapping[str, Any], made: dict[str, Any]) -> dict[str, Any]:
 
 
 def _others(found: Mapping[str, Any], plural: str) -> list[Any]:
-    return [one for one in found.get(plural) or () if isinstance(one, dict) and not _is_ours(one.get("name"))]
+    return [one for one in found.get(plural) or () if not _is_ours(one.get("name"))]
+
+
+def _server(cluster: Mapping[str, Any]) -> object:
+    named = cluster.get("cluster")
+    return named.get("server") if isinstance(named, dict) else None
 
 
 def _is_ours(name: object) -> bool:

@@ -12,9 +12,9 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from kemu import user_files
 from kemu.errors import KemuError
+from kemu.up import kubeconfigs
 from kemu.up.controls import PREFIX
 
 
@@ -25,14 +25,10 @@ class Remote:
         """Raises KemuError."""
         self._file = file
         try:
-            found = yaml.safe_load(file.read_text())
-        except OSError as error:
+            found = kubeconfigs.read(file) or {}
+        except user_files.FileProblem as error:
             hint = "kemu up writes one, and says where: --kubeconfig FILE, or export KUBECONFIG=FILE"
-            raise KemuError(f"{file}: {error.strerror or error}: {hint}") from None
-        except yaml.YAMLError:
-            found = None
-        if not isinstance(found, dict):
-            raise KemuError(f"{file} is no kubeconfig")
+            raise KemuError(f"{file} {error}: {hint}") from None
         context = _named(found, "contexts", "context", found.get("current-context"))
         cluster = _named(found, "clusters", "cluster", context.get("cluster"))
         user = _named(found, "users", "user", context.get("user"))
@@ -80,7 +76,7 @@ def default_file() -> Path:
 
 def _named(document: dict[str, Any], plural: str, key: str, name: Any) -> dict[str, Any]:
     for each in document.get(plural) or ():
-        if isinstance(each, dict) and each.get("name") == name and isinstance(each.get(key), dict):
+        if each.get("name") == name and isinstance(each.get(key), dict):
             return dict(each[key])
     return {}
 

@@ -137,7 +137,7 @@ def test_all_verbs_pass_through_the_bridge(kubeconfig: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        (["--kubeconfig=/nowhere"], "/nowhere: no such file"),
+        (["--kubeconfig=/nowhere"], "/nowhere cannot be read: No such file"),
         (["--kubeconfig=KUBECONFIG", "--context=other"], "other"),
         (["--kubeconfig=KUBECONFIG", "--plugin=foo"], "not MODULE:CLASS"),
         (["--kubeconfig=KUBECONFIG", "--plugin=nowhere:Class"], "plugin 'nowhere:Class' cannot be loaded"),

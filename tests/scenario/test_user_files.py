@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -13,9 +14,12 @@ from typing import Any
 import pytest
 
 from kemu import user_files
+from kemu.bridge import connections
+from kemu.cli.commands import scheduler
 from kemu.errors import KemuError, ScenarioError
 from kemu.scenario.loading import loader
 from kemu.sweep.experiments import loader as experiments
+from kemu.up import remotes
 from kemu.up.chaos import scripts
 
 HEAD = "apiVersion: kemu.dev/v1\nkind: Scenario\nspec:\n  nodes: [{name: n}]\n"
@@ -37,6 +41,9 @@ READERS: list[Callable[[Path, Path], Any]] = [
     _kubelet,
     lambda file, folder: experiments.load(file, None),
     lambda file, folder: scripts.load(file),
+    lambda file, folder: remotes.Remote(file),
+    lambda file, folder: scheduler._document(file),
+    lambda file, folder: asyncio.run(connections.Connection(connections.Settings(kubeconfig=str(file))).open()),
 ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 import stat
 from pathlib import Path
 
@@ -75,13 +76,26 @@ def test_a_cluster_that_has_ended_leaves_no_word_in_a_file_that_was_there(tmp_pa
     assert yaml.safe_load(new.read_text())["clusters"], "nobody else's: it stays"
 
 
-@pytest.mark.parametrize("text", ["- a list", "kind: Pod", "{"])
+@pytest.mark.parametrize("text", ["- a list", "kind: Pod", "clusters: 5", "users: [x]"])
 def test_another_file_is_not_touched(tmp_path: Path, text: str) -> None:
     file = tmp_path / "notes"
     file.write_text(text)
     with pytest.raises(KemuError, match="is no kubeconfig"):
         kubeconfigs.write(file, MADE)
     assert file.read_text() == text
+
+
+def test_what_cannot_be_read_at_once_is_not_touched(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for file, why in ((pipe, "it is a pipe"), (Path("/dev/zero"), "it is a device")):
+        with pytest.raises(KemuError, match=why):
+            kubeconfigs.write(file, MADE)
+    broken = tmp_path / "broken"
+    broken.write_text("{")
+    with pytest.raises(KemuError, match="is not YAML"):
+        kubeconfigs.write(broken, MADE)
+    assert broken.read_text() == "{"
 
 
 def test_a_link_stays_one(tmp_path: Path) -> None:

@@ -82,17 +82,12 @@ def command(options: argparse.Namespace) -> int:
 
 
 def _document(path: Path) -> dict[str, Any]:
-    import yaml
-
     from kemu import user_files
-    from kemu.objects.conversion import yaml_texts
 
     try:
-        data = yaml_texts.safe_load(user_files.read_text(path))
+        data = user_files.read_yaml(path)
     except user_files.FileProblem as error:
         raise KemuError(f"--config {path}: {error}") from None
-    except yaml.YAMLError as error:
-        raise KemuError(f"--config {path}: no YAML: {error}") from None
     if not isinstance(data, dict):
         raise KemuError(f"--config {path}: not a KubeSchedulerConfiguration")
     return data

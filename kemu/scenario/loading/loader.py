@@ -579,7 +579,9 @@ class _Loading:
         if "etcd" in store:
             for key in ("fsync", "segmentBytes"):
                 if key in store:
-                    self.report.add(("spec", "store", key), "is a setting of kemu's own store, not of an etcd", key=True)
+                    self.report.add(
+                        ("spec", "store", key), "is a setting of kemu's own store, not of an etcd", key=True
+                    )
         return store
 
     def _ablated(self, spec: Mapping[str, Any], store: Mapping[str, Any]) -> tuple[str, ...]:
