@@ -57,7 +57,7 @@ class Cluster:
                 raise ValueError("how long? step(10), step(until='pod/a running'), step(idle=True)")
             seconds = 3600.0
         asked = {"seconds": seconds, "until": until, "idle": idle, "namespace": namespace}
-        found = self._remote.call("POST", "step", asked)
+        found = self._remote.step(asked)
         if until and found["ended"] != "reached":
             raise AssertionError(f"at {found['now_s']:.3f} s: {until} does not hold after {seconds:g} s")
         return bool(found["ended"] != "deadline") or not (until or idle)

@@ -3,7 +3,8 @@
 It stands in front of the gateway, on the same port, below ``/kemu/v1``. Only administrators may use it (the group
 ``system:masters``); the token in the kubeconfig that ``kemu up`` wrote is one of them.
 
-    GET    /kemu/v1/clock          {"now_s": 12.5, "virtual": true}
+    GET    /kemu/v1/clock          {"now_s": 12.5, "virtual": true, "waits_for": "", "patience_s": 5.0}; the last two in
+                                   virtual time: what keeps it from passing now, and for how long clients at most do
     POST   /kemu/v1/step           {"seconds": 10, "until": "pod/web running", "idle": false, "namespace": "default"};
                                    time stops when the client goes away
     GET    /kemu/v1/chaos          the faults that have begun
@@ -50,6 +51,12 @@ class Steps(Protocol):
 
     @property
     def hurried(self) -> int: ...
+
+    @property
+    def waits_for(self) -> str: ...
+
+    @property
+    def patience_s(self) -> float: ...
 
 
 class Answer(NamedTuple):
@@ -118,7 +125,8 @@ class Controls:
         raise NotFound(f"there is no {method} {scope['path']}")
 
     def _clock(self) -> dict[str, Any]:
-        return {"now_s": self._now_s(), "virtual": self._steps is not None}
+        steps, found = self._steps, {"now_s": self._now_s(), "virtual": self._steps is not None}
+        return found if steps is None else {**found, "waits_for": steps.waits_for, "patience_s": steps.patience_s}
 
     async def _step(self, asked: dict[str, Any]) -> dict[str, Any]:
         if self._steps is None:

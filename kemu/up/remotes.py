@@ -7,8 +7,12 @@ import json
 import os
 import ssl
 import tempfile
+import threading
+import time
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +20,11 @@ from kemu import user_files
 from kemu.errors import KemuError
 from kemu.up import kubeconfigs
 from kemu.up.controls import PREFIX
+
+PATIENCE_S = 60.0
+"""Real time in which a cluster answers, and in which its time moves while it is stepped."""
+_LOOK_S = 2.0
+"""Real time between two looks at the clock of a cluster that is stepped."""
 
 
 class Remote:
@@ -38,12 +47,57 @@ class Remote:
         self._token = str(user.get("token", ""))
         self._tls = _tls(cluster, user) if self._server.startswith("https") else None
 
-    def call(self, method: str, what: str, body: Any = None, timeout_s: float | None = None) -> Any:
+    def step(self, asked: Mapping[str, Any], patience_s: float = PATIENCE_S) -> Any:
+        """Let time pass (``POST step`` of :mod:`kemu.up.controls`), however long that takes while it does pass.
+
+        Raises KemuError with what the cluster says, and where time has stood for ``patience_s`` of real time more than
+        the cluster itself may wait for its clients.
+        """
+        stepped: Future[Any] = Future()
+
+        def ask() -> None:
+            try:
+                stepped.set_result(self.call("POST", "step", asked, None))
+            except BaseException as error:
+                stepped.set_exception(error)
+
+        threading.Thread(target=ask, name="step", daemon=True).start()
+        seen: Mapping[str, Any] = {}
+        moved_s = time.monotonic()
+        while True:
+            try:
+                return stepped.result(min(_LOOK_S, patience_s))
+            except TimeoutError:
+                found = self._clock()
+            if found is not None and found["now_s"] != seen.get("now_s"):
+                seen, moved_s = found, time.monotonic()
+            stood_s = time.monotonic() - moved_s
+            if stood_s > patience_s + seen.get("patience_s", 0.0) and not stepped.done():
+                raise KemuError(self._stalled(seen, found, stood_s))
+
+    def _clock(self) -> Any:
+        """None: no answer."""
+        try:
+            return self.call("GET", "clock", timeout_s=_LOOK_S)
+        except KemuError:
+            return None
+
+    def _stalled(self, seen: Mapping[str, Any], found: Mapping[str, Any] | None, stood_s: float) -> str:
+        stands = f"time stands at {seen['now_s']:.3f} s" if seen else "time does not pass"
+        if found is not None:
+            waits_for = found.get("waits_for") or "all that happens at this instant"
+            return f"{stands}, for {stood_s:.0f} s of real time: the cluster waits for {waits_for}"
+        return (
+            f"{stands}: {self._server} has not answered for {stood_s:.0f} s of real time; is its process stopped, or "
+            "does code in it (a plugin) not return?"
+        )
+
+    def call(self, method: str, what: str, body: Any = None, timeout_s: float | None = PATIENCE_S) -> Any:
         """Raises KemuError with what the cluster says."""
         text = self.text(method, what, body, timeout_s)
         return json.loads(text) if text else {}
 
-    def text(self, method: str, what: str, body: Any = None, timeout_s: float | None = None) -> str:
+    def text(self, method: str, what: str, body: Any = None, timeout_s: float | None = PATIENCE_S) -> str:
         return self.ask(method, f"{PREFIX}{what}", body, timeout_s)
 
     def ask(self, method: str, path: str, body: Any = None, timeout_s: float | None = None) -> str:

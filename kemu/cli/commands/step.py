@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kemu.cli import exits
+from kemu.cli import exits, parsers
 from kemu.errors import KemuError
 
 LIMIT = "1h"
@@ -34,6 +34,13 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     )
     parser.add_argument("--idle", action="store_true", help="until only heartbeats and the like go on")
     parser.add_argument("-n", "--namespace", default="default", help="of the objects of --until; default: default")
+    parser.add_argument(
+        "--timeout",
+        type=parsers.seconds,
+        default=60.0,
+        metavar="TIME",
+        help="real time for which the clock of the cluster may stand still before this gives up; default: 60s",
+    )
     add_remote(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(command=command)
@@ -59,7 +66,7 @@ def command(options: argparse.Namespace) -> int:
         raise KemuError(f"{options.time}: {error}") from None
     remote = remotes.Remote(options.kubeconfig or remotes.default_file())
     asked = {"seconds": seconds, "until": options.until, "idle": options.idle, "namespace": options.namespace}
-    found = remote.call("POST", "step", asked)
+    found = remote.step(asked, options.timeout)
     reached = not options.until or found["ended"] == "reached"
     if options.json:
         print(json.dumps(found))

@@ -175,6 +175,20 @@ class Driver:
     def now_ns(self) -> int:
         return self.world.now_ns
 
+    @property
+    def waits_for(self) -> str:
+        """What keeps time from passing now, in words; "": nothing that is outside."""
+        if not self.world.stands:
+            return "the cluster to be set up"
+        return (
+            "" if self._told_ns is None else f"its clients to be silent for {self.settle_s:g} s (--settle of kemu up)"
+        )
+
+    @property
+    def patience_s(self) -> float:
+        """Real time for which clients that do not fall silent can keep time from passing."""
+        return max(RESTLESS_S, RESTLESS_TIMES * self.settle_s)
+
     async def sleep(self, seconds: float) -> None:
         """Of virtual time, for something outside: it makes no time pass. Raises Ended."""
         sleeper = _Sleeper(self.world.now_ns + round(seconds * SECOND_NS))
@@ -255,7 +269,7 @@ class Driver:
         now, (since, since_ns) = time.monotonic(), self._patience
         if self.world.now_ns - since_ns >= SECOND_NS:
             self._patience = now, self.world.now_ns
-        elif now - since > max(RESTLESS_S, RESTLESS_TIMES * self.settle_s) and self._under_way is not None:
+        elif now - since > self.patience_s and self._under_way is not None:
             self.hurried += 1
             self._hurries_until_ns = self.world.now_ns + round(HURRY_S * SECOND_NS)
             return True

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import http.server
+import json
 import signal
 import subprocess
 import sys
+import threading
+import time
 import urllib.error
 from pathlib import Path
 from typing import Any
@@ -12,6 +16,7 @@ from typing import Any
 import pytest
 
 from kemu.cli import exits, main
+from kemu.up import kubeconfigs
 from kemu.up.chaos import scripts
 from tests.up.processes import up
 
@@ -80,6 +85,50 @@ def test_a_cluster_in_virtual_time(tmp_path: Path, capsys: pytest.CaptureFixture
     capsys.readouterr()
     assert main.main(["replay", str(cluster.folder)]) == exits.HOLDS
     assert ": the same, " in capsys.readouterr().out
+
+
+def test_a_step_gives_up_on_a_cluster_that_hangs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with up(tmp_path, "--nodes", "1", "--virtual") as cluster:
+        cluster.process.send_signal(signal.SIGSTOP)
+        try:
+            code, told = _kemu(capsys, cluster, "step", "10s", "--timeout", "1s")
+        finally:
+            cluster.process.send_signal(signal.SIGCONT)
+        assert code == exits.INPUT
+        assert f"{cluster.cluster['server']} has not answered for" in told
+        cluster.eventually("/kemu/v1/clock", lambda found: found["virtual"])
+        code, told = _kemu(capsys, cluster, "step", "100000h", "--until", "pod/a gone", "--timeout", "1s")
+        assert (code, told.partition(";")[0]) == (exits.HOLDS, "pod/a gone: holds")
+        assert cluster.end()[0] == 0
+
+
+class _Standing(http.server.BaseHTTPRequestHandler):
+    """A cluster in which time never passes."""
+
+    def do_GET(self) -> None:
+        clock = {"now_s": 12.5, "virtual": True, "waits_for": "its clients", "patience_s": 0.1}
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps(clock).encode())
+
+    def do_POST(self) -> None:
+        time.sleep(3)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_a_step_says_what_a_cluster_waits_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Standing) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        file = tmp_path / "kubeconfig"
+        kubeconfigs.write(file, kubeconfigs.document(f"http://127.0.0.1:{server.server_port}"))
+        code = main.main(["step", "10s", "--timeout", "0.3s", "--kubeconfig", str(file)])
+        server.shutdown()
+    assert code == exits.INPUT
+    told = capsys.readouterr().err
+    assert "time stands at 12.500 s, for " in told
+    assert "the cluster waits for its clients\n" in told
 
 
 def test_an_interrupted_step_stops_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

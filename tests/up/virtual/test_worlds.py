@@ -171,11 +171,13 @@ def test_a_client_that_never_falls_silent_does_not_stop_time(tmp_path: Path, mon
     monkeypatch.setattr(drivers, "RESTLESS_S", 0.1)
     monkeypatch.setattr(drivers, "RESTLESS_TIMES", 1)
     found: list[Any] = []
+    waited_for: set[str] = set()
 
     async def program(cluster: _Cluster) -> None:
         async def write() -> None:
             for number in range(1_000_000):
                 await cluster.api.Create(_pod(f"p{number}"))
+                waited_for.add(cluster.driver.waits_for)
 
         writer = asyncio.create_task(write())
         step = asyncio.create_task(cluster.driver.step(600))
@@ -189,6 +191,7 @@ def test_a_client_that_never_falls_silent_does_not_stop_time(tmp_path: Path, mon
     assert is_over
     assert passed
     assert hurried > 0
+    assert any("its clients to be silent for 0.02 s" in each for each in waited_for)
 
 
 def test_the_end_of_the_world_ends_calls_and_steps(tmp_path: Path) -> None:
