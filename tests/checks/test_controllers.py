@@ -83,6 +83,16 @@ def test_a_replica_set_that_lacks_a_pod() -> None:
     )
 
 
+def test_an_owner_that_is_deleted_in_the_foreground_lacks_nothing() -> None:
+    log = short_set(20)
+    web = replica_set("web", 2)
+    web.metadata.deletionTimestamp.seconds = 30
+    log.put(30, "replicasets", "web", web)
+    log.owned(31, "web-b", "ReplicaSet", "web", deleting=31)
+    log.ended(100)
+    assert judged(log, LACK).holds is True
+
+
 def test_a_pod_that_is_deleted_is_lacking_again() -> None:
     log = short_set(20)
     log.owned(30, "web-b", "ReplicaSet", "web", deleting=30)

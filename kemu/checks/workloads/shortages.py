@@ -109,6 +109,8 @@ class WorkloadsCreateWhatTheyLack(Punctual):
             self._overdue.end(key, time_ns)
 
     def _look(self, time_ns: int, owner: Owner) -> None:
+        if owner.value.metadata.HasField("deletionTimestamp"):
+            return  # in the foreground: it waits for its pods, whose end is no shortage
         make = {"StatefulSet": _next_ordinal, "Job": _job, "Deployment": self._deployment}.get(owner.kind, _replicas)
         if owner.kind == "StatefulSet":
             # Another ordinal is another task.
