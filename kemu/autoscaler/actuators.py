@@ -80,9 +80,15 @@ class Actuator:
         return found
 
     async def start(
-        self, empty: Sequence[Removable], full: Sequence[Removable], utilization: Mapping[str, float]
+        self,
+        empty: Sequence[Removable],
+        full: Sequence[Removable],
+        utilization: Mapping[str, float],
+        seen: Mapping[str, int],
     ) -> int:
-        """Begin to delete as many of them as may go at a time; returns how many (``StartDeletion``, ``CropNodes``)."""
+        """Begin to delete as many of them as may go at a time; returns how many (``StartDeletion``, ``CropNodes``).
+
+        ``seen``: by which revisions that was decided, for the log."""
         settings = self._settings
         room = settings.maxParallelism - len(self.empty) - len(self.drained)
         empty = self._cropped(empty, room)
@@ -106,7 +112,7 @@ class Actuator:
         for one, drain in [*((one, False) for one in empty), *((one, True) for one in full)]:
             name = one.node.metadata.name
             data = {"node": name, "group": self._group(name).name, "drain": drain, "pods": len(one.pods)}
-            self._env.log("autoscaler.scale_down", {**data, "unneeded_ns": one.since_ns})
+            self._env.log("autoscaler.scale_down", {**data, **seen, "unneeded_ns": one.since_ns})
             self._env.spawn(self._delete(one.node, self._group(name), drain), f"delete {name}")
         return len(empty) + len(full)
 

@@ -79,6 +79,8 @@ class ClusterAutoscaler:
         self._scaled_up_ns = self._deleted_ns = self._failed_ns = NEVER_NS
         self._hopeless: dict[str, str] = {}
         """Pods for which it cannot do anything, by UID, and why."""
+        self._seen: dict[str, int] = {}
+        """Revisions of pods and nodes by which this iteration decides."""
         self._again = False
         """Pods wait for the next iteration."""
 
@@ -251,6 +253,7 @@ class ClusterAutoscaler:
     async def _iterate_on_snapshot(self) -> None:
         clock, snapshot, state = self._env.clock, self._snapshot, self._state
         now_ns, unix_ns = clock.now_ns(), clock.unix_ns()
+        self._seen = {f"{name}_rev": self._informers[name].revision for name in ("pods", "nodes")}
         nodes = list(self._informers["nodes"].store.values())
         self._place_nominated()
         templates = self._templates.find(snapshot, nodes, self._informers["daemonsets"].store.values(), unix_ns)
@@ -416,7 +419,7 @@ class ClusterAutoscaler:
         if not cooling:
             empty, full = planner.due(now_ns, self._actuator.counts())
             try:
-                if await self._actuator.start(empty, full, planner.utilization):
+                if await self._actuator.start(empty, full, planner.utilization, self._seen):
                     self._deleted_ns = now_ns
             except errors.ApiError:
                 self._failed_ns = now_ns

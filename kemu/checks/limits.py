@@ -16,6 +16,39 @@ MAX_WATCH_DELAY_NS = 30 * SECOND_NS
 
 
 @dataclass(frozen=True, slots=True)
+class NodeGroup:
+    """What a cluster autoscaler scales."""
+
+    name: str
+    min: int
+    max: int
+    template: bytes
+    """The Node that its machines register as, in protobuf."""
+
+
+@dataclass(frozen=True, slots=True)
+class Autoscaled:
+    """The node groups of a scenario, and the flags of its cluster autoscaler that checks judge by."""
+
+    groups: tuple[NodeGroup, ...]
+    cut_off: int = -10
+    """Pods of lower priority neither add nor keep nodes."""
+    scan_ns: int = 10 * SECOND_NS
+    pod_delay_ns: int = 0
+    """So long a pod waits before it adds a node."""
+    most_nodes: int = 0
+    """Of the whole cluster; 0: no limit."""
+    provision_ns: int = 900 * SECOND_NS
+    """A machine that has not registered by then has failed."""
+    backoff_ns: int = 1800 * SECOND_NS
+    """The longest time for which a group is left alone after a failure."""
+    unready: int = 3
+    """So many nodes may be broken before nothing is done any more."""
+    all_daemons: bool = False
+    """New nodes are taken to get the pods of every DaemonSet that suits them."""
+
+
+@dataclass(frozen=True, slots=True)
 class Limits:
     """The limits that a scenario sets under ``checks``, and what it says of the actors that checks judge."""
 
@@ -37,6 +70,8 @@ class Limits:
     """Some kubelet ranks pods in another order than Kubernetes (``evictionRanking``)."""
     own_queues: bool = False
     """Some scheduler has another queue than Kubernetes, or plugins that decide which pod is tried and where it fits."""
+    autoscaled: Autoscaled | None = None
+    """None: nobody scales the cluster."""
 
 
 DEFAULT = Limits()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from kemu.checks import limits
+from kemu.checks.autoscaling import additions, removals, sizes
 from kemu.checks.consistency import journals, linearizability, reads, states, updates, writes
 from kemu.checks.history import History
 from kemu.checks.nodes import identities, placements, rankings, rates, revenants, taints, volumes
@@ -47,6 +48,9 @@ ALL: tuple[type[Check], ...] = (
     orders.RolloutsKeepTheirLimits,
     orders.StatefulSetsGoInOrder,
     orders.JobsWaitAfterFailures,
+    sizes.NodeGroupsKeepTheirSizes,
+    removals.NodesGoWhenTheirPodsFitElsewhere,
+    additions.PodsThatWaitGetNodes,
     progress.PodsThatFitAreTried,
     priorities.PreemptorsOutrankVictims,
     priorities.NoPriorityInversion,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from kemu.checks.history import History
-from kemu.checks.results import Check, Result, counted, several
+from kemu.checks.results import Check, Result, counted, seconds, several
 from kemu.checks.scheduling import ledgers
+
+AUTOSCALER = "controller/cluster-autoscaler"
 
 
 class VoluntaryEvictionsRespectBudgets(Check):
@@ -16,13 +19,25 @@ class VoluntaryEvictionsRespectBudgets(Check):
     budget's status, which may be behind: pods that were lost in another way (deleted, preempted, failed, on a node that
     is not ready) count as long as that status counts them, if they were lost after the controller wrote it or in the
     minute before. A pod with several budgets cannot be evicted at all. Preemption may violate a budget: that is counted
-    (``budget_violations``) and named.
+    (``budget_violations``) and named. The cluster autoscaler may only evict: a pod that it deletes asks no budget.
     """
 
     id: ClassVar[str] = "voluntary-evictions-respect-budgets"
+    kinds: ClassVar[tuple[str, ...]] = ("api.request",)
+
+    def __init__(self) -> None:
+        self._deleted: list[str] = []
+        """By whom they should have been evicted."""
+
+    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        if data["verb"] == "delete" and data["by"].startswith(AUTOSCALER):
+            pod = f"{data['namespace']}/{data['name']}"
+            self._deleted.append(f"{seconds(time_ns)}: {data['by']} deleted {pod} and asked no budget")
 
     def result(self, history: History) -> Result:
         ledger = ledgers.of(history)
+        if self._deleted:
+            return Result(self.id, False, several([*self._deleted, *ledger.findings]))
         if not ledger.budgets:
             return Result(self.id, None, "there was no disruption budget")
         told = f"; preemption violated budgets: {several(ledger.violations)}" if ledger.violations else ""

@@ -235,11 +235,12 @@ class Rooms:
         key = id(one)
         suits = node.suits.get(key)
         if suits is None:
-            suits = node.suits[key] = _suits(node.value, one.spec)
+            suits = node.suits[key] = suits_node(node.value, one.spec)
         return suits
 
 
-def _suits(node: Any, spec: Any) -> bool:
+def suits_node(node: Any, spec: Any) -> bool:
+    """Whether its labels, taints and ``unschedulable`` let a pod with that spec go there."""
     if selectors.untolerated_taint(node.spec.taints, spec.tolerations, _NO_SCHEDULE) is not None:
         return False
     if node.spec.unschedulable and not any(

@@ -18,10 +18,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from kemu.autoscaler import settings
 from kemu.checks import costs, groups, registry
 from kemu.checks.counters import counts
 from kemu.checks.history import History
-from kemu.checks.limits import Limits
+from kemu.checks.limits import Autoscaled, Limits, NodeGroup
 from kemu.checks.results import Result
 from kemu.checks.scheduling import ledgers, unbound, waiting
 from kemu.runtime import runtimes
@@ -178,6 +179,27 @@ def _limits(scenario: Scenario, speed: float) -> Limits:
         max_backoff_ns=max((_max_backoff_ns(scheduler.config) for scheduler in schedulers), default=10 * SECOND_NS),
         own_ranking=any(node.policy.get("evictionRanking", "current") != "current" for node in scenario.nodes),
         own_queues=any(clusters.has_its_own_queue(scheduler) for scheduler in schedulers),
+        autoscaled=_autoscaled(scenario),
+    )
+
+
+def _autoscaled(scenario: Scenario) -> Autoscaled | None:
+    if scenario.autoscaler is None:
+        return None
+    flags = settings.read(scenario.autoscaler.settings)
+    return Autoscaled(
+        tuple(
+            NodeGroup(group.name, group.min, group.max, group.template.message.SerializeToString(deterministic=True))
+            for group in scenario.autoscaler.groups
+        ),
+        cut_off=flags.cutOff,
+        scan_ns=round(flags.scanInterval * SECOND_NS),
+        pod_delay_ns=round(flags.newPodScaleUpDelay * SECOND_NS),
+        most_nodes=flags.maxNodesTotal,
+        provision_ns=round(flags.maxNodeProvisionTime * SECOND_NS),
+        backoff_ns=round(max(flags.initialNodeGroupBackoff, flags.maxNodeGroupBackoff) * SECOND_NS),
+        unready=flags.okTotalUnreadyCount,
+        all_daemons=flags.forceDaemonSets,
     )
 
 

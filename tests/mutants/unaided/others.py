@@ -12,7 +12,8 @@ from kemu.runtime.rpc import networks
 from kemu.runtime.sim import loops
 from tests.mutants.unaided.planting import mutant
 
-SCALES = ("autoscaler/scale-down", "autoscaler/overprovisioning", "autoscaler/cut-off", "autoscaler/nominated-pods")
+SCALES = ("autoscaler/scale-down", "autoscaler/overprovisioning", "autoscaler/cut-off", "autoscaler/nominated-pods",
+          "autoscaler/least-and-greatest")  # fmt: skip
 
 
 @mutant("autoscaler", "a-node-goes-whose-pods-fit-nowhere-else", *SCALES)
