@@ -1,4 +1,5 @@
-"""However a run ends, no process of it is left, nothing is on the terminal but what we say, and no file but the logs in the way."""
+"""However a run ends, no process of it is left, nothing is on the terminal but what we say, and no file but the logs is in
+the way."""
 
 from __future__ import annotations
 
