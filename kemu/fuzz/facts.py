@@ -40,6 +40,8 @@ class Witness:
         """``<kind of event> <reason>``."""
         self.kills: list[tuple[int, str, str, bool]] = []
         """By the kernel, in their order: time, node, UID of the pod, whether it had passed its own limit."""
+        self.offs: list[tuple[int, str]] = []
+        """Machines that went off: time and node."""
         self._meter = Meter(most_events)
 
     def __call__(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
@@ -50,6 +52,8 @@ class Witness:
             self.reasons[f"{kind} {reason[:40]}"] += 1
         if kind == "kubelet.oom_killed":
             self.kills.append((time_ns, data["node"], data["uid"], "limit_bytes" in data))
+        elif kind == "machine.off":
+            self.offs.append((time_ns, data["node"]))
 
 
 @dataclass
