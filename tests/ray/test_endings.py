@@ -1,5 +1,4 @@
-"""However a run ends, no process of it is left, nothing is on the terminal but what we say, and no file but the logs is in
-the way."""
+"""However a run ends, no process of it is left, nothing is on the terminal but what we say, and no file but logs."""
 
 from __future__ import annotations
 
