@@ -87,6 +87,23 @@ def test_a_node_that_grows_makes_room_if_it_grows_enough(cpu: str) -> None:
     assert log.judged().holds is (None if cpu == "13" else False) or cpu == "13"
 
 
+@pytest.mark.parametrize("leads_again", [False, True])
+def test_who_has_lost_an_election_and_starts_anew_does_not_lead(leads_again: bool) -> None:
+    log = Scene()
+    log.add(10, RED, "election.acquired", lease="kube-system/kube-scheduler", identity="red-0")
+    log.saw(10, "nodes")
+    log.saw(10, "pods")
+    log.attempt(10, "big")
+    log.add(15, RED, "election.lost", lease="kube-system/kube-scheduler", identity="red-0")
+    log.add(16, RED, "actor.started", incarnation=2)
+    log.saw(17, "nodes")
+    log.saw(17, "pods")
+    if leads_again:
+        log.add(18, RED, "election.acquired", lease="kube-system/kube-scheduler", identity="red-0")
+    log.ended(60)
+    assert log.judged().holds is not leads_again
+
+
 def test_what_a_scheduler_has_not_heard_does_not_wake_it() -> None:
     log = Scene()
     log.gone(20, "old")

@@ -26,6 +26,8 @@ _SLACK_NS = SECOND_NS
 class _Scheduler:
     since_ns: int | None
     """When it began to work; None: it does not lead."""
+    elects: bool = False
+    """Whether it works only while it leads: it has been elected before."""
     names: dict[str, None] = field(default_factory=dict)
     """The schedulerNames of the pods that it has tried."""
     seen: dict[str, tuple[list[int], list[int]]] = field(default_factory=lambda: {"pods": ([], []), "nodes": ([], [])})
@@ -160,9 +162,10 @@ class PodsThatFitAreTried(Check):
         elif kind == "sched.extender":
             self._extended[actor] = None
         elif actor.startswith(SCHEDULER) and kind != "net.connection_lost":
-            leads = kind in ("election.acquired", "actor.started")
             known = self._schedulers.get(actor)
-            anew = self._schedulers[actor] = _Scheduler(time_ns if leads else None)
+            elects = kind.startswith("election.") or (known is not None and known.elects)
+            leads = kind == "election.acquired" or (kind == "actor.started" and not elects)
+            anew = self._schedulers[actor] = _Scheduler(time_ns if leads else None, elects)
             if known is not None:
                 anew.names = known.names
                 if kind.startswith("election."):
