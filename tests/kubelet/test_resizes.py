@@ -164,6 +164,31 @@ def test_a_resize_policy_may_ask_for_a_restart(cluster: Cluster) -> None:
     cluster.play(main)
 
 
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_container_is_held_to_the_limit_that_it_has(cluster: Cluster, *, waits: bool) -> None:
+    """It starts anew for another limit; one that waits for room holds nobody to it."""
+
+    async def main(cluster: Cluster) -> None:
+        found = pod("a", cpu="1")
+        resources = found.spec.containers[0].resources
+        resources.requests["memory"].string, resources.limits["memory"].string = "100Mi", "1Gi"
+        found.spec.containers[0].resizePolicy.add(resourceName="memory", restartPolicy="RestartContainer")
+        found.metadata.annotations["kemu.dev/usage"] = '{"memory": "600Mi"}'
+        await cluster.create(found)
+        await cluster.at(5)
+        await resize(cluster, "a", limits={"memory": "500Mi"}, requests={"cpu": "30" if waits else "1"})
+        await cluster.at(10)
+        await cluster.runtime.crash("kubelet/n1")
+        await cluster.runtime.restart("kubelet/n1")
+        await cluster.at(30)
+        now = await cluster.get("a")
+        assert now is not None
+        reason = now.status.containerStatuses[0].lastState.terminated.reason
+        assert reason == ("" if waits else "OOMKilled")
+
+    cluster.play(main, [node(memory="8Gi")])
+
+
 def test_memory_does_not_shrink_below_what_is_used(cluster: Cluster) -> None:
     async def main(cluster: Cluster) -> None:
         found = pod("a", cpu="1")
@@ -196,16 +221,76 @@ def test_a_restarted_kubelet_goes_on_with_a_resize_that_waits(cluster: Cluster) 
         await cluster.runtime.crash("kubelet/n1")
         await cluster.at(12)
         await cluster.runtime.restart("kubelet/n1")
+        # It looks again half a minute after its start.
         await cluster.at(20)
+        assert conditions(await cluster.get("a")) == {}
+        await cluster.at(45)
         assert conditions(await cluster.get("a"))["PodResizePending"][0] == "Deferred"
+        assert await reasons(cluster) == ["ResizeDeferred", "ResizeDeferred"]
         await cluster.client.delete("pods", "b", "default")
-        await cluster.at(30)
+        await cluster.at(55)
         found = await cluster.get("a")
         assert conditions(found) == {}
         assert found is not None
         assert found.status.containerStatuses[0].resources.requests["cpu"].string == "3"
 
     cluster.play(main)
+
+
+def test_a_resize_comes_while_the_kubelet_is_down(cluster: Cluster) -> None:
+    async def main(cluster: Cluster) -> None:
+        await cluster.create(pod("a", cpu="1"), pod("b", cpu="2"))
+        await cluster.at(5)
+        await cluster.runtime.crash("kubelet/n1")
+        await resize(cluster, "a", requests={"cpu": "3"})
+        found = await cluster.get("a")
+        assert found is not None
+        status = found.status.containerStatuses[0]
+        assert status.resources.requests["cpu"].string == status.allocatedResources["cpu"].string == "1"
+        await cluster.at(12)
+        await cluster.runtime.restart("kubelet/n1")
+        await cluster.at(20)
+        # What had been allocated still counts: nobody has to leave for a resize.
+        assert await cluster.phase("b") == "Running"
+        await cluster.client.patch("pods", "b", "default", {"metadata": {"labels": {"x": "y"}}}, "", "strategic")
+        await cluster.at(45)
+        text = "Node didn't have enough resource: cpu, requested: 3000, used: 2000, capacity: 4000"
+        assert conditions(await cluster.get("a")) == {"PodResizePending": ("Deferred", text)}
+        assert await cluster.phase("b") == "Running"
+
+    cluster.play(main)
+
+
+@pytest.mark.parametrize("what", ["limit", "request"])
+def test_a_restarted_kubelet_goes_on_with_a_resize_that_it_had_allocated(cluster: Cluster, what: str) -> None:
+    async def main(cluster: Cluster) -> None:
+        found = pod("a", cpu="1", shutdown=20)
+        resources = found.spec.containers[0].resources
+        resources.requests["memory"].string, resources.limits["memory"].string = "100Mi", "1Gi"
+        found.spec.containers[0].resizePolicy.add(resourceName="cpu", restartPolicy="RestartContainer")
+        usage = '{"memory": {"steps": [{"at": 0, "value": "600Mi"}, {"at": 40, "value": "200Mi"}]}}'
+        found.metadata.annotations["kemu.dev/usage"] = usage
+        await cluster.create(found)
+        await cluster.at(5)
+        wanted = {"limits": {"memory": "500Mi"}} if what == "limit" else {"requests": {"cpu": "2"}}
+        await resize(cluster, "a", **wanted)
+        await cluster.at(10)
+        await cluster.runtime.crash("kubelet/n1")
+        await cluster.at(12)
+        await cluster.runtime.restart("kubelet/n1")
+        await cluster.at(15)
+        assert list(conditions(await cluster.get("a"))) == ["PodResizeInProgress"]
+        await cluster.at(70)
+        now = await cluster.get("a")
+        assert now is not None
+        assert conditions(now) == {}
+        status = now.status.containerStatuses[0]
+        assert status.restartCount == (what == "request")
+        assert status.resources.requests["cpu"].string == ("2" if what == "request" else "1")
+        assert status.resources.limits["memory"].string == ("500Mi" if what == "limit" else "1Gi")
+        assert (await reasons(cluster)).count("ResizeStarted") == 1
+
+    cluster.play(main, [node(memory="8Gi")])
 
 
 @pytest.mark.parametrize(

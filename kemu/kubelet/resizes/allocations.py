@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from kemu.client import recorders
 from kemu.kubelet.admission import predicates
-from kemu.kubelet.pods import claims
+from kemu.kubelet.pods import claims, statuses
 from kemu.kubelet.pods.containers import RUNNING, Container
 from kemu.kubelet.pods.workers import ACTIVE, Worker
 from kemu.kubelet.resizes import resources
@@ -29,6 +29,8 @@ DEFERRED, INFEASIBLE, ERROR = "Deferred", "Infeasible", "Error"
 
 RETRY_S = 180
 """``retryDelay``."""
+INITIAL_RETRY_S = 30
+"""After the start of the kubelet (``initialRetryDelay``)."""
 RELIST_NS = SECOND_NS
 """Until the kubelet sees what the container runtime has done (relist period of ``pkg/kubelet/pleg``)."""
 BACKOFF_S = 10
@@ -102,27 +104,44 @@ class Allocations:
             self._host.report(worker)
 
     def adopt(self, worker: Worker) -> Any:
-        """The pod ran before this kubelet started: its status says what it was allocated. Returns the pod with that."""
+        """The pod ran before this kubelet started: its status says what it was allocated. Returns the pod with that.
+
+        A resize that waits is tried again in half a minute, or with another one before that: when the first pods are
+        added, the sources of pods are not ready. Until then its condition is not set. One that was being carried out
+        goes on.
+        """
         pod = worker.pod
         if not requests.is_resized(pod):
             return pod
         resize = worker.resize = Resize(pod)
         status = pod.status
-        for one in (*status.initContainerStatuses, *status.containerStatuses):
-            if one.HasField("resources") and one.name in resize.actual:
-                resize.actual[one.name].CopyFrom(one.resources)
-                resize.allocated[one.name].CopyFrom(one.resources)
-                for name in one.allocatedResources:
-                    resize.allocated[one.name].requests[name].CopyFrom(one.allocatedResources[name])
-        if resources.differ(resources.of(pod), resize.allocated):
+        known = [(one.name, one) for one in (*status.initContainerStatuses, *status.containerStatuses)]
+        for name, one in (("", status), *known):
+            if one.HasField("resources") and name in resize.actual:
+                resize.actual[name].CopyFrom(one.resources)
+                resize.allocated[name].CopyFrom(one.resources)
+                for resource in one.allocatedResources:
+                    resize.allocated[name].requests[resource].CopyFrom(one.allocatedResources[resource])
+        wanted, set_before = resources.of(pod), {one.type for one in status.conditions}
+        is_allocated = statuses.RESIZE_IN_PROGRESS in set_before and statuses.RESIZE_PENDING not in set_before
+        if is_allocated and status.observedGeneration == pod.metadata.generation:
+            # Limits, too, of which the status says only what the containers have.
+            resize.allocated = wanted
+        if resources.differ(wanted, resize.allocated):
             self._push(worker)
-            self._later(worker, 0, self._look_again)
+            if self._retry is None:
+                self._retry_in(INITIAL_RETRY_S)
+        if resources.differ(resize.allocated, resize.actual):
+            resize.in_progress = ("", "", pod.metadata.generation)
+            self._later(worker, 0, self._sync)
+        elif statuses.RESIZE_PENDING in set_before:
+            self._later(worker, 0, self._tell)
         return resources.with_resources(pod, resize.allocated)
 
-    def _look_again(self, worker: Worker) -> None:
+    def _tell(self, worker: Worker) -> None:
         assert worker.resize is not None
         worker.resize.timer = None
-        self.retry()
+        self._host.report(worker)
 
     def retry(self) -> None:
         """The node may have room for the resizes that wait."""
@@ -136,8 +155,10 @@ class Allocations:
             self._retry.cancel()
             self._retry = None
         if self._waiting:
-            when_ns = self._clock.now_ns() + RETRY_S * SECOND_NS
-            self._retry = self._clock.call_at_ns(when_ns, self._retry_again)
+            self._retry_in(RETRY_S)
+
+    def _retry_in(self, seconds: int) -> None:
+        self._retry = self._clock.call_at_ns(self._clock.now_ns() + seconds * SECOND_NS, self._retry_again)
 
     def remove(self, worker: Worker) -> None:
         """Its containers are gone; there is more room for others."""
@@ -152,7 +173,14 @@ class Allocations:
         resize = worker.resize
         if resize is not None and container.name in resize.allocated:
             resize.actual[container.name] = resize.allocated[container.name]
+            self.limit(worker)
             self._actuated(worker)
+
+    def limit(self, worker: Worker) -> None:
+        """Its containers are held to the limits that they have, which may not be those of the spec."""
+        if worker.resize is not None:
+            limits = resources.memory_limits(worker.resize.actual, worker.containers)
+            self._host.resized(worker, limits)
 
     def _retry_again(self) -> None:
         self._retry = None
@@ -248,7 +276,7 @@ class Allocations:
                 resize.actual[container.name] = wanted
         if "" in resize.allocated:
             resize.actual[""] = resize.allocated[""]
-        self._host.resized(worker, resources.memory_limits(resize.actual, worker.containers))
+        self.limit(worker)
         for container in restarting:
             self._host.resize_restarts(worker, container)
         self._later(worker, RELIST_NS, self._seen)

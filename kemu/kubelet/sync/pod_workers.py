@@ -176,6 +176,7 @@ class PodWorkers:
         worker.state = ACTIVE
         worker.refusal = None if refusal is None else _refusal_of(refusal)
         self._adoptions.adopt(worker)
+        self.allocations.limit(worker)
         if self.pressures is not None:
             # Its containers are up already: nothing else need happen to them from here on.
             self.pressures.changed(worker)

@@ -53,6 +53,26 @@ def prepare(new: Any, old: Any) -> None:
     new.metadata.managedFields.extend(fields)
     if new.spec != old.spec:
         new.metadata.generation = old.metadata.generation + 1
+        _state_resources(new.status, old.spec)
+
+
+def _state_resources(status: Any, spec: Any) -> None:
+    """What the containers have so far. A real kubelet says so from their start; those here do from the first resize on,
+    and one that is down by then shall know what it had allocated when it comes back."""
+    for name, statuses in (("containers", "containerStatuses"), ("initContainers", "initContainerStatuses")):
+        known = {one.name: one.resources for one in getattr(spec, name)}
+        for one in getattr(status, statuses):
+            if one.name in known and not one.HasField("resources"):
+                one.resources.CopyFrom(known[one.name])
+                _copy_requests(one.allocatedResources, known[one.name])
+    if _states_any(spec) and status.HasField("startTime") and not status.HasField("resources"):
+        status.resources.CopyFrom(spec.resources)
+        _copy_requests(status.allocatedResources, spec.resources)
+
+
+def _copy_requests(amounts: Any, resources: Any) -> None:
+    for name in sorted(resources.requests):
+        amounts[name].string = resources.requests[name].string
 
 
 def validate(new: Any, old: Any) -> list[Cause]:
