@@ -40,7 +40,6 @@ LARGER: Mapping[str, str] = {
     "106946": "nodes that join are events, which stay",
     "126479": "pods end one after the other until the important one has failed more often than the modest one",
     "126700": "a victim, two who preempt it, and one who would fit beside the second",
-    "134249": "each of the calls of a preemption has to be slow",
 }
 """What needs more, and why: planted bugs, safeguards and, by number, pieces of the museum."""
 
