@@ -7,7 +7,7 @@ from typing import Any
 
 from kemu.checks import limits
 from kemu.checks.autoscaling import additions, removals, sizes
-from kemu.checks.consistency import journals, linearizability, reads, states, updates, writes
+from kemu.checks.consistency import journals, linearizability, pauses, reads, states, updates, writes
 from kemu.checks.history import History
 from kemu.checks.nodes import identities, placements, rankings, rates, revenants, taints, volumes
 from kemu.checks.results import Check, Fold, Result
@@ -37,6 +37,7 @@ ALL: tuple[type[Check], ...] = (
     updates.UpdatesReplaceWhatWasSeen,
     reads.ReadsAreMonotonic,
     reads.ListsAreSnapshots,
+    pauses.PausesKeepTheOrder,
     caches.CacheAgreesWithStore,
     leaders.OneLeaderAtATime,
     leaders.LeasesAreTakenWhenTheyRunOut,

@@ -26,7 +26,7 @@ from kemu import errors
 from kemu.runtime import garbage, tasks
 from kemu.runtime.rpc.ends import Plain
 from kemu.runtime.sim.agendas import Agenda, Callback, Entry, LoopTimer, fire
-from kemu.runtime.sim.owners import OWNER, Condition, Owner
+from kemu.runtime.sim.owners import OWNER, Condition, Held, Owner
 
 T = TypeVar("T")
 
@@ -72,6 +72,8 @@ class VirtualLoop(asyncio.AbstractEventLoop, Plain):
         """Adds to the text of a deadlock."""
         self.explain_failure: Callable[[Owner, Exception], Exception] = lambda owner, error: error
         """Makes the error that ends the run when a callback of an owner raises."""
+        self.tell_resumed: Callable[[Owner, Held], object] = lambda owner, held: None
+        """Called when an owner has done what a pause had held back."""
         self._guarded = False
         self._idle_waiters: list[asyncio.Future[str]] = []
         self.max_steps_per_instant = max_steps_per_instant
@@ -208,12 +210,20 @@ class VirtualLoop(asyncio.AbstractEventLoop, Plain):
 
     def pause(self, owner: Owner) -> None:
         owner.condition = Condition.PAUSED
+        owner.held.cut = True
+        owner.held = Held()
         self._guarded = True
 
     def resume(self, owner: Owner) -> None:
         owner.condition = Condition.RUNNING
         withheld, owner.withheld = owner.withheld, []
         self.ready.extend(withheld)
+        if owner.held.since_ns:
+            self.ready.append((self._went_on, (owner, owner.held), None))
+
+    def _went_on(self, owner: Owner, held: Held) -> None:
+        if owner.condition is Condition.RUNNING and not held.cut:
+            self.tell_resumed(owner, held)
 
     def bury(self, owner: Owner) -> None:
         """Drop everything that belongs to the owner. Its code unwinds, but nothing that it does has an effect."""
@@ -229,7 +239,10 @@ class VirtualLoop(asyncio.AbstractEventLoop, Plain):
 
     def _withhold(self, entry: Entry, owner: Owner) -> None:
         if owner.condition is Condition.PAUSED:
-            owner.withheld.append(entry)
+            callback, args, context = entry
+            held = owner.held
+            owner.withheld.append((held.do, (len(held.since_ns), callback, args), context))
+            held.since_ns.append(self.now_ns)
 
     # Running
 

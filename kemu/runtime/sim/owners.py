@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import enum
+from collections.abc import Callable
 from typing import Any
 
 _PRUNE_AT_LEAST = 256
@@ -22,10 +23,29 @@ class Condition(enum.IntEnum):
     DEAD = 2
 
 
+class Held:
+    """What one pause holds back, and what is done of it when that is over."""
+
+    __slots__ = ("cut", "done", "since_ns")
+
+    def __init__(self) -> None:
+        self.since_ns: list[int] = []
+        """When each came, or was due, in the order in which that was."""
+        self.done: list[int] = []
+        """Their places in that order, in the order in which they were done."""
+        self.cut = False
+        """The next pause came before all of it was done."""
+
+    def do(self, place: int, callback: Callable[..., object], args: tuple[Any, ...]) -> None:
+        """The step that was held back at this place."""
+        self.done.append(place)
+        callback(*args)
+
+
 class Owner:
     """An actor, as the owner of tasks and callbacks."""
 
-    __slots__ = ("_prune_at", "condition", "name", "tasks", "withheld")
+    __slots__ = ("_prune_at", "condition", "held", "name", "tasks", "withheld")
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -34,6 +54,8 @@ class Owner:
         """Tasks and the context that each runs in, oldest first; some may be done."""
         self.withheld: list[Any] = []
         """What the loop will run when the owner is resumed."""
+        self.held = Held()
+        """By its last pause."""
         self._prune_at = _PRUNE_AT_LEAST
 
     def add_task(self, task: asyncio.Task[Any], context: contextvars.Context) -> None:

@@ -30,7 +30,7 @@ from kemu.runtime.sim.disk_faults import DiskFaultKinds
 from kemu.runtime.sim.disks import MemoryDisk
 from kemu.runtime.sim.faults import Faults
 from kemu.runtime.sim.loops import VirtualLoop
-from kemu.runtime.sim.owners import OWNER, Condition, Owner
+from kemu.runtime.sim.owners import OWNER, Condition, Held, Owner
 from kemu.runtime.sim.process_faults import ProcessFaults
 from kemu.runtime.sim.redraws import Redrawing
 from kemu.runtime.sim.steering.steering import Steering
@@ -214,6 +214,7 @@ class SimRuntime:
         self.loop = loop or VirtualLoop()  # type: ignore[abstract]  # what it refuses is added by name
         self.loop.explain_stall = self._explain_stall
         self.loop.explain_failure = lambda owner, error: self._failure(owner, "a timer", error)
+        self.loop.tell_resumed = self._resumed
         self.master = MasterClock(self.loop)
         self._fsync_time = distributions.parse((timing or {}).get("fsync", 0))
         if steering is not None:
@@ -495,6 +496,10 @@ class SimRuntime:
     def _resume(self, env: SimEnv) -> None:
         self.loop.resume(env)
         self.network.resume(env.peer)
+
+    def _resumed(self, env: Owner, held: Held) -> None:
+        waited = [self.loop.now_ns - since_ns for since_ns in held.since_ns]
+        self._log(env.name, "actor.resumed", {"waited": waited, "done": held.done})
 
     def skew_now(self, name: str, skew: Skew, to_ns: Callable[[int], int]) -> None:
         env = self._running(name)
