@@ -63,10 +63,13 @@ def pod(log: Log, seconds: float, name: str, *, ready: bool = True, deleting: bo
 
 
 def evict(log: Log, seconds: float, name: str, **fields: bool) -> None:
-    revision = pod(log, seconds, name, deleting=True, **fields)
+    took(log, seconds, name, pod(log, seconds, name, deleting=True, **fields))
+
+
+def took(log: Log, seconds: float, name: str, revision: int, verb: str = "evict", server: str = "apiserver/0") -> None:
     log.add(
-        seconds, "apiserver/0", "api.request",
-        verb="evict", resource="pods", namespace="default", name=name, uid=f"uid-{name}", by="user", start=0,
+        seconds, server, "api.request",
+        verb=verb, resource="pods", namespace="default", name=name, uid=f"uid-{name}", by="user", start=0,
         rev=revision,
     )  # fmt: skip
 
@@ -119,6 +122,24 @@ class TestEvictions:
             for name in "abc"[:evictions]:
                 evict(log, 100, name, owned=True)
             assert judged(log)[0].holds is (evictions == most or most == 3)
+
+    @pytest.mark.parametrize(
+        ("first", "then", "holds"),
+        [
+            (("delete", "apiserver/0"), ("evict", "apiserver/0"), None),
+            (("evict", "apiserver/0"), ("delete", "apiserver/0"), False),
+            (("evict", "apiserver/0"), ("delete", "apiserver/1"), None),
+        ],
+    )
+    def test_who_evicts_a_pod_that_goes_already_takes_nothing(
+        self, first: tuple[str, str], then: tuple[str, str], holds: bool | None
+    ) -> None:
+        """Both requests name the revision at which it was deleted; the log of two servers does not tell whose it is."""
+        log = three(minAvailable=9)
+        revision = pod(log, 100, "a", deleting=True)
+        for verb, server in (first, then):
+            took(log, 100, "a", revision, verb, server)
+        assert judged(log)[0].holds is holds
 
     def test_a_pod_that_the_controller_has_not_missed_yet(self) -> None:
         """It was deleted a second before the eviction: the status of the budget still counts it."""

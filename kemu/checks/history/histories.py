@@ -86,7 +86,9 @@ class History:
         """By name."""
         self.counts: Counter[str] = Counter()
         self.api_evictions: dict[int, Mapping[str, Any]] = {}
-        """Evictions through the API that were granted, as ``api.request``, by revision."""
+        """Evictions through the API that took a pod, as ``api.request``, by revision."""
+        self._deletions: dict[int, str] = {}
+        """API servers that deleted or evicted a pod first, by revision: a later request names it, too, and wrote nothing."""
         self.bind_conflicts: Counter[str] = Counter()
         """By scheduler, ``<name>/<replica>``."""
         self.refused: Counter[str] = Counter()
@@ -678,9 +680,18 @@ class History:
     def _on_exited(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         self.exits.append((time_ns, actor, data["why"]))
 
+    def _pod_goes(self, actor: str, data: Mapping[str, Any]) -> None:
+        revision, is_first = data["rev"], data["rev"] not in self._deletions
+        if is_first:
+            self._deletions[revision] = actor
+            if data["verb"] == "evict":
+                self.api_evictions[revision] = data
+        elif self._deletions[revision] != actor:
+            self.api_evictions.pop(revision, None)  # Nobody knows which of the two servers wrote it.
+
     def _on_request(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        if data["verb"] == "evict":
-            self.api_evictions[data["rev"]] = data
+        if data["verb"] in ("evict", "delete") and data["resource"] == "pods":
+            self._pod_goes(actor, data)
         history = self.pods.get(data["uid"])
         if history is None:
             # An API server that records a real etcd may have answered before it hears of its own write.
