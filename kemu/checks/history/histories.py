@@ -88,7 +88,7 @@ class History:
         self.api_evictions: dict[int, Mapping[str, Any]] = {}
         """Evictions through the API that took a pod, as ``api.request``, by revision."""
         self._deletions: dict[int, str] = {}
-        """API servers that deleted or evicted a pod first, by revision: a later request names it, too, and wrote nothing."""
+        """API servers whose request took a pod, by revision: a later request that names it has written nothing."""
         self.bind_conflicts: Counter[str] = Counter()
         """By scheduler, ``<name>/<replica>``."""
         self.refused: Counter[str] = Counter()
