@@ -27,15 +27,15 @@ _GOES = ("actor.crashed", "actor.stopped", "actor.exited", "actor.failed", "elec
 
 
 class Attention(Fold):
-    """When each sort of actor could act: it was up, and no fault concerned it, its API server or the store.
+    """When each sort of actor could act: it was up, no fault concerned it, its API server or the store, and the store
+    answered in time.
 
     Actors are named without their replica: ``controller/job``, ``kubelet/node-1``, ``scheduler/red``.
     """
 
     kinds: ClassVar[tuple[str, ...]] = (
         *Outages.kinds, "store.txn", "client.acked", "client.got", "client.listed", "watch.events",
-        "actor.exited", "actor.failed", "api.throttled", "election.acquired",
-        "election.lost",
+        "actor.exited", "actor.failed", "api.throttled", "api.refused", "election.acquired", "election.lost",
         "election.released",
     )  # fmt: skip
 
@@ -72,8 +72,9 @@ class Attention(Fold):
             return
         if kind in Outages.kinds:
             self._outages.on_event(time_ns, actor, kind, data)
-        if kind == "api.throttled":
-            self._outages.moment(time_ns, sort_of(data["by"]))
+        if kind == "api.throttled" or kind == "api.refused":
+            if kind == "api.throttled" or data["reason"] == "ServiceUnavailable":
+                self._outages.moment(time_ns, sort_of(data["by"]))
             return
         name = sort_of(actor)
         if kind in _COMES:

@@ -321,6 +321,18 @@ def test_lost_nodes_are_noticed(until: float, crashes: bool, holds: bool) -> Non
     assert judged(log, "lost-nodes-are-noticed").holds is holds
 
 
+@pytest.mark.parametrize(("reason", "holds"), [("ServiceUnavailable", True), ("Conflict", False)])
+def test_nobody_notices_anything_while_the_store_does_not_answer(reason: str, holds: bool) -> None:
+    log = Scene(LIFECYCLE, "kubelet/n1")
+    log.node_status(1, "n1", {"Ready": "True"}, [])
+    log.add(10, "kubelet/n1", "actor.crashed", step="")
+    for seconds in range(60, 200, 20):
+        log.add(seconds, "apiserver/0", "api.refused", verb="get", resource="nodes", namespace="", name="n1", uid="",
+                by=LIFECYCLE, start=0, reason=reason, message="")  # fmt: skip
+    log.ended(200)
+    assert judged(log, "lost-nodes-are-noticed").holds is holds
+
+
 @pytest.mark.parametrize(("back", "runs", "holds"), [(250, True, True), (300, True, False), (300, False, True)])
 def test_nodes_whose_kubelets_run_do_not_stay_unknown(back: float, runs: bool, holds: bool) -> None:
     """The kubelet starts again at 190 s; faults leave it time to recover."""
