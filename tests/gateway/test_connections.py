@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import json
+import socket
+import struct
+import weakref
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -213,6 +217,29 @@ async def test_requests_one_after_the_other_are_answered_in_order(number: int) -
         # Each answer has its size in the line before, and of one digit in the chunk's length.
         assert told == list(range(10, 300))
         assert await fine(port)
+
+
+async def test_a_connection_that_was_reset_leaves_nothing() -> None:
+    """No timer keeps it, though it would have been kept open for another request."""
+    made: list[weakref.ref[Any]] = []
+
+    class Watched(limited(QUICK)):  # type: ignore[misc]
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            made.append(weakref.ref(self))
+
+    config = uvicorn.Config(App(), http=Watched, ws="none", lifespan="off", log_config=None, timeout_keep_alive=120)
+    async with serving(App(), config=config) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET / HTTP/1.1\r\n\r\n")
+        await reader.readuntil(b"200 OK")
+        await asyncio.sleep(0.05)
+        linger = struct.pack("ii", 1, 0)
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        writer.transport.abort()
+        await asyncio.sleep(0.1)
+        gc.collect()
+        assert [one() for one in made] == [None]
 
 
 async def test_many_requests_wait_unread() -> None:

@@ -138,6 +138,8 @@ class LimitedConnection(httptools_impl.HttpToolsProtocol):
                 timer.cancel()
         self._timer = self._unread = None
         super().connection_lost(exc)
+        # After a reset uvicorn leaves this timer running, which keeps all of the connection for as long.
+        self._unset_keepalive_if_required()
 
     def data_received(self, data: bytes) -> None:
         if self._refused or self.transport.is_closing():
