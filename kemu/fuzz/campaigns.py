@@ -20,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from kemu import errors
+from kemu import errors, user_files
 from kemu.exploration import executions, workers
 from kemu.exploration.shrinking import texts
 from kemu.fuzz import features, fresh, relations, shrinking, trials
@@ -213,8 +213,10 @@ def of_file(file: Path, names: tuple[str, ...]) -> list[Finding]:
             known = ", ".join((*relations.RELATIONS, trials.CLIENTS))
             raise errors.KemuError(f"{name}: there is no such relation: {known}")
     try:
-        text = file.read_text()
-    except OSError as error:
-        raise errors.KemuError(f"{file}: {error.strerror}") from None
-    (found,) = documents.parse(text, str(file))
-    return trials.judged(found.data, names)[0]
+        text = user_files.read_text(file)
+    except user_files.FileProblem as error:
+        raise errors.KemuError(f"{file} {error}") from None
+    found = documents.parse(text, str(file))
+    if len(found) != 1:
+        raise errors.KemuError(f"{file}: has {len(found)} documents, not one scenario")
+    return trials.judged(found[0].data, names)[0]

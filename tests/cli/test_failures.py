@@ -170,9 +170,30 @@ def test_a_folder_or_file_in_place_of_the_other_is_called_so(
             "fials.yaml: no such file, and no shipped scenario of that name; did you mean fails.yaml?",
         ),
         ("trace fails.yaml a", "fails.yaml: a file, not a run folder; kemu run fails.yaml makes one"),
+        *(
+            (
+                f"{command} fials.yaml",
+                "fials.yaml: no such file, and no shipped scenario of that name; did you mean fails.yaml?",
+            )
+            for command in ("shrink", "fuzz")
+        ),
+        ("step foo", "TIME: 'foo' is not a duration; write 250ms, 90s or 1h30m"),
+        ("step --until pod/a=runing", "'pod/a=runing': write it as KIND/NAME CONDITION, such as 'pod/web running'"),
     ):
         assert main(command.split()) == 2
         assert capsys.readouterr().err == f"kemu: {text}\n"
+
+
+@pytest.mark.parametrize(
+    "text", ["kind: Pod\n", "a: 1\n---\nb: 2\n", "apiVersion: kemu.dev/v1\nkind: Scenario\nspec: {x: 1}\n"]
+)
+def test_a_file_that_is_no_scenario_is_not_fuzzed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    file = tmp_path / "it.yaml"
+    file.write_text(text)
+    assert main(["fuzz", str(file)]) == 2
+    assert str(file) in capsys.readouterr().err
 
 
 class _Terminal(io.StringIO):

@@ -29,20 +29,35 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "drawn ones.",
         epilog="Exit codes: 0 nothing failed, 1 something did, 2 the input is wrong, 130 interrupted.",
     )
-    parser.add_argument("file", nargs="*", type=Path, metavar="FILE", help="a scenario to judge")
     parser.add_argument(
-        "--scenarios", type=parsers.count, default=0, help=f"so many; without a limit {DEFAULT_SCENARIOS}"
+        "file", nargs="*", metavar="FILE", help="a scenario file to judge, or the name of a shipped one"
     )
-    parser.add_argument("--time", type=parsers.seconds, default=0.0, metavar="TIME", help="so long, as 90s or 10m")
-    parser.add_argument("--seed", type=parsers.whole_number, default=0, help="the same seed, the same scenarios")
-    parser.add_argument("--only", type=parsers.whole_number, metavar="N", help="only the scenario with this number")
-    parser.add_argument("--first", type=parsers.whole_number, default=0, metavar="N", help="begin with this number")
+    parser.add_argument(
+        "--scenarios",
+        type=parsers.count,
+        default=0,
+        metavar="N",
+        help=f"how many to draw; default: {DEFAULT_SCENARIOS}, or with --time as many as fit",
+    )
+    parser.add_argument("--time", type=parsers.seconds, default=0.0, metavar="TIME", help="for how long, as 90s or 10m")
+    parser.add_argument(
+        "--seed", type=parsers.whole_number, default=0, help="the same seed draws the same scenarios; default: 0"
+    )
+    parser.add_argument(
+        "--only", type=parsers.whole_number, metavar="N", help="draw only the scenario with this number"
+    )
+    parser.add_argument(
+        "--first", type=parsers.whole_number, default=0, metavar="N", help="number of the first scenario; default: 0"
+    )
     parser.add_argument("--jobs", type=parsers.count, default=0, help="processes; default: one for each CPU")
     parser.add_argument(
         "--with", action="append", default=[], dest="pinned", metavar="FEATURE=LEVEL",
-        help="a feature that all scenarios have; repeatable",
+        help="a feature that all scenarios have, such as fault=crash (docs/fuzzing.md lists them); repeatable",
     )  # fmt: skip
-    parser.add_argument("--relation", action="append", default=[], metavar="NAME", help="of a FILE; repeatable")
+    parser.add_argument(
+        "--relation", action="append", default=[], metavar="NAME",
+        help="with FILE: compare the run with one under this change, too, which changes nothing of it; repeatable",
+    )  # fmt: skip
     parser.add_argument("--out", type=Path, metavar="DIR", help="default: runs/fuzz-SEED")
     parser.add_argument("--no-shrink", action="store_true", help="leave what fails as it was drawn")
     parser.add_argument("--show", action="store_true", help="print the scenario of --only, and run nothing")
@@ -82,10 +97,14 @@ def _show(options: argparse.Namespace, pinned: dict[str, str]) -> int:
 
 
 def _judge(options: argparse.Namespace) -> int:
+    from kemu.cli import inputs
     from kemu.fuzz import campaigns
+    from kemu.scenario import catalog
 
     wrong = []
-    for file in options.file:
+    for file in map(catalog.find, options.file):
+        # Its mistakes are the user's, with their places.
+        inputs.load(str(file), quiet=True)
         wrong += [
             {"file": str(file), "id": finding.id, "detail": finding.detail, "relation": finding.relation}
             for finding in campaigns.of_file(file, tuple(options.relation))

@@ -27,13 +27,22 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         epilog="Exit codes: 0 nothing of it can go any more, 2 the input is wrong, 3 the time or the runs have "
         "ended before that is known: call it again to go on.",
     )
-    parser.add_argument("scenario", help="a scenario file, or a folder below failures/ of a search")
+    parser.add_argument(
+        "scenario", help="a scenario file, the name of a shipped one, or a folder below failures/ of a search"
+    )
     parser.add_argument("--failure", default="", metavar="ID", help="the check or expectation; default: the first")
-    parser.add_argument("--time", type=parsers.seconds, default=DEFAULT_S, metavar="TIME", help="so long; default: 5m")
-    parser.add_argument("--runs", type=parsers.count, default=0, help="so many runs; default: as many as fit the time")
+    parser.add_argument(
+        "--time", type=parsers.seconds, default=DEFAULT_S, metavar="TIME", help="for how long; default: 5m"
+    )
+    parser.add_argument(
+        "--runs", type=parsers.count, default=0, help="in how many runs; default: as many as fit the time"
+    )
     parser.add_argument("--jobs", type=parsers.count, default=0, help="processes; default: one for each CPU")
     parser.add_argument(
-        "--out", type=Path, metavar="FILE", help="default: in the place of the folder's; of FILE, FILE-shrunk.yaml"
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="what to write; default: NAME-shrunk.yaml beside NAME.yaml; of a folder, its scenario.yaml",
     )
     parser.add_argument("--data", type=Path, metavar="DIR", help="where the files of a trace are")
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
@@ -83,6 +92,7 @@ def command(options: argparse.Namespace) -> int:
 def _files(options: argparse.Namespace) -> tuple[Path, Path]:
     """What is shrunk, and where the result belongs."""
     from kemu.exploration import searches
+    from kemu.scenario import catalog
 
     given = Path(options.scenario)
     if given.is_dir():
@@ -90,7 +100,10 @@ def _files(options: argparse.Namespace) -> tuple[Path, Path]:
         if not file.is_file():
             raise KemuError(f"{given}: has no {searches.SCENARIO_FILE}: give one of the folders below failures/")
         return file, options.out or file
-    return given, options.out or given.with_name(f"{given.stem}-shrunk.yaml")
+    # Of a shipped one, what is left belongs here.
+    file = catalog.find(options.scenario)
+    beside = given if given.is_file() else Path(file.name)
+    return file, options.out or beside.with_name(f"{file.stem}-shrunk.yaml")
 
 
 def _failure(failures: Any, wanted: str, file: Path) -> Any:

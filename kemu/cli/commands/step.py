@@ -21,9 +21,15 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="let time pass in a cluster of kemu up --virtual",
         description="Let the time of a cluster pass whose clock stands still (kemu up --virtual): so long, until "
         "something holds, or until nothing is left to do. Clients have time to react to what they see on the way.",
+        epilog="Exit codes: 0 time has passed, and the condition holds; 1 it does not hold within the limit; 2 the "
+        "input is wrong, or the cluster does not answer.",
     )
     parser.add_argument(
-        "time", nargs="?", default="", metavar="TIME", help=f"10s, 5m; with --until a limit, else {LIMIT}"
+        "time",
+        nargs="?",
+        default="",
+        metavar="TIME",
+        help=f"10s, 5m; of --until and --idle the limit, {LIMIT} by default",
     )
     parser.add_argument(
         "--until",
@@ -32,8 +38,10 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="'pod/web running', 'node/n1 NotReady', 'deployment/web rolledOut', 'pod/web-* .status.phase=Running'; "
         "several with commas",
     )
-    parser.add_argument("--idle", action="store_true", help="until only heartbeats and the like go on")
-    parser.add_argument("-n", "--namespace", default="default", help="of the objects of --until; default: default")
+    parser.add_argument("--idle", action="store_true", help="until nothing but heartbeats and the like happens")
+    parser.add_argument(
+        "-n", "--namespace", default="default", help="in which the objects of --until are; default: default"
+    )
     parser.add_argument(
         "--timeout",
         type=parsers.seconds,
@@ -48,13 +56,17 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def add_remote(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--kubeconfig", type=Path, metavar="FILE", help="that kemu up has written; default: KUBECONFIG, ~/.kube/config"
+        "--kubeconfig",
+        type=Path,
+        metavar="FILE",
+        help="the one that kemu up wrote; default: that of KUBECONFIG, or ~/.kube/config",
     )
 
 
 def command(options: argparse.Namespace) -> int:
     from kemu.scenario.format import values
     from kemu.up import remotes
+    from kemu.up.virtual import conditions
 
     if options.until and options.idle:
         raise KemuError("--until and --idle cannot stand beside each other")
@@ -63,7 +75,9 @@ def command(options: argparse.Namespace) -> int:
     try:
         seconds = values.duration_ns(options.time or LIMIT) / 1e9
     except ValueError as error:
-        raise KemuError(f"{options.time}: {error}") from None
+        raise KemuError(f"TIME: {error}") from None
+    if options.until:
+        conditions.parse(options.until, options.namespace)
     remote = remotes.Remote(options.kubeconfig or remotes.default_file())
     asked = {"seconds": seconds, "until": options.until, "idle": options.idle, "namespace": options.namespace}
     found = remote.step(asked, options.timeout)

@@ -16,6 +16,7 @@ may be a pattern (``pod/web-*``: all that match, and at least one). Several, sep
 
 from __future__ import annotations
 
+import difflib
 import fnmatch
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -31,6 +32,7 @@ from kemu.objects.conversion import convert, descriptors, json_writers
 from kemu.scenario.format import documents
 
 _PHASES = ("pending", "running", "succeeded", "failed")
+_WORDS = {word.lower(): word for word in (*_PHASES, "bound", "exists", "gone", "rolledOut")}
 _PATH = re.compile(r"\{?(\.[^=!{}]+)\}?(!?=)(.*)", re.DOTALL)
 _STEP = re.compile(r"""\.((?:[^.\[\]\\]|\\.)+)|\[(\d+)\]|\[(?:'([^']*)'|"([^"]*)")\]""")
 _MISSING = object()
@@ -113,6 +115,11 @@ def _test(stated: str, text: str, resource: resources.Resource) -> Test:
     if not re.fullmatch(r"[A-Za-z][\w./-]*(=\w+)?", stated):
         raise BadCondition(f"{text!r}: {stated!r} is no condition")
     _check(resource, ("status", "conditions"), text)
+    if stated[0].islower():
+        # Types of conditions may be written so, but a word that is nearly another one never comes true.
+        near = difflib.get_close_matches(word, _WORDS, 1, 0.75)
+        if near:
+            raise BadCondition(f"{text!r}: {stated!r} is no condition; did you mean {_WORDS[near[0]]}?")
     kind, equals, status = stated.partition("=")
     if not equals and len(kind) > 3 and kind.startswith("Not") and kind[3].isupper():
         return lambda found: _status_of(found, kind[3:]) != "true"

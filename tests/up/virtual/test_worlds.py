@@ -278,6 +278,8 @@ def test_bad_conditions_are_named(text: str) -> None:
         ("pod/a .metadata.creationTimestamp.seconds=1", "holds no fields"),
         ("service/a running", "has no field phase"),
         ("configmap/a Ready", "has no field status"),
+        ("pod/a runing", "did you mean running?"),
+        ("deploy/a rolled-out", "did you mean rolledOut?"),
     ],
 )
 def test_what_can_never_hold_is_refused(text: str, why: str) -> None:
@@ -289,6 +291,8 @@ def test_what_can_never_hold_is_refused(text: str, why: str) -> None:
     "text",
     [
         "pvc/a bound",
+        "pod/a ready",
+        "pod/a Bounded",
         "pod/a .spec.volumes[0].persistentVolumeClaim.claimName=c",
         "pod/a .spec.containers[0].resources.requests.cpu=1",
         "configmap/a .data['a.b']=x",
