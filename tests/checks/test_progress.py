@@ -44,6 +44,15 @@ class Scene(Log):
         self.add(seconds, RED, "sched.bind", pod=f"default/{name}", uid=f"uid-{name}", node=node, start=0, ok=ok,
                  reason="", message="")  # fmt: skip
 
+    def make_room(self) -> None:
+        """A pod is gone, and the scheduler hears of it."""
+        self.gone(20, "old")
+        self.saw(20, "pods")
+
+    def holds_to_the_end(self) -> bool | None:
+        self.ended(60)
+        return self.judged().holds
+
     def judged(self, **limits: Any) -> Result:
         _, results = registry.judge(self.events, within=Limits(**limits))
         return next(result for result in results if result.id == CHECK)
@@ -51,17 +60,14 @@ class Scene(Log):
 
 def test_a_pod_that_is_tried_when_there_is_room_again() -> None:
     log = Scene()
-    log.gone(20, "old")
-    log.saw(20, "pods")
+    log.make_room()
     log.attempt(20.5, "big", "n1")
-    log.ended(60)
-    assert log.judged().holds is True
+    assert log.holds_to_the_end() is True
 
 
 def test_a_lost_wake_up() -> None:
     log = Scene()
-    log.gone(20, "old")
-    log.saw(20, "pods")
+    log.make_room()
     log.ended(60)
     found = log.judged()
     assert found.holds is False
@@ -74,8 +80,7 @@ def test_a_pod_that_ended_makes_room() -> None:
     log = Scene()
     log.pod(20, "old", phase="Succeeded")
     log.saw(20, "pods")
-    log.ended(60)
-    assert log.judged().holds is False
+    assert log.holds_to_the_end() is False
 
 
 @pytest.mark.parametrize("cpu", ["20", "13"])
@@ -83,8 +88,7 @@ def test_a_node_that_grows_makes_room_if_it_grows_enough(cpu: str) -> None:
     log = Scene()
     log.node(20, "n1", cpu=cpu)
     log.saw(20, "nodes")
-    log.ended(60)
-    assert log.judged().holds is (None if cpu == "13" else False) or cpu == "13"
+    assert log.holds_to_the_end() is (None if cpu == "13" else False) or cpu == "13"
 
 
 @pytest.mark.parametrize("leads_again", [False, True])
@@ -100,26 +104,22 @@ def test_who_has_lost_an_election_and_starts_anew_does_not_lead(leads_again: boo
     log.saw(17, "pods")
     if leads_again:
         log.add(18, RED, "election.acquired", lease="kube-system/kube-scheduler", identity="red-0")
-    log.ended(60)
-    assert log.judged().holds is not leads_again
+    assert log.holds_to_the_end() is not leads_again
 
 
 def test_what_a_scheduler_has_not_heard_does_not_wake_it() -> None:
     log = Scene()
     log.gone(20, "old")
     log.saw(59.5, "pods")
-    log.ended(60)
-    assert log.judged().holds is True
+    assert log.holds_to_the_end() is True
 
 
 def test_who_is_busy_with_others_may_let_a_pod_wait() -> None:
     log = Scene()
-    log.gone(20, "old")
-    log.saw(20, "pods")
+    log.make_room()
     log.pod(20, "other", cpu="1", scheduler="else")
     log.attempt(20.1, "other", took=39.8)
-    log.ended(60)
-    assert log.judged().holds is True
+    assert log.holds_to_the_end() is True
 
 
 @pytest.mark.parametrize("is_lost", [False, True])
@@ -132,16 +132,14 @@ def test_who_waits_for_the_write_of_a_status_tries_nobody(status_of: str, holds:
     log.saw(19, "pods")
     log.attempt(19, "third")
     log.attempt(19.5, "other", message="no room")
-    log.gone(20, "old")
-    log.saw(20, "pods")
+    log.make_room()
     if is_lost:
         lost = {"pod": f"default/{status_of}", "uid": f"uid-{status_of}", "reason": "ServiceUnavailable"}
         log.add(34, RED, "sched.status_lost", **lost, start=20 * SECOND)
     else:
         log.acked(34, RED, log.pod(34, status_of, nominated="n0"), took=14)
     log.attempt(34.1, "big", "n1")
-    log.ended(60)
-    assert log.judged().holds is holds
+    assert log.holds_to_the_end() is holds
 
 
 @pytest.mark.parametrize("said", ["", "no room"])
@@ -153,36 +151,28 @@ def test_a_write_that_is_still_under_way(said: str) -> None:
     log.pod(19, "other")
     log.saw(19, "pods")
     log.attempt(19.5, "other", message="no room")
-    log.gone(20, "old")
-    log.saw(20, "pods")
-    log.ended(60)
-    assert log.judged().holds is (said != "no room")
+    log.make_room()
+    assert log.holds_to_the_end() is (said != "no room")
 
 
 def test_room_that_somebody_else_takes_is_none() -> None:
     log = Scene()
-    log.gone(20, "old")
-    log.saw(20, "pods")
+    log.make_room()
     log.pod(20.5, "quick", cpu="8", node="n1", scheduler="else")
-    log.ended(60)
-    assert log.judged().holds is True
+    assert log.holds_to_the_end() is True
 
 
 def test_the_backoff_may_pass() -> None:
     log = Scene()
     log.attempt(19.9, "big")
-    log.gone(20, "old")
-    log.saw(20, "pods")
+    log.make_room()
     log.attempt(31, "big", "n1")
-    log.ended(60)
-    assert log.judged().holds is True
+    assert log.holds_to_the_end() is True
     log = Scene()
     log.attempt(19.9, "big")
-    log.gone(20, "old")
-    log.saw(20, "pods")
+    log.make_room()
     log.attempt(33, "big", "n1")
-    log.ended(60)
-    assert log.judged().holds is False
+    assert log.holds_to_the_end() is False
     assert log.judged(max_backoff_ns=60 * SECOND).holds is True
 
 
@@ -196,8 +186,7 @@ def test_a_new_pod_is_tried() -> None:
     )
     log.events.pop()
     log.attempt(20.1, "new")
-    log.ended(60)
-    assert log.judged().holds is True
+    assert log.holds_to_the_end() is True
 
 
 def test_a_failed_binding_frees_its_room() -> None:
@@ -212,17 +201,14 @@ def test_a_failed_binding_frees_its_room() -> None:
     log.saw(21, "pods")
     lost = log.events.copy()
     log.attempt(22, "big", "n1")
-    log.ended(60)
-    assert log.judged().holds is True
+    assert log.holds_to_the_end() is True
     log.events = lost
-    log.ended(60)
-    assert log.judged().holds is False
+    assert log.holds_to_the_end() is False
 
 
 def test_when_nothing_is_left_to_happen_nobody_waits_in_vain() -> None:
     log = Scene()
-    log.gone(20, "old")
-    log.saw(20, "pods")
+    log.make_room()
     log.ended(20.1, "idle")
     assert log.judged().holds is False
     log.events.pop()
@@ -232,16 +218,13 @@ def test_when_nothing_is_left_to_happen_nobody_waits_in_vain() -> None:
 
 def test_a_fault_excuses_its_time() -> None:
     log = Scene()
-    log.gone(20, "old")
-    log.saw(20, "pods")
+    log.make_room()
     log.add(20.1, "chaos", "chaos.begin", id="p", what="pause", actors=[RED])
-    log.ended(60)
-    assert log.judged().holds is True
+    assert log.holds_to_the_end() is True
 
 
 def test_plugins_of_ones_own_are_not_asked() -> None:
     log = Scene()
-    log.gone(20, "old")
-    log.saw(20, "pods")
+    log.make_room()
     log.ended(60)
     assert not log.judged(own_queues=True).asked

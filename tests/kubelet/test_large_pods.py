@@ -21,28 +21,8 @@ def large(restart: str = "Always") -> core_v1_pb2.Pod:
     return found
 
 
-def test_all_containers_stop_at_once(cluster: Cluster) -> None:
-    async def main(cluster: Cluster) -> None:
-        await cluster.create(large())
-        await cluster.at(5)
-        await cluster.client.delete("pods", "large", "default")
-        await cluster.at(20)
-        assert await cluster.phase("large") == "gone"
-
-    begun = time.monotonic()
-    cluster.play(main)
-    assert time.monotonic() - begun < LONGEST_S
-    # In the order in which fewer of them did: the first one, and the others from the last one on.
-    names = [data["container"] for data in cluster.data("exited")]
-    assert names == ["c0", *(f"c{number}" for number in range(MANY - 1, 0, -1))]
-
-
-def test_all_sidecars_stop_in_their_turns(cluster: Cluster) -> None:
-    found = large()
-    found.spec.initContainers.extend(found.spec.containers[1:])
-    del found.spec.containers[1:]
-    for one in found.spec.initContainers:
-        one.restartPolicy = "Always"
+def assert_stops_at_once(cluster: Cluster, found: core_v1_pb2.Pod) -> None:
+    """In the order in which fewer of them did: the first one, and the others from the last one on."""
 
     async def main(cluster: Cluster) -> None:
         await cluster.create(found)
@@ -56,3 +36,16 @@ def test_all_sidecars_stop_in_their_turns(cluster: Cluster) -> None:
     assert time.monotonic() - begun < LONGEST_S
     names = [data["container"] for data in cluster.data("exited")]
     assert names == ["c0", *(f"c{number}" for number in range(MANY - 1, 0, -1))]
+
+
+def test_all_containers_stop_at_once(cluster: Cluster) -> None:
+    assert_stops_at_once(cluster, large())
+
+
+def test_all_sidecars_stop_in_their_turns(cluster: Cluster) -> None:
+    found = large()
+    found.spec.initContainers.extend(found.spec.containers[1:])
+    del found.spec.containers[1:]
+    for one in found.spec.initContainers:
+        one.restartPolicy = "Always"
+    assert_stops_at_once(cluster, found)

@@ -216,24 +216,31 @@ def test_a_simulation_without_pods_elsewhere_says_what_the_filters_say_when_they
     assert said == {name: "" if status is None else status.message for name, status in statuses.items()}
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.data())
-def test_it_finds_a_set_if_there_is_one_and_none_is_smaller(data: st.DataObject) -> None:
-    """Against trying every set of lower pods on the cluster itself, where only anti-affinity and room matter."""
-    names = ["n0", "n1", "n2"]
+NAMES = ["n0", "n1", "n2"]
+
+
+def crowded(data: st.DataObject, most: int) -> tuple[Any, Any]:
+    """A cluster of three nodes, with so many pods at most, and a pod that is to keep away from some of them."""
     running = [
         objects.pod(
             f"p{number}",
             data.draw(st.sampled_from(["1", "4"])),
             priority=data.draw(st.sampled_from([0, 5, 20])),
-            on=data.draw(st.sampled_from(names)),
+            on=data.draw(st.sampled_from(NAMES)),
             labels={"app": data.draw(st.sampled_from("ab"))},
         )
-        for number in range(data.draw(st.integers(1, 6)))
+        for number in range(data.draw(st.integers(1, most)))
     ]
-    nodes = [objects.node(name, {objects.ZONE: data.draw(st.sampled_from("xy"))}, cpu="6") for name in names]
+    nodes = [objects.node(name, {objects.ZONE: data.draw(st.sampled_from("xy"))}, cpu="6") for name in NAMES]
     cluster = objects.cluster_of(nodes, running)
-    new = objects.pod("new", "5", priority=10, **away_from("a"))
+    return cluster, objects.pod("new", "5", priority=10, **away_from("a"))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_it_finds_a_set_if_there_is_one_and_none_is_smaller(data: st.DataObject) -> None:
+    """Against trying every set of lower pods on the cluster itself, where only anti-affinity and room matter."""
+    cluster, new = crowded(data, most=6)
     decider = objects.decider(cluster)
     if decider.decide(cluster.pending(new)).node:
         return
@@ -249,27 +256,14 @@ def test_it_finds_a_set_if_there_is_one_and_none_is_smaller(data: st.DataObject)
         assert not _helps(cluster, new, [one for one in found if one is not spared], result.node)
     if result.efforts and result.efforts[0].found:
         elsewhere = sum(one.node_name not in ("", result.node) for one in found)
-        assert elsewhere == min(_fewest_elsewhere(chosen, cluster, new, names) for chosen in helping)
+        assert elsewhere == min(_fewest_elsewhere(chosen, cluster, new, NAMES) for chosen in helping)
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_one_by_one_finds_victims_of_whom_none_can_be_spared_if_a_set_helps(data: st.DataObject) -> None:
     """Against the search over sets, where only anti-affinity and room matter."""
-    names = ["n0", "n1", "n2"]
-    running = [
-        objects.pod(
-            f"p{number}",
-            data.draw(st.sampled_from(["1", "4"])),
-            priority=data.draw(st.sampled_from([0, 5, 20])),
-            on=data.draw(st.sampled_from(names)),
-            labels={"app": data.draw(st.sampled_from("ab"))},
-        )
-        for number in range(data.draw(st.integers(1, 7)))
-    ]
-    nodes = [objects.node(name, {objects.ZONE: data.draw(st.sampled_from("xy"))}, cpu="6") for name in names]
-    cluster = objects.cluster_of(nodes, running)
-    new = objects.pod("new", "5", priority=10, **away_from("a"))
+    cluster, new = crowded(data, most=7)
     if objects.decider(cluster).decide(cluster.pending(new)).node:
         return
     sets = preempt(cluster, new, crossNodePreemption=True)
@@ -282,7 +276,7 @@ def test_one_by_one_finds_victims_of_whom_none_can_be_spared_if_a_set_helps(data
     for spared in found:
         assert not _helps(cluster, new, [one for one in found if one is not spared], result.node)
     lower = sum(info.priority < 10 for info in cluster.pods.values())
-    assert result.efforts[0].evaluations <= len(names) * (2 + lower)
+    assert result.efforts[0].evaluations <= len(NAMES) * (2 + lower)
 
 
 def test_one_by_one_the_price_grows_with_the_number_of_pods() -> None:

@@ -52,7 +52,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser.add_argument("--jobs", type=parsers.count, default=0, help="processes; default: one for each CPU")
     parser.add_argument(
         "--with", action="append", default=[], dest="pinned", metavar="FEATURE=LEVEL",
-        help="a feature that all scenarios have, such as fault=crash (docs/fuzzing.md lists them); repeatable",
+        help="a feature that all scenarios have, such as fault=crash (--with x=y lists them); repeatable",
     )  # fmt: skip
     parser.add_argument(
         "--relation", action="append", default=[], metavar="NAME",
