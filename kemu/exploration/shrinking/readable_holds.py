@@ -9,10 +9,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 
+from kemu.exploration.shrinking import subsets
+from kemu.exploration.shrinking.candidates import Candidate
+from kemu.exploration.shrinking.steps import Steps
 from kemu.runlog.frames import Event
 from kemu.runtime import holds
 from kemu.runtime.env import MILLISECOND_NS, SECOND_NS
 from kemu.runtime.holds import EventPattern, Hold
+from kemu.scenario.scenarios import Scenario
 
 MOST_EVENTS = 8
 """More events are not tried in the place of one time."""
@@ -43,6 +47,48 @@ ROUND_NS = tuple(
     for digit in (1, 2, 5)
 )
 """Times that read well."""
+
+
+class Readable:
+    """Makes the holds readable from where shrinking is."""
+
+    def __init__(self, steps: Steps) -> None:
+        self._steps = steps
+
+    def improve(self) -> None:
+        if not self._steps.best.holds or len(self._steps.best.holds) > 12:
+            return
+        index = 0
+        while index < len(self._steps.best.holds):
+            hold = self._steps.best.holds[index]
+            if hold.until is None:
+                events = self._steps.events()
+                found = by_events(hold, index, events, _latency_ns(self._steps.best.scenario))
+                if self._steps.take(self._with_hold(index, other) for other in found) is None:
+                    self._shorten(index, hold)
+            index += 1
+        if len(self._steps.best.holds) > 1:
+            self._steps.take(
+                self._steps.best.with_holds(each) for each in merged(self._steps.best.holds, self._steps.events())
+            )
+
+    def _shorten(self, index: int, hold: Hold) -> None:
+        """The shortest round time, or one that is about as long."""
+        times = round_times(hold)
+        if len(str(hold.for_ns).rstrip("0")) <= 2:
+            return
+        before = self._steps.best.key
+        subsets.least(len(times), lambda asked: self._steps.take(self._lasting(index, hold, times[at]) for at in asked))
+        if self._steps.best.key == before:
+            self._steps.take(self._lasting(index, hold, time_ns) for time_ns in rounder_times(hold))
+
+    def _lasting(self, index: int, hold: Hold, for_ns: int) -> Candidate:
+        return self._with_hold(index, dataclasses.replace(hold, for_ns=for_ns))
+
+    def _with_hold(self, index: int, hold: Hold) -> Candidate:
+        return self._steps.best.with_holds(
+            [hold if at == index else other for at, other in enumerate(self._steps.best.holds)]
+        )
 
 
 def kept_ns(events: Sequence[Event], index: int) -> tuple[int, int] | None:
@@ -126,3 +172,13 @@ def merged(found: Sequence[Hold], events: Sequence[Event]) -> Iterator[list[Hold
                 else Hold(one.message, None, max(later[1] - span[0], one.for_ns))
             )
             yield [hold if index == first else each for index, each in enumerate(found) if index != second]
+
+
+def _latency_ns(scenario: Scenario) -> int:
+    """How long a message takes at most, about."""
+    longest = MILLISECOND_NS
+    for name in ("apiLatency", "watchLatency", "storeLatency"):
+        value = scenario.timing.get(name)
+        if isinstance(value, int | float):
+            longest = max(longest, round(value * SECOND_NS))
+    return longest

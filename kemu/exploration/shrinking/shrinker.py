@@ -11,17 +11,16 @@ Every step keeps the failure: the same check with the same cause.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from kemu.errors import KemuError
 from kemu.exploration import executions, workers
 from kemu.exploration.executions import Failure
-from kemu.exploration.shrinking import anew, documents, freezing, readable_holds, subsets, texts, trials, twins
+from kemu.exploration.shrinking import anew, documents, freezing, readable_holds, steps, subsets, texts, trials, twins
 from kemu.exploration.shrinking.candidates import Candidate, Data, Loading, copied
 from kemu.runtime.env import MILLISECOND_NS, SECOND_NS
-from kemu.runtime.holds import Hold
 from kemu.scenario.expectations import CheckIs
 from kemu.scenario.format.values import duration_text
 from kemu.scenario.loading import loader
@@ -35,8 +34,6 @@ _DEEPEST = 4
 """So deep within a setting its parts are tried."""
 _FEW = 6
 """Of so many parts, pairs are tried."""
-_MANY = 12
-"""More holds are looked at link by link first."""
 
 
 class NotReproducedError(KemuError):
@@ -140,40 +137,37 @@ def _spent(asked: trials.Trials) -> str:
     return f"the {spent} ended after {asked.executions} executions and {asked.spent_s:.0f} s"
 
 
-class _Shrinker:
-    """Keeps the smallest scenario so far."""
+class _Shrinker(steps.Steps):
+    """The order of the steps."""
 
     def __init__(self, asked: trials.Trials, loading: Loading, begin: Candidate) -> None:
-        self.trials = asked
-        self.best = begin
-        self._loading = loading
+        super().__init__(asked, loading, begin)
         self.minimal_key: object = None
         """The key of the best, once nothing of it can go."""
+        self._anew = anew.Anew(self)
+        self._readable = readable_holds.Readable(self)
         self._counts_too_many = False
         """Where the number of a counter is expected: the run that fails has more."""
-        self._keeps_plot = False
-        """No run goes well, so nothing tells whether an expectation fails because of a bug, or because what it expects
-        has gone. What happens in the scenario stays: faults, all events but those that create pods, the time."""
 
     def shrink(self) -> None:
         self._expectations()
-        self.trials.twin = twins.twin(self.best, self.trials, self._loading)
+        self.trials.twin = twins.twin(self.best, self.trials, self.loading)
         expected, found = documents.expected_number(self.best.data), documents.counted(self.trials.failure.detail)
         if expected is not None and found is not None:
             self._counts_too_many = found > expected
             self.trials.counted_anew = self._counted_anew
-        self._keeps_plot = self.trials.twin is None and not twins.is_absolute(self.trials.failure)
+        self.keeps_plot = self.trials.twin is None and not twins.is_absolute(self.trials.failure)
         self._quickly()
         self._round(is_coarse=True)
         if self._is_large():
-            self._anew()
+            self._anew.search()
         if len(documents.items(self.best.data, *documents.PODS)) > _FEW or len(self.best.holds) > _FEW:
             self._round(is_coarse=False)
-        self._take_data(documents.with_single_nodes(self.best.data))
-        self._take_data(*(documents.with_round_times(self.best.data, unit_ns) for unit_ns in _UNITS_NS))
+        self.take_data(documents.with_single_nodes(self.best.data))
+        self.take_data(*(documents.with_round_times(self.best.data, unit_ns) for unit_ns in _UNITS_NS))
         self._until_nothing_goes()
         if self._is_large():
-            self._anew()
+            self._anew.search()
             self._until_nothing_goes()
 
     def _until_nothing_goes(self) -> None:
@@ -181,7 +175,7 @@ class _Shrinker:
             before = self.best.key
             self._sweep()
             self._pods_and_room()
-            self._readable()
+            self._readable.improve()
             if self.best.key == before:
                 self.minimal_key = before
 
@@ -193,111 +187,22 @@ class _Shrinker:
         self._pods_and_room()
         self._schedulers()
         self._settings()
-        self._hold_list()
-        self._readable()
+        self.hold_list()
+        self._readable.improve()
 
     def _sweep(self) -> None:
         """Takes single parts away until none can go any more."""
         start, is_clean = 0, False
         while not is_clean:
             is_clean = start == 0
-            while (found := self._take(list(self._removals())[start:])) is not None:
+            while (found := self.take(list(self._removals())[start:])) is not None:
                 start, is_clean = start + found, False
             start = 0
-
-    # Searching anew
 
     def _is_large(self) -> bool:
         best = self.best
         found = {"pods": _pods(best), "nodes": len(best.scenario.nodes), "holds": len(best.holds)}
         return any(found[name] > most for name, most in anew.SMALL.items())
-
-    def _anew(self) -> None:
-        """Fewer nodes, less room, fewer pods, each with delays of its own."""
-        self._take_anew(anew.shapes(self.best.data))
-        self._pods_anew()
-        self._take_anew(anew.shapes(self.best.data))
-        self._links()
-        self._hold_list()
-
-    def _pods_anew(self) -> None:
-        """Takes away halves of what brings pods, quarters, …, in the end single ones."""
-
-        def free() -> list[documents.Item]:
-            fixed = documents.happenings(self.best.data) if self._keeps_plot else []
-            return [item for item in documents.in_time(self.best.data) if item not in fixed]
-
-        size = max(1, len(free()) // 2)
-        while len(found := free()) > 1:
-            everything = documents.items(self.best.data, *documents.PODS)
-            parts = [found[at : at + size] for at in range(0, len(found), size)]
-            fewer = [[item for item in everything if item not in part] for part in parts]
-            kept = [documents.keeping(self.best.data, each, *documents.PODS) for each in fewer if each]
-            if self._take_anew(kept) is None:
-                if size == 1:
-                    return
-                size = max(1, size // 2)
-            size = min(size, max(1, len(free()) // 2))
-
-    def _take_anew(self, changed: Iterable[Data]) -> int | None:
-        """Go on with the first that fails in the same way, with the holds or with other delays."""
-        for index, data in enumerate(changed):
-            candidate = self._loading.candidate(data, self.best.holds)
-            if candidate is None:
-                continue
-            if self._take([candidate]) is not None:
-                return index
-            if self._keeps_plot:
-                continue
-            found = self.trials.again(candidate.with_holds(()), anew.choosers(candidate.scenario.duration_ns))
-            if found is not None:
-                self.best = found
-                self._links()
-                return index
-        return None
-
-    def _links(self) -> None:
-        """Of many holds, those of the links that are needed; then one for all of a link."""
-        if len(self.best.holds) <= _MANY:
-            return
-        best = self.best
-        self._minimise(anew.links(best.holds), lambda kept: best.with_holds([hold for link in kept for hold in link]))
-        several = [link for link in anew.links(self.best.holds) if len(link) > 1]
-        if self._take([self._merged(several)]) is None:
-            for link in several:
-                self._take([self._merged([link])])
-
-    def _merged(self, which: Sequence[Sequence[Hold]]) -> Candidate:
-        return self.best.with_holds(anew.merged(self.best.holds, which, self._events()))
-
-    # Steps
-
-    def _take(self, candidates: Iterable[Candidate | None]) -> int | None:
-        """Go on with the first that fails in the same way; its place."""
-        found = self.trials.first(candidates)
-        if found is None:
-            return None
-        index, self.best = found
-        return index
-
-    def _take_data(self, *changed: Data | None) -> bool:
-        made = [None if data is None else self._loading.candidate(data, self.best.holds) for data in changed]
-        return self._take(made) is not None
-
-    def _minimise(self, things: Sequence[T], made: Callable[[Sequence[T]], Candidate | None], **options: int) -> None:
-        """Go on with as few of the things as are enough."""
-
-        def first(lists: list[list[T]]) -> int | None:
-            return self._take(made(each) for each in lists)
-
-        def ahead(lists: list[list[T]]) -> None:
-            self.trials.run_ahead(made(each) for each in lists)
-
-        is_alone = self.trials.runner.jobs == 1
-        subsets.minimal(things, first, ahead=None if is_alone else ahead, **options)
-
-    def _with_items(self, data: Data, kept: Sequence[documents.Item], *sections: str) -> Candidate | None:
-        return self._loading.candidate(documents.keeping(data, kept, *sections), self.best.holds)
 
     # Before the rounds
 
@@ -316,7 +221,7 @@ class _Shrinker:
             if isinstance(subject, CheckIs) and subject.holds and self._becomes_check(changed, subject.check):
                 return
             changed["spec"]["expect"] = [{"id": expectation.id, **copied(expected[failing[0]])}]
-        self._take_data(changed)
+        self.take_data(changed)
 
     def _counted_anew(self, candidate: Candidate, failing: Failure, passing: Failure) -> Candidate | None:
         """As many as the run that goes well has; too many stay too many, too few too few."""
@@ -326,10 +231,10 @@ class _Shrinker:
             return None
         if (found > usual) is not self._counts_too_many:
             return None
-        return self._loading.candidate(documents.with_expected_number(candidate.data, usual), candidate.holds)
+        return self.loading.candidate(documents.with_expected_number(candidate.data, usual), candidate.holds)
 
     def _becomes_check(self, changed: Data, check: str) -> bool:
-        candidate = self._loading.candidate(changed, self.best.holds)
+        candidate = self.loading.candidate(changed, self.best.holds)
         if candidate is None:
             return False
         found = self.trials.failure_of(candidate, check)
@@ -344,20 +249,20 @@ class _Shrinker:
         self._tiny()
         self._duration()
         if self.best.holds:
-            self._take([self.best.with_holds(())])
+            self.take([self.best.with_holds(())])
         self._coarsely()
         if self.best.holds:
-            self._hold_list(most_bisected=4, finest=len(self.best.holds))
-            if len(self.best.holds) > _MANY:
-                self._links()
-                self._hold_list(most_bisected=4)
+            self.hold_list(most_bisected=4, finest=len(self.best.holds))
+            if len(self.best.holds) > anew.MANY:
+                self._anew.by_links()
+                self.hold_list(most_bisected=4)
             self._coarsely()
 
     def _coarsely(self) -> None:
-        for section in ("timing",) if self._keeps_plot else ("chaos", "timing"):
+        for section in ("timing",) if self.keeps_plot else ("chaos", "timing"):
             if section in self.best.spec:
-                self._take_data(documents.without(self.best.data, [("spec", section)]))
-        self._take_data(*(documents.with_fewer_nodes(self.best.data, count) for count in (1, 2)))
+                self.take_data(documents.without(self.best.data, [("spec", section)]))
+        self.take_data(*(documents.with_fewer_nodes(self.best.data, count) for count in (1, 2)))
         self._sizes()
         self._numbers()
 
@@ -371,8 +276,8 @@ class _Shrinker:
             data = documents.with_room_for(data, room) or data
             for index in range(len(data["spec"].get("workloads") or ())):
                 data = documents.with_count(data, index, pods)
-            tiny = self._loading.candidate(data, best.holds)
-            if tiny is not None and self._take([tiny.with_holds(()), tiny]) is not None:
+            tiny = self.loading.candidate(data, best.holds)
+            if tiny is not None and self.take([tiny.with_holds(()), tiny]) is not None:
                 return
 
     def _sizes(self) -> None:
@@ -382,27 +287,27 @@ class _Shrinker:
         rooms = (1, 2, 3)
         changed = [] if equal is None else [documents.with_room_for(equal, room) for room in rooms]
         changed += [equal, *(documents.with_room_for(best.data, room) for room in rooms)]
-        self._take_data(*changed)
+        self.take_data(*changed)
 
     def _numbers(self) -> None:
         """Fewer replicas, and what else an object states as a number."""
         for way, count in documents.numbers(self.best.data):
             fewer = [number for number in sorted({1, 2, 3, count // 2}) if 0 < number < count]
-            self._take_data(*(documents.with_number(self.best.data, way, number) for number in fewer))
+            self.take_data(*(documents.with_number(self.best.data, way, number) for number in fewer))
 
     def _duration(self) -> None:
-        if self._keeps_plot:
+        if self.keeps_plot:
             return
         times = [time_ns for time_ns in _DURATIONS_NS if time_ns < self.best.scenario.duration_ns]
 
         def with_duration(time_ns: int) -> Candidate | None:
             way = ("spec", "duration")
-            return self._loading.candidate(
+            return self.loading.candidate(
                 documents.changed_at(self.best.data, way, duration_text(time_ns)), self.best.holds
             )
 
         if times:
-            subsets.least(len(times), lambda asked: self._take(with_duration(times[index]) for index in asked))
+            subsets.least(len(times), lambda asked: self.take(with_duration(times[index]) for index in asked))
 
     def _pods_and_room(self) -> None:
         """One pod less where there is room for fewer: neither may go alone."""
@@ -415,33 +320,33 @@ class _Shrinker:
             rest = documents.keeping(data, [other for other in found if other != item], *documents.PODS)
             for count in (1, 2):
                 less = documents.with_room_for(rest, count)
-                smaller.append(None if less is None else self._loading.candidate(less, best.holds))
-        self._take(smaller)
+                smaller.append(None if less is None else self.loading.candidate(less, best.holds))
+        self.take(smaller)
 
     # In each round
 
     def _faults(self) -> None:
         data = self.best.data
         found = documents.items(data, "chaos")
-        if found and not self._keeps_plot:
-            self._minimise(found, lambda kept: self._with_items(data, kept, "chaos"))
+        if found and not self.keeps_plot:
+            self.minimise(found, lambda kept: self.with_items(data, kept, "chaos"))
 
     def _pods(self, *, is_coarse: bool) -> None:
         for index, name in enumerate(item["name"] for item in self.best.spec.get("workloads") or ()):
             self._count(index, name)
         expect = self.best.spec.get("expect") or [None]
-        self._take_data(documents.with_single_pods(self.best.data, self.best.scenario, expect[0]))
+        self.take_data(documents.with_single_pods(self.best.data, self.best.scenario, expect[0]))
         data = self.best.data
         found = documents.in_time(data)
-        fixed = documents.happenings(data) if self._keeps_plot else []
+        fixed = documents.happenings(data) if self.keeps_plot else []
         free = [item for item in found if item not in fixed]
 
         def made(kept: Sequence[documents.Item]) -> Candidate | None:
             everything = [*fixed, *kept]
-            return self._with_items(data, everything, *documents.PODS) if everything or not self._keeps_plot else None
+            return self.with_items(data, everything, *documents.PODS) if everything or not self.keeps_plot else None
 
         if free:
-            self._minimise(free, made, finest=max(1, len(free) // 8) if is_coarse else 1)
+            self.minimise(free, made, finest=max(1, len(free) // 8) if is_coarse else 1)
         self._numbers()
 
     def _count(self, index: int, name: str) -> None:
@@ -452,7 +357,7 @@ class _Shrinker:
             return
         while count > 8 or (count > 1 and written.get("replaceFinished")):
             count //= 2
-            if not self._take_data(documents.with_count(self.best.data, index, count)):
+            if not self.take_data(documents.with_count(self.best.data, index, count)):
                 return
 
     def _nodes(self) -> None:
@@ -462,7 +367,7 @@ class _Shrinker:
         data = single or self.best.data
         found = documents.items(data, "nodes")
         if len(found) > 1:
-            self._minimise(found, lambda kept: self._with_items(data, kept, "nodes") if kept else None)
+            self.minimise(found, lambda kept: self.with_items(data, kept, "nodes") if kept else None)
 
     def _node_groups(self) -> None:
         for index, node in enumerate(self.best.spec.get("nodes") or ()):
@@ -470,30 +375,30 @@ class _Shrinker:
             while count > 1:
                 count //= 2
                 way = ("spec", "nodes", index, "count")
-                if not self._take_data(documents.changed_at(self.best.data, way, count)):
+                if not self.take_data(documents.changed_at(self.best.data, way, count)):
                     break
 
     def _schedulers(self) -> None:
         data = self.best.data
         found = documents.items(data, "schedulers")
         if len(found) > 1:
-            self._minimise(found, lambda kept: self._with_items(data, kept, "schedulers") if kept else None)
+            self.minimise(found, lambda kept: self.with_items(data, kept, "schedulers") if kept else None)
         spec = self.best.spec
         if spec.get("schedulers"):
-            self._take_data(documents.without(self.best.data, [("spec", "schedulers")]))
+            self.take_data(documents.without(self.best.data, [("spec", "schedulers")]))
 
     def _settings(self) -> None:
         single = documents.with_single_times(self.best.data)
         if single is not None:
-            self._take_data(single)
+            self.take_data(single)
         self._freeze()
-        self._take_data(documents.without_chance(self.best.data))
+        self.take_data(documents.without_chance(self.best.data))
         ways = documents.settings(self.best.data)
         for _ in range(_DEEPEST):
             ways = [part for way in self._leave_out(ways) for part in documents.inside(self.best.data, way)]
         for way in documents.distributions(self.best.data):
             value = documents.at(self.best.data, way)
-            self._take_data(*(documents.changed_at(self.best.data, way, one) for one in documents.constants(value)))
+            self.take_data(*(documents.changed_at(self.best.data, way, one) for one in documents.constants(value)))
         self._duration()
 
     def _freeze(self) -> None:
@@ -504,15 +409,15 @@ class _Shrinker:
         plain = self.best.data
         for way in ways:
             plain = documents.changed_at(plain, way, documents.constants(documents.at(plain, way))[0])
-        if self._take_data(plain):
+        if self.take_data(plain):
             return
         messages = self.trials.messages(self.best, freezing.Still())
         data, holds = freezing.frozen(self.best.data, ways, messages)
-        self._take([self._loading.candidate(data, [*self.best.holds, *holds])])
+        self.take([self.loading.candidate(data, [*self.best.holds, *holds])])
 
     def _leave_out(self, ways: list[documents.Way]) -> list[documents.Way]:
         """All of them, or one kind after the other; returns what stays."""
-        if not ways or self._take_data(documents.without(self.best.data, ways)):
+        if not ways or self.take_data(documents.without(self.best.data, ways)):
             return []
         kinds: dict[documents.Way, list[documents.Way]] = {}
         for way in ways:
@@ -521,19 +426,13 @@ class _Shrinker:
         left = list(kinds.values()) if len(kinds) > 1 else []
         kept = [] if left else ways
         while left:
-            found = self._take(
-                self._loading.candidate(documents.without(self.best.data, each), self.best.holds) for each in left
+            found = self.take(
+                self.loading.candidate(documents.without(self.best.data, each), self.best.holds) for each in left
             )
             gone = len(left) if found is None else found
             kept += [way for each in left[:gone] for way in each]
             left = left[gone + 1 :]
         return kept
-
-    def _hold_list(self, **options: int) -> None:
-        if not self.best.holds:
-            return
-        best = self.best
-        self._minimise(best.holds, best.with_holds, **options)
 
     def _removals(self) -> Iterator[Candidate | None]:
         """The scenario without each of its parts."""
@@ -541,12 +440,12 @@ class _Shrinker:
         data, holds = best.data, best.holds
 
         def made(changed: Data) -> Candidate | None:
-            return self._loading.candidate(changed, holds)
+            return self.loading.candidate(changed, holds)
 
-        fixed = [*documents.items(data, "chaos"), *documents.happenings(data)] if self._keeps_plot else []
+        fixed = [*documents.items(data, "chaos"), *documents.happenings(data)] if self.keeps_plot else []
         for sections in (("chaos",), documents.PODS, ("nodes",), ("schedulers",)):
             found = documents.items(data, *sections)
-            least = sections in (("nodes",), ("schedulers",)) or (sections == documents.PODS and self._keeps_plot)
+            least = sections in (("nodes",), ("schedulers",)) or (sections == documents.PODS and self.keeps_plot)
             for item in found:
                 others = [other for other in found if other != item]
                 if item not in fixed and len(others) >= least:
@@ -567,58 +466,12 @@ class _Shrinker:
         for index in range(len(holds)):
             yield best.with_holds([hold for at, hold in enumerate(holds) if at != index])
 
-    # Holds that read well
-
-    def _readable(self) -> None:
-        if not self.best.holds or len(self.best.holds) > 12:
-            return
-        index = 0
-        while index < len(self.best.holds):
-            hold = self.best.holds[index]
-            if hold.until is None:
-                events = self._events()
-                found = readable_holds.by_events(hold, index, events, _latency_ns(self.best.scenario))
-                if self._take(self._with_hold(index, other) for other in found) is None:
-                    self._shorten(index, hold)
-            index += 1
-        if len(self.best.holds) > 1:
-            self._take(self.best.with_holds(each) for each in readable_holds.merged(self.best.holds, self._events()))
-
-    def _shorten(self, index: int, hold: Hold) -> None:
-        """The shortest round time, or one that is about as long."""
-        times = readable_holds.round_times(hold)
-        if len(str(hold.for_ns).rstrip("0")) <= 2:
-            return
-        before = self.best.key
-        subsets.least(len(times), lambda asked: self._take(self._lasting(index, hold, times[at]) for at in asked))
-        if self.best.key == before:
-            self._take(self._lasting(index, hold, time_ns) for time_ns in readable_holds.rounder_times(hold))
-
-    def _lasting(self, index: int, hold: Hold, for_ns: int) -> Candidate:
-        return self._with_hold(index, dataclasses.replace(hold, for_ns=for_ns))
-
-    def _with_hold(self, index: int, hold: Hold) -> Candidate:
-        return self.best.with_holds([hold if at == index else other for at, other in enumerate(self.best.holds)])
-
-    def _events(self) -> list[Any]:
-        return self.trials.log(self.best)
-
 
 _UNITS_NS = (SECOND_NS, 100 * MILLISECOND_NS, 10 * MILLISECOND_NS, MILLISECOND_NS)
 """Of the times of events, the first that keeps the failure."""
 _DURATIONS_NS = tuple(
     seconds * SECOND_NS for seconds in (1, 2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 600, 1200, 1800, 3600)
 )
-
-
-def _latency_ns(scenario: Scenario) -> int:
-    """How long a message takes at most, about."""
-    longest = MILLISECOND_NS
-    for name in ("apiLatency", "watchLatency", "storeLatency"):
-        value = scenario.timing.get(name)
-        if isinstance(value, int | float):
-            longest = max(longest, round(value * SECOND_NS))
-    return longest
 
 
 def _shrunk(best: Candidate, asked: trials.Trials, original: Scenario, data_dir: str, why_not: str) -> Shrunk:
