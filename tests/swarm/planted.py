@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from kemu.autoscaler import snapshots, templates
 from kemu.checks.scheduling import priorities
 from kemu.fuzz import features, trials
 from kemu.kubelet import kubelet
@@ -148,6 +149,37 @@ def _(patch: pytest.MonkeyPatch) -> None:
     """A Node among the manifests is an object without a kubelet: pods are bound there, and nobody takes them."""
     _keep_status(patch, "Node")
     patch.setattr(loader, "_is_node", lambda source: False)
+
+
+@defect("simulations-drop-pods-that-run", autoscaler=[], daemon_set=[])
+def _(patch: pytest.MonkeyPatch) -> None:
+    """The pods of a node that the autoscaler imagines are those of the node that served as an example: when it forgets
+    the node, it forgets them."""
+
+    def add_node(self: Any, node: Any, pods: Any = ()) -> None:
+        name = node.metadata.name
+        self.cluster.set_node(node)
+        self._undoable(lambda: self.cluster.remove_node(name))
+        for pod in pods:
+            self.place(pod, name)
+
+    def place(self: Any, pod: Any, node: str) -> None:
+        uid = pod.metadata.uid
+        self.cluster.add_pod(self.cluster.pod(pod), node)
+        self._undoable(lambda: self.cluster.remove_pod(uid))
+
+    def named(self: Any, suffix: str) -> Any:
+        made = named_before(self, suffix)
+        pods = [type(pod).FromString(pod.SerializeToString()) for pod in made.pods]
+        for pod in pods:
+            pod.metadata.name = pod.metadata.uid = f"{pod.metadata.name}-{suffix}"
+            pod.spec.nodeName = made.node.metadata.name
+        return templates.Template(made.node, tuple(pods))
+
+    named_before = templates.Template.named
+    patch.setattr(snapshots.Snapshot, "add_node", add_node)
+    patch.setattr(snapshots.Snapshot, "place", place)
+    patch.setattr(templates.Template, "named", named)
 
 
 def found_by(plant: Plant, number: int) -> list[str]:
