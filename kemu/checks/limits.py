@@ -66,6 +66,8 @@ class Limits:
     """The schedulerNames of pods whose victims are ranked by QoS class first (``victimOrder: qos``, ``qos-only``)."""
     max_backoff_ns: int = 10 * SECOND_NS
     """The longest backoff of any scheduler (``podMaxBackoffSeconds``)."""
+    pressure_transition_ns: int = 300 * SECOND_NS
+    """The longest of any kubelet (``evictionPressureTransitionPeriod``)."""
     own_ranking: bool = False
     """Some kubelet ranks pods in another order than Kubernetes (``evictionRanking``)."""
     own_queues: bool = False

@@ -507,3 +507,109 @@ def test_a_ranking_of_ones_own_is_not_asked() -> None:
         "10.000 s: n1 evicts default/high for memory.available (priority 10, 800 bytes above its request), before low "
         "(priority 0, 1 bytes above its request)"
     )
+
+
+def short_of_memory(available: int, enough: int = 100, grace_s: float = 0.0) -> Scene:
+    """At 20 s less than 100 bytes should be available."""
+    log = Scene("kubelet/n1")
+    log.add(20, "kubelet/n1", "kubelet.thresholds", node="n1",
+            met=[["memory.available", available, 100, enough, grace_s]])  # fmt: skip
+    log.add(20, "kubelet/n1", "kubelet.pressure", node="n1", conditions=["MemoryPressure"], signals=[])
+    return log
+
+
+MEASURED = "pressure-follows-what-is-measured"
+
+
+@pytest.mark.parametrize(("available", "holds"), [(99, True), (100, False)])
+def test_a_threshold_is_met_below_its_value(available: int, holds: bool) -> None:
+    log = short_of_memory(available)
+    log.ended(30)
+    assert judged(log, MEASURED).holds is holds
+
+
+@pytest.mark.parametrize(("available", "holds"), [(149, True), (150, False)])
+def test_a_threshold_stays_met_up_to_its_minimum_reclaim(available: int, holds: bool) -> None:
+    log = short_of_memory(99, enough=150)
+    met = [["memory.available", available, 100, 150, 0.0], ["pid.available", 1, 2, 2, 0.0]]
+    log.add(25, "kubelet/n1", "kubelet.thresholds", node="n1", met=met)
+    log.ended(30)
+    assert judged(log, MEASURED).holds is holds
+
+
+@pytest.mark.parametrize(
+    ("at", "signal", "grace_s", "holds"),
+    [
+        (20, "memory.available", 0.0, True),
+        (50, "memory.available", 30.0, True),
+        (49, "memory.available", 30.0, False),
+        (20, "pid.available", 0.0, False),
+        (20, "emptydirfs.limit", 0.0, True),
+    ],
+)
+def test_pods_are_evicted_for_a_threshold_that_is_met(at: float, signal: str, grace_s: float, holds: bool) -> None:
+    log = short_of_memory(10, grace_s=grace_s)
+    log.add(at, "kubelet/n1", "kubelet.evicting", pod="default/a", uid="uid-a", node="n1", signal=signal, grace_s=0,
+            message="")  # fmt: skip
+    log.ended(60)
+    assert judged(log, MEASURED).holds is holds
+
+
+@pytest.mark.parametrize(("goes", "again", "holds"), [(330, False, True), (None, False, False), (None, True, True)])
+def test_a_condition_goes_after_its_transition_period(goes: float | None, again: bool, holds: bool) -> None:
+    """Five minutes, where the scenario says nothing. It may get a cause again meanwhile."""
+    log = short_of_memory(10)
+    log.add(30, "kubelet/n1", "kubelet.thresholds", node="n1", met=[])
+    if again:
+        met = [["memory.available", 10, 100, 100, 0.0]]
+        log.add(200, "kubelet/n1", "kubelet.thresholds", node="n1", met=met)
+        log.add(210, "kubelet/n1", "kubelet.thresholds", node="n1", met=[])
+    if goes is not None:
+        log.add(goes, "kubelet/n1", "kubelet.pressure", node="n1", conditions=[], signals=[])
+    log.ended(400)
+    assert judged(log, MEASURED).holds is holds
+
+
+@pytest.mark.parametrize(("told", "holds"), [(True, True), (False, False)])
+def test_a_condition_comes_with_its_threshold(told: bool, holds: bool) -> None:
+    log = Scene("kubelet/n1")
+    log.add(20, "kubelet/n1", "kubelet.thresholds", node="n1", met=[["pid.available", 1, 2, 2, 0.0]])
+    if told:
+        log.add(20, "kubelet/n1", "kubelet.pressure", node="n1", conditions=["PIDPressure"], signals=[])
+    log.ended(100)
+    assert judged(log, MEASURED).holds is holds
+
+
+def test_a_condition_without_a_threshold() -> None:
+    log = short_of_memory(10)
+    log.add(30, "kubelet/n1", "kubelet.pressure", node="n1", conditions=["DiskPressure", "MemoryPressure"], signals=[])
+    log.ended(40)
+    assert judged(log, MEASURED).holds is False
+
+
+@pytest.mark.parametrize(
+    ("condition", "start", "fields", "ok", "holds"),
+    [
+        ("MemoryPressure", 21, {}, True, False),
+        ("MemoryPressure", 21, {}, False, True),
+        ("MemoryPressure", 19, {}, True, None),
+        ("MemoryPressure", 21, {"cpu": "1"}, True, True),
+        ("DiskPressure", 21, {"cpu": "1"}, True, False),
+        ("DiskPressure", 21, {"priority": 2_000_000_000}, True, True),
+        ("MemoryPressure", 21, {"tolerates": True}, True, True),
+    ],
+)
+def test_pressure_keeps_pods_out(
+    condition: str, start: float, fields: dict[str, Any], ok: bool, holds: bool | None
+) -> None:
+    log = Scene("kubelet/n1")
+    tolerates = fields.pop("tolerates", False)
+    log.pod(10, "a", node="n1", **fields)
+    if tolerates:
+        log.pods["a"].spec.tolerations.add(key="node.kubernetes.io/memory-pressure", operator="Exists")
+        log.pod(11, "a")
+    log.add(20, "kubelet/n1", "kubelet.pressure", node="n1", conditions=[condition], signals=[])
+    log.add(22, "kubelet/n1", "kubelet.admit", pod="default/a", uid="uid-a", node="n1", start=round(start * 1e9),
+            ok=ok, reason="", message="")  # fmt: skip
+    log.ended(30)
+    assert judged(log, "pressure-keeps-pods-out").holds is holds

@@ -18,7 +18,7 @@ from kemu.runtime.env import SECOND_NS
 from kemu.runtime.sim.simulation import SimRuntime
 from kemu.testing import Recorder
 
-KINDS = ("kubelet.pressure", "kubelet.evicting", "kubelet.collected", "oom")
+KINDS = ("kubelet.thresholds", "kubelet.pressure", "kubelet.evicting", "kubelet.collected", "oom")
 
 
 def node(**capacity: str) -> core_v1_pb2.Node:

@@ -4,6 +4,7 @@ placements    no node is overcommitted, no pod is rejected or bound twice withou
 occupancies   what runs on every node
 identities    two pods with one name never run at the same time
 revenants     a pod that is gone starts nothing
+pressures     a kubelet acts on what it has measured, and keeps pods out
 rankings      who is evicted first under pressure
 taints        conditions, taints, and pods that do not tolerate them
 rates         how fast the node lifecycle controller taints lost nodes

@@ -162,6 +162,19 @@ class Manager:
             self._reclaim(urgent, active, summary, can, outcome)
         return outcome
 
+    def told(self) -> list[list[Any]]:
+        """Of each threshold that is met, for who reads the log: the signal, what was available, below which amount it
+        is met, up to which it stays met, in bytes, inodes or processes, and its grace period in seconds."""
+        found = []
+        for threshold in self.first_observed_ns:
+            observed = self._last[threshold.signal]
+            least = threshold.value.of(observed.capacity).nano
+            reclaim = threshold.minimum_reclaim
+            enough = least + (0 if reclaim is None else reclaim.of(observed.capacity).nano)
+            amounts = [-(-amount // quantities.NANO) for amount in (least, enough)]
+            found.append([threshold.signal, observed.available, *amounts, threshold.grace_ns / 1e9])
+        return sorted(found)
+
     def admit(self, pod: Any) -> str:
         """Why a pod is refused (with REASON) while the node is under pressure; empty: it is not."""
         if not self.conditions or critical.is_critical(pod):

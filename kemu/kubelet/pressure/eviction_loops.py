@@ -301,6 +301,8 @@ class EvictionLoop:
                 lambda: self._meter.machine.layout, lambda: self._meter.summary(now_ns, active), self._collect
             ),
         )
+        if manager.first_observed_ns.keys() != set(before[2]):
+            self._env.log("kubelet.thresholds", {"node": self._node_name, "met": manager.told()})
         if manager.conditions != before[0]:
             self._env.log(
                 "kubelet.pressure",

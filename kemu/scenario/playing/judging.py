@@ -25,6 +25,7 @@ from kemu.checks.history import History
 from kemu.checks.limits import Autoscaled, Limits, NodeGroup
 from kemu.checks.results import Result
 from kemu.checks.scheduling import ledgers, unbound, waiting
+from kemu.kubelet.settings import evictions
 from kemu.runtime import runtimes
 from kemu.runtime.env import SECOND_NS
 from kemu.scenario import headlines, verdicts
@@ -177,6 +178,9 @@ def _limits(scenario: Scenario, speed: float) -> Limits:
             for name in references.profile_names(scheduler)
         ),
         max_backoff_ns=max((_max_backoff_ns(scheduler.config) for scheduler in schedulers), default=10 * SECOND_NS),
+        pressure_transition_ns=max(
+            (evictions.read(node.kubelet).transition_ns for node in scenario.nodes), default=300 * SECOND_NS
+        ),
         own_ranking=any(node.policy.get("evictionRanking", "current") != "current" for node in scenario.nodes),
         own_queues=any(clusters.has_its_own_queue(scheduler) for scheduler in schedulers),
         autoscaled=_autoscaled(scenario),

@@ -119,13 +119,13 @@ def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(eviction, "_is_met", early)
 
 
-@mutant("kubelet", "pressure-lets-best-effort-pods-in", "seeds/node-condition-oscillation",
-        "seeds/eviction-ping-pong", "seeds/hard-eviction-threshold")  # fmt: skip
+@mutant("kubelet", "pressure-lets-best-effort-pods-in", "pods/refused-under-pressure",
+        "seeds/node-condition-oscillation", "seeds/eviction-ping-pong", "seeds/hard-eviction-threshold")  # fmt: skip
 def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(eviction.Manager, "admit", lambda self, pod: "")
 
 
-@mutant("kubelet", "a-condition-outlives-its-cause-for-ever", "seeds/node-condition-oscillation",
+@mutant("kubelet", "a-condition-outlives-its-cause-for-ever", "pods/refused-under-pressure",
         "seeds/minimum-eviction-reclaim", "seeds/hard-eviction-threshold")  # fmt: skip
 def _(patch: pytest.MonkeyPatch) -> None:
     """Conditions of pressure come and never go."""
