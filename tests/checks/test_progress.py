@@ -32,12 +32,15 @@ class Scene(Log):
         revision = self.revision if revision is None else revision
         self.add(seconds, RED, "watch.events", watch=f"{resource}#1", revs=[revision], types="M", digests=[0])
 
-    def attempt(self, seconds: float, name: str, node: str = "", took: float = 0.001, message: str = "") -> None:
+    def attempt(
+        self, seconds: float, name: str, node: str = "", took: float = 0.001, message: str = "", by: str = ""
+    ) -> None:
+        """``by``: the plugin that turned it away."""
         start = round(seconds * SECOND)
         self.add(
             seconds + took, RED, "sched.attempt", pod=f"default/{name}", uid=f"uid-{name}", start=start, n=1,
-            result="scheduled" if node else "unschedulable", node=node, evaluated=1, feasible=0, plugins={},
-            message=message,
+            result="scheduled" if node else "unschedulable", node=node, evaluated=1, feasible=0,
+            plugins={by: 1} if by else {}, message=message,
         )  # fmt: skip
 
     def bind(self, seconds: float, name: str, node: str, *, ok: bool) -> None:
@@ -174,6 +177,16 @@ def test_the_backoff_may_pass() -> None:
     log.attempt(33, "big", "n1")
     assert log.holds_to_the_end() is False
     assert log.judged(max_backoff_ns=60 * SECOND).holds is True
+
+
+def test_who_is_kept_from_a_node_that_evicted_it_waits_for_more_than_room() -> None:
+    for by, holds in (("AvoidEvictedNode", True), ("NodeResourcesFit", False)):
+        log = Scene()
+        log.attempt(20.5, "big", by=by)
+        log.node(21, "n1", cpu="20")
+        log.saw(21, "nodes")
+        log.ended(60)
+        assert (log.judged().holds is not False) is holds
 
 
 def test_a_new_pod_is_tried() -> None:

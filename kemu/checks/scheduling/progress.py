@@ -18,6 +18,8 @@ from kemu.objects.amounts import requests
 SCHEDULER = "scheduler/"
 _ROUNDING_NS = SECOND_NS
 """Backoffs are over in whole seconds."""
+_AVOIDS = "AvoidEvictedNode"
+"""A switch by which a node that has room is none for a while: who was turned away so does not wait for room alone."""
 _SLACK_NS = SECOND_NS
 """For which a scheduler may be idle before it takes a pod."""
 
@@ -292,6 +294,8 @@ class PodsThatFitAreTried(Check):
                 scheduler.placed[uid] = data["node"]
                 self._placed[uid] = self._placed.get(uid, 0) + 1
                 self._rooms.put(time_ns, scheduler.had_seen("pods", time_ns), uid, data["node"], pod.wanted)
+        elif data["result"] == "unschedulable" and _AVOIDS in data["plugins"]:
+            self._leaves(time_ns, uid, but_waits=True)
         elif data["result"] == "unschedulable" and pod.waits and pod.is_judged:
             seen = scheduler.had_seen("pods", start_ns), scheduler.had_seen("nodes", start_ns)
             self._wait(time_ns, uid, pod, seen)
