@@ -42,6 +42,8 @@ class Witness:
         """By the kernel, in their order: time, node, UID of the pod, whether it had passed its own limit."""
         self.offs: list[tuple[int, str]] = []
         """Machines that went off: time and node."""
+        self.victims: dict[str, list[str]] = {}
+        """By node, UIDs of pods that its kubelet has preempted."""
         self._meter = Meter(most_events)
 
     def __call__(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
@@ -52,6 +54,8 @@ class Witness:
             self.reasons[f"{kind} {reason[:40]}"] += 1
         if kind == "kubelet.oom_killed":
             self.kills.append((time_ns, data["node"], data["uid"], "limit_bytes" in data))
+        elif kind == "kubelet.preempting":
+            self.victims.setdefault(data["node"], []).append(data["uid"])
         elif kind == "machine.off":
             self.offs.append((time_ns, data["node"]))
 

@@ -21,10 +21,12 @@ def bound_pods_are_taken(run: Facts) -> Iterator[str]:
     """A kubelet admits or rejects what is bound to its node.
 
     Taken for granted: the cluster is quiet, the pod has been bound for a minute. A node that nobody keeps alive is
-    found out within that time, too: it is not Ready then, and its pods are not judged.
+    found out within that time, too: it is not Ready then, and its pods are not judged. A kubelet that makes room for a
+    critical pod waits until its victims have gone.
     """
     if not run.is_quiet_for(TAKEN_S):
         return
+    leaving = {pod.metadata.uid for pod in run.pods if not facts.is_over(pod)}
     for pod in run.pods:
         story = run.story(pod)
         node = run.nodes.get(pod.spec.nodeName)
@@ -32,6 +34,8 @@ def bound_pods_are_taken(run: Facts) -> Iterator[str]:
             continue
         since = story.bound_ns if story.bound_ns is not None else story.created_ns
         if pod.status.HasField("startTime") or max(since, run.quiet_ns) > run.since(TAKEN_S):
+            continue
+        if any(victim in leaving for victim in run.witness.victims.get(pod.spec.nodeName, ())):
             continue
         yield f"{story.key} has been bound to {pod.spec.nodeName} for {TAKEN_S} s, and no kubelet has taken it"
 
@@ -61,12 +65,15 @@ def pods_that_fit_are_bound(run: Facts) -> Iterator[str]:
             continue
         there = _there(run, name, since_ns)
         for pod in waiting:
-            nominated = [
-                other for other in waiting
-                if other.status.nominatedNodeName == name and other.metadata.uid != pod.metadata.uid
-            ]  # fmt: skip
+            nominated = [other for other in run.pods if _is_nominated(other, name, pod)]
             if facts.admits(node, pod) and facts.fits(node, [*there, *nominated], pod):
                 yield f"{facts.name_of(pod)} waits, though {name} has had room for it for {WAITS_S} s"
+
+
+def _is_nominated(other: core_v1_pb2.Pod, name: str, pod: core_v1_pb2.Pod) -> bool:
+    """Whether another pod waits for room on that node."""
+    waits = not other.spec.nodeName and not facts.is_over(other) and other.metadata.uid != pod.metadata.uid
+    return waits and other.status.nominatedNodeName == name
 
 
 def _is_the_same(run: Facts, name: str, since_ns: int) -> bool:

@@ -105,9 +105,12 @@ def oom_kills_are_needed(run: Facts) -> Iterator[str]:
 
 def _constant_at(run: Facts, name: str, when_ns: int) -> dict[str, int] | None:
     """What each pod on the node uses at that time; None where that is not known for sure: after the machine was off,
-    its pods run again without a word of it in their objects."""
+    its pods run again without a word of it in their objects, and under a fault the objects may be behind."""
     if any(node == name and off_ns <= when_ns for off_ns, node in run.witness.offs):
         return None
+    for fault in run.history.faults:
+        if fault.begin_ns <= when_ns <= (fault.end_ns or when_ns) + facts.HEALED_S * SECOND_NS:
+            return None
     found: dict[str, int] = {}
     seen: dict[str, core_v1_pb2.Pod] = {}
     for change in run.history.changes:
