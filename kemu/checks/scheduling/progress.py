@@ -294,7 +294,7 @@ class PodsThatFitAreTried(Check):
                 scheduler.placed[uid] = data["node"]
                 self._placed[uid] = self._placed.get(uid, 0) + 1
                 self._rooms.put(time_ns, scheduler.had_seen("pods", time_ns), uid, data["node"], pod.wanted)
-        elif data["result"] == "unschedulable" and _AVOIDS in data["plugins"]:
+        elif data["result"] == "unschedulable" and _AVOIDS in data.get("plugins", ()):
             self._leaves(time_ns, uid, but_waits=True)
         elif data["result"] == "unschedulable" and pod.waits and pod.is_judged:
             seen = scheduler.had_seen("pods", start_ns), scheduler.had_seen("nodes", start_ns)
