@@ -96,10 +96,11 @@ class Log:
         del self.pods[name]
         return self.txn(seconds, f"/registry/pods/default/{name}", None)
 
-    def admit(self, seconds: float, name: str, node: str, reason: str = "") -> None:
+    def admit(self, seconds: float, name: str, node: str, reason: str = "", seen: float = 0) -> None:
         self.add(
             seconds, f"kubelet/{node}", "kubelet.admit",
-            pod=f"default/{name}", uid=f"uid-{name}", node=node, start=0, ok=not reason, reason=reason, message=reason,
+            pod=f"default/{name}", uid=f"uid-{name}", node=node, start=round(seen * 1e9), ok=not reason,
+            reason=reason, message=reason,
         )  # fmt: skip
 
     def terminated(self, seconds: float, name: str, node: str) -> None:

@@ -392,15 +392,46 @@ def test_nobody_leaves_without_a_taint() -> None:
 
 
 def test_gone_pods_start_nothing() -> None:
-    for heard, holds in ((True, False), (False, True)):
+    for heard, at, holds in ((True, 8, False), (True, 6.5, True), (False, 8, True)):
         log = Scene("kubelet/n1")
         log.pod(1, "a", node="n1")
         log.gone(5, "a")
         if heard:
-            log.add(6, "kubelet/n1", "watch.events", watch="pods#2", revs=[log.revision], types="D", digests=[0])
-        log.admit(7, "a", "n1")
+            delivered(log, 6)
+        log.admit(at, "a", "n1")
         log.ended(20)
         assert judged(log, "gone-pods-start-nothing").holds is holds
+
+
+def delivered(log: Scene, at: float) -> None:
+    log.add(at, "kubelet/n1", "watch.events", watch="pods#2", revs=[log.revision], types="D", digests=[0])
+
+
+@pytest.mark.parametrize(("seen", "holds"), [(5.5, True), (6.5, False)])
+def test_a_kubelet_acts_on_its_news_in_order(seen: float, holds: bool) -> None:
+    """What it has done about later news shows that it has come to what it heard before."""
+    log = Scene("kubelet/n1")
+    log.pod(1, "a", node="n1")
+    log.gone(5, "a")
+    delivered(log, 6)
+    log.admit(6.8, "b", "n1", seen=seen)
+    log.admit(6.9, "a", "n1", seen=5)
+    log.ended(20)
+    assert judged(log, "gone-pods-start-nothing").holds is holds
+
+
+@pytest.mark.parametrize(("at", "holds"), [(40, True), (42, False)])
+def test_a_kubelet_that_preempts_acts_on_no_news(at: float, holds: bool) -> None:
+    log = Scene("kubelet/n1")
+    log.pod(1, "a", node="n1")
+    log.add(2, "kubelet/n1", "kubelet.preempting", pod="default/c", uid="uid-c", by="default/b", by_uid="uid-b",
+            node="n1", grace_s=38)  # fmt: skip
+    log.gone(5, "a")
+    delivered(log, 6)
+    log.admit(40, "b", "n1", seen=1)
+    log.admit(at, "a", "n1", seen=1)
+    log.ended(60)
+    assert judged(log, "gone-pods-start-nothing").holds is holds
 
 
 # What is counted -----------------------------------------------------------------------------------------------------
