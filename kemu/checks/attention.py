@@ -23,6 +23,8 @@ _TRIPS = 6
 """Messages that follow one another until something is done: lists, an event, writes, a second try."""
 LAGS_NS = 2_000_000_000
 """Where messages take longer, nobody is judged by what others should have known at a moment."""
+_UNAVAILABLE = ("ServiceUnavailable", "Timeout")
+"""Reasons of refusals that have nothing to do with the request: the store does not answer."""
 _GOES = ("actor.crashed", "actor.stopped", "actor.exited", "actor.failed", "election.lost", "election.released")
 
 
@@ -73,7 +75,7 @@ class Attention(Fold):
         if kind in Outages.kinds:
             self._outages.on_event(time_ns, actor, kind, data)
         if kind == "api.throttled" or kind == "api.refused":
-            if kind == "api.throttled" or data["reason"] == "ServiceUnavailable":
+            if kind == "api.throttled" or data["reason"] in _UNAVAILABLE:
                 self._outages.moment(time_ns, sort_of(data["by"]))
             return
         name = sort_of(actor)

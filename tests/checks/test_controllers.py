@@ -321,7 +321,7 @@ def test_lost_nodes_are_noticed(until: float, crashes: bool, holds: bool) -> Non
     assert judged(log, "lost-nodes-are-noticed").holds is holds
 
 
-@pytest.mark.parametrize(("reason", "holds"), [("ServiceUnavailable", True), ("Conflict", False)])
+@pytest.mark.parametrize(("reason", "holds"), [("ServiceUnavailable", True), ("Timeout", True), ("Conflict", False)])
 def test_nobody_notices_anything_while_the_store_does_not_answer(reason: str, holds: bool) -> None:
     log = Scene(LIFECYCLE, "kubelet/n1")
     log.node_status(1, "n1", {"Ready": "True"}, [])
