@@ -107,9 +107,11 @@ class Log:
         self.add(seconds, f"kubelet/{node}", "kubelet.terminated", pod=f"default/{name}", uid=f"uid-{name}", node=node,
                  start=0, forced=False)  # fmt: skip
 
-    def victim(self, seconds: float, name: str, by: str, node: str) -> None:
+    def victim(
+        self, seconds: float, name: str, by: str, node: str, scheduler: str = "scheduler/default-scheduler/0"
+    ) -> None:
         self.add(
-            seconds, "scheduler/default-scheduler/0", "sched.victim",
+            seconds, scheduler, "sched.victim",
             pod=f"default/{name}", uid=f"uid-{name}", by=f"default/{by}", by_uid=f"uid-{by}", node=node, start=0,
             ok=True,
         )  # fmt: skip

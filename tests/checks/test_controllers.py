@@ -488,6 +488,20 @@ def test_quotas_count_what_exists(pods: str, cpu: str, end: float, holds: bool |
     assert judged(log, "quotas-count-what-exists").holds is holds
 
 
+@pytest.mark.parametrize(("end", "holds"), [(300, True), (400, False)])
+def test_a_quota_may_charge_a_pod_whose_request_was_refused_meanwhile(end: float, holds: bool) -> None:
+    quota = core_v1_pb2.ResourceQuota()
+    quota.metadata.name = "q"
+    quota.spec.hard["pods"].string, quota.status.used["pods"].string = "10", "1"
+    log = Scene("controller/resourcequota")
+    log.add(2, "apiserver/0", "api.refused", verb="create", resource="pods", namespace="default", name="a", uid="",
+            by="user", start=0, reason="InternalError",
+            message="Internal error occurred: resource quota evaluation timed out")  # fmt: skip
+    log.put(20, "resourcequotas", "q", quota)
+    log.ended(end)
+    assert judged(log, "quotas-count-what-exists").holds is holds
+
+
 @pytest.mark.parametrize(("healthy", "holds"), [(1, None), (0, False), (2, False)])
 def test_budgets_follow_their_pods(healthy: int, holds: bool | None) -> None:
     budget = policy_v1_pb2.PodDisruptionBudget()

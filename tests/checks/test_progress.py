@@ -79,6 +79,28 @@ def test_a_lost_wake_up() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("asked", "gone", "holds"), [(0, 0, True), (50, 0, True), (50, 80, False), (15, 0, False), (50, 119.5, True)]
+)
+def test_who_preempts_waits_for_its_victims(asked: float, gone: float, holds: bool) -> None:
+    """There is room from 20 s on; the victim is asked to go, and is gone, at these times."""
+    log = Scene()
+    log.pod(1, "victim", node="n2")
+    log.add(2, RED, "sched.preemption", pod="default/big", uid="uid-big", start=0, node="n2", candidates=1,
+            victims=[["default/victim", "uid-victim", 0]])  # fmt: skip
+    if 0 < asked < 20:
+        log.victim(asked, "victim", "big", "n2", RED)
+    log.gone(20, "old")
+    log.saw(20, "pods")
+    if asked > 20:
+        log.victim(asked, "victim", "big", "n2", RED)
+    if gone:
+        log.gone(gone, "victim")
+        log.saw(gone, "pods")
+    log.ended(120)
+    assert log.judged().holds is holds
+
+
 def test_a_pod_that_ended_makes_room() -> None:
     log = Scene()
     log.pod(20, "old", phase="Succeeded")

@@ -25,6 +25,20 @@ _SLACK_NS = SECOND_NS
 
 
 @dataclass(slots=True)
+class _Preemption:
+    """While its victims are being deleted a pod is not tried; then the last of them that goes wakes it."""
+
+    asked: dict[str, None]
+    """UIDs of victims that it has not asked to go yet."""
+    staying: dict[str, None]
+    """UIDs of those of which the scheduler was not told that they are gone, or could not be deleted."""
+    ended_ns: int = 0
+    """When it had asked them all, so far."""
+    over_ns: int = 0
+    """When they were gone, so far."""
+
+
+@dataclass(slots=True)
 class _Scheduler:
     since_ns: int | None
     """When it began to work; None: it does not lead."""
@@ -47,6 +61,8 @@ class _Scheduler:
     """By UID of a pod that waits: beginning and end of each attempt."""
     placed: dict[str, str] = field(default_factory=dict)
     """By UID, the node of a pod that is placed and not bound."""
+    preempts: dict[str, _Preemption] = field(default_factory=dict)
+    """By UID of a pod that waits: its last preemption."""
 
     def saw_ns(self, resource: str, revision: int) -> int | None:
         revisions, times = self.seen[resource]
@@ -61,6 +77,7 @@ class _Scheduler:
     def forget(self, revision: int) -> None:
         """The store has lost what came after that revision."""
         self.tries.clear()
+        self.preempts.clear()
         self.placed.clear()
         for revisions, times in self.seen.values():
             at = bisect_right(revisions, revision)
@@ -103,13 +120,15 @@ class PodsThatFitAreTried(Check):
     watches of the scheduler have delivered that; it is the longest backoff after the pod's last attempt, and one second
     in which the scheduler neither tries anybody else nor waits for the write of what became of that
     (``MoveAllToActiveOrBackoffQueue``). Only pods whose place is decided by resources, labels and taints count as
-    fitting; what is placed or nominated takes room. A scheduler with plugins of its own that decide who is tried is not
-    asked.
+    fitting; what is placed or nominated takes room. A pod for which victims are being deleted is not tried meanwhile;
+    what makes room in that time wakes it when the last victim is gone (``isPodRunningPreemption``). A scheduler with
+    plugins of its own that decide who is tried is not asked.
     """
 
     id: ClassVar[str] = "pods-that-fit-are-tried"
     kinds: ClassVar[tuple[str, ...]] = (
         "store.txn", "sched.attempt", "sched.status_lost", "client.acked", "sched.bind", "sched.extender",
+        "sched.preemption", "sched.victim",
         "watch.listed", "watch.events", "election.acquired", "election.lost", "election.released",
         "run.ended", "chaos.begin", "chaos.end", "actor.started", "actor.stopped", "actor.crashed",
         "net.connection_lost",
@@ -121,6 +140,8 @@ class PodsThatFitAreTried(Check):
         self._schedulers: dict[str, _Scheduler] = {}
         self._pods: dict[str, _Pod] = {}
         self._uid_of_key: dict[str, str] = {}
+        self._gone: dict[str, int] = {}
+        """By UID of a pod that is gone: since which revision."""
         self._placed: dict[str, int] = {}
         """By UID: how many schedulers have placed the pod and not bound it yet."""
         self._rooms = rooms.Rooms(self._closing)
@@ -137,6 +158,8 @@ class PodsThatFitAreTried(Check):
             "sched.bind": self._on_bind,
             "client.acked": self._on_acked,
             "sched.status_lost": self._on_status_lost,
+            "sched.preemption": self._on_preemption,
+            "sched.victim": self._on_victim,
             "watch.events": self._on_events,
             "watch.listed": self._on_listed,
         }
@@ -179,7 +202,7 @@ class PodsThatFitAreTried(Check):
     def rolled_back(self, time_ns: int, history: History) -> None:
         """Of what waits now nobody knows what schedulers had heard of it; what comes later counts again."""
         self._rooms = rooms.Rooms(self._closing)
-        for known in (self._pods, self._uid_of_key, self._placed):
+        for known in (self._pods, self._uid_of_key, self._gone, self._placed):
             known.clear()
         schedulers, self._schedulers = self._schedulers, {}
         for scheduler in schedulers.values():
@@ -212,6 +235,7 @@ class PodsThatFitAreTried(Check):
             self._leaves(time_ns, before)
             self._rooms.put(time_ns, revision, before, "", {})
             self._pods.pop(before, None)
+            self._gone[before] = revision
         if found is None:
             return
         self._uid_of_key[key] = uid
@@ -254,6 +278,39 @@ class PodsThatFitAreTried(Check):
 
     # --- what schedulers do -------------------------------------------------------------------------------------------
 
+    def _on_preemption(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        victims = {uid: None for _key, uid, *_ in data["victims"]}
+        if victims:
+            scheduler = self._schedulers.setdefault(actor, _Scheduler(time_ns))
+            scheduler.preempts[data["uid"]] = _Preemption(dict(victims), victims)
+
+    def _on_victim(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        scheduler = self._schedulers.get(actor)
+        preemption = scheduler.preempts.get(data["by_uid"]) if scheduler is not None else None
+        if preemption is not None:
+            preemption.asked.pop(data["uid"], None)
+            preemption.ended_ns = preemption.over_ns = time_ns
+            if not data["ok"]:
+                preemption.staying.pop(data["uid"], None)
+
+    def _woken_ns(self, scheduler: _Scheduler, uid: str, known_ns: int) -> int | None:
+        """When a scheduler could try a pod, of whose room it knew then; None: not yet."""
+        preemption = scheduler.preempts.get(uid)
+        if preemption is None:
+            return known_ns
+        if preemption.asked:
+            return None
+        if known_ns > preemption.ended_ns:
+            return known_ns
+        for victim in list(preemption.staying):
+            gone = self._gone.get(victim)
+            seen_ns = scheduler.saw_ns("pods", gone) if gone is not None else None
+            if seen_ns is None:
+                return None
+            del preemption.staying[victim]
+            preemption.over_ns = max(preemption.over_ns, seen_ns)
+        return preemption.over_ns
+
     def _on_events(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         if actor.startswith(SCHEDULER):
             self._saw(time_ns, actor, data["watch"].partition("#")[0], data["revs"][-1])
@@ -287,6 +344,7 @@ class PodsThatFitAreTried(Check):
             return
         scheduler.names.setdefault(pod.scheduler_name)
         self._judge(pod, scheduler, actor, start_ns)
+        scheduler.preempts.pop(uid, None)
         scheduler.tries.setdefault(uid, []).append((start_ns, time_ns))
         if data["result"] == "scheduled":
             if pod.waits and not pod.value.spec.nodeName:
@@ -353,6 +411,7 @@ class PodsThatFitAreTried(Check):
             for actor, scheduler in self._schedulers.items():
                 self._judge(pod, scheduler, actor, self._now_ns)
                 scheduler.tries.pop(uid, None)
+                scheduler.preempts.pop(uid, None)
             pod.waits = False
         self._rooms.no_longer(uid)
 
@@ -389,7 +448,9 @@ class PodsThatFitAreTried(Check):
             if seen_ns is None:
                 return
             saw.append(seen_ns)
-        known_ns = max(saw)
+        known_ns = self._woken_ns(scheduler, pod.uid, max(saw))
+        if known_ns is None:
+            return
         if tries[-1][0] >= known_ns:
             return
         self._judged += 1

@@ -18,6 +18,7 @@ _QUOTA_ACTOR, _BUDGET_ACTOR = "controller/resourcequota", "controller/disruption
 _SOON_S = 30.0
 _RECOUNTED_S = 300.0 + _SOON_S
 """Until a quota that says less is right: the controller counts all quotas anew every five minutes."""
+_TIMED_OUT = "resource quota evaluation timed out"
 _MEASURED = {"pods": "pods", "cpu": "cpu", "requests.cpu": "cpu", "memory": "memory", "requests.memory": "memory"}
 """What of a quota is computed here, and from which request."""
 
@@ -122,7 +123,8 @@ class QuotasCountWhatExists(_Counts):
     Pods, cpu and memory of quotas without scopes but that of priority classes. Pods that have ended count no more; one
     that is being deleted may or may not (``QuotaV1Pod``). What is reserved for a pod that was refused afterwards, by
     something else than a quota, is given back at the next full count; what a count from a cache that lags behind has
-    left out is back by then, too (``syncResourceQuota``, which new pods do not call).
+    left out is back by then, too (``syncResourceQuota``, which new pods do not call). So is what is reserved after the
+    request for it was refused, because that took ten seconds (``quotaEvaluator.Evaluate``).
     """
 
     id: ClassVar[str] = "quotas-count-what-exists"
@@ -131,10 +133,17 @@ class QuotasCountWhatExists(_Counts):
     unit: ClassVar[str] = "count"
     kinds: ClassVar[tuple[str, ...]] = ("store.txn", "api.refused", "run.ended")
 
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._late: dict[str, None] = {}
+        """Namespaces in which quotas may reserve what was refused already."""
+
     def saw(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         if kind == "store.txn":
             super().saw(time_ns, actor, kind, data)
         elif data["verb"] == "create" and " quota: " not in data["message"]:
+            if data["message"].endswith(_TIMED_OUT):
+                self._late[data["namespace"]] = None
             for key in self._overdue.open():
                 if key[2] == "more" and key[0].startswith(f"{data['namespace']}/"):
                     self._overdue.drop(key)
@@ -162,7 +171,8 @@ class QuotasCountWhatExists(_Counts):
                 key = counter.name, resource, way
                 if is_wrong:
                     what = f"quota {counter.name} says that {said} of {resource} is used, and its pods want {most}"
-                    within_s = _SOON_S if way == "more" else _RECOUNTED_S
+                    is_soon = way == "more" and counter.namespace not in self._late
+                    within_s = _SOON_S if is_soon else _RECOUNTED_S
                     self._overdue.begin(key, time_ns, _QUOTA_ACTOR, within_s, what)
                 else:
                     self._overdue.end(key, time_ns)
