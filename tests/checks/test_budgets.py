@@ -42,14 +42,26 @@ def budget(
     log.txn(seconds, f"/registry/poddisruptionbudgets/default/{name}", found.SerializeToString(deterministic=True))
 
 
-def replicas(log: Log, seconds: float, count: int) -> None:
+def replicas(log: Log, seconds: float, count: int, name: str = "web", above: str = "") -> None:
     found = apps_v1_pb2.ReplicaSet()
-    found.metadata.name, found.metadata.namespace, found.metadata.uid = "web", "default", "uid-web"
+    found.metadata.name, found.metadata.namespace, found.metadata.uid = name, "default", f"uid-{name}"
     found.spec.replicas = count
-    log.txn(seconds, "/registry/replicasets/default/web", found.SerializeToString(deterministic=True))
+    if above:
+        found.metadata.ownerReferences.add(kind="Deployment", name=above, uid="uid-top", controller=True)
+    log.txn(seconds, f"/registry/replicasets/default/{name}", found.SerializeToString(deterministic=True))
 
 
-def pod(log: Log, seconds: float, name: str, *, ready: bool = True, deleting: bool = False, owned: bool = False) -> int:
+def pod(
+    log: Log,
+    seconds: float,
+    name: str,
+    *,
+    ready: bool = True,
+    deleting: bool = False,
+    owned: bool = False,
+    owner: str = "web",
+) -> int:
+    """``owned``: by the ReplicaSet ``owner``; so is a pod with another owner than the usual one."""
     found = core_v1_pb2.Pod()
     found.metadata.name, found.metadata.namespace, found.metadata.uid = name, "default", f"uid-{name}"
     found.metadata.labels["app"] = "x"
@@ -57,8 +69,8 @@ def pod(log: Log, seconds: float, name: str, *, ready: bool = True, deleting: bo
     found.status.conditions.add(type="Ready", status=str(ready))
     if deleting:
         found.metadata.deletionTimestamp.seconds = 99
-    if owned:
-        found.metadata.ownerReferences.add(kind="ReplicaSet", name="web", uid="uid-web", controller=True)
+    if owned or owner != "web":
+        found.metadata.ownerReferences.add(kind="ReplicaSet", name=owner, uid=f"uid-{owner}", controller=True)
     return log.txn(seconds, f"/registry/pods/default/{name}", found.SerializeToString(deterministic=True))
 
 
@@ -163,6 +175,45 @@ class TestEvictions:
         budget(log, 102, healthy=counted)
         evict(log, 103, "a")
         assert judged(log)[0].holds is holds
+
+    @pytest.mark.parametrize(
+        ("shown", "asked", "holds"), [(101.5, 101.4, True), (101.5, 101.6, False), (0, 101.6, True)]
+    )
+    def test_a_status_that_counts_what_its_writer_knew_to_be_lost(
+        self, shown: float, asked: float, holds: bool
+    ) -> None:
+        """The log of the controller tells what it had been shown when it asked for the write."""
+        actor = "controller/disruption"
+        log = three()
+        for resource in ("pods", "replicasets", "statefulsets"):
+            log.add(50, actor, "watch.listed", watch=resource, resource=resource, namespace="", label_selector="",
+                    field_selector="", rev=log.revision, objects=0, digest=None)  # fmt: skip
+        pod(log, 101, "b", deleting=True)
+        if shown:
+            log.add(shown, actor, "watch.events", watch="pods", revs=[log.revision], types="M", digests=[0])
+        budget(log, 102, healthy=3)
+        key = "/registry/poddisruptionbudgets/default/db"
+        log.add(102, actor, "client.acked", server="apiserver/0", sent=0,
+                acks=[[round((102 - asked) * 1e9), log.revision, key, "", 0]])  # fmt: skip
+        evict(log, 103, "a")
+        assert judged(log)[0].holds is holds
+
+    @pytest.mark.parametrize("healthy", [3, 2])
+    def test_during_a_rollout_the_deployment_says_how_many_there_should_be(self, healthy: int) -> None:
+        """Of its ReplicaSets, one of three pods is as large as ever, and one has a pod already: four in all."""
+        log = Log()
+        deployment = apps_v1_pb2.Deployment()
+        deployment.metadata.name, deployment.metadata.namespace, deployment.metadata.uid = "web", "default", "uid-top"
+        deployment.spec.replicas = 3
+        log.txn(0, "/registry/deployments/default/web", deployment.SerializeToString(deterministic=True))
+        replicas(log, 0, 3, above="web")
+        replicas(log, 0, 1, "new", above="web")
+        for name in "abc"[:healthy]:
+            pod(log, 0, name, owned=True)
+        pod(log, 0, "d", ready=False, owner="new")
+        budget(log, 0, maxUnavailable=1)
+        evict(log, 200, "a", owned=True)
+        assert judged(log)[0].holds is (healthy == 3)
 
     def test_taking_a_disruption_is_no_write_of_the_controller(self) -> None:
         log = three()

@@ -87,6 +87,8 @@ class History:
         self.counts: Counter[str] = Counter()
         self.api_evictions: dict[int, Mapping[str, Any]] = {}
         """Evictions through the API that took a pod, as ``api.request``, by revision."""
+        self.budget_writes: dict[int, tuple[str, int]] = {}
+        """By revision: which disruption controller wrote the status of a budget, and when it asked for that."""
         self._deletions: dict[int, str] = {}
         """API servers whose request took a pod, by revision: a later request that names it has written nothing."""
         self.bind_conflicts: Counter[str] = Counter()
@@ -203,6 +205,7 @@ class History:
             "election.released": self._on_released,
             "run.ended": self._on_run_ended,
             "api.refused": self._on_refused,
+            "client.acked": self._on_acked,
             "api.throttled": self._on_throttled,
             "user.refused": self._on_user_refused,
             "user.drain": self._on_drain,
@@ -688,6 +691,12 @@ class History:
                 self.api_evictions[revision] = data
         elif self._deletions[revision] != actor:
             self.api_evictions.pop(revision, None)  # Nobody knows which of the two servers wrote it.
+
+    def _on_acked(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        if actor.startswith("controller/disruption"):
+            for took_ns, revision, key, _uid, _digest in data["acks"]:
+                if key.startswith("/registry/poddisruptionbudgets/"):
+                    self.budget_writes[revision] = actor, time_ns - took_ns
 
     def _on_request(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         if data["verb"] in ("evict", "delete") and data["resource"] == "pods":

@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kemu.checks.history import POD_PREFIX, History, parsed
-from kemu.checks.history.facts import Change
+from kemu.checks.history.facts import Change, WatchSession
 from kemu.checks.results import counted, seconds
 from kemu.k8s import apps_v1_pb2, core_v1_pb2, policy_v1_pb2
 from kemu.objects import meta, pod_phases, selectors
 
 LAG_NS = 60 * 1_000_000_000
-"""How far the disruption controller may be behind the store when it writes the status of a budget."""
+"""How far the disruption controller may be behind the store when it writes the status of a budget, where its log does
+not tell what it had been shown."""
 PREEMPTED, EVICTED = "preempted", "evicted"
 VIOLATIONS = "budget_violations"
 COUNTERS = {
@@ -34,7 +35,12 @@ BUDGET_PREFIX = "/registry/poddisruptionbudgets/"
 _OWNERS: dict[str, tuple[str, Any]] = {
     "/registry/replicasets/": ("ReplicaSet", apps_v1_pb2.ReplicaSet),
     "/registry/statefulsets/": ("StatefulSet", apps_v1_pb2.StatefulSet),
+    "/registry/deployments/": ("Deployment", apps_v1_pb2.Deployment),
 }
+_READ = (POD_PREFIX, *_OWNERS)
+"""What the controller computes a status from, beside the budget itself."""
+_Owner = tuple[str, str, str]
+"""Kind, ``namespace/name`` and UID."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +116,7 @@ class _Pod:
     """Ready, and not being deleted: it counts for its budgets."""
     needs_no_budget: bool
     """It has ended, is being deleted, or has not started: anybody may evict it."""
-    owner: tuple[str, str, str] | None
-    """Kind, ``namespace/name`` and UID."""
+    owner: _Owner | None
 
 
 @dataclass(slots=True)
@@ -134,6 +139,8 @@ class _Budget:
     """When healthy pods were lost that nobody evicted, in order."""
     written_ns: int = 0
     """When the disruption controller wrote its status last."""
+    shown_ns: int = 0
+    """What had happened before then it knew."""
     disrupted: tuple[str, ...] = ()
     """In its status: pods that may be evicted any moment."""
     said: int = 0
@@ -149,19 +156,18 @@ class _Budget:
     def drop(self, key: str) -> None:
         self.healthy -= self.members.pop(key, False)
 
-    def written(self, time_ns: int, status: Any) -> None:
+    def written(self, time_ns: int, shown_ns: int, status: Any) -> None:
         """By the disruption controller, from what it had seen of the store."""
-        self.written_ns, self.said = time_ns, status.desiredHealthy
+        self.written_ns, self.shown_ns, self.said = time_ns, shown_ns, status.desiredHealthy
         prefix = f"{POD_PREFIX}{self.namespace}/"
         leaving = sum(self.members.get(prefix + name, False) for name in status.disruptedPods)
-        recent = len(self.lost_ns) - bisect_left(self.lost_ns, time_ns - LAG_NS)
+        recent = len(self.lost_ns) - bisect_left(self.lost_ns, shown_ns)
         self.surplus = min(recent, max(0, status.currentHealthy - (self.healthy - leaving)))
 
     def wants(self) -> int:
         """As many healthy pods as now, or fewer as long as its status had no time to follow."""
-        since_ns = self.written_ns - LAG_NS
-        later = [value for begin_ns, value in self.wanted if begin_ns >= since_ns]
-        before = [value for begin_ns, value in self.wanted if begin_ns < since_ns][-1:]
+        later = [value for begin_ns, value in self.wanted if begin_ns >= self.shown_ns]
+        before = [value for begin_ns, value in self.wanted if begin_ns < self.shown_ns][-1:]
         now = self.wanted[-1][1]
         return min(now, self.said) if self.said in (*before, *later) else now
 
@@ -194,8 +200,11 @@ class Ledger:
         self._preemptors = {victim: preemptor for _, victim, preemptor in history.victims}
         self._budgets: dict[str, _Budget] = {}
         self._pods: dict[str, _Pod] = {}
-        self._scales: dict[tuple[str, str, str], int] = {}
+        self._scales: dict[_Owner, int] = {}
         """By owner: how many pods it wants."""
+        self._above: dict[_Owner, _Owner] = {}
+        """The Deployments of ReplicaSets."""
+        self._shown = _Shown(history)
         self._of_pod: dict[str, list[Disruption]] = {}
         """By UID."""
         self.budgets: dict[str, BudgetHistory] = {}
@@ -325,7 +334,8 @@ class Ledger:
                     renewed.put(key, healthy=pod.healthy)
             if budget is not None:
                 renewed.wanted, renewed.lost_ns = budget.wanted, budget.lost_ns
-                renewed.written_ns, renewed.disrupted = budget.written_ns, budget.disrupted
+                renewed.written_ns, renewed.shown_ns = budget.written_ns, budget.shown_ns
+                renewed.disrupted = budget.disrupted
                 renewed.said, renewed.surplus = budget.said, budget.surplus
                 renewed.most = max(renewed.most, budget.most)
             budget = self._budgets[change.key] = renewed
@@ -333,14 +343,21 @@ class Ledger:
         disrupted = tuple(sorted(found.status.disruptedPods))
         if all(name in budget.disrupted for name in disrupted):
             # Not an eviction, which adds the pod that it takes from the budget.
-            budget.written(change.time_ns, found.status)
+            budget.written(change.time_ns, self._shown.before_ns(change), found.status)
         budget.disrupted = disrupted
 
     def _owner_changed(self, change: Change, kind: str, message: Any, name: str) -> None:
         if change.value is None:
-            return
-        owner = message.FromString(change.value)
-        self._scales[kind, name, owner.metadata.uid] = owner.spec.replicas
+            for known in [known for known in self._scales if known[:2] == (kind, name)]:
+                del self._scales[known]
+                self._above.pop(known, None)
+        else:
+            owner = message.FromString(change.value)
+            key = kind, name, owner.metadata.uid
+            self._scales[key] = owner.spec.replicas
+            above = meta.controller_of(owner)
+            if above is not None and above.kind == "Deployment":
+                self._above[key] = above.kind, f"{owner.metadata.namespace}/{above.name}", above.uid
         for budget in self._budgets.values():
             self._note_wanted(budget, change.time_ns)
 
@@ -365,12 +382,60 @@ class Ledger:
         spec = budget.spec
         if not spec.HasField("maxUnavailable") and spec.minAvailable.type == 0:
             return int(spec.minAvailable.intVal)
-        owners = {self._pods[key].owner: None for key in budget.members if key in self._pods}
-        expected = sum(self._scales.get(owner, 0) for owner in owners if owner is not None)
+        owners = [self._pods[key].owner for key in budget.members if key in self._pods]
+        tops = {self._above.get(owner, owner): None for owner in owners if owner is not None}
+        expected = sum(self._scales.get(owner, 0) for owner in tops)
         budget.is_unmanaged = expected == 0
         if spec.HasField("maxUnavailable"):
             return max(0, expected - _scaled(spec.maxUnavailable, expected))
         return _scaled(spec.minAvailable, expected)
+
+
+class _Shown:
+    """What the watches of disruption controllers had delivered when they computed the statuses of budgets."""
+
+    def __init__(self, history: History) -> None:
+        self._writes = {} if history.rollbacks else history.budget_writes
+        """None where the store lost revisions: the same number may be another one."""
+        self._changes: dict[str, tuple[list[int], list[int]]] = {prefix: ([], []) for prefix in _READ}
+        """Revisions and times, by prefix."""
+        self._sessions: dict[tuple[str, str], list[WatchSession]] = {}
+        """By actor and prefix."""
+        if not self._writes:
+            return
+        for change in history.changes:
+            known = self._changes.get(change.key[: change.key.find("/", len("/registry/")) + 1])
+            if known is not None:
+                known[0].append(change.revision)
+                known[1].append(change.time_ns)
+        actors = {actor: None for actor, _ in self._writes.values()}
+        for session in history.watches:
+            if session.actor in actors:
+                self._sessions.setdefault((session.actor, f"/registry/{session.resource}/"), []).append(session)
+
+    def before_ns(self, change: Change) -> int:
+        """Whoever wrote this status of a budget knew what had happened before then."""
+        if change.revision not in self._writes:
+            return change.time_ns - LAG_NS
+        actor, asked_ns = self._writes[change.revision]
+        known_ns = asked_ns
+        for prefix, (revisions, times) in self._changes.items():
+            sessions = self._sessions.get((actor, prefix), [])
+            last = bisect_left(sessions, asked_ns, key=lambda session: session.listed_ns)
+            if last:
+                place = bisect_right(revisions, _shown(sessions[last - 1], asked_ns))
+            else:
+                place = 0
+            if place < len(times):
+                known_ns = min(known_ns, times[place])
+        return known_ns
+
+
+def _shown(session: WatchSession, before_ns: int) -> int:
+    """The last revision that a watch had delivered then."""
+    batches = bisect_left(session.batches, (before_ns, -1))
+    had = session.batches[batches][1] if batches < len(session.batches) else len(session.revisions)
+    return session.revisions[had - 1] if had else session.since
 
 
 def _pod(pod: core_v1_pb2.Pod) -> _Pod:
