@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from kemu.scenario.loading import holds, loader
 from kemu.scenario.playing import plays, runner
 from kemu.scenario.playing.heartbeats import Heartbeats
 from kemu.scenario.scenarios import Scenario
+from kemu.v1 import api_pb2
 from tests.exploration.explaining import races
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -142,6 +144,22 @@ def test_each_message_is_read_once_by_whoever_wants_to_know(monkeypatch: pytest.
     assert kept
     assert len(read) == len(set(read))
     assert any(label.name == "red-pod" for labels in chooser.asked for label in labels)
+
+
+@pytest.mark.parametrize("field", [field.name for field in api_pb2.Call.DESCRIPTOR.oneofs_by_name["request"].fields])
+def test_every_call_of_a_session_has_labels(field: str) -> None:
+    call = api_pb2.Call(id=1)
+    request = getattr(call, field)
+    request.SetInParent()
+    if field == "commit":
+        request.bindings.add(namespace="default", name="a")
+    elif field not in ("bind", "evict"):
+        (request.list if field == "delete_collection" else request).resource.resource = "pods"
+    payload = api_pb2.SessionRequest(calls=[call]).SerializeToString()
+    end: Any = SimpleNamespace(is_client=True, method="/kemu.v1.Api/Session")
+    message = Message("user", "apiserver/0", end, payload, 1, 0, 0)
+    (label,) = steering_messages.Reader().labels(message)
+    assert (label.kind, label.what.split("-")[0]) == ("Pod", "bind" if field == "commit" else field.split("_")[0])
 
 
 def test_a_run_does_not_wait_for_the_limit_of_a_hold_whose_event_has_come() -> None:

@@ -62,6 +62,7 @@ _VERBS = {
     "update_status": "update-status",
     "patch": "patch",
     "delete": "delete",
+    "delete_collection": "delete-collection",
     "bind": "bind",
     "evict": "evict",
     "commit": "bind",
@@ -246,6 +247,8 @@ def _about(verb: str, request: Any) -> Label:
     """What a request to an API server is about."""
     if isinstance(request, api_pb2.BindRequest | api_pb2.EvictRequest):
         return Label(_PODS.kind, _named(request.namespace, request.name), verb)
+    if isinstance(request, api_pb2.DeleteCollectionRequest):
+        request = request.list
     row = resources.BY_PLURAL.get(request.resource.resource)
     kind = row.kind if row else request.resource.resource
     if isinstance(request, api_pb2.CreateRequest | api_pb2.UpdateRequest | api_pb2.UpdateStatusRequest):
