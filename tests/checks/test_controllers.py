@@ -502,16 +502,43 @@ def test_a_quota_may_charge_a_pod_whose_request_was_refused_meanwhile(end: float
     assert judged(log, "quotas-count-what-exists").holds is holds
 
 
-@pytest.mark.parametrize(("healthy", "holds"), [(1, None), (0, False), (2, False)])
-def test_budgets_follow_their_pods(healthy: int, holds: bool | None) -> None:
+@pytest.mark.parametrize(
+    ("spec", "healthy", "wants", "holds"),
+    [
+        ({"minAvailable": 1}, 1, 1, None),
+        ({"minAvailable": 1}, 0, 1, False),
+        ({"minAvailable": 1}, 2, 1, False),
+        ({"minAvailable": 1}, 1, 2, False),
+        ({"maxUnavailable": 1}, 1, 3, None),
+        ({"maxUnavailable": 1}, 1, 4, False),  # both ReplicaSets, and not the Deployment
+        ({"maxUnavailable": 1}, 2, 3, False),
+        ({"minAvailable": "30%"}, 1, 2, None),
+        ({"minAvailable": "30%"}, 1, 1, False),
+    ],
+)
+def test_budgets_follow_their_pods(spec: dict[str, Any], healthy: int, wants: int, holds: bool | None) -> None:
+    """Of a Deployment of four, whose ReplicaSets have four pods and one."""
+    log = Scene("controller/disruption")
+    deployment = apps_v1_pb2.Deployment()
+    deployment.metadata.name, deployment.metadata.uid, deployment.spec.replicas = "top", "top", 4
+    log.put(1, "deployments", "top", deployment)
+    for name, replicas in (("web", 4), ("new", 1)):
+        found = apps_v1_pb2.ReplicaSet()
+        found.metadata.name, found.metadata.namespace, found.metadata.uid = name, "default", name
+        found.metadata.ownerReferences.add(kind="Deployment", name="top", uid="top", controller=True)
+        found.spec.replicas = replicas
+        log.put(1, "replicasets", name, found)
+        log.owned(1, name, "ReplicaSet", name, ready=name == "web", labels={"app": "web"})
     budget = policy_v1_pb2.PodDisruptionBudget()
     budget.metadata.name = "b"
     budget.spec.selector.matchLabels["app"] = "web"
-    budget.spec.minAvailable.intVal = 1
-    budget.status.currentHealthy = healthy
-    log = Scene("controller/disruption")
-    log.owned(1, "a", "ReplicaSet", "web", ready=True, labels={"app": "web"})
-    log.owned(1, "b", "ReplicaSet", "web", ready=False, labels={"app": "web"})
+    for key, value in spec.items():
+        field = getattr(budget.spec, key)
+        if isinstance(value, str):
+            field.type, field.strVal = 1, value
+        else:
+            field.intVal = value
+    budget.status.currentHealthy, budget.status.desiredHealthy = healthy, wants
     log.put(2, "poddisruptionbudgets", "b", budget)
     log.ended(100)
     assert judged(log, "budgets-follow-their-pods").holds is holds

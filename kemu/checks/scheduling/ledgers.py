@@ -6,7 +6,6 @@ evictions with it; counters, expectations and reports read it.
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +14,8 @@ from typing import Any
 from kemu.checks.history import POD_PREFIX, History, parsed
 from kemu.checks.history.facts import Change, WatchSession
 from kemu.checks.results import counted, seconds
-from kemu.k8s import apps_v1_pb2, core_v1_pb2, policy_v1_pb2
+from kemu.checks.workloads import scales
+from kemu.k8s import core_v1_pb2, policy_v1_pb2
 from kemu.objects import meta, pod_phases, selectors
 
 LAG_NS = 60 * 1_000_000_000
@@ -32,15 +32,8 @@ COUNTERS = {
 """By what happened to a healthy pod, and whether it left its budget fewer pods than that wants."""
 
 BUDGET_PREFIX = "/registry/poddisruptionbudgets/"
-_OWNERS: dict[str, tuple[str, Any]] = {
-    "/registry/replicasets/": ("ReplicaSet", apps_v1_pb2.ReplicaSet),
-    "/registry/statefulsets/": ("StatefulSet", apps_v1_pb2.StatefulSet),
-    "/registry/deployments/": ("Deployment", apps_v1_pb2.Deployment),
-}
-_READ = (POD_PREFIX, *_OWNERS)
+_READ = (POD_PREFIX, *scales.PREFIXES)
 """What the controller computes a status from, beside the budget itself."""
-_Owner = tuple[str, str, str]
-"""Kind, ``namespace/name`` and UID."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +109,7 @@ class _Pod:
     """Ready, and not being deleted: it counts for its budgets."""
     needs_no_budget: bool
     """It has ended, is being deleted, or has not started: anybody may evict it."""
-    owner: _Owner | None
+    owner: scales.Owner | None
 
 
 @dataclass(slots=True)
@@ -200,10 +193,7 @@ class Ledger:
         self._preemptors = {victim: preemptor for _, victim, preemptor in history.victims}
         self._budgets: dict[str, _Budget] = {}
         self._pods: dict[str, _Pod] = {}
-        self._scales: dict[_Owner, int] = {}
-        """By owner: how many pods it wants."""
-        self._above: dict[_Owner, _Owner] = {}
-        """The Deployments of ReplicaSets."""
+        self._scales = scales.Scales()
         self._shown = _Shown(history)
         self._of_pod: dict[str, list[Disruption]] = {}
         """By UID."""
@@ -228,10 +218,9 @@ class Ledger:
             self._pod_changed(change)
         elif change.key.startswith(BUDGET_PREFIX):
             self._budget_changed(change)
-        else:
-            for prefix, (kind, message) in _OWNERS.items():
-                if change.key.startswith(prefix):
-                    self._owner_changed(change, kind, message, change.key.removeprefix(prefix))
+        elif self._scales.changed(change.key, change.value):
+            for budget in self._budgets.values():
+                self._note_wanted(budget, change.time_ns)
 
     # --- pods --------------------------------------------------------------------------------------------------------
 
@@ -346,21 +335,6 @@ class Ledger:
             budget.written(change.time_ns, self._shown.before_ns(change), found.status)
         budget.disrupted = disrupted
 
-    def _owner_changed(self, change: Change, kind: str, message: Any, name: str) -> None:
-        if change.value is None:
-            for known in [known for known in self._scales if known[:2] == (kind, name)]:
-                del self._scales[known]
-                self._above.pop(known, None)
-        else:
-            owner = message.FromString(change.value)
-            key = kind, name, owner.metadata.uid
-            self._scales[key] = owner.spec.replicas
-            above = meta.controller_of(owner)
-            if above is not None and above.kind == "Deployment":
-                self._above[key] = above.kind, f"{owner.metadata.namespace}/{above.name}", above.uid
-        for budget in self._budgets.values():
-            self._note_wanted(budget, change.time_ns)
-
     def _note_wanted(self, budget: _Budget, time_ns: int) -> None:
         wanted = self._wanted(budget)
         if not budget.wanted or budget.wanted[-1][1] != wanted:
@@ -380,15 +354,11 @@ class Ledger:
     def _wanted(self, budget: _Budget) -> int:
         """How many healthy pods (``getExpectedPodCount``)."""
         spec = budget.spec
-        if not spec.HasField("maxUnavailable") and spec.minAvailable.type == 0:
+        if not scales.is_share(spec):
             return int(spec.minAvailable.intVal)
-        owners = [self._pods[key].owner for key in budget.members if key in self._pods]
-        tops = {self._above.get(owner, owner): None for owner in owners if owner is not None}
-        expected = sum(self._scales.get(owner, 0) for owner in tops)
+        expected = self._scales.expected(self._pods[key].owner for key in budget.members if key in self._pods)
         budget.is_unmanaged = expected == 0
-        if spec.HasField("maxUnavailable"):
-            return max(0, expected - _scaled(spec.maxUnavailable, expected))
-        return _scaled(spec.minAvailable, expected)
+        return scales.desired(spec, expected)
 
 
 class _Shown:
@@ -441,16 +411,12 @@ def _shown(session: WatchSession, before_ns: int) -> int:
 def _pod(pod: core_v1_pb2.Pod) -> _Pod:
     metadata = pod.metadata
     deleting = metadata.HasField("deletionTimestamp")
-    controller = meta.controller_of(pod)
-    owner = None
-    if controller is not None:
-        owner = controller.kind, f"{metadata.namespace}/{controller.name}", controller.uid
     return _Pod(
         metadata.namespace,
         dict(metadata.labels),
         healthy=meta.is_ready(pod) and not deleting,
         needs_no_budget=deleting or pod_phases.is_terminal(pod) or pod.status.phase in ("", "Pending"),
-        owner=owner,
+        owner=scales.owner_of(pod),
     )
 
 
@@ -458,11 +424,3 @@ def _selects(budget: _Budget, pod: _Pod) -> bool:
     """An empty selector selects nothing for the API server (``getPodDisruptionBudgets``)."""
     selector = budget.selector
     return pod.namespace == budget.namespace and not selector.everything and selector.matches(pod.labels)
-
-
-def _scaled(value: Any, total: int) -> int:
-    """A number, or a percentage of the total, rounded up (``GetScaledValueFromIntOrPercent``)."""
-    if value.type == 0:
-        return int(value.intVal)
-    percent = value.strVal.removesuffix("%")
-    return math.ceil(int(percent) * total / 100) if percent.isdigit() else 0

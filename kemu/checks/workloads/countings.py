@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from kemu.checks.attention import Punctual
 from kemu.checks.history import POD_PREFIX, parsed
+from kemu.checks.workloads import scales
 from kemu.k8s import core_v1_pb2, policy_v1_pb2
 from kemu.objects import meta, pod_phases, selectors
 from kemu.objects.amounts import requests
@@ -32,6 +33,7 @@ class _Pod:
     deleting: bool
     wanted: dict[str, int]
     priority_class: str
+    owner: scales.Owner | None
 
 
 @dataclass(slots=True)
@@ -179,15 +181,33 @@ class QuotasCountWhatExists(_Counts):
 
 
 class BudgetsFollowTheirPods(_Counts):
-    """The status of a disruption budget counts as healthy who is, after 30 seconds at the latest.
+    """The status of a disruption budget says how many pods are healthy and how many it wants, 30 seconds late at most.
 
-    Pods that are ready and not being deleted; one whose eviction was granted may count no more (``countHealthyPods``).
+    Healthy are pods that are ready and not being deleted; one whose eviction was granted may count no more
+    (``countHealthyPods``). How many there should be, of a share of them, is for their ReplicaSets, StatefulSets and
+    Deployments to say; where a pod has another controller, or one that is gone, the disruption controller may refuse to
+    answer (``getExpectedScale``).
     """
 
     id: ClassVar[str] = "budgets-follow-their-pods"
     prefix: ClassVar[str] = _BUDGETS
     nothing: ClassVar[str] = "no disruption budget had to change"
     unit: ClassVar[str] = "change"
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._scales = scales.Scales()
+
+    def _changed(self, time_ns: int, key: str, value: bytes | None) -> None:
+        if self._scales.changed(key, value):
+            for counter in self._counters.get(key.split("/", 4)[3], {}).values():
+                self._look(time_ns, counter)
+        else:
+            super()._changed(time_ns, key, value)
+
+    def rolled_back(self, time_ns: int, history: Any) -> None:
+        self._scales.clear()
+        super().rolled_back(time_ns, history)
 
     def _counter(self, key: str, namespace: str, value: bytes) -> _Counter:
         found = policy_v1_pb2.PodDisruptionBudget.FromString(value)
@@ -196,27 +216,40 @@ class BudgetsFollowTheirPods(_Counts):
         )
 
     def _look(self, time_ns: int, counter: _Counter) -> None:
-        if counter.value.spec.HasField("maxUnavailable") or counter.value.spec.minAvailable.type != 0:
-            return  # How many there should be is the owners' to say: the controller may refuse to answer.
-        status, disrupted = counter.value.status, counter.value.status.disruptedPods
+        spec, status, disrupted = counter.value.spec, counter.value.status, counter.value.status.disruptedPods
         healthy = leaving = 0
+        owners: list[scales.Owner | None] = []
         prefix = f"{POD_PREFIX}{counter.namespace}/"
         for key, pod in self._pods.get(counter.namespace, {}).items():
-            if pod.ready and not pod.deleting and counter.selector.matches(pod.labels):
+            if not counter.selector.matches(pod.labels):
+                continue
+            owners.append(pod.owner)
+            if pod.ready and not pod.deleting:
                 healthy += 1
                 leaving += key.removeprefix(prefix) in disrupted
-        if healthy - leaving <= status.currentHealthy <= healthy:
-            self._overdue.end((counter.name,), time_ns)
-            return
+        wanted, is_share = int(spec.minAvailable.intVal), scales.is_share(spec)
+        if is_share:
+            if not self._scales.are_known(owners):
+                self._forget(time_ns, counter)
+                return
+            wanted = scales.desired(spec, self._scales.expected(owners))
         what = f"budget {counter.name} says that {status.currentHealthy} of its pods are healthy, and {healthy} are"
-        self._overdue.begin((counter.name,), time_ns, _BUDGET_ACTOR, _SOON_S, what)
+        self._owed(time_ns, (counter.name,), healthy - leaving <= status.currentHealthy <= healthy, what)
+        what = f"budget {counter.name} says that it wants {status.desiredHealthy} healthy pods, and it wants {wanted}"
+        self._owed(time_ns, (counter.name, "wants"), status.desiredHealthy == wanted, what)
+
+    def _owed(self, time_ns: int, key: tuple[str, ...], is_right: bool, what: str) -> None:
+        if is_right:
+            self._overdue.end(key, time_ns)
+        else:
+            self._overdue.begin(key, time_ns, _BUDGET_ACTOR, _SOON_S, what)
 
 
 def _pod(pod: Any) -> _Pod:
     return _Pod(
         pod.metadata.namespace, dict(pod.metadata.labels), meta.is_ready(pod), pod_phases.is_terminal(pod),
         pod.metadata.HasField("deletionTimestamp"), requests.pod_requests(pod),
-        pod.spec.priorityClassName,
+        pod.spec.priorityClassName, scales.owner_of(pod),
     )  # fmt: skip
 
 
