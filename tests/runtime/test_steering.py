@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -156,7 +156,7 @@ def test_every_call_of_a_session_has_labels(field: str) -> None:
     elif field not in ("bind", "evict"):
         (request.list if field == "delete_collection" else request).resource.resource = "pods"
     payload = api_pb2.SessionRequest(calls=[call]).SerializeToString()
-    end: Any = SimpleNamespace(is_client=True, method="/kemu.v1.Api/Session")
+    end: Any = Mock(is_client=True, method="/kemu.v1.Api/Session")
     message = Message("user", "apiserver/0", end, payload, 1, 0, 0)
     (label,) = steering_messages.Reader().labels(message)
     assert (label.kind, label.what.split("-")[0]) == ("Pod", "bind" if field == "commit" else field.split("_")[0])
