@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kemu.checks import scales
 from kemu.checks.history import POD_PREFIX, History, parsed
 from kemu.checks.history.facts import Change, WatchSession
 from kemu.checks.results import counted, seconds
-from kemu.checks.workloads import scales
 from kemu.k8s import core_v1_pb2, policy_v1_pb2
 from kemu.objects import meta, pod_phases, selectors
 

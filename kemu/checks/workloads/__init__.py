@@ -3,6 +3,5 @@
 owners        workloads and their pods, as the store has them
 shortages     a workload that is short of pods creates them
 orders        rollouts keep their limits, StatefulSets go in order
-scales        how many pods owners want, as disruption budgets count
 countings     quotas and budgets agree with what there is
 """

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from kemu.checks import scales
 from kemu.checks.attention import Punctual
 from kemu.checks.history import POD_PREFIX, parsed
-from kemu.checks.workloads import scales
 from kemu.k8s import core_v1_pb2, policy_v1_pb2
 from kemu.objects import meta, pod_phases, selectors
 from kemu.objects.amounts import requests
