@@ -685,3 +685,40 @@ def test_pressure_keeps_pods_out(
             ok=ok, reason="", message="")  # fmt: skip
     log.ended(30)
     assert judged(log, "pressure-keeps-pods-out").holds is holds
+
+
+def stopped(at: float, second_s: int | None = None, heard: bool = True) -> Scene:
+    """A pod with 60 s is deleted with 30 s at 10 s, and again with ``second_s`` at 15 s; its containers end ``at``."""
+    log = Scene("kubelet/n1")
+    log.pod(1, "a", node="n1")
+
+    def delete(seconds: float, grace_s: int, heard: bool) -> None:
+        log.pods["a"].metadata.deletionGracePeriodSeconds = grace_s
+        revision = log.pod(seconds, "a", deleting=round(seconds) + grace_s)
+        if heard:
+            log.add(seconds, "kubelet/n1", "watch.events", watch="pods#1", revs=[revision], types="M", digests=[0])
+
+    log.pods["a"].spec.terminationGracePeriodSeconds = 60
+    delete(10, 30, heard=True)
+    log.add(10, "kubelet/n1", "kubelet.terminating", pod="default/a", uid="uid-a", node="n1", grace_s=30)
+    if second_s is not None:
+        delete(15, second_s, heard)
+    log.add(at, "kubelet/n1", "kubelet.terminated", pod="default/a", uid="uid-a", node="n1", start=0, forced=True)
+    log.ended(200)
+    return log
+
+
+@pytest.mark.parametrize(
+    ("at", "second_s", "heard", "holds"),
+    [
+        (40, None, True, True),
+        (46, None, True, False),
+        (20, 5, True, True),
+        (40, 5, True, False),
+        (40, 5, False, True),
+        (40, 50, True, True),
+        (46, 50, True, False),
+    ],
+)
+def test_containers_end_in_time(at: float, second_s: int | None, heard: bool, holds: bool) -> None:
+    assert judged(stopped(at, second_s, heard), "containers-end-in-time").holds is holds

@@ -46,7 +46,14 @@ def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(arrivals.Arrivals, "_decided", hold)
 
 
-@mutant("kubelet", "containers-of-a-removed-pod-start", "races/impatient-users", "chaos/overload", "pods/slow-start")
+@mutant(
+    "kubelet",
+    "containers-of-a-removed-pod-start",
+    "pods/grace-periods",
+    "races/impatient-users",
+    "chaos/overload",
+    "pods/slow-start",
+)
 def _(patch: pytest.MonkeyPatch) -> None:
     """A pod whose object goes before its containers have started is not noticed to be gone."""
     forget = pod_workers.PodWorkers.forget
@@ -139,13 +146,13 @@ def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(eviction.Manager, "_observe", sticky)
 
 
-@mutant("kubelet", "a-shorter-grace-period-is-not-heard", "races/impatient-users", "jobs/deletion-policies",
+@mutant("kubelet", "a-shorter-grace-period-is-not-heard", "pods/grace-periods", "jobs/deletion-policies",
         "chaos/graceful-shutdown", "seeds/preemption-example-1")  # fmt: skip
 def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(terminations.Terminations, "hasten", lambda self, worker, grace_s: None)
 
 
-@mutant("kubelet", "a-container-runs-on-after-its-grace-period", "seeds/preemption-example-1",
+@mutant("kubelet", "a-container-runs-on-after-its-grace-period", "pods/grace-periods",
         "museum/95752-victim-that-does-not-go", "races/evictions-at-once")  # fmt: skip
 def _(patch: pytest.MonkeyPatch) -> None:
     """The kill at the end of the grace period comes ten times too late."""
