@@ -129,8 +129,8 @@ def quotas_are_current(run: Facts) -> Iterator[str]:
 def jobs_go_on(run: Facts) -> Iterator[str]:
     """A Job that is neither over nor suspended has active pods.
 
-    Taken for granted: the cluster is quiet, and for two minutes no pod has changed: longer than the back-off of the
-    few failures that a drawn Job may have.
+    Taken for granted: the cluster is quiet, and no pod has changed for two minutes and the back-off of the Job: ten
+    seconds, twice as long after each further failure, ten minutes at most.
     """
     if not run.is_quiet_for(REACHED_S) or run.calm_s < REACHED_S or "job" not in run.scenario.controllers:
         return
@@ -139,6 +139,9 @@ def jobs_go_on(run: Facts) -> Iterator[str]:
     for job in run.objects("jobs"):
         is_over = any(one.type in ("Complete", "Failed") and one.status == "True" for one in job.status.conditions)
         if is_over or job.spec.suspend or facts.is_going(job) or facts.pods_of(run, job):
+            continue
+        failed = job.status.failed + len(job.status.uncountedTerminatedPods.failed)
+        if failed and run.calm_s < REACHED_S + min(10 << min(failed - 1, 6), 600):
             continue
         if any(controller is not None and controller[2] == job.metadata.uid and facts.is_going(pod)
                for pod in run.pods for controller in [facts.controller_of(pod)]):  # fmt: skip
