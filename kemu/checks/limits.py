@@ -60,6 +60,8 @@ class Limits:
     """In nodes per second, the faster of the two that the node lifecycle controller knows."""
     node_grace_ns: int = 40 * SECOND_NS
     """For how long a node may be silent (``nodeMonitorGracePeriod``)."""
+    terminated_pods: int = 12_500
+    """More pods than that may not stay when they have ended (``terminatedPodThreshold``); 0: any number may."""
     max_watch_delay_ns: int = MAX_WATCH_DELAY_NS
     """From a change until a watch delivers it."""
     rank_by_qos: tuple[str, ...] = ()

@@ -13,7 +13,7 @@ from kemu.checks.nodes import endings, identities, placements, pressures, rankin
 from kemu.checks.results import Check, Fold, Result
 from kemu.checks.scheduling import budgets, caches, job_counts, leaders, ledgers, loops, priorities, progress, waiting
 from kemu.checks.watches import events
-from kemu.checks.workloads import countings, orders, shortages
+from kemu.checks.workloads import collected, countings, orders, schedules, shortages, surpluses
 from kemu.runlog.frames import Event
 
 ALL: tuple[type[Check], ...] = (
@@ -52,6 +52,11 @@ ALL: tuple[type[Check], ...] = (
     orders.RolloutsKeepTheirLimits,
     orders.StatefulSetsGoInOrder,
     orders.JobsWaitAfterFailures,
+    surpluses.JobsKeepTheirParallelism,
+    surpluses.ScaleDownsKeepWhatIsWanted,
+    schedules.CronJobsKeepTheirPolicy,
+    collected.GarbageHasNoOwner,
+    collected.PodsAreCollectedForAReason,
     sizes.NodeGroupsKeepTheirSizes,
     removals.NodesGoWhenTheirPodsFitElsewhere,
     additions.PodsThatWaitGetNodes,

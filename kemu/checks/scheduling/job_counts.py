@@ -57,7 +57,7 @@ class JobCountsEachPodOnce(Check):
             self._succeeded.setdefault(controller.uid, set()).add(int(index))
 
     def _indexes_written(self, time_ns: int, name: str, known: _Counted, job: batch_v1_pb2.Job) -> None:
-        now = _indexes(job.status.completedIndexes)
+        now = indexes_in(job.status.completedIndexes)
         if len(now) != job.status.succeeded:
             self._findings.append(
                 f"{seconds(time_ns)}: Job {name} counts {job.status.succeeded} successes, and its completed indexes "
@@ -102,7 +102,7 @@ class JobCountsEachPodOnce(Check):
         return Result(self.id, True, f"{counted(number, 'pod')} of {counted(len(self._jobs), 'Job')}")
 
 
-def _indexes(text: str) -> set[int]:
+def indexes_in(text: str) -> set[int]:
     """``0-2,5``."""
     found: set[int] = set()
     for part in text.split(",") if text else ():

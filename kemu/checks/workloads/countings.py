@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -112,11 +113,13 @@ class _Counts(Punctual):
             self._changed(time_ns, key, value)
         super().rolled_back(time_ns, history)
 
+    @abstractmethod
     def _counter(self, key: str, namespace: str, value: bytes) -> _Counter:
-        raise NotImplementedError
+        """What counts pods, as the store has it."""
 
+    @abstractmethod
     def _look(self, time_ns: int, counter: _Counter) -> None:
-        raise NotImplementedError
+        """Whether it says what there is."""
 
 
 class QuotasCountWhatExists(_Counts):

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kemu.client import elections
-from kemu.controllers import node_lifecycle
+from kemu.controllers import node_lifecycle, pod_gc
 from kemu.k8s import batch_v1_pb2
 from kemu.objects import planned_fields, resources
 from kemu.runtime.env import SECOND_NS
@@ -174,6 +174,12 @@ def node_grace_ns(scenario: scenarios.Scenario) -> int:
     """For how long a node may be silent before it counts as lost."""
     given = {**node_lifecycle.FIELDS, **scenario.controllers.get(controller_keys.NODE_LIFECYCLE, {})}
     return round(float(given["nodeMonitorGracePeriod"]) * SECOND_NS)
+
+
+def terminated_pods(scenario: scenarios.Scenario) -> int:
+    """How many pods may stay when they have ended; 0: any number."""
+    given = scenario.controllers.get(controller_keys.POD_GC, {})
+    return int(given.get("terminatedPodThreshold", pod_gc.TERMINATED_PODS))
 
 
 def settles_ns(scenario: scenarios.Scenario) -> int:

@@ -170,6 +170,7 @@ def _limits(scenario: Scenario, speed: float) -> Limits:
         scenario.checks.limits,
         node_eviction_rate=controllers.node_eviction_rate(scenario),
         node_grace_ns=controllers.node_grace_ns(scenario),
+        terminated_pods=controllers.terminated_pods(scenario),
         max_watch_delay_ns=_max_watch_delay_ns(scenario, speed),
         rank_by_qos=tuple(
             name

@@ -8,7 +8,7 @@ import pytest
 
 from kemu.controllers import disruption, node_health, pod_gc, quotas, taint_eviction, taint_timers
 from kemu.controllers.garbage import collector
-from kemu.controllers.jobs import backoffs, cron_jobs, job_syncs
+from kemu.controllers.jobs import backoffs, completion_indexes, cron_jobs, job_syncs
 from kemu.controllers.workloads import base, daemon_sets, replica_sets, stateful_sets
 from kemu.controllers.workloads.deployments import deployments, rollouts
 from tests.mutants.unaided.planting import mutant
@@ -188,11 +188,34 @@ def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(stateful_sets._Sync, "_process", hasty)
 
 
-@mutant("controllers", "a-job-runs-more-pods-at-once-than-it-may", "races/jobs-on-a-small-node",
-        "jobs/nightly-cron-job", "pods/job-with-sidecar", "jobs/disruptions-and-failure-policies")  # fmt: skip
+@mutant("controllers", "a-job-runs-more-pods-at-once-than-it-may", "jobs/waits-after-failures",
+        "pods/job-with-sidecar", "jobs/disruptions-and-failure-policies")  # fmt: skip
 def _(patch: pytest.MonkeyPatch) -> None:
     wanted = job_syncs.JobSync._wanted
     patch.setattr(job_syncs.JobSync, "_wanted", lambda self: wanted(self) + 1 if wanted(self) else 0)
+
+
+@mutant("controllers", "an-index-of-a-job-runs-twice", "jobs/indexes-once")
+def _(patch: pytest.MonkeyPatch) -> None:
+    """Pods for indexes whose pods run."""
+    pending = completion_indexes.first_pending
+
+    def again(count: int, completions: int, busy: Any, succeeded: Any, failed: Any) -> Any:
+        return pending(count, completions, busy[1:], succeeded, failed)
+
+    patch.setattr(completion_indexes, "first_pending", again)
+
+
+@mutant("controllers", "a-stateful-set-shrinks-from-its-beginning", "rollouts/changes-in-order",
+        "volumes/attach-limits")  # fmt: skip
+def _(patch: pytest.MonkeyPatch) -> None:
+    init = stateful_sets._Sync.__init__
+
+    def backwards(self: Any, *arguments: Any, **more: Any) -> None:
+        init(self, *arguments, **more)
+        self._condemned.reverse()
+
+    patch.setattr(stateful_sets._Sync, "__init__", backwards)
 
 
 @mutant("controllers", "a-job-does-not-wait-after-failures", "jobs/waits-after-failures",
@@ -201,7 +224,7 @@ def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(backoffs, "remaining_ns", lambda failures, last_failure_ns, now_ns: 0)
 
 
-@mutant("controllers", "a-cron-job-starts-beside-the-last-run", "jobs/nightly-cron-job")
+@mutant("controllers", "a-cron-job-starts-beside-the-last-run", "jobs/cron-policies")
 def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(cron_jobs, "FORBID", "Never")
 
@@ -231,7 +254,8 @@ def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(base.WorkloadController, "_owned_changed", blind)
 
 
-@mutant("controllers", "a-scale-down-goes-one-too-far", "races/scale-down", "museum/125491-scale-down-during-a-binding")
+@mutant("controllers", "a-scale-down-goes-one-too-far", "rollouts/changes-in-order", "races/scale-down",
+        "museum/125491-scale-down-during-a-binding")  # fmt: skip
 def _(patch: pytest.MonkeyPatch) -> None:
     """When a ReplicaSet shrinks it deletes one pod more than it should, and makes it up later."""
     manage = replica_sets.ReplicaSetController._manage
@@ -252,8 +276,8 @@ def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(daemon_sets.DaemonSetController, "_node_changed", lambda self, node: None)
 
 
-@mutant("controllers", "dependents-of-a-living-owner-are-collected", "jobs/deletion-policies", "jobs/nightly-cron-job",
-        "seeds/lost-node-replacements")  # fmt: skip
+@mutant("controllers", "dependents-of-a-living-owner-are-collected", "jobs/two-owners",
+        "jobs/deletion-policies", "seeds/lost-node-replacements")  # fmt: skip
 def _(patch: pytest.MonkeyPatch) -> None:
     """An owner that is being deleted counts as gone, though its finalizers keep it."""
     find = collector.GarbageCollector._find_owner
@@ -265,7 +289,7 @@ def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(collector.GarbageCollector, "_find_owner", hasty)
 
 
-@mutant("controllers", "pods-of-lost-nodes-are-collected-at-once", "museum/91601-lost-node",
+@mutant("controllers", "pods-of-lost-nodes-are-collected-at-once", "seeds/toleration-seconds",
         "autoscaler/scale-down", "chaos/machine-crash")  # fmt: skip
 def _(patch: pytest.MonkeyPatch) -> None:
     """Pods of nodes that are only not ready are removed by force."""
