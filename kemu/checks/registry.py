@@ -11,9 +11,9 @@ from kemu.checks.consistency import journals, linearizability, pauses, reads, st
 from kemu.checks.history import History
 from kemu.checks.nodes import endings, identities, placements, pressures, rankings, rates, revenants, taints, volumes
 from kemu.checks.results import Check, Fold, Result
-from kemu.checks.scheduling import budgets, caches, job_counts, leaders, ledgers, loops, priorities, progress, waiting
+from kemu.checks.scheduling import budgets, caches, leaders, ledgers, loops, priorities, progress, waiting
 from kemu.checks.watches import events
-from kemu.checks.workloads import collected, countings, orders, schedules, shortages, surpluses
+from kemu.checks.workloads import collected, countings, job_counts, orders, schedules, shortages, surpluses
 from kemu.runlog.frames import Event
 
 ALL: tuple[type[Check], ...] = (

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from kemu.checks.history import History
-from kemu.checks.scheduling import job_counts
+from kemu.checks.workloads import job_counts
 from kemu.k8s import batch_v1_pb2
 
 

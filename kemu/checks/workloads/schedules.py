@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from kemu.checks.attention import sort_of
 from kemu.checks.results import seconds
-from kemu.checks.scheduling.job_counts import JOBS
+from kemu.checks.workloads.job_counts import JOBS
 from kemu.checks.workloads.views import ByView, decided_since
 from kemu.k8s import batch_v1_pb2
 from kemu.objects import meta

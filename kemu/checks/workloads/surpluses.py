@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from kemu.checks.attention import Attention, sort_of
 from kemu.checks.history import POD_PREFIX, parsed
 from kemu.checks.results import Fold, counted, seconds
-from kemu.checks.scheduling.job_counts import indexes_in
+from kemu.checks.workloads.job_counts import indexes_in
 from kemu.checks.workloads.owners import Owner, Workloads
 from kemu.checks.workloads.views import ByView, Member, Members, Views, decided_since, is_prompt
 from kemu.k8s import apps_v1_pb2, batch_v1_pb2, core_v1_pb2
