@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from kemu.checks.attention import Attention, sort_of
@@ -40,8 +41,13 @@ class _Judging(ByView):
         if seen is None:
             return []
         values = self._views.versions(f"/registry/{plural}/{owner.name}", seen)
-        found = [message.FromString(value) for value in values if value is not None]
+        found = [_parsed(message, value) for value in values if value is not None]
         return [one for one in found if one.metadata.uid == owner.uid]
+
+
+@lru_cache(4096)
+def _parsed(message: Any, value: bytes) -> Any:
+    return message.FromString(value)
 
 
 class JobsKeepTheirParallelism(_Judging):

@@ -22,13 +22,18 @@ _KEPT_NS = 600_000_000_000
 """For how long it is remembered what a controller had seen, and pods that are gone."""
 _LONGEST_NS = 300_000_000_000
 """``ExpectationsTimeout``: after that, a controller no longer waits to see what it has written."""
+_DECIDED_BY = tuple(
+    f"/registry/{plural}/"
+    for plural in ("cronjobs", "jobs", "nodes", "replicasets", "replicationcontrollers", "statefulsets")
+)
+"""Keys of the objects by which controllers decide."""
 _INDEX = "batch.kubernetes.io/job-completion-index"
 
 
 class Views(Fold):
     """What each controller has seen, by the revisions that its watches state."""
 
-    kinds: ClassVar[tuple[str, ...]] = ("watch.listed", "watch.events", "actor.started")
+    kinds: ClassVar[tuple[str, ...]] = ("store.txn", "watch.listed", "watch.events", "actor.started")
 
     def __init__(self, history: History) -> None:
         super().__init__(history)
@@ -36,8 +41,17 @@ class Views(Fold):
         """By actor and watch."""
         self._seen: dict[tuple[str, str], tuple[list[int], list[int]]] = {}
         """By actor and resource: times, and the revision that it had seen from then on."""
+        self._versions: dict[str, tuple[list[int], list[bytes | None]]] = {}
+        """By key: the revisions that changed it, and its values."""
 
     def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        if kind == "store.txn":
+            for op, key, value, _create, _version in data["changes"]:
+                if key.startswith(_DECIDED_BY):
+                    changed, held = self._versions.setdefault(key, ([], []))
+                    changed.append(data["rev"])
+                    held.append(value if op == 0 else None)
+            return
         if not actor.startswith("controller/"):
             return
         if kind == "actor.started":
@@ -66,13 +80,9 @@ class Views(Fold):
 
     def versions(self, key: str, revision: int) -> list[bytes | None]:
         """What the store has had at this key since that revision, the present value first; None: nothing."""
-        found: list[bytes | None] = [self.history.values.get(key)]
-        for change in reversed(self.history.changes):
-            if change.revision <= revision:
-                break
-            if change.key == key:
-                found.append(change.previous)
-        return found
+        revisions, values = self._versions.get(key, ((), ()))
+        first = bisect_right(revisions, revision)
+        return [*reversed(values[first:]), values[first - 1] if first else None]
 
     def change(self, revision: int, key: str) -> Change | None:
         """What a revision did to a key."""
