@@ -70,30 +70,11 @@ def _tell_of_cut_logs() -> None:
 
 
 def _parser() -> Parser:
-    from kemu.cli.commands import (
-        bench,
-        chaos,
-        conformance,
-        csv_files,
-        explain,
-        explore,
-        fuzz,
-        plot,
-        ray_clusters,
-        recover,
-        replay,
-        report,
-        results,
-        run,
-        scenarios,
-        scheduler,
-        shrink,
-        step,
-        story,
-        sweep,
-        trace,
-        up,
-    )
+    from kemu.cli.commands import bench, conformance
+    from kemu.cli.commands.clusters import chaos, ray_clusters, scheduler, step, up
+    from kemu.cli.commands.figures import csv_files, plot, report, results
+    from kemu.cli.commands.runs import explain, recover, replay, run, scenarios, story, trace
+    from kemu.cli.commands.searches import explore, fuzz, shrink, sweep
 
     parser = Parser(
         prog="kemu",

@@ -113,7 +113,7 @@ def test_searches_and_sweeps_leave_a_report(
 def test_a_command_without_a_run_leaves_a_report_too(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kemu.cli.commands.scenarios.catalog", None)
+    monkeypatch.setattr("kemu.cli.commands.runs.scenarios.catalog", None)
     assert main(["scenarios", "list"]) == 4
     report = Path(capsys.readouterr().err.split(": ")[-1].strip())
     assert "AttributeError" in report.read_text()

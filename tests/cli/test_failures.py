@@ -65,7 +65,7 @@ def test_a_full_disk_says_what_helps(capsys: pytest.CaptureFixture[str], monkeyp
     def full(options: object) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("kemu.cli.commands.run.command", full)
+    monkeypatch.setattr("kemu.cli.commands.runs.run.command", full)
     code, _, err = output(capsys, "run", RACE, "--out", "here")
     text = "kemu: here: No space left on device; free some space, or choose another folder with --out\n"
     assert (code, err) == (2, text)

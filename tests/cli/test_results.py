@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kemu.cli import exits, main
-from kemu.cli.commands import results
+from kemu.cli.commands.figures import results
 from kemu.sweep.results import files, rows, tables
 from tests.sweep.results import runs
 

@@ -15,7 +15,7 @@ import pytest
 
 from kemu import user_files
 from kemu.bridge import connections
-from kemu.cli.commands import scheduler
+from kemu.cli.commands.clusters import scheduler
 from kemu.errors import KemuError, ScenarioError
 from kemu.scenario.loading import loader
 from kemu.sweep.experiments import loader as experiments

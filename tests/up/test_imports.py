@@ -10,7 +10,7 @@ UNUSED = (
     "ray", "rich", "scipy", "starlette",
 )  # fmt: skip
 MODULES = (
-    "kemu.cli.commands.up", "kemu.cli.inputs", "kemu.up.sessions", "kemu.up.clusters", "kemu.up.terminals",
+    "kemu.cli.commands.clusters.up", "kemu.cli.inputs", "kemu.up.sessions", "kemu.up.clusters", "kemu.up.terminals",
     "kemu.runtime.wall.runtime", "kemu.store.server", "kemu.apiserver.server", "kemu.scheduler.scheduler",
     "kemu.kubelet.kubelet",
 )  # fmt: skip

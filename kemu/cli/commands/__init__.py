@@ -1,1 +1,9 @@
-"""The commands of kemu, a module each: ``add_to`` declares it, ``command`` carries it out."""
+"""The commands of kemu, a module each: ``add_to`` declares it, ``command`` carries it out.
+
+clusters     clusters that stay up: ``up``, ``step``, ``chaos``, ``scheduler``, ``ray``
+figures      what runs came to: ``csv``, ``plot``, ``results``, ``report``
+runs         single runs: ``run``, ``replay``, ``recover``, ``explain``, ``story``, ``trace``, ``scenarios``
+searches     many runs: ``explore``, ``fuzz``, ``shrink``, ``sweep``
+bench        ``bench``: measurements
+conformance  ``conformance``: comparisons with Kubernetes
+"""

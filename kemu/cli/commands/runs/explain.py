@@ -81,7 +81,7 @@ def _curve(explanation: Any, jobs: int) -> Any:
 def _what(options: argparse.Namespace) -> tuple[Any, Path]:
     """The run to explain, and where its explanation belongs: of a matrix the first variant that fails so."""
     from kemu.cli import inputs
-    from kemu.cli.commands import run
+    from kemu.cli.commands.runs import run
     from kemu.exploration import executions
     from kemu.exploration.explaining import siblings
     from kemu.runlog import folders

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kemu.cli import exits
-from kemu.cli.commands import step
+from kemu.cli.commands.clusters import step
 from kemu.errors import KemuError
 from kemu.faults.kinds import KINDS, Form, Kind, Parameter
 

@@ -42,7 +42,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def command(options: argparse.Namespace) -> int:
     from kemu.cli import inputs
-    from kemu.cli.commands import explore, sweep_reports
+    from kemu.cli.commands.figures import sweep_reports
+    from kemu.cli.commands.searches import explore
     from kemu.exploration.workers import Workers
     from kemu.sweep.engine import summaries
     from kemu.sweep.engine.sweeps import Sweep, limit_s
@@ -83,7 +84,7 @@ def command(options: argparse.Namespace) -> int:
 
 def _plot(folder: Path) -> None:
     """Draw what the results have, where the extra is installed. Results are results without a picture."""
-    from kemu.cli.commands import plot
+    from kemu.cli.commands.figures import plot
 
     try:
         drawn = plot.all_of(folder)

@@ -51,7 +51,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def command(options: argparse.Namespace) -> int:
     from kemu.cli import progress
-    from kemu.cli.commands import explore_reports
+    from kemu.cli.commands.searches import explore_reports
     from kemu.exploration import executions, searches
     from kemu.exploration.shrinking import shrinker
     from kemu.scenario.loading import loader

@@ -220,7 +220,7 @@ def _script(file: Path) -> list[dict[str, Any]]:
 
 def _scenario(options: argparse.Namespace) -> Any:
     from kemu.cli import inputs
-    from kemu.cli.commands import run
+    from kemu.cli.commands.runs import run
     from kemu.up import clusters
 
     settings = {**run.overrides(options), "duration": options.for_ or f"{clusters.FOREVER_S}s"}

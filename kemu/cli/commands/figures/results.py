@@ -33,7 +33,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def command(options: argparse.Namespace) -> int:
-    from kemu.cli.commands import query_answers
+    from kemu.cli.commands.figures import query_answers
     from kemu.sweep.results import folders, queries
 
     database = queries.Database(folders.of(options.folder))

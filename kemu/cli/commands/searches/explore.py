@@ -66,7 +66,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def command(options: argparse.Namespace) -> int:
     from kemu.cli import inputs
-    from kemu.cli.commands import explore_reports, run
+    from kemu.cli.commands.runs import run
+    from kemu.cli.commands.searches import explore_reports
     from kemu.exploration.searches import MOST_SHRUNK, Options, Search
 
     options.store, seed, options.seed = None, options.seed, None

@@ -48,7 +48,7 @@ MOST_SECONDS = 10.0
 def _sweep(folder: Path, file: Path, data: Path | None) -> tuple[Path, int]:
     """The figures of a sweep, and a run of some of its variants."""
     from kemu.cli import finds
-    from kemu.cli.commands import sweep_reports
+    from kemu.cli.commands.figures import sweep_reports
     from kemu.report.page import pages
     from kemu.runlog import folders
     from kemu.sweep import cells
