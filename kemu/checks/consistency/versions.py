@@ -96,7 +96,12 @@ class Versions:
     def seen(self, key: str, revision: int, content: int, epoch: int) -> Change | None:
         """The version that somebody saw in that epoch, by number and content; perhaps one that was lost by then."""
         found = None
-        for change in self.by_key.get(key, ()):
+        changes = self.by_key.get(key, [])
+        if not self.history.rollbacks:
+            # A revision number stands for one version: a lease may have a hundred thousand.
+            first = bisect_left(changes, revision, key=_REVISION)
+            changes = changes[first : bisect_right(changes, revision, key=_REVISION)]
+        for change in changes:
             if change.revision == revision and change.born <= epoch and shows(change, content):
                 found = change
         return found
