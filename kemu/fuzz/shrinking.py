@@ -101,10 +101,9 @@ class _Shrinker:
                     return
 
     def _nodes(self) -> None:
-        while len(self.best["spec"]["nodes"]) > 1:
-            if not any(
-                self._try(self._without(("spec", "nodes", index))) for index in range(len(self.best["spec"]["nodes"]))
-            ):
+        """Where there are any: they may all be among the manifests."""
+        while (count := len(self.best["spec"].get("nodes", ()))) > 1:
+            if not any(self._try(self._without(("spec", "nodes", index))) for index in range(count)):
                 return
 
     def _keys(self) -> None:
