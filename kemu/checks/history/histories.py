@@ -331,6 +331,10 @@ class History:
         if not history.node:
             history.bound_ns = None
 
+    def known(self, uid: str) -> PodHistory | None:
+        """Of the pod with this UID; of a static pod that of its mirror."""
+        return self.pods.get(self._mirrored.get(uid, uid))
+
     def _never_created(self, uid: str) -> None:
         """The creation of a pod was undone. If nothing else had happened to it, it never was a pod."""
         history = self.pods.get(uid)

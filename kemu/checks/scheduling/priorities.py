@@ -43,7 +43,7 @@ class PreemptorsOutrankVictims(Check):
         findings: list[str] = []
         judged = exempt = 0
         for time_ns, actor, kind, data in self._preemptions:
-            victim, preemptor = history.pods.get(data["uid"]), history.pods.get(data["by_uid"])
+            victim, preemptor = history.pods.get(data["uid"]), history.known(data["by_uid"])
             if kind != "kubelet.preempting" and preemptor is not None and preemptor.scheduler_name in self._by_qos:
                 exempt += 1
                 continue
@@ -51,7 +51,7 @@ class PreemptorsOutrankVictims(Check):
                 continue
             judged += 1
             # A static pod, which the store knows by its mirror only, is critical whatever its priority.
-            critical = preemptor is None or preemptor.priority >= SYSTEM_CRITICAL
+            critical = data["by_uid"] not in history.pods or preemptor is None or preemptor.priority >= SYSTEM_CRITICAL
             if kind == "kubelet.preempting" and critical and victim.priority < SYSTEM_CRITICAL:
                 continue
             if preemptor is None or preemptor.priority <= victim.priority:
