@@ -9,7 +9,18 @@ from kemu.checks import limits
 from kemu.checks.autoscaling import additions, removals, sizes
 from kemu.checks.consistency import journals, linearizability, pauses, reads, states, updates, writes
 from kemu.checks.history import History
-from kemu.checks.nodes import endings, identities, placements, pressures, rankings, rates, revenants, taints, volumes
+from kemu.checks.nodes import (
+    endings,
+    identities,
+    placements,
+    pressures,
+    rankings,
+    rates,
+    readiness,
+    revenants,
+    taints,
+    volumes,
+)
 from kemu.checks.results import Check, Fold, Result
 from kemu.checks.scheduling import budgets, caches, leaders, ledgers, loops, priorities, progress, waiting
 from kemu.checks.watches import events
@@ -24,6 +35,7 @@ ALL: tuple[type[Check], ...] = (
     rates.NodeEvictionsKeepTheirRate,
     revenants.GonePodsStartNothing,
     endings.ContainersEndInTime,
+    readiness.ReadinessFollowsProbes,
     pressures.PressureFollowsWhatIsMeasured,
     pressures.PressureKeepsPodsOut,
     rankings.EvictionsFollowTheRanking,

@@ -722,3 +722,25 @@ def stopped(at: float, second_s: int | None = None, heard: bool = True) -> Scene
 )
 def test_containers_end_in_time(at: float, second_s: int | None, heard: bool, holds: bool) -> None:
     assert judged(stopped(at, second_s, heard), "containers-end-in-time").holds is holds
+
+
+@pytest.mark.parametrize(
+    ("fails", "unready", "deleted", "holds"),
+    [(True, 22, None, True), (True, None, None, False), (False, None, None, None), (True, None, 25, True)],
+)
+def test_readiness_follows_probes(
+    fails: bool, unready: float | None, deleted: float | None, holds: bool | None
+) -> None:
+    log = Scene("kubelet/n1")
+    log.pod(1, "a", node="n1", phase="Running")
+    log.pods["a"].status.containerStatuses.add(name="main", ready=True)
+    log.pod(2, "a")
+    log.add(20, "kubelet/n1", "kubelet.probed", pod="default/a", uid="uid-a", node="n1", container="main",
+            probe="readiness", ok=not fails)  # fmt: skip
+    if unready is not None:
+        log.pods["a"].status.containerStatuses[0].ready = False
+        log.pod(unready, "a")
+    if deleted is not None:
+        log.pod(deleted, "a", deleting=round(deleted) + 30)
+    log.ended(60)
+    assert judged(log, "readiness-follows-probes").holds is holds

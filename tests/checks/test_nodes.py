@@ -292,6 +292,17 @@ def test_a_kubelet_rejects_what_does_not_fit(wanted: str, holds: bool) -> None:
     assert rejection(log).holds is holds
 
 
+@pytest.mark.parametrize(("is_told", "holds"), [(True, True), (False, False)])
+def test_what_runs_is_rejected_with_a_word_or_not_at_all(is_told: bool, holds: bool) -> None:
+    """A kubelet that starts anew says whom it does not keep; the word stands for a node that has shrunk."""
+    log = scene()
+    if is_told:
+        log.node(3, "n1", cpu="5")
+        log.admit(4, "a", "n1", reason="OutOfcpu")
+    log.pod(5, "a", phase="Failed", reason="OutOfcpu")
+    assert rejection(log).holds is holds
+
+
 def test_what_has_ended_is_no_reason_to_reject() -> None:
     log = scene()
     log.pod(3, "b", cpu="5", node="n1")

@@ -4,6 +4,7 @@ placements    no node is overcommitted, no pod is rejected or bound twice withou
 occupancies   what runs on every node
 identities    two pods with one name never run at the same time
 endings       containers end when their grace period does
+readiness     containers are ready while their probes say so
 revenants     a pod that is gone starts nothing
 pressures     a kubelet acts on what it has measured, and keeps pods out
 rankings      who is evicted first under pressure

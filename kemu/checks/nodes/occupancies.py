@@ -64,6 +64,8 @@ class Occupancy(Fold):
         """The UIDs of the same, by node."""
         self._unseen: dict[str, dict[str, None]] = {}
         """By node, what its kubelet took before the store knew it: static pods without a mirror."""
+        self._refused: set[str] = set()
+        """UIDs of pods of which a kubelet has said that it does not take them."""
         self._ended: set[str] = set()
         self._off: set[str] = set()
         """Nodes whose machines are off, or gone."""
@@ -110,6 +112,7 @@ class Occupancy(Fold):
                 self._begin(time_ns, data["uid"], data["node"])
             else:
                 self._end(data["uid"])
+                self._refused.add(data["uid"])
                 if data["reason"].startswith(OUT_OF):
                     self._rejected(time_ns, data)
 
@@ -174,6 +177,10 @@ class Occupancy(Fold):
         if status.phase == pod_phases.RUNNING:
             self._begin(time_ns, uid, known.node)
         elif status.phase in pod_phases.TERMINAL:
+            if status.reason.startswith(OUT_OF) and uid not in self._refused and known.node in self._kubelets:
+                # Its kubelet has refused it without a word: one that starts anew, and looks at what runs.
+                self._refused.add(uid)
+                self._rejected(time_ns, {"node": known.node, "uid": uid, "reason": status.reason})
             self._over(uid)
 
     def _over(self, uid: str) -> None:
@@ -255,6 +262,8 @@ class Occupancy(Fold):
         for uid in self._taken_again.get(node, ()):
             used += 1 if resource == "pods" else self._pods[uid].wanted.get(resource, 0)
         wanted = 1 if resource == "pods" else pod.wanted.get(resource, 0)
+        if data["uid"] in self._running:
+            used -= wanted
         room = min(allocatable.get(resource, 0) for _, allocatable in views)
         if used + wanted <= room:
             self.needlessly_rejected.append(
