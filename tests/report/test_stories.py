@@ -168,12 +168,17 @@ class TestTrouble:
 
     def test_who_creates_and_deletes(self) -> None:
         log = Log()
+
+        def asked(seconds: float, verb: str, by: str) -> None:
+            log.add(seconds, "apiserver/0", "api.request", verb=verb, resource="pods", uid="uid-a", by=by,
+                    rev=log.revision)  # fmt: skip
+
         log.pod(5, "a")
-        log.add(5, "apiserver/0", "api.request", verb="create", uid="uid-a", by="controller/replicaset")
+        asked(5, "create", "controller/replicaset")
         log.pod(6, "a", deleting=6)
-        log.add(6, "apiserver/0", "api.request", verb="delete", uid="uid-a", by="user")
+        asked(6, "delete", "user")
         log.gone(7, "a")
-        log.add(7, "apiserver/0", "api.request", verb="delete", uid="uid-a", by="kubelet/n1")
+        asked(7, "delete", "kubelet/n1")
         assert [(who, what) for who, what, _ in self.told(log)] == [
             ("replicaset", "a is created"),
             ("user", "a is deleted, and shuts down"),
