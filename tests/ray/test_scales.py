@@ -16,9 +16,13 @@ from kemu.cli.commands import bench
 @pytest.mark.ray
 @pytest.mark.slow
 def test_a_run_is_judged_and_its_cost_is_that_of_each_kind_of_cell() -> None:
-    found = scales.ray_scale(nodes=20, pods=600, kubelets_per_cell=10)
-    assert (found["verdict"], found["cells"]) == ("holds", 5)
-    assert min(found[f"{role}_us"] for role in scales.ROLES.values()) > 0
+    for _ in range(3):
+        found = scales.ray_scale(nodes=20, pods=600, kubelets_per_cell=10)
+        assert (found["verdict"], found["cells"]) == ("holds", 5)
+        least = min(found[f"{role}_us"] for role in scales.ROLES.values())
+        if least > 0:
+            break  # On a busy machine a cell may do all its work between two looks at its CPU time.
+    assert least > 0
     assert found["memory_mib"] > found["api_mib"] > 10
     assert found["pods_per_s"] > 0 < found["start_cpu_s"]
 
