@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 from kemu.checks.history import History
 from kemu.checks.history.outages import Outage, Outages
 from kemu.checks.limits import DEFAULT, MAX_WATCH_DELAY_NS, Limits
-from kemu.checks.results import Check, Fold, Result, counted, seconds, several
+from kemu.checks.results import Check, Fold, Result, counted, seconds
 
 _COMES = ("actor.started", "election.acquired")
 _LATEST = 20_000
@@ -74,9 +74,8 @@ class Attention(Fold):
             return
         if kind in Outages.kinds:
             self._outages.on_event(time_ns, actor, kind, data)
-        if kind == "api.throttled" or kind == "api.refused":
-            if kind == "api.throttled" or data["reason"] in _UNAVAILABLE:
-                self._outages.moment(time_ns, sort_of(data["by"]))
+        if kind == "api.throttled" or (kind == "api.refused" and data["reason"] in _UNAVAILABLE):
+            self._outages.moment(time_ns, sort_of(data["by"]))
             return
         name = sort_of(actor)
         if kind in _COMES:
@@ -235,8 +234,4 @@ class Punctual(Check):
         if not self._ended:
             self._overdue.finish(history.now_ns)
         found = self._overdue
-        if found.findings:
-            return Result(self.id, False, several(found.findings))
-        if not found.judged:
-            return Result(self.id, None, self.nothing)
-        return Result(self.id, True, counted(found.judged, self.unit))
+        return self.concluded(found.findings, found.judged, self.nothing, counted(found.judged, self.unit))

@@ -77,6 +77,14 @@ class Check(ABC):
     def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:  # noqa: B027  # optional
         """Called for ``kinds`` only; a check without any judges the history."""
 
+    def concluded(self, findings: list[str], judged: int, nothing: str, good: str) -> Result:
+        """Of a check that counts what it has judged.
+
+        ``nothing`` is said where that is none, ``good`` where all of it is right."""
+        if findings:
+            return Result(self.id, False, several(findings))
+        return Result(self.id, True if judged else None, good if judged else nothing)
+
     @abstractmethod
     def result(self, history: History) -> Result:
         """What it found. ``holds`` is None where there was nothing to look at, never True."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from kemu.checks.attention import Attention, Punctual
 from kemu.checks.autoscaling import machines
 from kemu.checks.autoscaling.machines import AUTOSCALER, Amounts, Machines
-from kemu.checks.history import History, parsed
+from kemu.checks.history import NODE_PREFIX, POD_PREFIX, History, parsed
 from kemu.checks.history.outages import RECOVERY_NS
 from kemu.checks.limits import NodeGroup
 from kemu.checks.results import Fold
@@ -178,10 +178,10 @@ class PodsThatWaitGetNodes(Punctual):
 
     def _changed(self, key: str, value: bytes | None) -> bool:
         """Whether it matters to anybody here."""
-        if key.startswith(machines.PODS):
+        if key.startswith(POD_PREFIX):
             return self._pod_changed(key, parsed.pod(value) if value is not None else None)
-        if key.startswith(machines.NODES):
-            return self._node_changed(key.removeprefix(machines.NODES), value)
+        if key.startswith(NODE_PREFIX):
+            return self._node_changed(key.removeprefix(NODE_PREFIX), value)
         if not key.startswith(_DAEMON_SETS):
             return False
         if value is None:
@@ -282,7 +282,7 @@ class PodsThatWaitGetNodes(Punctual):
             if known[kind]:
                 task = key, pod.metadata.uid
                 wanting[task] = None
-                name = key.removeprefix(machines.PODS)
+                name = key.removeprefix(POD_PREFIX)
                 what = f"{name} fits on no node, and on a new one of {known[kind]}"
                 self._overdue.begin(task, max(time_ns, self._since_ns), AUTOSCALER, within_s, what)
         for task in self._overdue.open():
@@ -301,7 +301,7 @@ class PodsThatWaitGetNodes(Punctual):
             return []
         if any(keeps_away for *_, keeps_away in self._pods.values()):
             return []
-        if any(not _is_plain(template.spec) for template in self._sets.values()):
+        if any(_keeps_away(template.spec) for template in self._sets.values()):
             return []
         return [one for name, one in self._groups.items() if len(living[name]) < one.max and one.blocked_ns < time_ns]
 
@@ -338,10 +338,6 @@ def _names(data: Mapping[str, Any], name: str) -> bool:
 def _keeps_away(spec: Any) -> bool:
     """It has a required anti-affinity, which may keep others from nodes that are still to come."""
     return bool(spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution)
-
-
-def _is_plain(spec: Any) -> bool:
-    return not _keeps_away(spec)
 
 
 def _is_ready(node: Any) -> bool:

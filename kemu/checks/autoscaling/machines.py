@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from kemu.checks.history import MIRROR, NODE_PREFIX, POD_PREFIX, parsed
+from kemu.checks.history import MIRROR, parsed
 from kemu.checks.results import Fold
 from kemu.objects import meta, pod_phases
 from kemu.objects.amounts import requests
@@ -126,6 +126,3 @@ def occupied(
 
 def stored(values: Mapping[str, bytes], prefix: str) -> list[bytes]:
     return [value for key, value in values.items() if key.startswith(prefix)]
-
-
-NODES, PODS = NODE_PREFIX, POD_PREFIX

@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Self
 
 from kemu.checks.autoscaling import machines
 from kemu.checks.autoscaling.machines import AUTOSCALER, Amounts, Machines
-from kemu.checks.history import History
+from kemu.checks.history import NODE_PREFIX, POD_PREFIX, History
 from kemu.checks.limits import Limits
-from kemu.checks.results import Check, Fold, Result, counted, seconds, several
+from kemu.checks.results import Check, Fold, Result, counted, seconds
 from kemu.checks.scheduling import rooms
 
 
@@ -69,7 +69,7 @@ class NodesGoWhenTheirPodsFitElsewhere(Check):
         values = _as_of(self._machines.history, data["pods_rev"], data["nodes_rev"])
         cut_off = self._autoscaled.cut_off
         nodes, on = machines.occupied(
-            machines.stored(values, machines.NODES), machines.stored(values, machines.PODS), cut_off
+            machines.stored(values, NODE_PREFIX), machines.stored(values, POD_PREFIX), cut_off
         )
         self._judged += 1
         moving = [
@@ -99,11 +99,8 @@ class NodesGoWhenTheirPodsFitElsewhere(Check):
         self._findings.append(f"{seconds(time_ns)}: {AUTOSCALER} removes {data['node']}, and {why}")
 
     def result(self, history: History) -> Result:
-        if self._findings:
-            return Result(self.id, False, several(self._findings))
-        if not self._judged:
-            return Result(self.id, None, "no node was removed by an autoscaler")
-        return Result(self.id, True, f"{counted(self._judged, 'node')} removed")
+        good = f"{counted(self._judged, 'node')} removed"
+        return self.concluded(self._findings, self._judged, "no node was removed by an autoscaler", good)
 
 
 def _as_of(history: History, pods: int, nodes: int) -> dict[str, bytes]:
@@ -112,7 +109,7 @@ def _as_of(history: History, pods: int, nodes: int) -> dict[str, bytes]:
     for change in reversed(history.changes):
         if change.revision <= min(pods, nodes):
             break
-        is_pod, is_node = change.key.startswith(machines.PODS), change.key.startswith(machines.NODES)
+        is_pod, is_node = change.key.startswith(POD_PREFIX), change.key.startswith(NODE_PREFIX)
         if (is_pod and change.revision > pods) or (is_node and change.revision > nodes):
             if change.previous is None:
                 values.pop(change.key, None)

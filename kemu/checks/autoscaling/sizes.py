@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 from kemu.checks.autoscaling.machines import Machines
 from kemu.checks.history import History
 from kemu.checks.limits import Limits
-from kemu.checks.results import Check, Fold, Result, counted, seconds, several
+from kemu.checks.results import Check, Fold, Result, counted, seconds
 
 
 class NodeGroupsKeepTheirSizes(Check):
@@ -47,8 +47,5 @@ class NodeGroupsKeepTheirSizes(Check):
             self._findings.append(f"{what} without {data['node']}, which is less than its min, {group.min}")
 
     def result(self, history: History) -> Result:
-        if self._findings:
-            return Result(self.id, False, several(self._findings))
-        if not self._judged:
-            return Result(self.id, None, "no node group has changed its size")
-        return Result(self.id, True, f"{counted(self._judged, 'machine')} added or removed")
+        good = f"{counted(self._judged, 'machine')} added or removed"
+        return self.concluded(self._findings, self._judged, "no node group has changed its size", good)

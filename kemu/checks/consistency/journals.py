@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from kemu.checks.history import History
-from kemu.checks.results import Check, Result, counted, seconds, several
+from kemu.checks.results import Check, Result, counted, seconds
 
 
 class JournalIsIntact(Check):
@@ -29,8 +29,5 @@ class JournalIsIntact(Check):
             self._findings.append(f"{actor} has served nothing since {seconds(time_ns)}: {what}")
 
     def result(self, history: History) -> Result:
-        if self._findings:
-            return Result(self.id, False, several(self._findings))
-        if not self._recoveries:
-            return Result(self.id, None, "no store has read its journal")
-        return Result(self.id, True, f"{counted(self._recoveries, 'recovery', 'recoveries')}, {self._torn} torn")
+        good = f"{counted(self._recoveries, 'recovery', 'recoveries')}, {self._torn} torn"
+        return self.concluded(self._findings, self._recoveries, "no store has read its journal", good)

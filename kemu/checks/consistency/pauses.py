@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from kemu.checks.history import History
-from kemu.checks.results import Check, Result, counted, seconds, several
+from kemu.checks.results import Check, Result, counted, seconds
 
 
 class PausesKeepTheOrder(Check):
@@ -43,8 +43,5 @@ class PausesKeepTheOrder(Check):
                     break
 
     def result(self, history: History) -> Result:
-        if self._findings:
-            return Result(self.id, False, several(self._findings))
-        if not self._judged:
-            return Result(self.id, None, "no pause held anything back")
-        return Result(self.id, True, f"{counted(self._judged, 'pause')} kept the order")
+        good = f"{counted(self._judged, 'pause')} kept the order"
+        return self.concluded(self._findings, self._judged, "no pause held anything back", good)

@@ -10,7 +10,7 @@ from kemu.checks.consistency.linearizability import Floor, Misplaced, Operation,
 from kemu.checks.consistency.versions import Versions, read_digest
 from kemu.checks.history import History, parsed
 from kemu.checks.history.facts import NEVER, Change
-from kemu.checks.results import Check, Result, counted, seconds, several
+from kemu.checks.results import Check, Result, counted, seconds
 from kemu.objects import resources, selectors
 
 
@@ -69,11 +69,8 @@ class ReadsAreMonotonic(Check):
             judged += 1
             if placed != NEVER:  # the API server has not noticed yet that the store lost it
                 floor.rise(operation.end_ns, placed, operation.who)
-        if findings:
-            return Result(self.id, False, several(findings))
-        if not judged:
-            return Result(self.id, None, "nothing was read from the cache of an API server")
-        return Result(self.id, True, counted(judged, "read"))
+        good = counted(judged, "read")
+        return self.concluded(findings, judged, "nothing was read from the cache of an API server", good)
 
 
 class _Selection(NamedTuple):
@@ -162,11 +159,7 @@ class ListsAreSnapshots(Check):
             for index, one in enumerate(self._lists)
             if open_[index]
         ]
-        if findings:
-            return Result(self.id, False, several(findings))
-        if not judged:
-            return Result(self.id, None, "there were no lists")
-        return Result(self.id, True, counted(judged, "list"))
+        return self.concluded(findings, judged, "there were no lists", counted(judged, "list"))
 
 
 def _states(versions: Versions, wanted: Mapping[tuple[int, int], list[int]]) -> Iterator[tuple[list[int], _State]]:

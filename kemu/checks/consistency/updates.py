@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 from kemu.checks.consistency.versions import Versions
 from kemu.checks.history import History
 from kemu.checks.history.facts import Change
-from kemu.checks.results import Check, Result, counted, seconds, several
+from kemu.checks.results import Check, Result, counted, seconds
 
 _OURS = ("autoscaler", "controller/", "kubelet/", "scheduler/")
 """Users may replace what they like, as ``kubectl replace`` does."""
@@ -91,11 +91,8 @@ class UpdatesReplaceWhatWasSeen(Check):
                     f"{update.who}: its update of {update.key} of {seconds(update.start_ns)} states no version and "
                     f"replaced revision {replaced.revision}, which it had not been shown (but {update.seen})"
                 )
-        if findings:
-            return Result(self.id, False, several(findings))
-        if not judged:
-            return Result(self.id, None, "every update stated the version that it was computed from")
-        return Result(self.id, True, counted(judged, "update without a version", "updates without a version"))
+        good = counted(judged, "update without a version", "updates without a version")
+        return self.concluded(findings, judged, "every update stated the version that it was computed from", good)
 
 
 def _replaced(versions: Versions, update: _Update) -> Change | None:

@@ -7,7 +7,7 @@ message for all of them: nobody may change it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from kemu.k8s import core_v1_pb2
@@ -27,7 +27,12 @@ def node(value: bytes) -> core_v1_pb2.Node:
     return core_v1_pb2.Node.FromString(value)
 
 
+@lru_cache(KEPT)
+def _other(resource: str, value: bytes) -> Any:
+    return resources.BY_PLURAL[resource].message.FromString(value)
+
+
 def parser(resource: str) -> Callable[[bytes], Any]:
     """Of the objects of a resource, by its plural."""
     known: dict[str, Callable[[bytes], Any]] = {"pods": pod, "nodes": node}
-    return known.get(resource) or resources.BY_PLURAL[resource].message.FromString
+    return known.get(resource) or partial(_other, resource)

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 from kemu.checks.attention import Attention, Punctual
 from kemu.checks.history import MIRROR, POD_PREFIX, History, parsed
+from kemu.checks.nodes.occupancies import KUBELET
 
-_KUBELET = "kubelet/"
 _LEAST_S = 2.0
 """What a container gets to end, however long its preStop hook took (``minimumGracePeriodInSeconds``)."""
 _SOON_S = 5.0
@@ -63,16 +63,16 @@ class ContainersEndInTime(Punctual):
                 if key.startswith(POD_PREFIX) and op == 0:
                     self._pod_changed(data["rev"], key, value)
         elif kind.startswith("watch."):
-            if actor.startswith(_KUBELET) and data["watch"].startswith("pods#"):
+            if actor.startswith(KUBELET) and data["watch"].startswith("pods#"):
                 seen = data["rev"] if kind == "watch.listed" else data["revs"][-1]
-                self._heard(time_ns, actor.removeprefix(_KUBELET), seen)
+                self._heard(time_ns, actor.removeprefix(KUBELET), seen)
         elif kind == "kubelet.terminating":
             self._begins(time_ns, data)
         elif kind == "kubelet.terminated":
             if self._endings.pop(data["uid"], None) is not None:
                 self._overdue.end(data["uid"], time_ns)
-        elif kind == "machine.off" or actor.startswith(_KUBELET):
-            self._begins_anew(data["node"] if kind == "machine.off" else actor.removeprefix(_KUBELET))
+        elif kind == "machine.off" or actor.startswith(KUBELET):
+            self._begins_anew(data["node"] if kind == "machine.off" else actor.removeprefix(KUBELET))
 
     def _pod_changed(self, revision: int, key: str, value: bytes) -> None:
         pod = parsed.pod(value)
@@ -103,7 +103,7 @@ class ContainersEndInTime(Punctual):
     def _expect(self, time_ns: int, uid: str, pod: _Pod, grace_s: int, node: str) -> None:
         within_s = max(grace_s, _LEAST_S) + _SOON_S
         self._endings[uid] = _Ending(node, time_ns + round(within_s * 1e9))
-        self._overdue.begin(uid, time_ns, f"{_KUBELET}{node}", within_s, f"{pod.key} has {grace_s} s to end")
+        self._overdue.begin(uid, time_ns, f"{KUBELET}{node}", within_s, f"{pod.key} has {grace_s} s to end")
 
     def _heard(self, time_ns: int, node: str, seen: int) -> None:
         before = self._seen.get(node, 0)

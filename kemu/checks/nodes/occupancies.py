@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from kemu.checks.history import MIRROR, NODE_PREFIX, POD_PREFIX, History, parsed
 from kemu.checks.results import Fold, seconds
+from kemu.k8s import core_v1_pb2
 from kemu.objects import pod_phases
 from kemu.objects.amounts import requests
 
@@ -22,6 +23,11 @@ OUT_OF = "OutOf"
 
 SYSTEM_CRITICAL_PRIORITY = 2_000_000_000
 """A kubelet that starts anew keeps pods of this priority without a second look (``IsCriticalPod``)."""
+
+
+def is_critical(pod: core_v1_pb2.Pod) -> bool:
+    """Its kubelet neither evicts it nor keeps it out under pressure. Static pods are known by their mirrors."""
+    return pod.spec.priority >= SYSTEM_CRITICAL_PRIORITY or MIRROR in pod.metadata.annotations
 
 
 @dataclass(slots=True)

@@ -52,11 +52,13 @@ class RejectedPodsDoNotFit(Check):
         (self._nodes,) = folds
 
     def result(self, history: History) -> Result:
-        if self._nodes.needlessly_rejected:
-            return Result(self.id, False, several(self._nodes.needlessly_rejected))
-        if not self._nodes.rejected:
-            return Result(self.id, None, "no kubelet rejected a pod for lack of a resource")
-        return Result(self.id, True, f"{counted(self._nodes.rejected, 'pod')} rejected")
+        good = f"{counted(self._nodes.rejected, 'pod')} rejected"
+        return self.concluded(
+            self._nodes.needlessly_rejected,
+            self._nodes.rejected,
+            "no kubelet rejected a pod for lack of a resource",
+            good,
+        )
 
 
 class PodBoundAtMostOnce(Check):

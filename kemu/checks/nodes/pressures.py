@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from kemu.checks.attention import Attention, Punctual
-from kemu.checks.history import MIRROR, POD_PREFIX, History, parsed
+from kemu.checks.history import POD_PREFIX, History, parsed
+from kemu.checks.nodes.occupancies import KUBELET, is_critical
 from kemu.checks.results import Check, Result, counted, seconds, several
 from kemu.k8s import core_v1_pb2
 from kemu.objects import selectors
@@ -20,10 +21,8 @@ _CONDITIONS = {
     "containerfs.available": _DISK, "containerfs.inodesFree": _DISK,
 }  # fmt: skip
 """By signal. Limits of local storage are not among them."""
-_KUBELET = "kubelet/"
 _SOON_S = 30.0
 """For a pass of the eviction manager, every ten seconds, and one that waits for a victim to go."""
-_CRITICAL = 2_000_000_000
 _MEMORY_TAINT = core_v1_pb2.Taint(key="node.kubernetes.io/memory-pressure", effect="NoSchedule")
 
 
@@ -57,8 +56,8 @@ class PressureFollowsWhatIsMeasured(Punctual):
 
     def saw(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         if kind.startswith("actor."):
-            if actor.startswith(_KUBELET):
-                self._begins_anew(actor.removeprefix(_KUBELET))
+            if actor.startswith(KUBELET):
+                self._begins_anew(actor.removeprefix(KUBELET))
             return
         node = self._nodes.setdefault(data["node"], _Node())
         if kind == "kubelet.thresholds":
@@ -106,7 +105,7 @@ class PressureFollowsWhatIsMeasured(Punctual):
 
     def _look(self, time_ns: int, name: str, node: _Node) -> None:
         caused = {_CONDITIONS[signal] for signal, _, _ in node.met}
-        who, transition_s = f"{_KUBELET}{name}", self._limits.pressure_transition_ns / 1e9
+        who, transition_s = f"{KUBELET}{name}", self._limits.pressure_transition_ns / 1e9
         for condition in (_MEMORY, _DISK, _PIDS):
             has, wants = condition in node.conditions, condition in caused
             for is_wrong, key, within_s, text in (
@@ -157,8 +156,8 @@ class PressureKeepsPodsOut(Check):
             self._pressed[data["node"]] = time_ns, tuple(data["conditions"])
         elif kind == "kubelet.admit":
             self._decided(time_ns, data)
-        elif actor.startswith(_KUBELET):
-            self._pressed.pop(actor.removeprefix(_KUBELET), None)
+        elif actor.startswith(KUBELET):
+            self._pressed.pop(actor.removeprefix(KUBELET), None)
 
     def _decided(self, time_ns: int, data: Mapping[str, Any]) -> None:
         since_ns, conditions = self._pressed.get(data["node"], (time_ns, ()))
@@ -172,15 +171,12 @@ class PressureKeepsPodsOut(Check):
             self._findings.append(f"{seconds(time_ns)}: {data['node']} has {has} and admits {data['pod']}")
 
     def result(self, history: History) -> Result:
-        if self._findings:
-            return Result(self.id, False, several(self._findings))
-        if not self._judged:
-            return Result(self.id, None, "no pod came to a node under pressure")
-        return Result(self.id, True, f"{counted(self._judged, 'decision')} under pressure")
+        good = f"{counted(self._judged, 'decision')} under pressure"
+        return self.concluded(self._findings, self._judged, "no pod came to a node under pressure", good)
 
 
 def _comes_in(pod: core_v1_pb2.Pod, conditions: tuple[str, ...]) -> bool:
-    if pod.spec.priority >= _CRITICAL or MIRROR in pod.metadata.annotations:
+    if is_critical(pod):
         return True
     if conditions != (_MEMORY,):
         return False

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from kemu.checks.history import MIRROR, POD_PREFIX, History, parsed
+from kemu.checks.history import POD_PREFIX, History, parsed
 from kemu.checks.limits import Limits
-from kemu.checks.results import Check, Result, counted, seconds, several
+from kemu.checks.nodes.occupancies import is_critical
+from kemu.checks.results import Check, Result, counted, seconds
 from kemu.k8s import core_v1_pb2
 from kemu.objects.amounts import requests
 
-_CRITICAL = 2_000_000_000
 _SIGNALS = {"memory.available": "memory", "allocatableMemory.available": "memory", "pid.available": "pid"}
 
 
@@ -55,11 +55,11 @@ class EvictionsFollowTheRanking(Check):
         keys = {
             uid: _key(self._pods[uid], amount, resource)
             for uid, amount in used.items()
-            if uid in self._pods and not _is_exempt(self._pods[uid])
+            if uid in self._pods and not is_critical(self._pods[uid])
         }
         own = _key(victim, used[data["uid"]], resource)
         first = min(keys, key=lambda uid: (keys[uid], uid), default=data["uid"])
-        if _is_exempt(victim) or keys[first] < own:
+        if is_critical(victim) or keys[first] < own:
             name = self._pods[first].metadata.name
             self._findings.append(
                 f"{seconds(time_ns)}: {data['node']} evicts {data['pod']} for {data['signal']} "
@@ -67,15 +67,8 @@ class EvictionsFollowTheRanking(Check):
             )
 
     def result(self, history: History) -> Result:
-        if self._findings:
-            return Result(self.id, False, several(self._findings))
-        if not self._judged:
-            return Result(self.id, None, "no pod was evicted for lack of memory or processes")
-        return Result(self.id, True, f"{counted(self._judged, 'eviction')} in order")
-
-
-def _is_exempt(pod: core_v1_pb2.Pod) -> bool:
-    return pod.spec.priority >= _CRITICAL or MIRROR in pod.metadata.annotations
+        good = f"{counted(self._judged, 'eviction')} in order"
+        return self.concluded(self._findings, self._judged, "no pod was evicted for lack of memory or processes", good)
 
 
 def _key(pod: core_v1_pb2.Pod, used: int, resource: str) -> tuple[bool, int, int]:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from kemu.checks.history import MIRROR, POD_PREFIX, History, parsed
-from kemu.checks.results import Check, Result, counted, seconds, several
+from kemu.checks.nodes.occupancies import KUBELET
+from kemu.checks.results import Check, Result, counted, seconds
 
-_KUBELET = "kubelet/"
 _START_NS = 1_000_000_000
 """A start that is under way when the kubelet hears that the pod is gone may still succeed for so long. It may take as
 long to act on that, where admissions do not show more."""
@@ -80,13 +80,13 @@ class GonePodsStartNothing(Check):
                 if key.startswith(POD_PREFIX):
                     self._pod_changed(data["rev"], key, value if op == 0 else None)
         elif kind.startswith("watch."):
-            if actor.startswith(_KUBELET) and data["watch"].startswith("pods#"):
-                self._delivered(time_ns, self._node(actor.removeprefix(_KUBELET)), data)
+            if actor.startswith(KUBELET) and data["watch"].startswith("pods#"):
+                self._delivered(time_ns, self._node(actor.removeprefix(KUBELET)), data)
         elif kind == "actor.started":
             # A process that is new has heard of nothing.
-            known = self._nodes.pop(actor.removeprefix(_KUBELET), None)
+            known = self._nodes.pop(actor.removeprefix(KUBELET), None)
             if known is not None:
-                self._node(actor.removeprefix(_KUBELET)).unheard = known.unheard
+                self._node(actor.removeprefix(KUBELET)).unheard = known.unheard
         elif kind == "kubelet.preempting":
             self._node(data["node"]).preempts_for = data["by_uid"]
         elif kind == "kubelet.terminating":
@@ -163,11 +163,8 @@ class GonePodsStartNothing(Check):
 
     def result(self, history: History) -> Result:
         findings = [*self._findings, *(late.text for late in self._late if late.time_ns > self._until_ns(late))]
-        if findings:
-            return Result(self.id, False, several(findings))
-        if not self._judged:
-            return Result(self.id, None, "no kubelet started a pod")
-        return Result(self.id, True, f"{counted(self._judged, 'start')} of pods")
+        good = f"{counted(self._judged, 'start')} of pods"
+        return self.concluded(findings, self._judged, "no kubelet started a pod", good)
 
     def _until_ns(self, late: _Late) -> int:
         """When the kubelet has acted on what it heard, at the latest. The late admission itself proves nothing."""

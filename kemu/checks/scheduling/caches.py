@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from kemu.checks.history import NODE_PREFIX, POD_PREFIX, History, parsed
-from kemu.checks.results import Check, Result, counted, seconds, several
+from kemu.checks.results import Check, Result, counted, seconds
 from kemu.objects import fingerprints, pod_phases
 from kemu.objects.amounts import requests
 
@@ -246,8 +246,5 @@ class CacheAgreesWithStore(Check):
 
     def result(self, history: History) -> Result:
         self._settle()
-        if self._findings:
-            return Result(self.id, False, several(self._findings))
-        if not self._compared:
-            return Result(self.id, None, "no scheduler reported what it counts")
-        return Result(self.id, True, f"{counted(self._compared, 'report')} compared")
+        good = f"{counted(self._compared, 'report')} compared"
+        return self.concluded(self._findings, self._compared, "no scheduler reported what it counts", good)

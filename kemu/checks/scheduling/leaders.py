@@ -122,11 +122,8 @@ class LeasesAreTakenWhenTheyRunOut(Check):
         self._held.clear()
 
     def result(self, history: History) -> Result:
-        if self._findings:
-            return Result(self.id, False, several(self._findings))
-        if not self._taken:
-            return Result(self.id, None, "no lease was taken from its holder")
-        return Result(self.id, True, f"{counted(self._taken, 'lease')} taken")
+        good = f"{counted(self._taken, 'lease')} taken"
+        return self.concluded(self._findings, self._taken, "no lease was taken from its holder", good)
 
 
 def _name(identity: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 from kemu.checks.history import NODE_PREFIX, POD_PREFIX, History, parsed
 from kemu.checks.history.outages import Outages
 from kemu.checks.limits import DEFAULT, MAX_WATCH_DELAY_NS, SECOND_NS, Limits
-from kemu.checks.results import Check, Result, counted, seconds, several
+from kemu.checks.results import Check, Result, counted, seconds
 from kemu.checks.scheduling import rooms
 from kemu.objects import meta
 from kemu.objects.amounts import requests
@@ -478,8 +478,5 @@ class PodsThatFitAreTried(Check):
                     self._judge(pod, scheduler, actor, self._now_ns)
 
     def result(self, history: History) -> Result:
-        if self._findings:
-            return Result(self.id, False, several(self._findings))
-        if not self._judged:
-            return Result(self.id, None, "no pod had to wait for an attempt")
-        return Result(self.id, True, f"{counted(self._judged, 'attempt')} in time")
+        good = f"{counted(self._judged, 'attempt')} in time"
+        return self.concluded(self._findings, self._judged, "no pod had to wait for an attempt", good)

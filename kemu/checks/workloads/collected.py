@@ -52,8 +52,8 @@ class GarbageHasNoOwner(ByView):
         change = self._views.change(revision, key)
         if change is None or change.previous is None or change.time_ns < asked_ns:
             return  # It was being deleted already.
-        row = resources.BY_PLURAL[key.split("/", 3)[2]]
-        metadata = row.message.FromString(change.previous).metadata  # type: ignore[attr-defined]
+        parse = parsed.parser(key.split("/", 3)[2])
+        metadata = parse(change.previous).metadata
         self._judged += 1
         since_ns = decided_since(self._attention, actor, asked_ns)
         versions = [metadata]
@@ -61,7 +61,7 @@ class GarbageHasNoOwner(ByView):
             if before.time_ns < since_ns:
                 break
             if before.key == key and before.revision < revision and before.previous is not None:
-                versions.append(row.message.FromString(before.previous).metadata)  # type: ignore[attr-defined]
+                versions.append(parse(before.previous).metadata)
         for reference in metadata.ownerReferences:
             if not all(any(one.uid == reference.uid for one in each.ownerReferences) for each in versions):
                 continue
@@ -78,7 +78,8 @@ class GarbageHasNoOwner(ByView):
         key = resources.key(row, namespace, reference.name).decode()
         history = self._views.history
         value = history.values.get(key)
-        owner = row.message.FromString(value).metadata if value is not None else None  # type: ignore[attr-defined]
+        parse = parsed.parser(row.plural)
+        owner = parse(value).metadata if value is not None else None
         if owner is None or owner.uid != reference.uid:
             return False
         if not owner.HasField("deletionTimestamp"):
@@ -86,7 +87,7 @@ class GarbageHasNoOwner(ByView):
         if _waits(owner):
             return False
         before = (change.previous for change in history.changes if change.key == key and change.previous is not None)
-        return not any(_waits(row.message.FromString(one).metadata) for one in before)  # type: ignore[attr-defined]
+        return not any(_waits(parse(one).metadata) for one in before)
 
 
 def _waits(owner: Any) -> bool:

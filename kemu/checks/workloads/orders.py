@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from kemu.checks.attention import LAGS_NS, Attention
 from kemu.checks.history import History
-from kemu.checks.results import Check, Fold, Result, counted, seconds, several
+from kemu.checks.results import Check, Fold, Result, counted, seconds
 from kemu.checks.workloads.owners import Owner, Pod, Workloads
 
 _LAG_NS = 10_000_000_000
@@ -74,11 +74,9 @@ class RolloutsKeepTheirLimits(Check):
             )
 
     def result(self, history: History) -> Result:
-        if self._findings and self._attention.lag_ns <= LAGS_NS:
-            return Result(self.id, False, several(self._findings))
-        if not self._judged:
-            return Result(self.id, None, "no Deployment changed the size of a ReplicaSet")
-        return Result(self.id, True, f"{counted(self._judged, 'change')} of sizes")
+        findings = self._findings if self._attention.lag_ns <= LAGS_NS else []
+        good = f"{counted(self._judged, 'change')} of sizes"
+        return self.concluded(findings, self._judged, "no Deployment changed the size of a ReplicaSet", good)
 
 
 def _surge(spec: Any) -> int:
@@ -166,11 +164,9 @@ class JobsWaitAfterFailures(Check):
             )
 
     def result(self, history: History) -> Result:
-        if self._findings and self._attention.lag_ns <= LAGS_NS:
-            return Result(self.id, False, several(self._findings))
-        if not self._judged:
-            return Result(self.id, None, "no Job had to wait")
-        return Result(self.id, True, f"{counted(self._judged, 'pod')} after failures")
+        findings = self._findings if self._attention.lag_ns <= LAGS_NS else []
+        good = f"{counted(self._judged, 'pod')} after failures"
+        return self.concluded(findings, self._judged, "no Job had to wait", good)
 
 
 class StatefulSetsGoInOrder(Check):
@@ -235,11 +231,9 @@ class StatefulSetsGoInOrder(Check):
             )
 
     def result(self, history: History) -> Result:
-        if self._findings and self._attention.lag_ns <= LAGS_NS:
-            return Result(self.id, False, several(self._findings))
-        if not self._judged:
-            return Result(self.id, None, "no StatefulSet went in order")
-        return Result(self.id, True, f"{counted(self._judged, 'pod')} in order")
+        findings = self._findings if self._attention.lag_ns <= LAGS_NS else []
+        good = f"{counted(self._judged, 'pod')} in order"
+        return self.concluded(findings, self._judged, "no StatefulSet went in order", good)
 
 
 def _ordinal(name: str) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any, ClassVar
 
 from kemu.checks.attention import Attention, sort_of
@@ -12,16 +11,15 @@ from kemu.checks.results import Fold, counted, seconds
 from kemu.checks.workloads.job_counts import indexes_in
 from kemu.checks.workloads.owners import Owner, Workloads
 from kemu.checks.workloads.views import ByView, Member, Members, Views, decided_since, is_prompt
-from kemu.k8s import apps_v1_pb2, batch_v1_pb2, core_v1_pb2
 from kemu.objects import pod_phases
 
 _JOB_ACTOR = "controller/job"
 _FORGOTTEN_NS = 300_000_000_000
 """``ExpectationsTimeout``: a pod that was created so long ago and never seen does not count any more."""
-_REPLICATED: dict[str, tuple[str, Any]] = {
-    "ReplicaSet": ("replicasets", apps_v1_pb2.ReplicaSet),
-    "ReplicationController": ("replicationcontrollers", core_v1_pb2.ReplicationController),
-    "StatefulSet": ("statefulsets", apps_v1_pb2.StatefulSet),
+_REPLICATED = {
+    "ReplicaSet": "replicasets",
+    "ReplicationController": "replicationcontrollers",
+    "StatefulSet": "statefulsets",
 }
 _HASH = "controller-revision-hash"
 
@@ -35,19 +33,15 @@ class _Judging(ByView):
         super().given(*folds)
         self._workloads, self._members = folds[2:]
 
-    def _specs(self, owner: Owner, actor: str, plural: str, message: Any, since_ns: int) -> list[Any]:
+    def _specs(self, owner: Owner, actor: str, plural: str, since_ns: int) -> list[Any]:
         """The versions of an owner by which its controller may have decided."""
         seen = self._views.seen(actor, plural, since_ns)
         if seen is None:
             return []
         values = self._views.versions(f"/registry/{plural}/{owner.name}", seen)
-        found = [_parsed(message, value) for value in values if value is not None]
+        parse = parsed.parser(plural)
+        found = [parse(value) for value in values if value is not None]
         return [one for one in found if one.metadata.uid == owner.uid]
-
-
-@lru_cache(4096)
-def _parsed(message: Any, value: bytes) -> Any:
-    return message.FromString(value)
 
 
 class JobsKeepTheirParallelism(_Judging):
@@ -101,7 +95,7 @@ class JobsKeepTheirParallelism(_Judging):
     ) -> None:
         since_ns = decided_since(self._attention, actor, asked_ns)
         before, now = self._views.seen(actor, "pods", since_ns), self._views.seen(actor, "pods", time_ns)
-        jobs = self._specs(job, actor, "jobs", batch_v1_pb2.Job, since_ns)
+        jobs = self._specs(job, actor, "jobs", since_ns)
         if before is None or now is None or not jobs:
             return
         self._judged += 1
@@ -182,7 +176,7 @@ class ScaleDownsKeepWhatIsWanted(_Judging):
     def _deleted(self, time_ns: int, actor: str, owner: Owner, pod: Any, asked_ns: int) -> None:
         since_ns = decided_since(self._attention, actor, asked_ns)
         before, now = self._views.seen(actor, "pods", since_ns), self._views.seen(actor, "pods", time_ns)
-        specs = self._specs(owner, actor, *_REPLICATED[owner.kind], since_ns)
+        specs = self._specs(owner, actor, _REPLICATED[owner.kind], since_ns)
         if before is None or now is None or not specs:
             return
         self._judged += 1

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from kemu.checks.attention import LAGS_NS, Attention, sort_of
 from kemu.checks.history import POD_PREFIX, History, parsed
 from kemu.checks.history.facts import Change
-from kemu.checks.results import Check, Fold, Result, counted, several
+from kemu.checks.results import Check, Fold, Result, counted
 from kemu.objects import meta, pod_phases
 
 _KEPT_NS = 600_000_000_000
@@ -115,11 +115,7 @@ class ByView(Check):
         self._is_lost = True
 
     def result(self, history: History) -> Result:
-        if self._findings:
-            return Result(self.id, False, several(self._findings))
-        if not self._judged:
-            return Result(self.id, None, self.nothing)
-        return Result(self.id, True, counted(self._judged, self.unit))
+        return self.concluded(self._findings, self._judged, self.nothing, counted(self._judged, self.unit))
 
 
 def decided_since(attention: Attention, actor: str, asked_ns: int) -> int:
