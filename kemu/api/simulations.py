@@ -18,6 +18,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
+from kemu.client.message_labels import Reader
 from kemu.errors import SimulationError
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.holds import Hold
@@ -56,7 +57,7 @@ class Simulation:
         self.clusters += 1
         if self.clusters > 1 or (self._chooser is None and not self._holds):
             return None
-        self.steering = Steering(self._chooser, self._holds)
+        self.steering = Steering(Reader, self._chooser, self._holds)
         return self.steering
 
     @property

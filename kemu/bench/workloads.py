@@ -17,7 +17,7 @@ from kemu.k8s import apps_v1_pb2, policy_v1_pb2
 from kemu.objects.conversion import convert
 from kemu.runtime.env import ActorSpec
 from kemu.runtime.sim.simulation import SimRuntime
-from kemu.testing import sim
+from kemu.testing.actor_tests import sim
 
 FACTORIES = {
     "daemonset": "kemu.controllers.workloads.daemon_sets:DaemonSetController",

@@ -2,5 +2,6 @@
 
 ``workqueues`` holds what a controller has to do next, ``recorders`` writes Event objects, ``retries`` repeats requests
 while the API server is away. Below them, ``sessions`` batches requests and ``watches`` multiplexes watches, each on one
-of the ``streams``; ``endpoints`` chooses the API server that both connect to.
+of the ``streams``; ``endpoints`` chooses the API server that both connect to. ``message_labels`` says what messages
+in flight are about, for holds and choosers.
 """

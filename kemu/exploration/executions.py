@@ -23,6 +23,7 @@ from typing import Any
 import msgpack
 
 from kemu.checks.history import History
+from kemu.client.message_labels import Reader, labelled
 from kemu.errors import SimulationError
 from kemu.exploration import causes
 from kemu.runlog.frames import Digester, Event, unpack_event
@@ -32,7 +33,7 @@ from kemu.runtime.random_streams import Redraw
 from kemu.runtime.sim.simulation import SimRuntime
 from kemu.runtime.sim.steering.choosers import Chooser
 from kemu.runtime.sim.steering.messages import Message
-from kemu.runtime.sim.steering.steering import Steering, labelled
+from kemu.runtime.sim.steering.steering import Steering
 from kemu.scenario.playing import judging, plays
 from kemu.scenario.playing.heartbeats import Heartbeats
 from kemu.scenario.scenarios import Scenario
@@ -168,7 +169,7 @@ def execute(
     # All that the recorder could do here is to watch for what the scenario waits for.
     waits = scenario.until is not None or any(fault.when is not None for fault in scenario.chaos)
     sink = recorder if waits else log.take
-    steering = Steering(chooser, scenario.holds) if chooser is not None or scenario.holds else None
+    steering = Steering(Reader, chooser, scenario.holds) if chooser is not None or scenario.holds else None
     runtime = SimRuntime(scenario.seed, sink, scenario.timing, steering, redraw=redraw)
     error = None
     try:

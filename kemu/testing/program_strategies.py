@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 
+from kemu.client.message_labels import labelled
 from kemu.errors import KemuError
 from kemu.exploration.plans import ChooserSpec, Plan
 from kemu.exploration.strategies import pct, pos, uniform, walk
@@ -16,7 +17,6 @@ from kemu.runtime import random_streams
 from kemu.runtime.env import MILLISECOND_NS
 from kemu.runtime.holds import Hold, MessagePattern
 from kemu.runtime.sim.steering.messages import Counts, Message
-from kemu.runtime.sim.steering.steering import labelled
 
 WIDTHS_NS = (300 * MILLISECOND_NS, 20 * MILLISECOND_NS, 3000 * MILLISECOND_NS)
 """How late one message is."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import grpc
 
+from kemu.client.message_labels import Reader
 from kemu.runtime.env import ActorSpec, Env
 from kemu.runtime.sim.simulation import SimRuntime
 from kemu.runtime.sim.steering.choosers import Chooser
@@ -69,7 +70,7 @@ def order(threads: Sequence[str], messages: int, chooser: Chooser) -> Order:
         if kind == "came" and data["number"]:
             came.append((data["by"], data["number"]))
 
-    runtime = SimRuntime(1, take, {}, Steering(chooser))
+    runtime = SimRuntime(1, take, {}, Steering(Reader, chooser))
 
     async def drive() -> None:
         await runtime.launch([ActorSpec(SINK, f"{__name__}:Sink")])

@@ -10,12 +10,12 @@ from unittest.mock import Mock
 
 import pytest
 
+from kemu.client import message_labels
 from kemu.errors import ScenarioError
 from kemu.runlog.frames import FILE_NAME, Reader
 from kemu.runtime.env import MILLISECOND_NS, SECOND_NS
 from kemu.runtime.holds import Hold, Label
 from kemu.runtime.sim.simulation import SimRuntime
-from kemu.runtime.sim.steering import messages as steering_messages
 from kemu.runtime.sim.steering.choosers import Flight
 from kemu.runtime.sim.steering.messages import Counts, Message
 from kemu.runtime.sim.steering.steering import Steering
@@ -83,17 +83,17 @@ class Restless(Uniform):
 class TestASteeredRun:
     def test_is_the_same_run_where_nothing_is_delayed(self, file: Path) -> None:
         scenario = loader.load(file)
-        assert play(scenario, Steering()) == play(scenario, None)
+        assert play(scenario, Steering(message_labels.Reader)) == play(scenario, None)
 
     @pytest.mark.parametrize("seed", range(3))
     def test_is_what_its_deviations_make_of_the_scenario(self, file: Path, seed: int) -> None:
         scenario = loader.load(file)
-        steering = Steering(Uniform(seed))
+        steering = Steering(message_labels.Reader, Uniform(seed))
         chosen = play(scenario, steering)
         assert chosen != play(scenario, None)
         deviations = steering.deviations()
         assert len(deviations) > 10
-        assert play(scenario, Steering(holds=deviations)) == chosen
+        assert play(scenario, Steering(message_labels.Reader, holds=deviations)) == chosen
 
     @pytest.mark.parametrize("seed", range(3))
     def test_in_which_messages_were_moved_is_what_its_deviations_make_of_the_scenario(
@@ -101,18 +101,18 @@ class TestASteeredRun:
     ) -> None:
         scenario = loader.load(file)
         chooser = Restless(seed)
-        steering = Steering(chooser)
+        steering = Steering(message_labels.Reader, chooser)
         chosen = play(scenario, steering)
         assert chooser.moved > 0
-        assert play(scenario, Steering(holds=steering.deviations())) == chosen
+        assert play(scenario, Steering(message_labels.Reader, holds=steering.deviations())) == chosen
 
     def test_goes_through_a_file(self, file: Path) -> None:
         scenario = loader.load(file)
-        steering = Steering(Uniform(1))
+        steering = Steering(message_labels.Reader, Uniform(1))
         chosen = play(scenario, steering)
         again = with_holds(file, steering.deviations())
         assert again.holds == tuple(steering.deviations())
-        assert play(again, Steering(holds=again.holds)) == chosen
+        assert play(again, Steering(message_labels.Reader, holds=again.holds)) == chosen
 
 
 class Curious(Uniform):
@@ -131,16 +131,16 @@ class Curious(Uniform):
 
 
 def test_each_message_is_read_once_by_whoever_wants_to_know(monkeypatch: pytest.MonkeyPatch) -> None:
-    labels = steering_messages.Reader.labels
+    labels = message_labels.Reader.labels
     read: list[Message] = []
 
-    def counting(self: steering_messages.Reader, message: Message) -> tuple[Label, ...]:
+    def counting(self: message_labels.Reader, message: Message) -> tuple[Label, ...]:
         read.append(message)
         return labels(self, message)
 
-    monkeypatch.setattr(steering_messages.Reader, "labels", counting)
+    monkeypatch.setattr(message_labels.Reader, "labels", counting)
     chooser = Curious(1)
-    kept = play(loader.loads(races.STALE), Steering(chooser, loader.loads(races.STALE).holds))
+    kept = play(loader.loads(races.STALE), Steering(message_labels.Reader, chooser, loader.loads(races.STALE).holds))
     assert kept
     assert len(read) == len(set(read))
     assert any(label.name == "red-pod" for labels in chooser.asked for label in labels)
@@ -158,14 +158,14 @@ def test_every_call_of_a_session_has_labels(field: str) -> None:
     payload = api_pb2.SessionRequest(calls=[call]).SerializeToString()
     end: Any = Mock(is_client=True, method="/kemu.v1.Api/Session")
     message = Message("user", "apiserver/0", end, payload, 1, 0, 0)
-    (label,) = steering_messages.Reader().labels(message)
+    (label,) = message_labels.Reader().labels(message)
     assert (label.kind, label.what.split("-")[0]) == ("Pod", "bind" if field == "commit" else field.split("_")[0])
 
 
 def test_a_run_does_not_wait_for_the_limit_of_a_hold_whose_event_has_come() -> None:
     """The event comes at 6.004 s; the limit would be 15.3 s."""
     scenario = loader.loads(races.STALE)
-    events = play(scenario, Steering(holds=scenario.holds))
+    events = play(scenario, Steering(message_labels.Reader, holds=scenario.holds))
     assert 6.004 < events[-1][0] / SECOND_NS < 12
 
 
@@ -197,7 +197,7 @@ NEWS_OF_BLUE = {
 class TestAHold:
     def held(self, *items: Any) -> Events:
         scenario = loader.load(RACE, None, {"holds": list(items)})
-        return play(scenario, Steering(holds=scenario.holds))
+        return play(scenario, Steering(message_labels.Reader, holds=scenario.holds))
 
     def when(self, events: Events, actor: str, kind: str) -> int:
         return next(time for time, who, what, _ in events if who == actor and what == kind and time)

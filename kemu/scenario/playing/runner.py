@@ -265,10 +265,11 @@ def _runtime(
 ) -> Runtime:
     # Imported on use: the sim starts without Ray, and Ray's cells without the sim.
     if name == "sim":
+        from kemu.client.message_labels import Reader
         from kemu.runtime.sim.simulation import SimRuntime
         from kemu.runtime.sim.steering.steering import Steering
 
-        steering = Steering(holds=scenario.holds) if scenario.holds else None
+        steering = Steering(Reader, holds=scenario.holds) if scenario.holds else None
         return SimRuntime(scenario.seed, recorder, scenario.timing, steering, options.loop)
     speed = options.speed or scenario.speed
     if name == "wall":

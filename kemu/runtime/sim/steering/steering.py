@@ -8,7 +8,7 @@ kept waits with it. A run without chooser and holds has no steering, and its mes
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kemu.runtime.holds import Hold, Label, MessagePattern
@@ -16,7 +16,7 @@ from kemu.runtime.rpc.ends import ClientEnd, Deliver, End, Status
 from kemu.runtime.sim.agendas import LoopTimer
 from kemu.runtime.sim.clocks import MasterClock
 from kemu.runtime.sim.steering.choosers import Attentive, Chooser
-from kemu.runtime.sim.steering.messages import Counts, Message, Reader
+from kemu.runtime.sim.steering.messages import Counts, LabelReader, Message
 
 Log = Callable[[str, str, Mapping[str, Any]], None]
 """Takes actor, kind and data of an event of the run log."""
@@ -97,9 +97,13 @@ class _OfLink:
 
 
 class Steering:
-    """Of one run. ``chooser`` may be set until the clock starts; it chooses from then on."""
+    """Steers one run. ``readers`` makes what reads messages. ``chooser`` may be set until the clock starts; it chooses
+    from then on."""
 
-    def __init__(self, chooser: Chooser | None = None, holds: Sequence[Hold] = ()) -> None:
+    def __init__(
+        self, readers: Callable[[], LabelReader], chooser: Chooser | None = None, holds: Sequence[Hold] = ()
+    ) -> None:
+        self._readers = readers
         self._chooser = chooser
         self._attends = isinstance(chooser, Attentive)
         self.holds = tuple(holds)
@@ -112,7 +116,7 @@ class Steering:
         """Something can keep or move messages. Otherwise their times alone keep them in their order."""
         self._in_flight: dict[Message, tuple[End, _Sent, int]] = {}
         """For an attentive chooser: with the time at which each would usually arrive."""
-        self._reader = Reader()
+        self._reader = readers()
         self._read = 0
         """How many of ``sent`` have been read, if an attentive chooser wants to know what they are about."""
         self._newest: tuple[Label, ...] = ()
@@ -323,8 +327,10 @@ class Steering:
     def deviations(self) -> list[Hold]:
         """The holds under which a run without the chooser is the same run."""
         counts = Counts()
+        reader = self._readers()
         found = []
-        for message, labels in labelled(self.sent):
+        for message in self.sent:
+            labels = reader.labels(message)
             counts.add(message.source, message.target, labels)
             if message.delay_ns:
                 label = labels[0]
@@ -339,10 +345,3 @@ def ends_of(end: End) -> tuple[str, str]:
     link: Any = end.link
     client, server = link.client.name, link.target
     return (client, server) if end.is_client else (server, client)
-
-
-def labelled(messages: Sequence[Message]) -> Iterator[tuple[Message, tuple[Label, ...]]]:
-    """All messages of a run, in their order, with what they are about."""
-    reader = Reader()
-    for message in messages:
-        yield message, reader.labels(message)
