@@ -1,3 +1,4 @@
+from kemu.k8s import objects as _objects
 from kemu.k8s import meta_v1_pb2 as _meta_v1_pb2
 from kemu.k8s import options_pb2 as _options_pb2
 from google.protobuf.internal import containers as _containers
@@ -88,7 +89,7 @@ class TypeChecking(_message.Message):
     expressionWarnings: _containers.RepeatedCompositeFieldContainer[ExpressionWarning]
     def __init__(self, expressionWarnings: _Optional[_Iterable[_Union[ExpressionWarning, _Mapping]]] = ...) -> None: ...
 
-class ValidatingAdmissionPolicy(_message.Message):
+class ValidatingAdmissionPolicy(_objects.KubernetesObject):
     __slots__ = ("metadata", "spec", "status")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]

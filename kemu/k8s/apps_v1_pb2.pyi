@@ -1,3 +1,4 @@
+from kemu.k8s import objects as _objects
 from kemu.k8s import core_v1_pb2 as _core_v1_pb2
 from kemu.k8s import meta_v1_pb2 as _meta_v1_pb2
 from google.protobuf.internal import containers as _containers
@@ -8,7 +9,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
-class ControllerRevision(_message.Message):
+class ControllerRevision(_objects.KubernetesObject):
     __slots__ = ("metadata", "data", "revision")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     DATA_FIELD_NUMBER: _ClassVar[int]
@@ -18,7 +19,7 @@ class ControllerRevision(_message.Message):
     revision: int
     def __init__(self, metadata: _Optional[_Union[_meta_v1_pb2.ObjectMeta, _Mapping]] = ..., data: _Optional[_Union[_meta_v1_pb2.RawExtension, _Mapping]] = ..., revision: _Optional[int] = ...) -> None: ...
 
-class DaemonSet(_message.Message):
+class DaemonSet(_objects.KubernetesObject):
     __slots__ = ("metadata", "spec", "status")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
@@ -88,7 +89,7 @@ class DaemonSetUpdateStrategy(_message.Message):
     rollingUpdate: RollingUpdateDaemonSet
     def __init__(self, type: _Optional[str] = ..., rollingUpdate: _Optional[_Union[RollingUpdateDaemonSet, _Mapping]] = ...) -> None: ...
 
-class Deployment(_message.Message):
+class Deployment(_objects.KubernetesObject):
     __slots__ = ("metadata", "spec", "status")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
@@ -164,7 +165,7 @@ class DeploymentStrategy(_message.Message):
     rollingUpdate: RollingUpdateDeployment
     def __init__(self, type: _Optional[str] = ..., rollingUpdate: _Optional[_Union[RollingUpdateDeployment, _Mapping]] = ...) -> None: ...
 
-class ReplicaSet(_message.Message):
+class ReplicaSet(_objects.KubernetesObject):
     __slots__ = ("metadata", "spec", "status")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
@@ -242,7 +243,7 @@ class RollingUpdateStatefulSetStrategy(_message.Message):
     maxUnavailable: _meta_v1_pb2.IntOrString
     def __init__(self, partition: _Optional[int] = ..., maxUnavailable: _Optional[_Union[_meta_v1_pb2.IntOrString, _Mapping]] = ...) -> None: ...
 
-class StatefulSet(_message.Message):
+class StatefulSet(_objects.KubernetesObject):
     __slots__ = ("metadata", "spec", "status")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]

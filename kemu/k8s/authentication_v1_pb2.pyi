@@ -1,3 +1,4 @@
+from kemu.k8s import objects as _objects
 from kemu.k8s import meta_v1_pb2 as _meta_v1_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
@@ -19,7 +20,7 @@ class BoundObjectReference(_message.Message):
     uid: str
     def __init__(self, kind: _Optional[str] = ..., apiVersion: _Optional[str] = ..., name: _Optional[str] = ..., uid: _Optional[str] = ...) -> None: ...
 
-class SelfSubjectReview(_message.Message):
+class SelfSubjectReview(_objects.KubernetesObject):
     __slots__ = ("metadata", "status")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     STATUS_FIELD_NUMBER: _ClassVar[int]
@@ -33,7 +34,7 @@ class SelfSubjectReviewStatus(_message.Message):
     userInfo: UserInfo
     def __init__(self, userInfo: _Optional[_Union[UserInfo, _Mapping]] = ...) -> None: ...
 
-class TokenRequest(_message.Message):
+class TokenRequest(_objects.KubernetesObject):
     __slots__ = ("metadata", "spec", "status")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
@@ -61,7 +62,7 @@ class TokenRequestStatus(_message.Message):
     expirationTimestamp: _meta_v1_pb2.Time
     def __init__(self, token: _Optional[str] = ..., expirationTimestamp: _Optional[_Union[_meta_v1_pb2.Time, _Mapping]] = ...) -> None: ...
 
-class TokenReview(_message.Message):
+class TokenReview(_objects.KubernetesObject):
     __slots__ = ("metadata", "spec", "status")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]

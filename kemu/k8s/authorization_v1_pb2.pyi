@@ -1,3 +1,4 @@
+from kemu.k8s import objects as _objects
 from kemu.k8s import meta_v1_pb2 as _meta_v1_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
@@ -7,7 +8,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
-class LocalSubjectAccessReview(_message.Message):
+class LocalSubjectAccessReview(_objects.KubernetesObject):
     __slots__ = ("metadata", "spec", "status")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
@@ -63,7 +64,7 @@ class ResourceRule(_message.Message):
     resourceNames: _containers.RepeatedScalarFieldContainer[str]
     def __init__(self, verbs: _Optional[_Iterable[str]] = ..., apiGroups: _Optional[_Iterable[str]] = ..., resources: _Optional[_Iterable[str]] = ..., resourceNames: _Optional[_Iterable[str]] = ...) -> None: ...
 
-class SelfSubjectAccessReview(_message.Message):
+class SelfSubjectAccessReview(_objects.KubernetesObject):
     __slots__ = ("metadata", "spec", "status")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
@@ -81,7 +82,7 @@ class SelfSubjectAccessReviewSpec(_message.Message):
     nonResourceAttributes: NonResourceAttributes
     def __init__(self, resourceAttributes: _Optional[_Union[ResourceAttributes, _Mapping]] = ..., nonResourceAttributes: _Optional[_Union[NonResourceAttributes, _Mapping]] = ...) -> None: ...
 
-class SelfSubjectRulesReview(_message.Message):
+class SelfSubjectRulesReview(_objects.KubernetesObject):
     __slots__ = ("metadata", "spec", "status")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
@@ -97,7 +98,7 @@ class SelfSubjectRulesReviewSpec(_message.Message):
     namespace: str
     def __init__(self, namespace: _Optional[str] = ...) -> None: ...
 
-class SubjectAccessReview(_message.Message):
+class SubjectAccessReview(_objects.KubernetesObject):
     __slots__ = ("metadata", "spec", "status")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]

@@ -1,3 +1,4 @@
+from kemu.k8s import objects as _objects
 from kemu.k8s import meta_v1_pb2 as _meta_v1_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
@@ -75,7 +76,7 @@ class HPAScalingRules(_message.Message):
     tolerance: _meta_v1_pb2.Quantity
     def __init__(self, stabilizationWindowSeconds: _Optional[int] = ..., selectPolicy: _Optional[str] = ..., policies: _Optional[_Iterable[_Union[HPAScalingPolicy, _Mapping]]] = ..., tolerance: _Optional[_Union[_meta_v1_pb2.Quantity, _Mapping]] = ...) -> None: ...
 
-class HorizontalPodAutoscaler(_message.Message):
+class HorizontalPodAutoscaler(_objects.KubernetesObject):
     __slots__ = ("metadata", "spec", "status")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]

@@ -1,3 +1,4 @@
+from kemu.k8s import objects as _objects
 from kemu.k8s import core_v1_pb2 as _core_v1_pb2
 from kemu.k8s import meta_v1_pb2 as _meta_v1_pb2
 from google.protobuf.internal import containers as _containers
@@ -8,7 +9,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
-class CronJob(_message.Message):
+class CronJob(_objects.KubernetesObject):
     __slots__ = ("metadata", "spec", "status")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
@@ -48,7 +49,7 @@ class CronJobStatus(_message.Message):
     lastSuccessfulTime: _meta_v1_pb2.Time
     def __init__(self, active: _Optional[_Iterable[_Union[_core_v1_pb2.ObjectReference, _Mapping]]] = ..., lastScheduleTime: _Optional[_Union[_meta_v1_pb2.Time, _Mapping]] = ..., lastSuccessfulTime: _Optional[_Union[_meta_v1_pb2.Time, _Mapping]] = ...) -> None: ...
 
-class Job(_message.Message):
+class Job(_objects.KubernetesObject):
     __slots__ = ("metadata", "spec", "status")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]

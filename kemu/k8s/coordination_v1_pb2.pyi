@@ -1,3 +1,4 @@
+from kemu.k8s import objects as _objects
 from kemu.k8s import meta_v1_pb2 as _meta_v1_pb2
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -6,7 +7,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
-class Lease(_message.Message):
+class Lease(_objects.KubernetesObject):
     __slots__ = ("metadata", "spec")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]

@@ -1,3 +1,4 @@
+from kemu.k8s import objects as _objects
 from kemu.k8s import meta_v1_pb2 as _meta_v1_pb2
 from kemu.k8s import options_pb2 as _options_pb2
 from google.protobuf.internal import containers as _containers
@@ -84,7 +85,7 @@ class AzureFileVolumeSource(_message.Message):
     readOnly: bool
     def __init__(self, secretName: _Optional[str] = ..., shareName: _Optional[str] = ..., readOnly: _Optional[bool] = ...) -> None: ...
 
-class Binding(_message.Message):
+class Binding(_objects.KubernetesObject):
     __slots__ = ("metadata", "target")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     TARGET_FIELD_NUMBER: _ClassVar[int]
@@ -228,7 +229,7 @@ class ClusterTrustBundleProjection(_message.Message):
     path: str
     def __init__(self, name: _Optional[str] = ..., signerName: _Optional[str] = ..., labelSelector: _Optional[_Union[_meta_v1_pb2.LabelSelector, _Mapping]] = ..., optional: _Optional[bool] = ..., path: _Optional[str] = ...) -> None: ...
 
-class ConfigMap(_message.Message):
+class ConfigMap(_objects.KubernetesObject):
     __slots__ = ("metadata", "immutable", "data", "binaryData")
     class DataEntry(_message.Message):
         __slots__ = ("key", "value")
@@ -581,7 +582,7 @@ class EndpointSubset(_message.Message):
     ports: _containers.RepeatedCompositeFieldContainer[EndpointPort]
     def __init__(self, addresses: _Optional[_Iterable[_Union[EndpointAddress, _Mapping]]] = ..., notReadyAddresses: _Optional[_Iterable[_Union[EndpointAddress, _Mapping]]] = ..., ports: _Optional[_Iterable[_Union[EndpointPort, _Mapping]]] = ...) -> None: ...
 
-class Endpoints(_message.Message):
+class Endpoints(_objects.KubernetesObject):
     __slots__ = ("metadata", "subsets")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     SUBSETS_FIELD_NUMBER: _ClassVar[int]
@@ -691,7 +692,7 @@ class EphemeralVolumeSource(_message.Message):
     volumeClaimTemplate: PersistentVolumeClaimTemplate
     def __init__(self, volumeClaimTemplate: _Optional[_Union[PersistentVolumeClaimTemplate, _Mapping]] = ...) -> None: ...
 
-class Event(_message.Message):
+class Event(_objects.KubernetesObject):
     __slots__ = ("metadata", "involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp", "count", "type", "eventTime", "series", "action", "related", "reportingComponent", "reportingInstance")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     INVOLVEDOBJECT_FIELD_NUMBER: _ClassVar[int]
@@ -1017,7 +1018,7 @@ class LifecycleHandler(_message.Message):
     sleep: SleepAction
     def __init__(self, exec: _Optional[_Union[ExecAction, _Mapping]] = ..., httpGet: _Optional[_Union[HTTPGetAction, _Mapping]] = ..., tcpSocket: _Optional[_Union[TCPSocketAction, _Mapping]] = ..., sleep: _Optional[_Union[SleepAction, _Mapping]] = ...) -> None: ...
 
-class LimitRange(_message.Message):
+class LimitRange(_objects.KubernetesObject):
     __slots__ = ("metadata", "spec")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
@@ -1142,7 +1143,7 @@ class NFSVolumeSource(_message.Message):
     readOnly: bool
     def __init__(self, server: _Optional[str] = ..., path: _Optional[str] = ..., readOnly: _Optional[bool] = ...) -> None: ...
 
-class Namespace(_message.Message):
+class Namespace(_objects.KubernetesObject):
     __slots__ = ("metadata", "spec", "status")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
@@ -1180,7 +1181,7 @@ class NamespaceStatus(_message.Message):
     conditions: _containers.RepeatedCompositeFieldContainer[NamespaceCondition]
     def __init__(self, phase: _Optional[str] = ..., conditions: _Optional[_Iterable[_Union[NamespaceCondition, _Mapping]]] = ...) -> None: ...
 
-class Node(_message.Message):
+class Node(_objects.KubernetesObject):
     __slots__ = ("metadata", "spec", "status")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
@@ -1431,7 +1432,7 @@ class ObjectReference(_message.Message):
     fieldPath: str
     def __init__(self, kind: _Optional[str] = ..., namespace: _Optional[str] = ..., name: _Optional[str] = ..., uid: _Optional[str] = ..., apiVersion: _Optional[str] = ..., resourceVersion: _Optional[str] = ..., fieldPath: _Optional[str] = ...) -> None: ...
 
-class PersistentVolume(_message.Message):
+class PersistentVolume(_objects.KubernetesObject):
     __slots__ = ("metadata", "spec", "status")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
@@ -1441,7 +1442,7 @@ class PersistentVolume(_message.Message):
     status: PersistentVolumeStatus
     def __init__(self, metadata: _Optional[_Union[_meta_v1_pb2.ObjectMeta, _Mapping]] = ..., spec: _Optional[_Union[PersistentVolumeSpec, _Mapping]] = ..., status: _Optional[_Union[PersistentVolumeStatus, _Mapping]] = ...) -> None: ...
 
-class PersistentVolumeClaim(_message.Message):
+class PersistentVolumeClaim(_objects.KubernetesObject):
     __slots__ = ("metadata", "spec", "status")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
@@ -1645,7 +1646,7 @@ class PhotonPersistentDiskVolumeSource(_message.Message):
     fsType: str
     def __init__(self, pdID: _Optional[str] = ..., fsType: _Optional[str] = ...) -> None: ...
 
-class Pod(_message.Message):
+class Pod(_objects.KubernetesObject):
     __slots__ = ("metadata", "spec", "status")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
@@ -1989,7 +1990,7 @@ class PodStatus(_message.Message):
     nodeAllocatableResourceClaimStatuses: _containers.RepeatedCompositeFieldContainer[NodeAllocatableResourceClaimStatus]
     def __init__(self, observedGeneration: _Optional[int] = ..., phase: _Optional[str] = ..., conditions: _Optional[_Iterable[_Union[PodCondition, _Mapping]]] = ..., message: _Optional[str] = ..., reason: _Optional[str] = ..., nominatedNodeName: _Optional[str] = ..., hostIP: _Optional[str] = ..., hostIPs: _Optional[_Iterable[_Union[HostIP, _Mapping]]] = ..., podIP: _Optional[str] = ..., podIPs: _Optional[_Iterable[_Union[PodIP, _Mapping]]] = ..., startTime: _Optional[_Union[_meta_v1_pb2.Time, _Mapping]] = ..., initContainerStatuses: _Optional[_Iterable[_Union[ContainerStatus, _Mapping]]] = ..., containerStatuses: _Optional[_Iterable[_Union[ContainerStatus, _Mapping]]] = ..., qosClass: _Optional[str] = ..., ephemeralContainerStatuses: _Optional[_Iterable[_Union[ContainerStatus, _Mapping]]] = ..., resize: _Optional[str] = ..., resourceClaimStatuses: _Optional[_Iterable[_Union[PodResourceClaimStatus, _Mapping]]] = ..., extendedResourceClaimStatus: _Optional[_Union[PodExtendedResourceClaimStatus, _Mapping]] = ..., allocatedResources: _Optional[_Mapping[str, _meta_v1_pb2.Quantity]] = ..., resources: _Optional[_Union[ResourceRequirements, _Mapping]] = ..., nodeAllocatableResourceClaimStatuses: _Optional[_Iterable[_Union[NodeAllocatableResourceClaimStatus, _Mapping]]] = ...) -> None: ...
 
-class PodTemplate(_message.Message):
+class PodTemplate(_objects.KubernetesObject):
     __slots__ = ("metadata", "template")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     TEMPLATE_FIELD_NUMBER: _ClassVar[int]
@@ -2127,7 +2128,7 @@ class RBDVolumeSource(_message.Message):
     readOnly: bool
     def __init__(self, monitors: _Optional[_Iterable[str]] = ..., image: _Optional[str] = ..., fsType: _Optional[str] = ..., pool: _Optional[str] = ..., user: _Optional[str] = ..., keyring: _Optional[str] = ..., secretRef: _Optional[_Union[LocalObjectReference, _Mapping]] = ..., readOnly: _Optional[bool] = ...) -> None: ...
 
-class ReplicationController(_message.Message):
+class ReplicationController(_objects.KubernetesObject):
     __slots__ = ("metadata", "spec", "status")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
@@ -2214,7 +2215,7 @@ class ResourceHealth(_message.Message):
     message: str
     def __init__(self, resourceID: _Optional[str] = ..., health: _Optional[str] = ..., message: _Optional[str] = ...) -> None: ...
 
-class ResourceQuota(_message.Message):
+class ResourceQuota(_objects.KubernetesObject):
     __slots__ = ("metadata", "spec", "status")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
@@ -2379,7 +2380,7 @@ class SeccompProfile(_message.Message):
     localhostProfile: str
     def __init__(self, type: _Optional[str] = ..., localhostProfile: _Optional[str] = ...) -> None: ...
 
-class Secret(_message.Message):
+class Secret(_objects.KubernetesObject):
     __slots__ = ("metadata", "immutable", "data", "stringData", "type")
     class DataEntry(_message.Message):
         __slots__ = ("key", "value")
@@ -2483,7 +2484,7 @@ class SecurityContext(_message.Message):
     appArmorProfile: AppArmorProfile
     def __init__(self, capabilities: _Optional[_Union[Capabilities, _Mapping]] = ..., privileged: _Optional[bool] = ..., seLinuxOptions: _Optional[_Union[SELinuxOptions, _Mapping]] = ..., windowsOptions: _Optional[_Union[WindowsSecurityContextOptions, _Mapping]] = ..., runAsUser: _Optional[int] = ..., runAsGroup: _Optional[int] = ..., runAsNonRoot: _Optional[bool] = ..., readOnlyRootFilesystem: _Optional[bool] = ..., allowPrivilegeEscalation: _Optional[bool] = ..., procMount: _Optional[str] = ..., seccompProfile: _Optional[_Union[SeccompProfile, _Mapping]] = ..., appArmorProfile: _Optional[_Union[AppArmorProfile, _Mapping]] = ...) -> None: ...
 
-class Service(_message.Message):
+class Service(_objects.KubernetesObject):
     __slots__ = ("metadata", "spec", "status")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
@@ -2493,7 +2494,7 @@ class Service(_message.Message):
     status: ServiceStatus
     def __init__(self, metadata: _Optional[_Union[_meta_v1_pb2.ObjectMeta, _Mapping]] = ..., spec: _Optional[_Union[ServiceSpec, _Mapping]] = ..., status: _Optional[_Union[ServiceStatus, _Mapping]] = ...) -> None: ...
 
-class ServiceAccount(_message.Message):
+class ServiceAccount(_objects.KubernetesObject):
     __slots__ = ("metadata", "secrets", "imagePullSecrets", "automountServiceAccountToken")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     SECRETS_FIELD_NUMBER: _ClassVar[int]

@@ -1,3 +1,4 @@
+from kemu.k8s import objects as _objects
 from kemu.k8s import core_v1_pb2 as _core_v1_pb2
 from kemu.k8s import meta_v1_pb2 as _meta_v1_pb2
 from google.protobuf.internal import containers as _containers
@@ -65,7 +66,7 @@ class EndpointPort(_message.Message):
     appProtocol: str
     def __init__(self, name: _Optional[str] = ..., protocol: _Optional[str] = ..., port: _Optional[int] = ..., appProtocol: _Optional[str] = ...) -> None: ...
 
-class EndpointSlice(_message.Message):
+class EndpointSlice(_objects.KubernetesObject):
     __slots__ = ("metadata", "addressType", "endpoints", "ports")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     ADDRESSTYPE_FIELD_NUMBER: _ClassVar[int]

@@ -1,3 +1,4 @@
+from kemu.k8s import objects as _objects
 from kemu.k8s import core_v1_pb2 as _core_v1_pb2
 from kemu.k8s import meta_v1_pb2 as _meta_v1_pb2
 from google.protobuf import descriptor as _descriptor
@@ -7,7 +8,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
-class Event(_message.Message):
+class Event(_objects.KubernetesObject):
     __slots__ = ("metadata", "eventTime", "series", "reportingController", "reportingInstance", "action", "reason", "regarding", "related", "note", "type", "deprecatedSource", "deprecatedFirstTimestamp", "deprecatedLastTimestamp", "deprecatedCount")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     EVENTTIME_FIELD_NUMBER: _ClassVar[int]

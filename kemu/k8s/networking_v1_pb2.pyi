@@ -1,3 +1,4 @@
+from kemu.k8s import objects as _objects
 from kemu.k8s import core_v1_pb2 as _core_v1_pb2
 from kemu.k8s import meta_v1_pb2 as _meta_v1_pb2
 from kemu.k8s import options_pb2 as _options_pb2
@@ -32,7 +33,7 @@ class IPBlock(_message.Message):
     cidr: str
     def __init__(self, cidr: _Optional[str] = ..., **kwargs) -> None: ...
 
-class Ingress(_message.Message):
+class Ingress(_objects.KubernetesObject):
     __slots__ = ("metadata", "spec", "status")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
@@ -50,7 +51,7 @@ class IngressBackend(_message.Message):
     resource: _core_v1_pb2.TypedLocalObjectReference
     def __init__(self, service: _Optional[_Union[IngressServiceBackend, _Mapping]] = ..., resource: _Optional[_Union[_core_v1_pb2.TypedLocalObjectReference, _Mapping]] = ...) -> None: ...
 
-class IngressClass(_message.Message):
+class IngressClass(_objects.KubernetesObject):
     __slots__ = ("metadata", "spec")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
@@ -154,7 +155,7 @@ class IngressTLS(_message.Message):
     secretName: str
     def __init__(self, hosts: _Optional[_Iterable[str]] = ..., secretName: _Optional[str] = ...) -> None: ...
 
-class NetworkPolicy(_message.Message):
+class NetworkPolicy(_objects.KubernetesObject):
     __slots__ = ("metadata", "spec")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
@@ -217,7 +218,7 @@ class ServiceBackendPort(_message.Message):
     number: int
     def __init__(self, name: _Optional[str] = ..., number: _Optional[int] = ...) -> None: ...
 
-class IPAddress(_message.Message):
+class IPAddress(_objects.KubernetesObject):
     __slots__ = ("metadata", "spec")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
@@ -243,7 +244,7 @@ class ParentReference(_message.Message):
     name: str
     def __init__(self, group: _Optional[str] = ..., resource: _Optional[str] = ..., namespace: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
 
-class ServiceCIDR(_message.Message):
+class ServiceCIDR(_objects.KubernetesObject):
     __slots__ = ("metadata", "spec", "status")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]

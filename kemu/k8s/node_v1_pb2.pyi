@@ -1,3 +1,4 @@
+from kemu.k8s import objects as _objects
 from kemu.k8s import core_v1_pb2 as _core_v1_pb2
 from kemu.k8s import meta_v1_pb2 as _meta_v1_pb2
 from google.protobuf.internal import containers as _containers
@@ -21,7 +22,7 @@ class Overhead(_message.Message):
     podFixed: _containers.MessageMap[str, _meta_v1_pb2.Quantity]
     def __init__(self, podFixed: _Optional[_Mapping[str, _meta_v1_pb2.Quantity]] = ...) -> None: ...
 
-class RuntimeClass(_message.Message):
+class RuntimeClass(_objects.KubernetesObject):
     __slots__ = ("metadata", "handler", "overhead", "scheduling")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     HANDLER_FIELD_NUMBER: _ClassVar[int]

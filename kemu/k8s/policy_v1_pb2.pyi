@@ -1,3 +1,4 @@
+from kemu.k8s import objects as _objects
 from kemu.k8s import meta_v1_pb2 as _meta_v1_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
@@ -7,7 +8,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
-class Eviction(_message.Message):
+class Eviction(_objects.KubernetesObject):
     __slots__ = ("metadata", "deleteOptions")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     DELETEOPTIONS_FIELD_NUMBER: _ClassVar[int]
@@ -15,7 +16,7 @@ class Eviction(_message.Message):
     deleteOptions: _meta_v1_pb2.DeleteOptions
     def __init__(self, metadata: _Optional[_Union[_meta_v1_pb2.ObjectMeta, _Mapping]] = ..., deleteOptions: _Optional[_Union[_meta_v1_pb2.DeleteOptions, _Mapping]] = ...) -> None: ...
 
-class PodDisruptionBudget(_message.Message):
+class PodDisruptionBudget(_objects.KubernetesObject):
     __slots__ = ("metadata", "spec", "status")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]

@@ -1,3 +1,4 @@
+from kemu.k8s import objects as _objects
 from kemu.k8s import meta_v1_pb2 as _meta_v1_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
@@ -13,7 +14,7 @@ class AggregationRule(_message.Message):
     clusterRoleSelectors: _containers.RepeatedCompositeFieldContainer[_meta_v1_pb2.LabelSelector]
     def __init__(self, clusterRoleSelectors: _Optional[_Iterable[_Union[_meta_v1_pb2.LabelSelector, _Mapping]]] = ...) -> None: ...
 
-class ClusterRole(_message.Message):
+class ClusterRole(_objects.KubernetesObject):
     __slots__ = ("metadata", "rules", "aggregationRule")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     RULES_FIELD_NUMBER: _ClassVar[int]
@@ -23,7 +24,7 @@ class ClusterRole(_message.Message):
     aggregationRule: AggregationRule
     def __init__(self, metadata: _Optional[_Union[_meta_v1_pb2.ObjectMeta, _Mapping]] = ..., rules: _Optional[_Iterable[_Union[PolicyRule, _Mapping]]] = ..., aggregationRule: _Optional[_Union[AggregationRule, _Mapping]] = ...) -> None: ...
 
-class ClusterRoleBinding(_message.Message):
+class ClusterRoleBinding(_objects.KubernetesObject):
     __slots__ = ("metadata", "subjects", "roleRef")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     SUBJECTS_FIELD_NUMBER: _ClassVar[int]
@@ -47,7 +48,7 @@ class PolicyRule(_message.Message):
     nonResourceURLs: _containers.RepeatedScalarFieldContainer[str]
     def __init__(self, verbs: _Optional[_Iterable[str]] = ..., apiGroups: _Optional[_Iterable[str]] = ..., resources: _Optional[_Iterable[str]] = ..., resourceNames: _Optional[_Iterable[str]] = ..., nonResourceURLs: _Optional[_Iterable[str]] = ...) -> None: ...
 
-class Role(_message.Message):
+class Role(_objects.KubernetesObject):
     __slots__ = ("metadata", "rules")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     RULES_FIELD_NUMBER: _ClassVar[int]
@@ -55,7 +56,7 @@ class Role(_message.Message):
     rules: _containers.RepeatedCompositeFieldContainer[PolicyRule]
     def __init__(self, metadata: _Optional[_Union[_meta_v1_pb2.ObjectMeta, _Mapping]] = ..., rules: _Optional[_Iterable[_Union[PolicyRule, _Mapping]]] = ...) -> None: ...
 
-class RoleBinding(_message.Message):
+class RoleBinding(_objects.KubernetesObject):
     __slots__ = ("metadata", "subjects", "roleRef")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     SUBJECTS_FIELD_NUMBER: _ClassVar[int]

@@ -1,3 +1,4 @@
+from kemu.k8s import objects as _objects
 from kemu.k8s import core_v1_pb2 as _core_v1_pb2
 from kemu.k8s import meta_v1_pb2 as _meta_v1_pb2
 from kemu.k8s import options_pb2 as _options_pb2
@@ -212,7 +213,7 @@ class DeviceClaimConfiguration(_message.Message):
     deviceConfiguration: DeviceConfiguration
     def __init__(self, requests: _Optional[_Iterable[str]] = ..., deviceConfiguration: _Optional[_Union[DeviceConfiguration, _Mapping]] = ...) -> None: ...
 
-class DeviceClass(_message.Message):
+class DeviceClass(_objects.KubernetesObject):
     __slots__ = ("metadata", "spec")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
@@ -402,7 +403,7 @@ class OpaqueDeviceConfiguration(_message.Message):
     parameters: _meta_v1_pb2.RawExtension
     def __init__(self, driver: _Optional[str] = ..., parameters: _Optional[_Union[_meta_v1_pb2.RawExtension, _Mapping]] = ...) -> None: ...
 
-class ResourceClaim(_message.Message):
+class ResourceClaim(_objects.KubernetesObject):
     __slots__ = ("metadata", "spec", "status")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
@@ -440,7 +441,7 @@ class ResourceClaimStatus(_message.Message):
     devices: _containers.RepeatedCompositeFieldContainer[AllocatedDeviceStatus]
     def __init__(self, allocation: _Optional[_Union[AllocationResult, _Mapping]] = ..., reservedFor: _Optional[_Iterable[_Union[ResourceClaimConsumerReference, _Mapping]]] = ..., devices: _Optional[_Iterable[_Union[AllocatedDeviceStatus, _Mapping]]] = ...) -> None: ...
 
-class ResourceClaimTemplate(_message.Message):
+class ResourceClaimTemplate(_objects.KubernetesObject):
     __slots__ = ("metadata", "spec")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
@@ -466,7 +467,7 @@ class ResourcePool(_message.Message):
     resourceSliceCount: int
     def __init__(self, name: _Optional[str] = ..., generation: _Optional[int] = ..., resourceSliceCount: _Optional[int] = ...) -> None: ...
 
-class ResourceSlice(_message.Message):
+class ResourceSlice(_objects.KubernetesObject):
     __slots__ = ("metadata", "spec")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]

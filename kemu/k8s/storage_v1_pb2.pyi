@@ -1,3 +1,4 @@
+from kemu.k8s import objects as _objects
 from kemu.k8s import core_v1_pb2 as _core_v1_pb2
 from kemu.k8s import meta_v1_pb2 as _meta_v1_pb2
 from google.protobuf.internal import containers as _containers
@@ -8,7 +9,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
-class CSIDriver(_message.Message):
+class CSIDriver(_objects.KubernetesObject):
     __slots__ = ("metadata", "spec")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
@@ -42,7 +43,7 @@ class CSIDriverSpec(_message.Message):
     preventPodSchedulingIfMissing: bool
     def __init__(self, attachRequired: _Optional[bool] = ..., podInfoOnMount: _Optional[bool] = ..., volumeLifecycleModes: _Optional[_Iterable[str]] = ..., storageCapacity: _Optional[bool] = ..., fsGroupPolicy: _Optional[str] = ..., tokenRequests: _Optional[_Iterable[_Union[TokenRequest, _Mapping]]] = ..., requiresRepublish: _Optional[bool] = ..., seLinuxMount: _Optional[bool] = ..., nodeAllocatableUpdatePeriodSeconds: _Optional[int] = ..., serviceAccountTokenInSecrets: _Optional[bool] = ..., preventPodSchedulingIfMissing: _Optional[bool] = ...) -> None: ...
 
-class CSINode(_message.Message):
+class CSINode(_objects.KubernetesObject):
     __slots__ = ("metadata", "spec")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
@@ -68,7 +69,7 @@ class CSINodeSpec(_message.Message):
     drivers: _containers.RepeatedCompositeFieldContainer[CSINodeDriver]
     def __init__(self, drivers: _Optional[_Iterable[_Union[CSINodeDriver, _Mapping]]] = ...) -> None: ...
 
-class CSIStorageCapacity(_message.Message):
+class CSIStorageCapacity(_objects.KubernetesObject):
     __slots__ = ("metadata", "nodeTopology", "storageClassName", "capacity", "maximumVolumeSize")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     NODETOPOLOGY_FIELD_NUMBER: _ClassVar[int]
@@ -82,7 +83,7 @@ class CSIStorageCapacity(_message.Message):
     maximumVolumeSize: _meta_v1_pb2.Quantity
     def __init__(self, metadata: _Optional[_Union[_meta_v1_pb2.ObjectMeta, _Mapping]] = ..., nodeTopology: _Optional[_Union[_meta_v1_pb2.LabelSelector, _Mapping]] = ..., storageClassName: _Optional[str] = ..., capacity: _Optional[_Union[_meta_v1_pb2.Quantity, _Mapping]] = ..., maximumVolumeSize: _Optional[_Union[_meta_v1_pb2.Quantity, _Mapping]] = ...) -> None: ...
 
-class StorageClass(_message.Message):
+class StorageClass(_objects.KubernetesObject):
     __slots__ = ("metadata", "provisioner", "parameters", "reclaimPolicy", "mountOptions", "allowVolumeExpansion", "volumeBindingMode", "allowedTopologies")
     class ParametersEntry(_message.Message):
         __slots__ = ("key", "value")
@@ -117,7 +118,7 @@ class TokenRequest(_message.Message):
     expirationSeconds: int
     def __init__(self, audience: _Optional[str] = ..., expirationSeconds: _Optional[int] = ...) -> None: ...
 
-class VolumeAttachment(_message.Message):
+class VolumeAttachment(_objects.KubernetesObject):
     __slots__ = ("metadata", "spec", "status")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
@@ -164,7 +165,7 @@ class VolumeAttachmentStatus(_message.Message):
     detachError: VolumeError
     def __init__(self, attached: _Optional[bool] = ..., attachmentMetadata: _Optional[_Mapping[str, str]] = ..., attachError: _Optional[_Union[VolumeError, _Mapping]] = ..., detachError: _Optional[_Union[VolumeError, _Mapping]] = ...) -> None: ...
 
-class VolumeAttributesClass(_message.Message):
+class VolumeAttributesClass(_objects.KubernetesObject):
     __slots__ = ("metadata", "driverName", "parameters")
     class ParametersEntry(_message.Message):
         __slots__ = ("key", "value")
