@@ -31,7 +31,7 @@ _MODULES = {
     "Sweep": "sweeps",
     "experiment": "sweeps",
 }
-"""Where each name comes from, in kemu.api."""
+"""Where each name comes from, in kemu.doors.api."""
 
 __all__ = [
     "Cluster",
@@ -59,7 +59,7 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'kemu' has no attribute {name!r}")
     import importlib
 
-    found = globals()[name] = getattr(importlib.import_module(f"kemu.api.{_MODULES[name]}"), name)
+    found = globals()[name] = getattr(importlib.import_module(f"kemu.doors.api.{_MODULES[name]}"), name)
     return found
 
 

@@ -1,6 +1,6 @@
 """Settings of all tests.
 
-Whoever changes an object that others share fails its test (``kemu.objects.shared_objects``).
+Whoever changes an object that others share fails its test (``kemu.emulated.objects.wire.shared_objects``).
 Hypothesis draws the same examples every time, whatever the speed of the machine; ``pytest --hypothesis-profile search``
 draws new ones. With ``KEMU_STRICT=1`` (as in CI) a test that skips fails: nothing is left out unnoticed. Only what no
 script of this project can install may be missing (Jaeger, which is built from source by a tool beside the project).
@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from kemu.objects import shared_objects
+from kemu.emulated.objects.wire import shared_objects
 from kemu.runtime import garbage
 
 settings.register_profile("kemu", deadline=None, derandomize=True)

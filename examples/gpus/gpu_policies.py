@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 from gpu_cards import Demand, GpuPolicy, Ints
-
-from kemu.objects import gpu_cards
 from kemu.scheduler.framework import (
     Cluster,
     Cycle,
@@ -24,6 +22,8 @@ from kemu.scheduler.framework import (
     Status,
     unresolvable,
 )
+
+from kemu.emulated.objects.pods import gpu_cards
 
 CPU_SCALE = 128_000
 """Milli-CPU of the largest node: amounts of CPU are compared by their part of this."""

@@ -16,9 +16,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from kemu import errors
-from kemu.client import clients, informers, retries, workqueues
-from kemu.objects import pod_phases
-from kemu.objects.amounts import requests
+from kemu.emulated.client import clients, informers, retries, workqueues
+from kemu.emulated.objects.amounts import requests
+from kemu.emulated.objects.pods import pod_phases
 from kemu.runtime.env import Env
 
 LEDGER = "example.com/first-fit"

@@ -27,7 +27,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, Protocol
 
-from kemu.faults.handlers import Handler
+from kemu.runtime.faults.handlers import Handler
 
 SECOND_NS = 1_000_000_000
 MILLISECOND_NS = 1_000_000
@@ -205,7 +205,7 @@ class Env(Protocol):
 
     def step(self, name: str) -> None:
         """Say that the actor has come to a step at which a fault may crash it (``STEPS`` of
-        :mod:`kemu.faults.kinds`).
+        :mod:`kemu.runtime.faults.kinds`).
 
         If a crash is armed for this step the actor dies here, and this raises ``asyncio.CancelledError``.
         """
@@ -222,7 +222,7 @@ class Env(Protocol):
         """Say that the actor carries out faults of that kind itself: ``handler`` begins one, and returns what ends it.
 
         Handlers are called between two steps of the event loop, and do not wait. Kinds: those of
-        :mod:`kemu.faults.kinds` with ``carried_out_by``.
+        :mod:`kemu.runtime.faults.kinds` with ``carried_out_by``.
         """
         ...
 

@@ -111,7 +111,8 @@ class Runtime(Protocol):
         ...
 
     async def inject(self, fault: str, what: str, parameters: Mapping[str, Any]) -> None:
-        """Begin a fault of a kind in ``kemu.faults.kinds``; ``fault`` is its id, and actors stand by their names.
+        """Begin a fault of a kind in ``kemu.runtime.faults.kinds``; ``fault`` is its id, and actors stand by their
+        names.
 
         Raises ValueError for an id that is in force, and for a kind that the runtime cannot do.
         """

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from kemu import errors
-from kemu.client import clients, informers
-from kemu.objects import pod_phases
+from kemu.emulated.client import clients, informers
+from kemu.emulated.objects.pods import pod_phases
 from kemu.runtime.env import SECOND_NS, Env
 
 LOOK_S = 2.0

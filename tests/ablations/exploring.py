@@ -14,18 +14,18 @@ from pathlib import Path
 from typing import Any
 
 from kemu.errors import KemuError
-from kemu.exploration import campaigns, executions, workers
-from kemu.exploration.executions import Failure
-from kemu.exploration.explaining import explanations
-from kemu.exploration.plans import Plan
-from kemu.exploration.results import RunRecord
-from kemu.exploration.shrinking import shrinker
-from kemu.exploration.sources import Source
-from kemu.exploration.strategies import registry
-from kemu.scenario import catalog
-from kemu.scenario.expectations import CheckIs
-from kemu.scenario.loading import loader
-from kemu.scenario.scenarios import Scenario
+from kemu.lab.exploration import campaigns, executions, workers
+from kemu.lab.exploration.executions import Failure
+from kemu.lab.exploration.explaining import explanations
+from kemu.lab.exploration.plans import Plan
+from kemu.lab.exploration.results import RunRecord
+from kemu.lab.exploration.shrinking import shrinker
+from kemu.lab.exploration.sources import Source
+from kemu.lab.exploration.strategies import registry
+from kemu.lab.scenario import catalog
+from kemu.lab.scenario.expectations import CheckIs
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.scenarios import Scenario
 from tests.ablations.candidates import CANDIDATES
 
 MINIMAL = Path(__file__).parent / "minimal"

@@ -14,11 +14,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kemu import safeguards
-from kemu.exploration import executions
-from kemu.scenario import catalog
-from kemu.scenario.format import documents
-from kemu.scenario.loading import loader
+from kemu.emulated import safeguards
+from kemu.lab.exploration import executions
+from kemu.lab.scenario import catalog
+from kemu.lab.scenario.format import documents
+from kemu.lab.scenario.loading import loader
 from tests import searches
 from tests.ablations import exploring
 from tests.ablations.candidates import CANDIDATES

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kemu import safeguards
-from kemu.exploration import executions
-from kemu.scenario.loading import loader
+from kemu.emulated import safeguards
+from kemu.lab.exploration import executions
+from kemu.lab.scenario.loading import loader
 from tests.ablations import candidates, exploring, search
 
 FOUND = search.load()

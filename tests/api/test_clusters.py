@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import kemu
-from kemu.api import simulations
+from kemu.doors.api import simulations
 from kemu.errors import Deadlock, KemuError, Nondeterminism, NotFound, ScenarioError, UserCodeFailed
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "schedulers"

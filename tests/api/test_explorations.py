@@ -13,7 +13,7 @@ import pytest
 
 import kemu
 from kemu.errors import KemuError, ScenarioError
-from kemu.scenario import catalog
+from kemu.lab.scenario import catalog
 
 RACE = "races/two-schedulers-one-node"
 SURPRISED = [{"id": "red-is-bound", "pod": "red-pod", "bound": {}}]
@@ -96,7 +96,7 @@ def test_a_scheduler_of_ones_own_is_explored_and_what_is_found_stands_alone(jobs
     small = failure.shrink()
     assert (small.pods, small.nodes, small.minimal) == (2, 1, True)
     (tmp_path / "small.yaml").write_text(small.yaml)
-    command = [sys.executable, "-m", "kemu.cli.main", "run", "small.yaml", "--json"]
+    command = [sys.executable, "-m", "kemu.doors.cli.main", "run", "small.yaml", "--json"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=PATH, check=False)
     assert (done.returncode, json.loads(done.stdout)["verdict"]) == (1, "fails"), done.stderr
 

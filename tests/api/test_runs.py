@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 import kemu
-from kemu.cli.main import main
+from kemu.doors.cli.main import main
 from kemu.errors import KemuError, RunLogError, ScenarioError, UserCodeFailed
-from kemu.scenario import catalog
-from kemu.scenario.playing import replays
+from kemu.lab.scenario import catalog
+from kemu.lab.scenario.playing.replaying import replays
 
 RACE = "races/two-schedulers-one-node"
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"containers": [{"name": "m"}]}}

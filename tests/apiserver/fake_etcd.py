@@ -13,7 +13,7 @@ from typing import Any
 
 import grpc
 
-from kemu.etcd import kv_pb2, rpc_pb2, rpc_pb2_grpc
+from kemu.messages.etcd import kv_pb2, rpc_pb2, rpc_pb2_grpc
 from kemu.runtime.env import Env
 
 COMPACTED = "etcdserver: mvcc: required revision has been compacted"

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from kemu import errors
-from kemu.apiserver import admission
-from kemu.apiserver.admission import pod_tolerations, toleration_sets
-from kemu.k8s import core_v1_pb2, node_v1_pb2
-from kemu.objects.conversion import convert
+from kemu.emulated.apiserver import admission
+from kemu.emulated.apiserver.admission import pod_tolerations, toleration_sets
+from kemu.emulated.objects.conversion import convert
+from kemu.messages.k8s import core_v1_pb2, node_v1_pb2
 from tests.apiserver.apiserver_cluster import Cluster, pod, priority_class, refusal, run
 
 

@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 from kemu import errors
-from kemu.conformance.writes import sequences
-from kemu.k8s import core_v1_pb2
-from kemu.objects.conversion import convert
-from kemu.v1 import api_pb2
+from kemu.emulated.objects.conversion import convert
+from kemu.lab.conformance.writes import sequences
+from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.v1 import api_pb2
 from tests.apiserver.apiserver_cluster import Cluster, run
 from tests.apiserver.test_write_options import create, patch, refused
 

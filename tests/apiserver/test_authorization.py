@@ -8,13 +8,13 @@ import grpc
 import pytest
 
 from kemu import errors
-from kemu.apiserver import admission
-from kemu.apiserver.authorization import attributes, authorizers, roles
-from kemu.client.clients import Client
-from kemu.k8s import coordination_v1_pb2, core_v1_pb2, rbac_v1_pb2
-from kemu.objects import identities
-from kemu.objects.conversion import convert
-from kemu.v1 import api_pb2, api_pb2_grpc
+from kemu.emulated.apiserver import admission
+from kemu.emulated.apiserver.authorization import attributes, authorizers, roles
+from kemu.emulated.client.clients import Client
+from kemu.emulated.objects import identities
+from kemu.emulated.objects.conversion import convert
+from kemu.messages.k8s import coordination_v1_pb2, core_v1_pb2, rbac_v1_pb2
+from kemu.messages.v1 import api_pb2, api_pb2_grpc
 from tests.apiserver.apiserver_cluster import SERVERS, Cluster, pod, run
 
 ALICE = {"alice": {"groups": ["dev"], "roles": [{"role": "edit", "namespace": "default"}]}}

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from kemu import errors
-from kemu.objects.conversion import convert
+from kemu.emulated.objects.conversion import convert
 from kemu.runtime.env import EPOCH_UNIX_S
 from tests.apiserver.apiserver_cluster import Cluster, node, pod, refusal, run
 

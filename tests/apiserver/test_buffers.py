@@ -11,11 +11,11 @@ import grpc.aio
 import pytest
 
 from kemu import errors
-from kemu.apiserver import service
-from kemu.apiserver.watch import buffers, fanout
-from kemu.client.sessions import error_of
-from kemu.k8s import core_v1_pb2
-from kemu.v1 import api_pb2
+from kemu.emulated.apiserver import service
+from kemu.emulated.apiserver.watch import buffers, fanout
+from kemu.emulated.client.sessions import error_of
+from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.v1 import api_pb2
 from tests.apiserver.apiserver_cluster import SERVERS, Cluster, pod, run, watch_request
 
 MIB = 1 << 20

@@ -6,12 +6,12 @@ import random
 
 import pytest
 
-from kemu.apiserver import selections
-from kemu.apiserver.storage import Entry
-from kemu.apiserver.watch.cache import Collection, WatchCache
-from kemu.etcd import kv_pb2
-from kemu.k8s import core_v1_pb2
-from kemu.objects import resources
+from kemu.emulated.apiserver import selections
+from kemu.emulated.apiserver.storage import Entry
+from kemu.emulated.apiserver.watch.cache import Collection, WatchCache
+from kemu.emulated.objects import resources
+from kemu.messages.etcd import kv_pb2
+from kemu.messages.k8s import core_v1_pb2
 
 WINDOW = 150
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kemu import errors
-from kemu.client.clients import Binding
-from kemu.objects import bind_generations
+from kemu.emulated.client.clients import Binding
+from kemu.emulated.objects.pods import bind_generations
 from tests.apiserver.apiserver_cluster import Cluster, node, pod, refusal, run
 
 CAPACITY = ({"bind_check": "capacity"},)

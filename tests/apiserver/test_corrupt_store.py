@@ -8,8 +8,8 @@ import grpc
 import pytest
 
 from kemu import errors
-from kemu.apiserver.registry import patches
-from kemu.v1 import api_pb2
+from kemu.emulated.apiserver.registry import patches
+from kemu.messages.v1 import api_pb2
 from tests.apiserver.apiserver_cluster import Cluster, pod, refusal, run
 
 GARBAGE = b"\xff\xff\xff"

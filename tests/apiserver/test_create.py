@@ -8,9 +8,9 @@ import grpc
 import pytest
 
 from kemu import errors
-from kemu.k8s import coordination_v1_pb2, core_v1_pb2
+from kemu.messages.k8s import coordination_v1_pb2, core_v1_pb2
+from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import EPOCH_UNIX_S
-from kemu.v1 import api_pb2
 from tests.apiserver.apiserver_cluster import Cluster, budget, node, pod, priority_class, refusal, run
 
 

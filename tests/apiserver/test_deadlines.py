@@ -63,7 +63,9 @@ def test_a_scheduler_that_does_not_know_whether_it_bound_neither_binds_twice_nor
         await cluster.runtime.launch(
             [
                 ActorSpec(
-                    "scheduler/default-scheduler/0", "kemu.scheduler.scheduler:Scheduler", {"name": "default-scheduler"}
+                    "scheduler/default-scheduler/0",
+                    "kemu.emulated.scheduler.scheduler:Scheduler",
+                    {"name": "default-scheduler"},
                 )
             ]
         )

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from kemu import errors
-from kemu.apiserver.registry import deletions, strategies
-from kemu.k8s import batch_v1_pb2, core_v1_pb2
-from kemu.objects.conversion import convert
+from kemu.emulated.apiserver.registry import deletions, strategies
+from kemu.emulated.objects.conversion import convert
+from kemu.messages.k8s import batch_v1_pb2, core_v1_pb2
+from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import EPOCH_UNIX_S
-from kemu.v1 import api_pb2
 from tests.apiserver.apiserver_cluster import Cluster, node, pod, refusal, run
 
 

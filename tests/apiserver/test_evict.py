@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kemu import errors
-from kemu.objects.conversion import convert
+from kemu.emulated.objects.conversion import convert
 from tests.apiserver.apiserver_cluster import Cluster, budget, pod, refusal, run
 
 VIOLATES = "Cannot evict pod as it would violate the pod's disruption budget."

@@ -8,10 +8,10 @@ import random
 import pytest
 
 from kemu import errors
-from kemu.apiserver.server import ApiServer
-from kemu.client.informers import Informer
-from kemu.client.sessions import error_of
-from kemu.v1 import api_pb2
+from kemu.emulated.apiserver.server import ApiServer
+from kemu.emulated.client.informers import Informer
+from kemu.emulated.client.sessions import error_of
+from kemu.messages.v1 import api_pb2
 from tests.apiserver.apiserver_cluster import Cluster, node, pod, refusal, run, shown
 
 

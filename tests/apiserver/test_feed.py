@@ -15,12 +15,12 @@ import grpc
 import grpc.aio
 
 from kemu import errors
-from kemu.apiserver.server import ApiServer
-from kemu.apiserver.watch.feed import Feed
-from kemu.client.clients import Client
+from kemu.doors.testing import Recorder, sim
+from kemu.emulated.apiserver.server import ApiServer
+from kemu.emulated.apiserver.watch.feed import Feed
+from kemu.emulated.client.clients import Client
 from kemu.runtime.env import SECOND_NS, ActorSpec, Clock, Env
 from kemu.runtime.sim.simulation import SimRuntime
-from kemu.testing import Recorder, sim
 from tests.apiserver.apiserver_cluster import SERVERS, pod
 
 CONNECTS_AFTER_S = 0.5
@@ -94,7 +94,10 @@ def start_server(env: Env, config: Mapping[str, Any]) -> ApiServer:
 
 
 def run(main: Callable[[Clock, Client, Feed], Coroutine[Any, Any, None]]) -> None:
-    specs = [ActorSpec("store", "kemu.store.server:Store"), ActorSpec("apiserver/0", f"{__name__}:start_server")]
+    specs = [
+        ActorSpec("store", "kemu.emulated.store.server:Store"),
+        ActorSpec("apiserver/0", f"{__name__}:start_server"),
+    ]
 
     async def drive(runtime: SimRuntime) -> None:
         async with asyncio.timeout(60):

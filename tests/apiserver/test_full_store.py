@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 
 from kemu import errors
-from kemu.client import clients, retries
+from kemu.doors.testing import sim
+from kemu.emulated.client import clients, retries
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import runner
 from kemu.runtime.env import ActorSpec
 from kemu.runtime.sim.simulation import SimRuntime
-from kemu.scenario.loading import loader
-from kemu.scenario.playing import runner
-from kemu.testing import sim
 from tests.apiserver.apiserver_cluster import pod
 
 SPECS = [
-    ActorSpec("store", "kemu.store.server:Store", {}),
-    ActorSpec("apiserver/0", "kemu.apiserver.server:ApiServer", {}),
+    ActorSpec("store", "kemu.emulated.store.server:Store", {}),
+    ActorSpec("apiserver/0", "kemu.emulated.apiserver.server:ApiServer", {}),
 ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kemu import errors
-from kemu.client.sessions import error_of
+from kemu.emulated.client.sessions import error_of
 from tests.apiserver.apiserver_cluster import SERVERS, Cluster, pod, refusal, run
 
 

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kemu import errors
-from kemu.apiserver.registry import patches, strategic_merges
-from kemu.k8s import core_v1_pb2
-from kemu.objects.conversion import convert
-from kemu.v1 import api_pb2
+from kemu.emulated.apiserver.registry import patches, strategic_merges
+from kemu.emulated.objects.conversion import convert
+from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.v1 import api_pb2
 from tests.apiserver.apiserver_cluster import Cluster, node, pod, refusal, run
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from kemu import errors
-from kemu.apiserver.watch.fanout import INITIAL_EVENTS_END
-from kemu.client.sessions import error_of
-from kemu.k8s import core_v1_pb2
-from kemu.v1 import api_pb2
+from kemu.emulated.apiserver.watch.fanout import INITIAL_EVENTS_END
+from kemu.emulated.client.sessions import error_of
+from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.v1 import api_pb2
 from tests.apiserver.apiserver_cluster import Cluster, pod, refusal, run
 
 INVALID = 'ListOptions.meta.k8s.io "" is invalid: '

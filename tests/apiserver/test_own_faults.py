@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kemu import errors
-from kemu.client.informers import Informer
+from kemu.emulated.client.informers import Informer
 from kemu.runtime.env import SECOND_NS
 from tests.apiserver.apiserver_cluster import Cluster, node, pod, refusal, run
 

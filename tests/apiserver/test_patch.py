@@ -14,13 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kemu import errors
-from kemu.apiserver.registry import patches, strategic_merges
-from kemu.k8s import core_v1_pb2
-from kemu.objects import resources
-from kemu.objects.conversion import convert
-from kemu.objects.defaulting import defaults
-from kemu.objects.validation import kinds
-from kemu.v1 import api_pb2
+from kemu.emulated.apiserver.registry import patches, strategic_merges
+from kemu.emulated.objects import resources
+from kemu.emulated.objects.conversion import convert
+from kemu.emulated.objects.defaulting import defaults
+from kemu.emulated.objects.validation import kinds
+from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.v1 import api_pb2
 from tests.apiserver.apiserver_cluster import Cluster, budget, node, pod, refusal, run
 
 PODS = resources.BY_PLURAL["pods"]

@@ -11,8 +11,8 @@ import re
 import pytest
 
 from kemu import errors
-from kemu.client.sessions import error_of
-from kemu.v1 import api_pb2
+from kemu.emulated.client.sessions import error_of
+from kemu.messages.v1 import api_pb2
 from tests.apiserver.apiserver_cluster import Cluster, node, pod, refusal, run
 
 

@@ -10,9 +10,9 @@ import pytest
 from google.rpc import error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
-from kemu.client.sessions import error_of
-from kemu.k8s import core_v1_pb2, meta_v1_pb2
-from kemu.v1 import api_pb2
+from kemu.emulated.client.sessions import error_of
+from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
+from kemu.messages.v1 import api_pb2
 from tests.apiserver.apiserver_cluster import Cluster, node, pod, run
 
 JITTER = {"storeLatency": {"uniform": {"min": 0.001, "max": 0.02}}}

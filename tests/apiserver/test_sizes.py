@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from kemu import errors
-from kemu.client import clients, retries
+from kemu.doors.testing import sim
+from kemu.emulated.client import clients, retries
 from kemu.runtime.env import ActorSpec
 from kemu.runtime.sim.simulation import SimRuntime
-from kemu.testing import sim
 from tests.apiserver.apiserver_cluster import pod
 
 SPECS = [
-    ActorSpec("store", "kemu.store.server:Store", {}),
-    ActorSpec("apiserver/0", "kemu.apiserver.server:ApiServer", {}),
+    ActorSpec("store", "kemu.emulated.store.server:Store", {}),
+    ActorSpec("apiserver/0", "kemu.emulated.apiserver.server:ApiServer", {}),
 ]
 
 

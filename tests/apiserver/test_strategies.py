@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from kemu import errors
-from kemu.apiserver.registry import strategies
-from kemu.objects import resources
-from kemu.objects.conversion import convert
+from kemu.emulated.apiserver.registry import strategies
+from kemu.emulated.objects import resources
+from kemu.emulated.objects.conversion import convert
 from tests.apiserver.apiserver_cluster import Cluster, refusal, run
 
 TEMPLATE = {

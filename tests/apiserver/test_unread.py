@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from kemu.apiserver import service
-from kemu.v1 import api_pb2
+from kemu.emulated.apiserver import service
+from kemu.messages.v1 import api_pb2
 from tests.apiserver.apiserver_cluster import SERVERS, Cluster, node, pod, run, watch_request
 
 BIG = "x" * 200_000

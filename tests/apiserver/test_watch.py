@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from kemu import errors
-from kemu.client.sessions import error_of
-from kemu.k8s import core_v1_pb2
-from kemu.objects import selectors
-from kemu.v1 import api_pb2
+from kemu.emulated.client.sessions import error_of
+from kemu.emulated.objects import selectors
+from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.v1 import api_pb2
 from tests.apiserver.apiserver_cluster import SERVERS, Cluster, Watch, node, pod, run, shown, watch_request
 
 BOOKMARK = ("BOOKMARK", "")

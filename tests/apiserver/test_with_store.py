@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 from kemu import errors
-from kemu.checks import registry
-from kemu.client.clients import Client
-from kemu.client.informers import Informer
-from kemu.runlog.frames import Event
+from kemu.doors.testing import Recorder, sim
+from kemu.emulated.client.clients import Client
+from kemu.emulated.client.informers import Informer
+from kemu.lab.checks import registry
 from kemu.runtime.env import ActorSpec
+from kemu.runtime.runlog.frames import Event
 from kemu.runtime.sim.simulation import SimRuntime
-from kemu.testing import Recorder, sim
 from tests.apiserver.apiserver_cluster import node, pod
 
-STORE = ActorSpec("store", "kemu.store.server:Store", {})
+STORE = ActorSpec("store", "kemu.emulated.store.server:Store", {})
 TIMING = {name: {"uniform": {"min": 0.0005, "max": 0.005}} for name in ("apiLatency", "watchLatency", "storeLatency")}
 SELECTIONS = (
     {},
@@ -30,7 +30,7 @@ SELECTIONS = (
 
 
 def server(number: int, **config: Any) -> ActorSpec:
-    return ActorSpec(f"apiserver/{number}", "kemu.apiserver.server:ApiServer", config)
+    return ActorSpec(f"apiserver/{number}", "kemu.emulated.apiserver.server:ApiServer", config)
 
 
 class Traffic:

@@ -10,12 +10,12 @@ import pytest
 from google.rpc import status_pb2
 
 from kemu import errors
-from kemu.apiserver.errors import DETAILS_KEY
-from kemu.client.sessions import error_of
-from kemu.k8s import apps_v1_pb2, autoscaling_v1_pb2, core_v1_pb2, meta_v1_pb2
-from kemu.objects import statuses
-from kemu.objects.conversion import convert
-from kemu.v1 import api_pb2
+from kemu.emulated.apiserver.errors import DETAILS_KEY
+from kemu.emulated.client.sessions import error_of
+from kemu.emulated.objects import statuses
+from kemu.emulated.objects.conversion import convert
+from kemu.messages.k8s import apps_v1_pb2, autoscaling_v1_pb2, core_v1_pb2, meta_v1_pb2
+from kemu.messages.v1 import api_pb2
 from tests.apiserver.apiserver_cluster import Cluster, budget, pod, refusal, run
 
 JSON, YAML = "application/json", "application/yaml"

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from kemu.autoscaler import taints
-from kemu.checks.history import History
-from kemu.k8s import core_v1_pb2
-from kemu.report import happenings
-from kemu.runlog.frames import FILE_NAME, Reader
-from kemu.scenario.loading import loader
-from kemu.scenario.playing import runner
+from kemu.emulated.autoscaler import taints
+from kemu.lab.checks.history import History
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import runner
+from kemu.lab.tell import happenings
+from kemu.messages.k8s import core_v1_pb2
+from kemu.runtime.runlog.frames import FILE_NAME, Reader
 
 OWN = 'nodes:\n- {name: own, allocatable: {cpu: "4", memory: 16Gi, pods: "110"}}\n'
 """A node that nobody scales."""

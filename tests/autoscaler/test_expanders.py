@@ -6,11 +6,11 @@ import random
 
 import pytest
 
-from kemu.autoscaler import expanders, scale_ups, settings
-from kemu.autoscaler.expanders import Option
-from kemu.autoscaler.providers import NodeGroup
-from kemu.autoscaler.templates import Template
-from kemu.k8s import core_v1_pb2
+from kemu.emulated.autoscaler import expanders, scale_ups, settings
+from kemu.emulated.autoscaler.expanders import Option
+from kemu.emulated.autoscaler.providers import NodeGroup
+from kemu.emulated.autoscaler.templates import Template
+from kemu.messages.k8s import core_v1_pb2
 
 
 def group(name: str, price: float = 0.0, size: int = 0, most: int = 10) -> NodeGroup:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kemu.bench.clients import pairs, parts
 from kemu.errors import KemuError
+from kemu.lab.bench.clients import pairs, parts
 from tests.realkube import binaries
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kemu.bench.clusters import counts
-from kemu.objects import shared_objects
+from kemu.emulated.objects.wire import shared_objects
+from kemu.lab.bench.clusters import counts
 
 LIMITS = {
     "parses": 34,

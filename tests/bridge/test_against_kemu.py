@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 
 from kemu import errors
-from kemu.bridge import hosting
-from kemu.cli import main
-from kemu.client import clients, informers
-from kemu.k8s import core_v1_pb2
-from kemu.objects.conversion import convert
+from kemu.doors.cli import main
+from kemu.emulated.bridge import hosting
+from kemu.emulated.client import clients, informers
+from kemu.emulated.objects.conversion import convert
+from kemu.emulated.scheduler.scheduler import Scheduler
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import ActorSpec
-from kemu.scheduler.scheduler import Scheduler
 
 SCENARIO = """
 apiVersion: kemu.dev/v1
@@ -37,7 +37,7 @@ def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("up")
     scenario, path = folder / "scenario.yaml", folder / "kubeconfig"
     scenario.write_text(SCENARIO)
-    command = [sys.executable, "-m", "kemu.cli.main", "up", str(scenario), f"--kubeconfig={path}"]
+    command = [sys.executable, "-m", "kemu.doors.cli.main", "up", str(scenario), f"--kubeconfig={path}"]
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
             [*command, f"--out={folder / 'run'}"], stdout=log, stderr=subprocess.STDOUT, env=dict(os.environ)

@@ -6,8 +6,8 @@ import base64
 
 import pytest
 
-from kemu.k8s import core_v1_pb2
-from kemu.objects import envelopes
+from kemu.emulated.objects.wire import envelopes
+from kemu.messages.k8s import core_v1_pb2
 
 
 def test_a_message_comes_out_of_its_envelope_as_it_went_in() -> None:

@@ -15,10 +15,10 @@ import pytest
 from aiohttp import web
 
 from kemu import errors
-from kemu.bridge import hosting
-from kemu.client import clients, informers
-from kemu.k8s import core_v1_pb2, meta_v1_pb2
-from kemu.objects import envelopes
+from kemu.emulated.bridge import hosting
+from kemu.emulated.client import clients, informers
+from kemu.emulated.objects.wire import envelopes
+from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 PROTOBUF = {"Content-Type": envelopes.MEDIA_TYPE}

@@ -40,7 +40,14 @@ class Scheduler:
         self.log = log
         with log.open("wb") as output:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "kemu.cli.main", "scheduler", f"--kubeconfig={cluster.kubeconfig}", *options],
+                [
+                    sys.executable,
+                    "-m",
+                    "kemu.doors.cli.main",
+                    "scheduler",
+                    f"--kubeconfig={cluster.kubeconfig}",
+                    *options,
+                ],
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 cwd=ROOT / "examples" / "plugins",
@@ -134,7 +141,7 @@ def test_a_thousand_pods_run_on_two_hundred_nodes(
     assert scheduler.end() == 0
     assert scheduler.says("1000 bound"), scheduler.log.read_text()[-500:]
     told = subprocess.run(
-        [sys.executable, "-m", "kemu.cli.main", "trace", str(tmp_path / "run"), "huge"],
+        [sys.executable, "-m", "kemu.doors.cli.main", "trace", str(tmp_path / "run"), "huge"],
         capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     assert "huge" in told.stdout

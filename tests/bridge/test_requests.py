@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from kemu import errors
-from kemu.bridge import requests
-from kemu.k8s import core_v1_pb2
-from kemu.objects import envelopes
-from kemu.v1 import api_pb2
+from kemu.emulated.bridge import requests
+from kemu.emulated.objects.wire import envelopes
+from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.v1 import api_pb2
 
 
 def _where(resource: str, namespace: str = "") -> api_pb2.Resource:

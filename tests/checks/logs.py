@@ -5,9 +5,9 @@ from __future__ import annotations
 import zlib
 from typing import Any
 
-from kemu.k8s import core_v1_pb2
-from kemu.objects import wires
-from kemu.runlog.frames import Event
+from kemu.emulated.objects.wire import wires
+from kemu.messages.k8s import core_v1_pb2
+from kemu.runtime.runlog.frames import Event
 
 SECOND = 1_000_000_000
 

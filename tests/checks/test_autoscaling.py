@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from kemu.checks import registry
-from kemu.checks.limits import Autoscaled, Limits, NodeGroup
-from kemu.checks.results import Result
-from kemu.k8s import apps_v1_pb2, core_v1_pb2
+from kemu.lab.checks import registry
+from kemu.lab.checks.limits import Autoscaled, Limits, NodeGroup
+from kemu.lab.checks.results import Result
+from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2
 from tests.checks.logs import Log
 
 WHO = "controller/cluster-autoscaler"

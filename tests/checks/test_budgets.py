@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from kemu.apiserver.registry.evictions import Evictor
-from kemu.checks import registry
-from kemu.checks.history import History
-from kemu.checks.results import Result
-from kemu.k8s import apps_v1_pb2, core_v1_pb2, policy_v1_pb2
-from kemu.scenario.loading import loader
-from kemu.scenario.playing import runner
+from kemu.emulated.apiserver.registry.evictions import Evictor
+from kemu.lab.checks import registry
+from kemu.lab.checks.history import History
+from kemu.lab.checks.results import Result
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import runner
+from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2, policy_v1_pb2
 from tests.checks.logs import Log
 
 CHECK = "voluntary-evictions-respect-budgets"

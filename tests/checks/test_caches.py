@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from kemu.checks import registry
-from kemu.checks.results import Result
-from kemu.runlog.frames import FILE_NAME, Event, Reader
-from kemu.scenario.loading import loader
-from kemu.scenario.playing import runner
-from kemu.scheduler import audits, feeds
-from kemu.scheduler.cache.columns import ResourceColumns
+from kemu.emulated.scheduler import audits, feeds
+from kemu.emulated.scheduler.cache.columns import ResourceColumns
+from kemu.lab.checks import registry
+from kemu.lab.checks.results import Result
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import runner
+from kemu.runtime.runlog.frames import FILE_NAME, Event, Reader
 
 CHECK = "cache-agrees-with-store"
 SCENARIO = """

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kemu.checks import registry
-from kemu.checks.history import History
-from kemu.checks.limits import Limits
-from kemu.checks.results import Check, Result
+from kemu.lab.checks import registry
+from kemu.lab.checks.history import History
+from kemu.lab.checks.limits import Limits
+from kemu.lab.checks.results import Check, Result
 from tests.checks.logs import Log
 
 

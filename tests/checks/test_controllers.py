@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from kemu.checks import registry
-from kemu.checks.limits import Limits
-from kemu.checks.results import Result
-from kemu.k8s import apps_v1_pb2, batch_v1_pb2, coordination_v1_pb2, core_v1_pb2, policy_v1_pb2
+from kemu.lab.checks import registry
+from kemu.lab.checks.limits import Limits
+from kemu.lab.checks.results import Result
+from kemu.messages.k8s import apps_v1_pb2, batch_v1_pb2, coordination_v1_pb2, core_v1_pb2, policy_v1_pb2
 from tests.checks.logs import Log
 
 

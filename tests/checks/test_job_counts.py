@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from kemu.checks.history import History
-from kemu.checks.workloads import job_counts
-from kemu.k8s import batch_v1_pb2
+from kemu.lab.checks.history import History
+from kemu.lab.checks.workloads import job_counts
+from kemu.messages.k8s import batch_v1_pb2
 
 
 def judged(*statuses: tuple[int, Sequence[str]], mode: str = "NonIndexed", field: str = "failed") -> bool | None:

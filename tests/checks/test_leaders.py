@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from kemu.checks.history import History
-from kemu.checks.scheduling import leaders
-from kemu.k8s import coordination_v1_pb2
+from kemu.lab.checks.history import History
+from kemu.lab.checks.scheduling import leaders
+from kemu.messages.k8s import coordination_v1_pb2
 
 KEY = f"{leaders.LEASES}kube-system/kube-scheduler"
 

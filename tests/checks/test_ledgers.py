@@ -6,8 +6,8 @@ import pytest
 
 import kemu
 from kemu import errors
-from kemu.checks.history import History
-from kemu.checks.scheduling import ledgers
+from kemu.lab.checks.history import History
+from kemu.lab.checks.scheduling import ledgers
 
 SCENARIO = """\
 apiVersion: kemu.dev/v1
@@ -72,7 +72,7 @@ def test_preemption_may_go_beyond_a_budget_so_it_is_told_and_nothing_fails(storm
 
 
 def _figures(run: kemu.Run) -> str:
-    from kemu.report import tables
+    from kemu.lab.tell import tables
 
     return "\n".join([*(line.plain for line in tables.budgets(run.data["budgets"], 80)), ""])
 

@@ -7,13 +7,13 @@ from functools import cache
 
 import pytest
 
-from kemu.checks import registry
-from kemu.checks.consistency import linearizability
-from kemu.checks.consistency.linearizability import Operation
-from kemu.checks.consistency.versions import Versions, digest
-from kemu.checks.history import History
-from kemu.checks.history.facts import Change
-from kemu.checks.results import Result
+from kemu.lab.checks import registry
+from kemu.lab.checks.consistency import linearizability
+from kemu.lab.checks.consistency.linearizability import Operation
+from kemu.lab.checks.consistency.versions import Versions, digest
+from kemu.lab.checks.history import History
+from kemu.lab.checks.history.facts import Change
+from kemu.lab.checks.results import Result
 from tests.checks.logs import Log
 
 KEYS = ("/registry/pods/default/a", "/registry/pods/default/b")

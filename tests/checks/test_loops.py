@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from kemu.checks import registry
-from kemu.checks.history import WORKLOAD_LABEL, History
-from kemu.checks.limits import Limits
-from kemu.checks.nodes import identities
-from kemu.checks.results import Result
+from kemu.lab.checks import registry
+from kemu.lab.checks.history import WORKLOAD_LABEL, History
+from kemu.lab.checks.limits import Limits
+from kemu.lab.checks.nodes import identities
+from kemu.lab.checks.results import Result
 from tests.checks.logs import Log
 
 

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from kemu.checks import registry
-from kemu.checks.results import Result
-from kemu.k8s import core_v1_pb2
-from kemu.kubelet.admission import predicates
-from kemu.kubelet.sync import pod_workers
-from kemu.runlog.frames import FILE_NAME, Reader
-from kemu.scenario.loading import loader
-from kemu.scenario.playing import runner
+from kemu.emulated.kubelet.admission import predicates
+from kemu.emulated.kubelet.sync import pod_workers
+from kemu.lab.checks import registry
+from kemu.lab.checks.results import Result
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import runner
+from kemu.messages.k8s import core_v1_pb2
+from kemu.runtime.runlog.frames import FILE_NAME, Reader
 from tests.checks.logs import Log
 
 CHECK = "no-node-overcommitted"

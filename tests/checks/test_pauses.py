@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kemu.checks import registry
-from kemu.checks.results import Result
+from kemu.lab.checks import registry
+from kemu.lab.checks.results import Result
 from tests.checks.logs import SECOND, Log
 
 CHECK = "pauses-keep-the-order"

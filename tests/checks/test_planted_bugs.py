@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 import yaml
 
-from kemu.apiserver.registry.reads import Reader
-from kemu.apiserver.registry.registry import Registry
-from kemu.apiserver.storage import Entry
-from kemu.apiserver.watch.cache import Collection
-from kemu.scenario.loading import loader
-from kemu.scenario.playing import runner
-from kemu.store import journal
-from kemu.store.operations import Requests
-from kemu.v1 import api_pb2
+from kemu.emulated.apiserver.registry.reads import Reader
+from kemu.emulated.apiserver.registry.registry import Registry
+from kemu.emulated.apiserver.storage import Entry
+from kemu.emulated.apiserver.watch.cache import Collection
+from kemu.emulated.store import journal
+from kemu.emulated.store.operations import Requests
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import runner
+from kemu.messages.v1 import api_pb2
 
 SCENARIOS = Path(__file__).parent.parent.parent / "scenarios"
 MOST_SEEDS = 5

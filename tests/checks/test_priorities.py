@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from kemu.checks import registry
-from kemu.checks.limits import Limits
-from kemu.checks.results import Result
-from kemu.scenario import catalog
-from kemu.scenario.loading import loader
-from kemu.scenario.playing import runner
-from kemu.scheduler.cache.nominations import Nominator
-from kemu.scheduler.plugins.priority_sort import PrioritySort
-from kemu.scheduler.preemption import candidates
+from kemu.emulated.scheduler.cache.nominations import Nominator
+from kemu.emulated.scheduler.plugins.priority_sort import PrioritySort
+from kemu.emulated.scheduler.preemption import candidates
+from kemu.lab.checks import registry
+from kemu.lab.checks.limits import Limits
+from kemu.lab.checks.results import Result
+from kemu.lab.scenario import catalog
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import runner
 from tests.checks.logs import SECOND, Log
 
 ACTOR = "scheduler/default-scheduler/0"

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from kemu.checks import registry
-from kemu.checks.limits import Limits
-from kemu.checks.results import Result
+from kemu.lab.checks import registry
+from kemu.lab.checks.limits import Limits
+from kemu.lab.checks.results import Result
 from tests.checks.logs import SECOND, Log
 
 CHECK = "pods-that-fit-are-tried"

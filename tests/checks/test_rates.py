@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kemu.checks import registry
-from kemu.checks.limits import Limits
-from kemu.k8s import core_v1_pb2
+from kemu.lab.checks import registry
+from kemu.lab.checks.limits import Limits
+from kemu.messages.k8s import core_v1_pb2
 from tests.checks.logs import SECOND, Log
 
 CHECK = "node-evictions-keep-their-rate"

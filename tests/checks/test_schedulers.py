@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kemu.checks import groups
-from kemu.checks.history.histories import History
+from kemu.lab.checks import groups
+from kemu.lab.checks.history.histories import History
 from tests.checks.logs import Log
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kemu.checks import registry
+from kemu.lab.checks import registry
 from tests.checks.logs import Log
 
 CHECK = "updates-replace-what-was-seen"

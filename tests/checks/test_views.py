@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from kemu.checks import registry
-from kemu.checks.workloads import surpluses
-from kemu.k8s import apps_v1_pb2, batch_v1_pb2
-from kemu.runlog.frames import Event
+from kemu.lab.checks import registry
+from kemu.lab.checks.workloads import surpluses
+from kemu.messages.k8s import apps_v1_pb2, batch_v1_pb2
+from kemu.runtime.runlog.frames import Event
 from tests.checks.test_controllers import Scene, judged, replica_set
 
 JOB, CRON, GARBAGE, POD_GC = "controller/job", "controller/cronjob", "controller/garbage-collector", "controller/pod-gc"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from kemu.checks.history import History
-from kemu.checks.nodes.volumes import VolumeAttachedToOneNode
-from kemu.checks.results import Result
+from kemu.lab.checks.history import History
+from kemu.lab.checks.nodes.volumes import VolumeAttachedToOneNode
+from kemu.lab.checks.results import Result
 
 
 def judged(*events: tuple[str, str, str], modes: tuple[str, ...] = ("ReadWriteOnce",)) -> Result:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kemu.checks import costs, registry
-from kemu.checks.history import History
-from kemu.checks.limits import Limits
-from kemu.checks.results import Result
-from kemu.checks.scheduling import waiting
-from kemu.sweep.results import rows
+from kemu.lab.checks import costs, registry
+from kemu.lab.checks.history import History
+from kemu.lab.checks.limits import Limits
+from kemu.lab.checks.results import Result
+from kemu.lab.checks.scheduling import waiting
+from kemu.lab.sweep.results import rows
 from tests.checks.logs import SECOND, Log
 
 PODS = st.lists(

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from kemu.apiserver.registry import reads
-from kemu.apiserver.watch import cache, fanout
-from kemu.checks import registry
-from kemu.checks.results import Result
-from kemu.client import informers, watches
-from kemu.runlog.frames import FILE_NAME, Reader
-from kemu.scenario.loading import loader
-from kemu.scenario.playing import runner
+from kemu.emulated.apiserver.registry import reads
+from kemu.emulated.apiserver.watch import cache, fanout
+from kemu.emulated.client import informers, watches
+from kemu.lab.checks import registry
+from kemu.lab.checks.results import Result
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import runner
+from kemu.runtime.runlog.frames import FILE_NAME, Reader
 from tests.checks.logs import Log
 
 GAPS, TRUE = "watch-has-no-gaps", "watch-events-are-true"

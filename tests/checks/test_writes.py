@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kemu.checks import registry
-from kemu.checks.results import Result
+from kemu.lab.checks import registry
+from kemu.lab.checks.results import Result
 from tests.checks.logs import Log
 
 

@@ -7,12 +7,12 @@ import time
 
 import pytest
 
-from kemu.bench import explorations, workloads
-from kemu.bench.schedulers import cliffs, decisions, scheduling
-from kemu.cli.main import main
-from kemu.exploration.sources import Source
-from kemu.exploration.workers import Inline
-from kemu.scenario.loading import loader
+from kemu.doors.cli.main import main
+from kemu.lab.bench import explorations, workloads
+from kemu.lab.bench.schedulers import cliffs, decisions, scheduling
+from kemu.lab.exploration.sources import Source
+from kemu.lab.exploration.workers import Inline
+from kemu.lab.scenario.loading import loader
 
 
 def test_one_workload_in_a_size_of_ones_own(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from kemu.cli import main, parsers
+from kemu.doors.cli import main, parsers
 
 
 def said(capsys: pytest.CaptureFixture[str], arguments: str) -> tuple[int, str, str]:

@@ -10,8 +10,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from kemu.cli.main import main
-from kemu.scenario import catalog
+from kemu.doors.cli.main import main
+from kemu.lab.scenario import catalog
 
 RACE = "races/two-schedulers-one-node"
 
@@ -217,7 +217,7 @@ def test_a_package_of_an_extra_that_is_missing_is_named(
     def missing(options: object) -> int:
         raise ModuleNotFoundError(f"No module named {package!r}", name=f"{package}.inner")
 
-    monkeypatch.setattr("kemu.cli.commands.runs.run.command", missing)
+    monkeypatch.setattr("kemu.doors.cli.commands.runs.run.command", missing)
     assert main(["run", "races/two-schedulers-one-node"]) == 2
     assert f"kemu[{extra}]" in capsys.readouterr().err
 
@@ -228,7 +228,7 @@ def test_any_other_module_that_is_missing_is_a_bug(
     def missing(options: object) -> int:
         raise ModuleNotFoundError("No module named 'kemu.nothing'", name="kemu.nothing")
 
-    monkeypatch.setattr("kemu.cli.commands.runs.run.command", missing)
+    monkeypatch.setattr("kemu.doors.cli.commands.runs.run.command", missing)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     code, _, err = output(capsys, "run", "races/two-schedulers-one-node")
     (report,) = tmp_path.glob("kemu-crash-*.txt")

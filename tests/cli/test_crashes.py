@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from kemu import errors
-from kemu.cli.main import main
-from kemu.controllers.disruption import DisruptionController
-from kemu.runlog import folders
+from kemu.doors.cli.main import main
+from kemu.emulated.controllers.disruption import DisruptionController
 from kemu.runtime import user_code
+from kemu.runtime.runlog import folders
 
 SCENARIO = """
 apiVersion: kemu.dev/v1
@@ -97,7 +97,7 @@ class InThisProcess:
 def test_searches_and_sweeps_leave_a_report(
     scenario: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kemu.exploration.workers.Workers", InThisProcess)
+    monkeypatch.setattr("kemu.lab.exploration.workers.Workers", InThisProcess)
     out = tmp_path / "search"
     assert main(["explore", str(scenario), "--runs", "2", "--jobs", "1", "--no-shrink", "--out", str(out)]) == 4
     (report,) = out.glob(f"*/*/{folders.CRASH_FILE}")
@@ -113,7 +113,7 @@ def test_searches_and_sweeps_leave_a_report(
 def test_a_command_without_a_run_leaves_a_report_too(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kemu.cli.commands.runs.scenarios.catalog", None)
+    monkeypatch.setattr("kemu.doors.cli.commands.runs.scenarios.catalog", None)
     assert main(["scenarios", "list"]) == 4
     report = Path(capsys.readouterr().err.split(": ")[-1].strip())
     assert "AttributeError" in report.read_text()

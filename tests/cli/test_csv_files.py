@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kemu.cli import exits, main
+from kemu.doors.cli import exits, main
 from tests.scenario.texts import HEAD
 
 SCENARIO = (

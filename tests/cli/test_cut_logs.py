@@ -12,14 +12,15 @@ from pathlib import Path
 import pytest
 
 from kemu.errors import LogCutWarning
-from kemu.runlog import folders
-from kemu.runlog.frames import FILE_NAME
-from kemu.scenario import catalog
-from kemu.scenario.loading import loader
-from kemu.scenario.playing import recoveries, runner
+from kemu.lab.scenario import catalog
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import runner
+from kemu.lab.scenario.playing.replaying import recoveries
+from kemu.runtime.runlog import folders
+from kemu.runtime.runlog.frames import FILE_NAME
 
 RACE = "races/two-schedulers-one-node"
-PROGRAM = [sys.executable, "-c", "import sys; from kemu.cli.main import main; sys.exit(main())"]
+PROGRAM = [sys.executable, "-c", "import sys; from kemu.doors.cli.main import main; sys.exit(main())"]
 
 
 @pytest.fixture
@@ -74,7 +75,7 @@ def test_the_digest_of_a_recovered_log_covers_what_is_whole(cut: Path) -> None:
 def test_a_verdict_is_left_whole_or_not_at_all(tmp_path: Path) -> None:
     """Where the disk is full, nothing stands in the way of ``kemu recover``."""
     program = (
-        "import resource, signal, sys; from pathlib import Path; from kemu.runlog import folders\n"
+        "import resource, signal, sys; from pathlib import Path; from kemu.runtime.runlog import folders\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
         "try: folders.write_verdict(Path(sys.argv[1]), {'text': 'x' * 1000})\n"

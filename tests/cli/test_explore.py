@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kemu.cli.main import main
+from kemu.doors.cli.main import main
 from tests.exploration import beds
 
 BED = beds.BEDS["kubelet-admission"]

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from kemu.cli import failures
-from kemu.cli.main import main
+from kemu.doors.cli import failures
+from kemu.doors.cli.main import main
 
 RACE = "races/two-schedulers-one-node"
 
@@ -48,7 +48,7 @@ def kemu(*arguments: str, folder: Path, largest_file: int = 0, stdout: int = sub
         if largest_file:
             resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
 
-    command = [sys.executable, "-m", "kemu.cli.main", *arguments]
+    command = [sys.executable, "-m", "kemu.doors.cli.main", *arguments]
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     return subprocess.Popen(
         command, cwd=folder, env=env, text=True, stdout=stdout, stderr=subprocess.PIPE, preexec_fn=limit
@@ -65,7 +65,7 @@ def test_a_full_disk_says_what_helps(capsys: pytest.CaptureFixture[str], monkeyp
     def full(options: object) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("kemu.cli.commands.runs.run.command", full)
+    monkeypatch.setattr("kemu.doors.cli.commands.runs.run.command", full)
     code, _, err = output(capsys, "run", RACE, "--out", "here")
     text = "kemu: here: No space left on device; free some space, or choose another folder with --out\n"
     assert (code, err) == (2, text)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kemu.cli.main import main
+from kemu.doors.cli.main import main
 from tests.report.test_terminal import MATRIX, NOTHING_EXPECTED
 
 FAILS = "    - {id: no-preemption, pod: web-2, never: {preempted: {}}}\n"

@@ -18,12 +18,12 @@ from pathlib import Path
 
 import pytest
 
-from kemu.cli import interrupts
-from kemu.cli.main import main
-from kemu.cli.progress import Bar, Line, duration
-from kemu.runlog.frames import FILE_NAME, Reader, Writer
-from kemu.scenario.playing import progress as states
-from kemu.scenario.playing.progress import Progress
+from kemu.doors.cli import interrupts
+from kemu.doors.cli.main import main
+from kemu.doors.cli.progress import Bar, Line, duration
+from kemu.lab.scenario.playing import progress as states
+from kemu.lab.scenario.playing.progress import Progress
+from kemu.runtime.runlog.frames import FILE_NAME, Reader, Writer
 
 SECOND = 1_000_000_000
 
@@ -158,7 +158,7 @@ def test_so_do_commands_that_run_it_again(
     assert main(["run", "races/two-schedulers-one-node", "--set", "nodes[0].allocatable.cpu=20", "--out", "done"]) == 1
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setattr("kemu.cli.progress.FIRST_S", 0.0)
+    monkeypatch.setattr("kemu.doors.cli.progress.FIRST_S", 0.0)
     with contextlib.suppress(SystemExit):
         main(arguments)
     assert f"\r\x1b[2K{text}\r\x1b[2K" in stream.getvalue()
@@ -203,7 +203,7 @@ def test_ctrl_c_closes_the_log_and_says_how_far_the_run_came(as_json: bool, tmp_
     scenario.write_text(BUSY)
     words = ["run", str(scenario), "--out", str(run), *(["--json"] if as_json else [])]
     process = subprocess.Popen(
-        [sys.executable, "-m", "kemu.cli.main", *words],
+        [sys.executable, "-m", "kemu.doors.cli.main", *words],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ,
     )  # fmt: skip
     log = run / FILE_NAME

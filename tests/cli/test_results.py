@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from kemu.cli import exits, main
-from kemu.cli.commands.figures import results
-from kemu.sweep.results import files, rows, tables
+from kemu.doors.cli import exits, main
+from kemu.doors.cli.commands.figures import results
+from kemu.lab.sweep.results import files, rows, tables
 from tests.sweep.results import runs
 
 MATRIX = runs.SCENARIO + '  matrix: {seed: 1..2, "schedulers[0].policy.queue": [fifo, priority]}\n'

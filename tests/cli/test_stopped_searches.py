@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from kemu.cli import main as cli
-from kemu.exploration.files import CAMPAIGN_FILE
-from kemu.exploration.strategies.registry import USUAL
+from kemu.doors.cli import main as cli
+from kemu.lab.exploration.files import CAMPAIGN_FILE
+from kemu.lab.exploration.strategies.registry import USUAL
 from tests.exploration.scenarios import RACE
 
 RUNS = 128
@@ -73,7 +73,7 @@ def test_a_search_that_is_stopped_goes_on_to_the_same_end(
 ) -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(os.path.abspath(entry) for entry in sys.path)}
     process = subprocess.Popen(
-        [sys.executable, "-m", "kemu.cli.main", *arguments(tmp_path)],
+        [sys.executable, "-m", "kemu.doors.cli.main", *arguments(tmp_path)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         env=environment,

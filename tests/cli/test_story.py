@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kemu.cli.main import main
-from kemu.runlog.frames import FILE_NAME, Reader, Writer
+from kemu.doors.cli.main import main
+from kemu.runtime.runlog.frames import FILE_NAME, Reader, Writer
 
 SCENARIO = """\
 apiVersion: kemu.dev/v1

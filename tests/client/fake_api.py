@@ -8,10 +8,10 @@ from typing import Any
 
 import grpc
 
-from kemu.k8s import core_v1_pb2, meta_v1_pb2
-from kemu.objects import resources, selectors
+from kemu.emulated.objects import resources, selectors
+from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
+from kemu.messages.v1 import api_pb2, api_pb2_grpc
 from kemu.runtime.env import Env
-from kemu.v1 import api_pb2, api_pb2_grpc
 
 ADDED, MODIFIED, DELETED, BOOKMARK, ERROR = range(5)
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from kemu.client import drains
-from kemu.k8s import apps_v1_pb2
-from kemu.objects.conversion import convert
+from kemu.emulated.client import drains
+from kemu.emulated.objects.conversion import convert
+from kemu.messages.k8s import apps_v1_pb2
 from tests.apiserver.apiserver_cluster import Cluster, budget, node, pod, run
 
 OWNED = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "u", "controller": True}

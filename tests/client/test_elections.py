@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from kemu.client import elections
-from kemu.runlog.frames import FILE_NAME, Reader
-from kemu.scenario import catalog
-from kemu.scenario.loading import loader
-from kemu.scenario.playing import runner
-from kemu.scheduler.configuration import configurations
+from kemu.emulated.client import elections
+from kemu.emulated.scheduler.configuration import configurations
+from kemu.lab.scenario import catalog
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import runner
+from kemu.runtime.runlog.frames import FILE_NAME, Reader
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kemu import errors
-from kemu.client import clients, informers
+from kemu.emulated.client import clients, informers
 from tests.client.fake_api import ADDED, pod
 from tests.client.world import World
 
@@ -139,7 +139,7 @@ def test_lists_anew_when_its_revision_is_forgotten(world: World) -> None:
 
 
 def test_events_before_the_expiry_count_to_the_old_watch(world: World) -> None:
-    from kemu.v1 import api_pb2
+    from kemu.messages.v1 import api_pb2
 
     async def main(world: World) -> None:
         from tests.client.fake_api import status

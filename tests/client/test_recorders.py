@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from kemu import errors
-from kemu.client import recorders
-from kemu.client.clients import Client
-from kemu.client.recorders import NORMAL, WARNING, Recorder
-from kemu.k8s import core_v1_pb2
-from kemu.objects.conversion import convert
+from kemu.doors.testing import Recorder as Log
+from kemu.emulated.client import recorders
+from kemu.emulated.client.clients import Client
+from kemu.emulated.client.recorders import NORMAL, WARNING, Recorder
+from kemu.emulated.objects.conversion import convert
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS, ActorSpec
 from kemu.runtime.sim.simulation import SimRuntime
-from kemu.testing import Recorder as Log
 
 
 class World:
@@ -30,8 +30,8 @@ class World:
 
     def play(self, main: Callable[[World], Coroutine[Any, Any, None]], **apiserver: Any) -> None:
         async def play() -> None:
-            await self.runtime.launch([ActorSpec("store", "kemu.store.server:Store", {"fsync": "none"})])
-            await self.runtime.launch([ActorSpec("apiserver/0", "kemu.apiserver.server:ApiServer", apiserver)])
+            await self.runtime.launch([ActorSpec("store", "kemu.emulated.store.server:Store", {"fsync": "none"})])
+            await self.runtime.launch([ActorSpec("apiserver/0", "kemu.emulated.apiserver.server:ApiServer", apiserver)])
             await self.runtime.begin()
             await main(self)
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kemu import errors
-from kemu.client import sessions
-from kemu.k8s import core_v1_pb2
+from kemu.emulated.client import sessions
+from kemu.messages.k8s import core_v1_pb2
 from tests.client.fake_api import pod
 from tests.client.world import World
 

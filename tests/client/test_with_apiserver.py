@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from kemu import errors
-from kemu.checks.consistency.writes import AcknowledgedWritesSurvive
-from kemu.checks.history import History
-from kemu.checks.watches.events import WatchEventsAreTrue, WatchHasNoGaps
-from kemu.client import clients, informers
+from kemu.doors.testing import Recorder
+from kemu.emulated.client import clients, informers
+from kemu.lab.checks.consistency.writes import AcknowledgedWritesSurvive
+from kemu.lab.checks.history import History
+from kemu.lab.checks.watches.events import WatchEventsAreTrue, WatchHasNoGaps
 from kemu.runtime.env import ActorSpec
 from kemu.runtime.sim.simulation import SimRuntime
-from kemu.testing import Recorder
 from tests.client.fake_api import pod
 
 
@@ -30,8 +30,8 @@ class Cluster:
 
     def play(self, main: Callable[[Cluster], Coroutine[Any, Any, Any]], **config: Any) -> Any:
         async def play() -> Any:
-            await self.runtime.launch([ActorSpec("store", "kemu.store.server:Store", {"fsync": "always"})])
-            await self.runtime.launch([ActorSpec("apiserver/0", "kemu.apiserver.server:ApiServer", config)])
+            await self.runtime.launch([ActorSpec("store", "kemu.emulated.store.server:Store", {"fsync": "always"})])
+            await self.runtime.launch([ActorSpec("apiserver/0", "kemu.emulated.apiserver.server:ApiServer", config)])
             await self.runtime.begin()
             return await main(self)
 

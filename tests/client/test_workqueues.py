@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kemu.client import streams, workqueues
+from kemu.emulated.client import streams, workqueues
 from kemu.runtime.env import SECOND_NS
 from tests.client.world import World
 
@@ -135,7 +135,7 @@ def test_back_off_doubles_up_to_its_limit_with_jitter(seed: int, initial_s: floa
 
 def test_an_exception_in_a_handler_ends_the_run(world: World) -> None:
     from kemu import errors
-    from kemu.client import informers
+    from kemu.emulated.client import informers
     from tests.client.fake_api import ADDED, pod
 
     class Clumsy:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from kemu.client import clients
+from kemu.emulated.client import clients
 from kemu.runtime.env import ActorSpec
 from kemu.runtime.sim.simulation import SimRuntime
 from tests.client import fake_api

@@ -41,7 +41,7 @@ def start(folder: Path, *options: str) -> Iterator[Emulated]:
     """``options`` of ``kemu up``."""
     folder.mkdir(parents=True, exist_ok=True)
     kubeconfig = folder / "kubeconfig"
-    main = "from kemu.cli.main import main; raise SystemExit(main())"
+    main = "from kemu.doors.cli.main import main; raise SystemExit(main())"
     command = [
         sys.executable,
         "-c",

@@ -169,7 +169,7 @@ def write(cluster: Emulated, number: int) -> None:
 
 
 def chaos(cluster: Emulated, *words: str) -> None:
-    main = "from kemu.cli.main import main; raise SystemExit(main())"
+    main = "from kemu.doors.cli.main import main; raise SystemExit(main())"
     subprocess.run(
         [sys.executable, "-c", main, "chaos", *words, f"--kubeconfig={cluster.kubeconfig}"],
         check=True,

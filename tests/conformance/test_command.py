@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kemu.cli import main
+from kemu.doors.cli import main
 
 DATA = Path(__file__).parent / "data" / "kubelet"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from kemu.conformance import case_files
+from kemu.lab.conformance import case_files
 
 DATA = Path(__file__).parent / "data"
 SUFFIX = ".jsonl.gz"

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from kemu.conformance import readings
-from kemu.conformance.kubelet import decisions
-from kemu.controllers import taint_timers
-from kemu.k8s import core_v1_pb2
-from kemu.kubelet.pressure import eviction_messages
-from kemu.kubelet.settings import thresholds
-from kemu.kubelet.usage import stats
-from kemu.objects import times
-from kemu.objects.amounts import quantities
+from kemu.emulated.controllers import taint_timers
+from kemu.emulated.kubelet.pressure import eviction_messages
+from kemu.emulated.kubelet.settings import thresholds
+from kemu.emulated.kubelet.usage import stats
+from kemu.emulated.objects import times
+from kemu.emulated.objects.amounts import quantities
+from kemu.lab.conformance import readings
+from kemu.lab.conformance.kubelet import decisions
+from kemu.messages.k8s import core_v1_pb2
 from tests.conformance import reference
 from tests.conformance.generators import kubelet as generated
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from kemu.client import elections
-from kemu.conformance import agreements, case_files, registry
+from kemu.emulated.client import elections
+from kemu.lab.conformance import agreements, case_files, registry
 
 CASES = list(case_files.read(Path(__file__).parent / "data" / "elections" / "elections.jsonl.gz"))
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from kemu.conformance import agreements, case_files, registry
-from kemu.controllers.jobs import backoffs, completion_indexes, failure_policies
-from kemu.objects import cron_expressions
+from kemu.emulated.controllers.jobs import backoffs, completion_indexes, failure_policies
+from kemu.emulated.objects import cron_expressions
+from kemu.lab.conformance import agreements, case_files, registry
 
 DATA = Path(__file__).parent / "data" / "jobs"
 FAMILIES = {"jobs": 80, "cronjobs": 60, "schedules": 100}

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from kemu.conformance import agreements, case_files, registry
-from kemu.conformance.controllers import node_failures
-from kemu.conformance.kubelet import decisions, judgements
+from kemu.lab.conformance import agreements, case_files, registry
+from kemu.lab.conformance.controllers import node_failures
+from kemu.lab.conformance.kubelet import decisions, judgements
 from tests.conformance.generators import kubelet as generated
 from tests.conformance.generators import probes as generated_probes
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from kemu.cli import main
-from kemu.conformance.live import makers, parts, pods, reports, speech, verdicts
+from kemu.doors.cli import main
+from kemu.emulated.objects.conversion import convert
 from kemu.errors import KemuError
-from kemu.objects.conversion import convert
+from kemu.lab.conformance.live import makers, parts, pods, reports, speech, verdicts
 
 LOG = """\
 I1123 02:44:01.000001   77 eventhandlers.go:63] "Add event for node" node="n1"

@@ -12,20 +12,20 @@ from typing import Any
 
 import pytest
 
-from kemu.conformance import case_files, registry
-from kemu.controllers import node_lifecycle, taint_eviction
-from kemu.controllers.volumes import persistent_volumes
-from kemu.kubelet.admission import arrivals, predicates
-from kemu.kubelet.pods import statuses
-from kemu.kubelet.pressure import eviction, eviction_loops
-from kemu.kubelet.probes import workers
-from kemu.kubelet.resizes import allocations
-from kemu.kubelet.sync import pod_workers, status_managers
-from kemu.objects.validation import resizes
-from kemu.objects.volumes import claims, matching
-from kemu.scheduler.cycle import batches, decisions
-from kemu.scheduler.framework.interfaces import Handle
-from kemu.scheduler.plugins.volumes import binders, node_volume_limits, volume_restrictions, volume_zones
+from kemu.emulated.controllers import node_lifecycle, taint_eviction
+from kemu.emulated.controllers.volumes import persistent_volumes
+from kemu.emulated.kubelet.admission import arrivals, predicates
+from kemu.emulated.kubelet.pods import statuses
+from kemu.emulated.kubelet.pressure import eviction, eviction_loops
+from kemu.emulated.kubelet.probes import workers
+from kemu.emulated.kubelet.resizes import allocations
+from kemu.emulated.kubelet.sync import pod_workers, status_managers
+from kemu.emulated.objects.validation.pod_specs import resizes
+from kemu.emulated.objects.volumes import claims, matching
+from kemu.emulated.scheduler.cycle import batches, decisions
+from kemu.emulated.scheduler.framework.interfaces import Handle
+from kemu.emulated.scheduler.plugins.volumes import binders, node_volume_limits, volume_restrictions, volume_zones
+from kemu.lab.conformance import case_files, registry
 
 DATA = Path(__file__).parent / "data"
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from kemu.apiserver.admission.quotas.accounts import Accounts
-from kemu.conformance import agreements, case_files, registry
-from kemu.objects.quotas import pods, scopes
-from kemu.objects.quotas.quotas import Quota
+from kemu.emulated.apiserver.admission.quotas.accounts import Accounts
+from kemu.emulated.objects.quotas import pods, scopes
+from kemu.emulated.objects.quotas.quotas import Quota
+from kemu.lab.conformance import agreements, case_files, registry
 from tests.conformance.generators import quotas as generated
 
 DATA = Path(__file__).parent / "data" / "quota" / "quota.jsonl.gz"

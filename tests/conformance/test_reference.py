@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from kemu.conformance import case_files
-from kemu.conformance.kubelet import decisions
-from kemu.kubelet.settings import thresholds
+from kemu.emulated.kubelet.settings import thresholds
+from kemu.lab.conformance import case_files
+from kemu.lab.conformance.kubelet import decisions
 from tests.conformance import reference
 from tests.conformance.generators import kubelet as generated
 

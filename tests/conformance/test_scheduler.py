@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kemu.conformance import agreements, case_files, registry
-from kemu.conformance.scheduler import decisions, judgements, questions
+from kemu.lab.conformance import agreements, case_files, registry
+from kemu.lab.conformance.scheduler import decisions, judgements, questions
 
 DATA = Path(__file__).parent / "data" / "scheduler"
 FAMILIES = sorted(path.name.removesuffix(".jsonl.gz") for path in DATA.glob("*.jsonl.gz"))

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from kemu.conformance import case_files
-from kemu.conformance.scheduler import small_clusters, timelines
+from kemu.lab.conformance import case_files
+from kemu.lab.conformance.scheduler import small_clusters, timelines
 
 DATA = Path(__file__).parent / "data" / "timeline"
 FAMILIES = sorted(path.name.removesuffix(".jsonl.gz") for path in DATA.glob("*.jsonl.gz"))

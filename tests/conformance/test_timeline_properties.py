@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from kemu.conformance.scheduler import small_clusters
-from kemu.scheduler.framework.events import Event
-from kemu.scheduler.queue import queues
-from kemu.scheduler.queue.queues import QueuedPod, SchedulingQueue
+from kemu.emulated.scheduler.framework.events import Event
+from kemu.emulated.scheduler.queue import queues
+from kemu.emulated.scheduler.queue.queues import QueuedPod, SchedulingQueue
+from kemu.lab.conformance.scheduler import small_clusters
 from tests.conformance import random_timelines
 
 LOOK_EVERY_S = 0.2

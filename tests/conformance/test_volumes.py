@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kemu.conformance import agreements, case_files, registry
-from kemu.conformance.volumes import questions
+from kemu.lab.conformance import agreements, case_files, registry
+from kemu.lab.conformance.volumes import questions
 
 DATA = Path(__file__).parent / "data" / "volumes"
 FAMILIES = ("volume-binding", "pv-controller")

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from kemu.conformance import agreements, case_files, registry
-from kemu.controllers.workloads import daemon_sets, replica_sets, stateful_sets
-from kemu.controllers.workloads.deployments import revisions, rollouts
+from kemu.emulated.controllers.workloads import replica_sets
+from kemu.emulated.controllers.workloads.daemon import daemon_sets
+from kemu.emulated.controllers.workloads.deployments import revisions, rollouts
+from kemu.emulated.controllers.workloads.stateful import stateful_sets
+from kemu.lab.conformance import agreements, case_files, registry
 from tests.conformance.generators import workloads as generated
 
 DATA = Path(__file__).parent / "data" / "workloads"

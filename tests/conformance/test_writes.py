@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from kemu.apiserver.registry import strategic_merges
-from kemu.conformance import agreements, case_files, registry
-from kemu.objects.managed_fields import fieldsets, managers, resets, updaters
+from kemu.emulated.apiserver.registry import strategic_merges
+from kemu.emulated.objects.managed_fields import fieldsets, managers, resets, updaters
+from kemu.lab.conformance import agreements, case_files, registry
 from tests.conformance.generators import patches as generated_patches
 from tests.conformance.generators import writes as generated_writes
 

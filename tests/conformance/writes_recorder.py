@@ -16,8 +16,8 @@ from urllib.parse import urlencode
 
 import httpx
 
-from kemu.conformance.writes import sequences
-from kemu.objects import resources
+from kemu.emulated.objects import resources
+from kemu.lab.conformance.writes import sequences
 from tests.realkube.clusters import Cluster
 
 Json = dict[str, Any]

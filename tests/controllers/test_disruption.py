@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from kemu.k8s import policy_v1_pb2
-from kemu.runlog.frames import FILE_NAME, Reader
-from kemu.scenario.loading import loader
-from kemu.scenario.playing import runner
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import runner
+from kemu.messages.k8s import policy_v1_pb2
+from kemu.runtime.runlog.frames import FILE_NAME, Reader
 
 KEY = "/registry/poddisruptionbudgets/default/budget"
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kemu.controllers.garbage import graphs
-from kemu.k8s import core_v1_pb2
+from kemu.emulated.controllers.garbage import graphs
+from kemu.messages.k8s import core_v1_pb2
 from tests.controllers.test_node_failures import Played, owner, play
 
 NODE = 'nodes: [{name: n1, allocatable: {cpu: "64", memory: 256Gi, pods: "500"}}]'

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from kemu.controllers.jobs import intervals
-from kemu.k8s import batch_v1_pb2
-from kemu.objects import meta
+from kemu.emulated.controllers.jobs import intervals
+from kemu.emulated.objects import meta
+from kemu.messages.k8s import batch_v1_pb2
 from tests.controllers.test_node_failures import Played, play
 
 NODE = 'nodes: [{name: n1, allocatable: {cpu: "64", memory: 256Gi, pods: "500"}}]'

@@ -9,15 +9,17 @@ from typing import Any
 import pytest
 
 from kemu import errors
-from kemu.apiserver.server import ApiServer
-from kemu.client import clients
-from kemu.controllers import disruption, taint_timers
-from kemu.controllers.workloads import base, daemon_sets, replica_sets, stateful_sets
-from kemu.k8s import core_v1_pb2
-from kemu.objects.conversion import convert
+from kemu.doors.testing import sim
+from kemu.emulated.apiserver.server import ApiServer
+from kemu.emulated.client import clients
+from kemu.emulated.controllers import disruption, taint_timers
+from kemu.emulated.controllers.workloads import base, replica_sets
+from kemu.emulated.controllers.workloads.daemon import daemon_sets
+from kemu.emulated.controllers.workloads.stateful import stateful_sets
+from kemu.emulated.objects.conversion import convert
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import ActorSpec, Env
 from kemu.runtime.sim.simulation import SimRuntime
-from kemu.testing import sim
 from tests.apiserver.apiserver_cluster import budget, node, pod
 
 MADE: dict[str, Any] = {}
@@ -49,7 +51,7 @@ def sizes(thing: Any, path: str, seen: dict[int, None]) -> Iterator[tuple[str, i
         if isinstance(value, (dict, list, set)) or type(value).__name__ == "deque":
             assert isinstance(value, Sized)
             yield here, len(value)
-        elif type(value).__module__.startswith(("kemu.controllers", "kemu.client.workqueues")):
+        elif type(value).__module__.startswith(("kemu.controllers", "kemu.emulated.client.workqueues")):
             yield from sizes(value, here, seen)
 
 
@@ -111,8 +113,8 @@ async def churn(client: clients.Client, runtime: SimRuntime, kind: str, plural: 
 def test_controllers_keep_nothing_of_what_is_gone(kind: str, plural: str) -> None:
     names = [kind.lower(), "disruption"]
     specs = [
-        ActorSpec("store", "kemu.store.server:Store", {}),
-        ActorSpec("apiserver/0", "kemu.apiserver.server:ApiServer", {}),
+        ActorSpec("store", "kemu.emulated.store.server:Store", {}),
+        ActorSpec("apiserver/0", "kemu.emulated.apiserver.server:ApiServer", {}),
         *(ActorSpec(f"controller/{name}", f"{__name__}:make", {"name": name}) for name in names),
     ]
 
@@ -163,7 +165,11 @@ def test_reads_that_wait_in_vain_leave_nothing_in_the_watch_cache() -> None:
         assert len(server.cache._waiting) == 0
 
     SERVERS.clear()
-    sim(main, 1, [ActorSpec("store", "kemu.store.server:Store", {}), ActorSpec("apiserver/0", f"{__name__}:serve", {})])
+    sim(
+        main,
+        1,
+        [ActorSpec("store", "kemu.emulated.store.server:Store", {}), ActorSpec("apiserver/0", f"{__name__}:serve", {})],
+    )
 
 
 SERVERS: list[Any] = []

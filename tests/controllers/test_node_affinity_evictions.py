@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kemu.errors import ScenarioError
-from kemu.k8s import core_v1_pb2
+from kemu.messages.k8s import core_v1_pb2
 from tests.controllers.test_node_failures import Played, play
 
 AFFINITY = (

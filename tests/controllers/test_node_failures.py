@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from kemu.checks.history import History
-from kemu.k8s import core_v1_pb2
-from kemu.objects import meta
-from kemu.runlog.frames import FILE_NAME, Reader
-from kemu.scenario.loading import loader
-from kemu.scenario.playing import runner
+from kemu.emulated.objects import meta
+from kemu.lab.checks.history import History
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import runner
+from kemu.messages.k8s import core_v1_pb2
+from kemu.runtime.runlog.frames import FILE_NAME, Reader
 
 NOT_READY, UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"
 POD = "{containers: [{name: main, resources: {requests: {cpu: 500m}}}]}"

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from kemu.controllers import node_health, taint_queues
+from kemu.emulated.controllers import node_health, taint_queues
 
 SECOND_NS = 10**9
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from kemu.controllers.workloads import replica_sets
-from kemu.k8s import core_v1_pb2
-from kemu.objects import meta
+from kemu.emulated.controllers.workloads import replica_sets
+from kemu.emulated.objects import meta
+from kemu.messages.k8s import core_v1_pb2
 from tests.controllers.test_node_failures import POD, Played, owner, play
 
 NOW_NS = 10**9 * 10_000

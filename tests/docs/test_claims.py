@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from kemu.cli import main
-from kemu.faults.kinds import KINDS
-from kemu.kubelet.settings import kubelet_configurations
-from kemu.objects import resources
-from kemu.objects.fields import unsimulated
+from kemu.doors.cli import main
+from kemu.emulated.kubelet.settings import kubelet_configurations
+from kemu.emulated.objects import resources
+from kemu.emulated.objects.fields import unsimulated
+from kemu.emulated.scheduler.plugins import in_tree
+from kemu.messages.v1 import api_pb2
 from kemu.runtime import runtimes
-from kemu.scheduler.plugins import in_tree
-from kemu.v1 import api_pb2
+from kemu.runtime.faults.kinds import KINDS
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -80,12 +80,14 @@ DENIALS = {
         lambda: api_pb2.PatchRequest.APPLY > 0,
     ),
     "certificates": Denial(
-        r"there are no (client )?certificates", lambda: (ROOT / "kemu/gateway/authentication").is_dir()
+        r"there are no (client )?certificates", lambda: (ROOT / "kemu/emulated/gateway/authentication").is_dir()
     ),
     "volumes": Denial(r"kemu has no volumes|no volumes to bind", lambda: acts("PersistentVolumeClaim")),
     "leader election": Denial(r"[Tt]here is no leader election", lambda: acts("Lease")),
     "quotas": Denial(r"kemu has no quotas|no ResourceQuota", lambda: acts("ResourceQuota")),
-    "probes": Denial(r"[Pp]robes are not simulated|has no probes", lambda: (ROOT / "kemu/kubelet/probes").is_dir()),
+    "probes": Denial(
+        r"[Pp]robes are not simulated|has no probes", lambda: (ROOT / "kemu/emulated/kubelet/probes").is_dir()
+    ),
     "readiness gates": Denial(r"(?i)does not simulate:[^.]*readiness gates", lambda: True),
     "autoscaling of pods": Denial(
         r"HorizontalPodAutoscalers[^.]* are refused: change", lambda: acts("HorizontalPodAutoscaler")

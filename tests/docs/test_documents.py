@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from kemu.checks import registry
-from kemu.faults.kinds import CLIENT_FAULTS, KINDS
-from kemu.scenario.loading import loader
-from kemu.scenario.playing import runner
+from kemu.lab.checks import registry
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import runner
+from kemu.runtime.faults.kinds import CLIENT_FAULTS, KINDS
 
 ROOT = Path(__file__).resolve().parents[2]
 SCENARIOS = ROOT / "scenarios"

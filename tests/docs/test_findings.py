@@ -11,8 +11,8 @@ from types import ModuleType
 
 import pytest
 
-from kemu.scenario.format import documents
-from kemu.sweep.experiments import loader
+from kemu.lab.scenario.format import documents
+from kemu.lab.sweep.experiments import loader
 
 ROOT = Path(__file__).resolve().parents[2]
 EXPERIMENTS = [

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from kemu.scenario import catalog
-from kemu.scenario.loading import loader
-from kemu.scenario.scenarios import Scenario
+from kemu.lab.scenario import catalog
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.scenarios import Scenario
 from tests.museum import explorations
 from tests.museum.pieces import PIECES, Piece
 from tests.mutants import all_parts

@@ -21,14 +21,14 @@ from typing import Any
 import pytest
 
 from kemu.errors import KemuError
-from kemu.exploration.executions import BROKEN
-from kemu.exploration.plans import Plan, Strategy
-from kemu.exploration.results import RunRecord
-from kemu.exploration.runs import Task, carry_out
-from kemu.exploration.sources import Source
-from kemu.exploration.strategies import registry
-from kemu.scenario import catalog
-from kemu.scenario.loading import loader
+from kemu.lab.exploration.executions import BROKEN
+from kemu.lab.exploration.plans import Plan, Strategy
+from kemu.lab.exploration.results import RunRecord
+from kemu.lab.exploration.runs import Task, carry_out
+from kemu.lab.exploration.sources import Source
+from kemu.lab.exploration.strategies import registry
+from kemu.lab.scenario import catalog
+from kemu.lab.scenario.loading import loader
 from tests.mutants import all_parts, planting
 
 FILE = Path(__file__).parent / "mutants.json"

@@ -19,18 +19,18 @@ from typing import Any
 
 import pytest
 
-from kemu.exploration import executions
-from kemu.exploration.shrinking import shrinker, twins
-from kemu.runlog.frames import Event
+from kemu.lab.exploration import executions
+from kemu.lab.exploration.shrinking import shrinker, twins
+from kemu.lab.scenario import catalog
+from kemu.lab.scenario.expectations import CheckIs
+from kemu.lab.scenario.format import documents
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.scenarios import Scenario
 from kemu.runtime.env import MILLISECOND_NS, LogSink
 from kemu.runtime.holds import Hold, Label
+from kemu.runtime.runlog.frames import Event
 from kemu.runtime.sim.steering.choosers import Chooser
 from kemu.runtime.sim.steering.messages import Message
-from kemu.scenario import catalog
-from kemu.scenario.expectations import CheckIs
-from kemu.scenario.format import documents
-from kemu.scenario.loading import loader
-from kemu.scenario.scenarios import Scenario
 from tests.ablations import search as ablations
 from tests.exploration import sizes
 from tests.mutants import all_parts, planting, search

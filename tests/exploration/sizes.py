@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kemu.exploration.shrinking import shrinker
+from kemu.lab.exploration.shrinking import shrinker
 from tests import searches
 from tests.ablations import search as ablations
 from tests.museum import explorations

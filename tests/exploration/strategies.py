@@ -34,17 +34,17 @@ from pathlib import Path
 from typing import Any
 
 from kemu.errors import KemuError
-from kemu.exploration import campaigns
-from kemu.exploration.campaigns import Campaign, Settings
-from kemu.exploration.plans import Strategy
-from kemu.exploration.results import RunRecord, plan_data
-from kemu.exploration.runs import Task, carry_out
-from kemu.exploration.sources import Source
-from kemu.exploration.strategies import swarms
-from kemu.exploration.strategies.registry import STRATEGIES, USUAL
-from kemu.exploration.strategies.subjects import Subject
-from kemu.exploration.workers import Inline
-from kemu.sweep.statistics import intervals
+from kemu.lab.exploration import campaigns
+from kemu.lab.exploration.campaigns import Campaign, Settings
+from kemu.lab.exploration.plans import Strategy
+from kemu.lab.exploration.results import RunRecord, plan_data
+from kemu.lab.exploration.runs import Task, carry_out
+from kemu.lab.exploration.sources import Source
+from kemu.lab.exploration.strategies import swarms
+from kemu.lab.exploration.strategies.registry import STRATEGIES, USUAL
+from kemu.lab.exploration.strategies.subjects import Subject
+from kemu.lab.exploration.workers import Inline
+from kemu.lab.sweep.statistics import intervals
 from tests.exploration import beds
 
 FILE = Path(__file__).parent / "strategies.json"

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from kemu.exploration import executions
-from kemu.exploration.strategies.registry import USUAL
+from kemu.lab.exploration import executions
+from kemu.lab.exploration.strategies.registry import USUAL
 from tests.exploration import beds, mutants, strategies
 from tests.mutants import all_parts
 

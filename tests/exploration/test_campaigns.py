@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-from kemu.cli.main import main
+from kemu.doors.cli.main import main
 from kemu.errors import KemuError
-from kemu.exploration import canaries, results
-from kemu.exploration.campaigns import Campaign, Settings
-from kemu.exploration.plans import Feedback, Plan, Strategy
-from kemu.exploration.results import RunRecord
-from kemu.exploration.sources import Source
-from kemu.exploration.strategies import registry
-from kemu.exploration.strategies.seeds import Seeds
-from kemu.exploration.workers import Executor, Inline, Workers
-from kemu.scenario.loading import loader
+from kemu.lab.exploration import canaries, results
+from kemu.lab.exploration.campaigns import Campaign, Settings
+from kemu.lab.exploration.plans import Feedback, Plan, Strategy
+from kemu.lab.exploration.results import RunRecord
+from kemu.lab.exploration.sources import Source
+from kemu.lab.exploration.strategies import registry
+from kemu.lab.exploration.strategies.seeds import Seeds
+from kemu.lab.exploration.workers import Executor, Inline, Workers
+from kemu.lab.scenario.loading import loader
 from tests.exploration.scenarios import RACE
 
 HOLDS = {"id": "fits", "check": "no-node-overcommitted", "holds": True}

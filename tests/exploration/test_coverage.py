@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from kemu.exploration import coverage
+from kemu.lab.exploration import coverage
 
 KINDS = ("sched.bind", "sched.attempt", "watch.events", "api.request", "actor.crashed", "store.txn")
 ACTORS = ("scheduler/red/0", "scheduler/blue/0", "kubelet/a", "kubelet/b")

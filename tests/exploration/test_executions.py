@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from kemu.exploration import causes, executions
-from kemu.runlog.frames import FILE_NAME, Reader
+from kemu.lab.exploration import causes, executions
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import runner
+from kemu.runtime.runlog.frames import FILE_NAME, Reader
 from kemu.runtime.sim.steering.messages import Message
-from kemu.scenario.loading import loader
-from kemu.scenario.playing import runner
 
 RACE = """
 apiVersion: kemu.dev/v1
@@ -110,7 +110,7 @@ def test_a_run_that_holds_has_no_failures() -> None:
 
 
 def test_a_run_that_breaks_is_an_execution_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    from kemu.kubelet.node import node_statuses
+    from kemu.emulated.kubelet.node import node_statuses
 
     async def fails(*_: Any) -> None:
         raise RuntimeError("no such machine")

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from kemu.cli import exits, main
-from kemu.exploration import campaigns, executions, searches
-from kemu.exploration.shrinking import anew, documents, shrinker
-from kemu.runlog.frames import Event
+from kemu.doors.cli import exits, main
+from kemu.lab.exploration import campaigns, executions, searches
+from kemu.lab.exploration.shrinking import anew, documents, shrinker
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.scenarios import Scenario
 from kemu.runtime.holds import Hold, Label, MessagePattern
-from kemu.scenario.loading import loader
-from kemu.scenario.scenarios import Scenario
+from kemu.runtime.runlog.frames import Event
 from tests.exploration.shrinking_table import Uniform
 
 CROWD = """

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from kemu.exploration.strategies import pct
-from kemu.exploration.strategies.priorities import Priorities
+from kemu.lab.exploration.strategies import pct
+from kemu.lab.exploration.strategies.priorities import Priorities
 from tests.exploration import toys
 
 STEP_NS = 10**9

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from kemu.exploration import executions, probabilities
-from kemu.exploration.explaining import charts, explanations
-from kemu.exploration.explaining.explanations import Explanation
-from kemu.exploration.probabilities import Curve, Decision, Point
-from kemu.runlog.frames import Event
+from kemu.lab.exploration import executions, probabilities
+from kemu.lab.exploration.explaining import explanations
+from kemu.lab.exploration.explaining.drawings import charts
+from kemu.lab.exploration.explaining.explanations import Explanation
+from kemu.lab.exploration.probabilities import Curve, Decision, Point
+from kemu.lab.scenario.loading import loader
 from kemu.runtime.random_streams import Redraw
-from kemu.scenario.loading import loader
+from kemu.runtime.runlog.frames import Event
 from tests.exploration.explaining import races
 from tests.mutants import all_parts
 

@@ -10,14 +10,15 @@ from typing import Any
 
 import pytest
 
-from kemu.exploration import executions
-from kemu.exploration.executions import Failure
-from kemu.exploration.shrinking import shrinker, subsets, texts
-from kemu.exploration.shrinking.candidates import Loading
-from kemu.scenario.format import documents
-from kemu.scenario.loading import loader
-from kemu.scenario.playing import replays, runner
-from kemu.scenario.scenarios import Scenario
+from kemu.lab.exploration import executions
+from kemu.lab.exploration.executions import Failure
+from kemu.lab.exploration.shrinking import shrinker, subsets, texts
+from kemu.lab.exploration.shrinking.candidates import Loading
+from kemu.lab.scenario.format import documents
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import runner
+from kemu.lab.scenario.playing.replaying import replays
+from kemu.lab.scenario.scenarios import Scenario
 from tests.exploration.shrinking_table import Uniform, scenario_of
 from tests.mutants import all_parts
 

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from kemu.errors import KemuError
-from kemu.exploration import executions, meters, workers
-from kemu.exploration.executions import Failure
-from kemu.exploration.shrinking import documents, freezing, readable_holds, shrinker, trials
-from kemu.exploration.shrinking.candidates import Candidate, Loading
-from kemu.runlog.frames import Event
+from kemu.lab.exploration import executions, meters, workers
+from kemu.lab.exploration.executions import Failure
+from kemu.lab.exploration.shrinking import documents, freezing, readable_holds, shrinker, trials
+from kemu.lab.exploration.shrinking.candidates import Candidate, Loading
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.scenarios import Scenario
 from kemu.runtime.env import MILLISECOND_NS
 from kemu.runtime.holds import EventPattern, Hold, Label, MessagePattern
-from kemu.scenario.loading import loader
-from kemu.scenario.scenarios import Scenario
+from kemu.runtime.runlog.frames import Event
 from tests.exploration.shrinking_table import scenario_of
 
 MS = MILLISECOND_NS

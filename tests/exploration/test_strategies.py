@@ -13,19 +13,19 @@ from typing import Any
 import pytest
 
 from kemu.errors import KemuError
-from kemu.exploration import results
-from kemu.exploration.executions import Execution, execute
-from kemu.exploration.plans import Plan
-from kemu.exploration.results import RunRecord
-from kemu.exploration.runs import Task, carry_out
-from kemu.exploration.sources import Source
-from kemu.exploration.strategies import crash, observe_late, registry, situations, swarms, uniform
-from kemu.exploration.strategies.registry import STRATEGIES, USUAL
-from kemu.exploration.strategies.subjects import Subject
-from kemu.faults.kinds import STEPS
+from kemu.lab.exploration import results
+from kemu.lab.exploration.executions import Execution, execute
+from kemu.lab.exploration.plans import Plan
+from kemu.lab.exploration.results import RunRecord
+from kemu.lab.exploration.runs import Task, carry_out
+from kemu.lab.exploration.sources import Source
+from kemu.lab.exploration.strategies import crash, observe_late, registry, situations, swarms, uniform
+from kemu.lab.exploration.strategies.registry import STRATEGIES, USUAL
+from kemu.lab.exploration.strategies.subjects import Subject
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.scenarios import Scenario
+from kemu.runtime.faults.kinds import STEPS
 from kemu.runtime.sim.steering.messages import Message
-from kemu.scenario.loading import loader
-from kemu.scenario.scenarios import Scenario
 from tests.exploration import beds
 
 SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"

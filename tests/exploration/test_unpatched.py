@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from kemu.exploration.campaigns import Settings
-from kemu.exploration.executions import execute
-from kemu.exploration.workers import Inline
-from kemu.scenario import catalog
-from kemu.scenario.loading import loader
+from kemu.lab.exploration.campaigns import Settings
+from kemu.lab.exploration.executions import execute
+from kemu.lab.exploration.workers import Inline
+from kemu.lab.scenario import catalog
+from kemu.lab.scenario.loading import loader
 from tests.exploration import unpatched
 from tests.mutants import all_parts
 

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from kemu.errors import KemuError
-from kemu.exploration.plans import ChooserSpec, Plan
-from kemu.exploration.results import RunRecord
-from kemu.exploration.runs import Task
-from kemu.exploration.sources import Source
-from kemu.exploration.workers import Inline, Workers
-from kemu.scenario.loading import loader
+from kemu.lab.exploration.plans import ChooserSpec, Plan
+from kemu.lab.exploration.results import RunRecord
+from kemu.lab.exploration.runs import Task
+from kemu.lab.exploration.sources import Source
+from kemu.lab.exploration.workers import Inline, Workers
+from kemu.lab.scenario.loading import loader
 from tests.exploration.scenarios import RACE
 
 SOURCE = Source.of(loader.loads(RACE))
@@ -41,7 +41,7 @@ SCENARIOS = Path(__file__).parents[2] / "scenarios"
 
 
 @pytest.mark.parametrize(
-    "plan", [Plan(seed=7), Plan(seed=7, chooser=ChooserSpec("kemu.bench.explorations:Uniform", {"seed": 5}))]
+    "plan", [Plan(seed=7), Plan(seed=7, chooser=ChooserSpec("kemu.lab.bench.explorations:Uniform", {"seed": 5}))]
 )
 def test_a_record_is_the_same_whatever_its_worker_has_run_before(plan: Plan) -> None:
     def the_record(workers: Workers) -> RunRecord:

@@ -8,12 +8,12 @@ from typing import Any
 
 import grpc
 
-from kemu.client.message_labels import Reader
+from kemu.emulated.client.message_labels import Reader
+from kemu.messages.v1 import api_pb2, api_pb2_grpc
 from kemu.runtime.env import ActorSpec, Env
 from kemu.runtime.sim.simulation import SimRuntime
 from kemu.runtime.sim.steering.choosers import Chooser
 from kemu.runtime.sim.steering.steering import Steering
-from kemu.v1 import api_pb2, api_pb2_grpc
 
 EOF: Any = grpc.aio.EOF
 SINK = "apiserver/0"

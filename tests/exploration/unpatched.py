@@ -26,18 +26,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kemu.checks import registry as checks
 from kemu.errors import KemuError
-from kemu.exploration import searches
-from kemu.exploration.campaigns import Campaign, Settings
-from kemu.exploration.executions import BROKEN
-from kemu.exploration.plans import Feedback, Plan, Strategy
-from kemu.exploration.strategies import registry
-from kemu.exploration.workers import Executor, Workers
-from kemu.scenario import catalog
-from kemu.scenario.expectations import CheckIs
-from kemu.scenario.loading import loader
-from kemu.scenario.scenarios import Scenario
+from kemu.lab.checks import registry as checks
+from kemu.lab.exploration import searches
+from kemu.lab.exploration.campaigns import Campaign, Settings
+from kemu.lab.exploration.executions import BROKEN
+from kemu.lab.exploration.plans import Feedback, Plan, Strategy
+from kemu.lab.exploration.strategies import registry
+from kemu.lab.exploration.workers import Executor, Workers
+from kemu.lab.scenario import catalog
+from kemu.lab.scenario.expectations import CheckIs
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.scenarios import Scenario
 
 LARGE = ("scale/", "traces/", "chaos/thousand-nodes")
 TIMES: Mapping[str, Mapping[str, Any]] = {"ideal": {}, "realistic": {"timing": "realistic"}}

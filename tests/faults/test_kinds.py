@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import string
 
-from kemu.faults.kinds import KINDS
+from kemu.runtime.faults.kinds import KINDS
 
 TOLD = [kind for kind in KINDS.values() if kind.name != "crash"]
 """Of which stories have the words from the table."""

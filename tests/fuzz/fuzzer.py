@@ -24,11 +24,11 @@ from google.protobuf import descriptor
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
-from kemu.etcd import rpc_pb2
-from kemu.k8s import core_v1_pb2, scheduling_v1_pb2
-from kemu.runtime.ray.cell import tokens
-from kemu.runtime.ray.cell.calls import channels
-from kemu.v1 import api_pb2, cell_pb2, extender_pb2
+from kemu.messages.etcd import rpc_pb2
+from kemu.messages.k8s import core_v1_pb2, scheduling_v1_pb2
+from kemu.messages.v1 import api_pb2, cell_pb2, extender_pb2
+from kemu.runtime.host import tokens
+from kemu.runtime.host.calls import channels
 
 SERVICES = (
     *api_pb2.DESCRIPTOR.services_by_name.values(),

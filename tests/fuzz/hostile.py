@@ -20,10 +20,10 @@ from typing import Any
 import grpc
 import grpc.aio
 
-from kemu.k8s import core_v1_pb2, scheduling_v1_pb2
-from kemu.runtime.ray.cell import tokens
-from kemu.runtime.ray.cell.calls import channels
-from kemu.v1 import api_pb2, api_pb2_grpc
+from kemu.messages.k8s import core_v1_pb2, scheduling_v1_pb2
+from kemu.messages.v1 import api_pb2, api_pb2_grpc
+from kemu.runtime.host import tokens
+from kemu.runtime.host.calls import channels
 from tests.fuzz.fuzzer import Finding, Target
 
 GROWTH_LIMIT_MIB = 700

@@ -12,15 +12,15 @@ import tempfile
 from pathlib import Path
 
 from kemu.runtime.env import ActorSpec
-from kemu.runtime.ray.cell import certificates, tokens
-from kemu.runtime.ray.cell.control import Cell, start_server
+from kemu.runtime.host import certificates, tokens
+from kemu.runtime.host.control import Cell, start_server
 
 ACTORS = (
-    ActorSpec("store", "kemu.store.server:Store", {"fsync": "none"}),
-    ActorSpec("apiserver/0", "kemu.apiserver.server:ApiServer", {"store": "store"}),
+    ActorSpec("store", "kemu.emulated.store.server:Store", {"fsync": "none"}),
+    ActorSpec("apiserver/0", "kemu.emulated.apiserver.server:ApiServer", {"store": "store"}),
     ActorSpec(
         "extender/gpus",
-        "kemu.scheduler.extenders.servers:ExtenderActor",
+        "kemu.emulated.scheduler.extenders.servers:ExtenderActor",
         {"plugin": "gpu-share", "apiserver": "apiserver/0"},
     ),
 )

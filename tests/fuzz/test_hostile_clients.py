@@ -9,8 +9,8 @@ import os
 
 import pytest
 
-from kemu.runtime.ray.cell import tokens
-from kemu.v1 import api_pb2_grpc
+from kemu.messages.v1 import api_pb2_grpc
+from kemu.runtime.host import tokens
 from tests.fuzz.fuzzer import Target
 from tests.fuzz.hostile import Hostile
 

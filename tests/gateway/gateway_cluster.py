@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 
 import httpx
 
-from kemu.gateway.app import Gateway
-from kemu.gateway.settings import Settings
+from kemu.emulated.gateway.app import Gateway
+from kemu.emulated.gateway.settings import Settings
 from kemu.runtime.env import ActorSpec
-from kemu.runtime.ray.cell.hosts import Host
+from kemu.runtime.host.hosts import Host
 
 T = TypeVar("T")
 
@@ -53,9 +53,10 @@ async def cluster(
             loop, lambda now, actor, kind, data: log.append((actor, kind, data)), lambda _, text: failures.append(text)
         )
         host.configure(seed=1, directory=Path(directory), addresses={})
-        specs = [ActorSpec("store", "kemu.store.server:Store")]
+        specs = [ActorSpec("store", "kemu.emulated.store.server:Store")]
         specs += [
-            ActorSpec(name, "kemu.apiserver.server:ApiServer", one) for name, one in zip(names, servers, strict=True)
+            ActorSpec(name, "kemu.emulated.apiserver.server:ApiServer", one)
+            for name, one in zip(names, servers, strict=True)
         ]
         now_ns = time.time_ns()
         host.clock.configure(epoch_unix_ns=now_ns, speed=1.0, epoch_unix_s=now_ns // 1_000_000_000)

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from kemu import errors
-from kemu.gateway.authentication import authenticators, certificates, impersonations, service_accounts
-from kemu.gateway.authentication.authenticators import Authenticator
-from kemu.gateway.authentication.impersonations import Right
-from kemu.objects import identities
-from kemu.objects.identities import User
+from kemu.emulated.gateway.authentication import authenticators, certificates, impersonations, service_accounts
+from kemu.emulated.gateway.authentication.authenticators import Authenticator
+from kemu.emulated.gateway.authentication.impersonations import Right
+from kemu.emulated.objects import identities
+from kemu.emulated.objects.identities import User
 
 ALICE = User("alice", ("dev", identities.AUTHENTICATED))
 DEFAULT = service_accounts.Account("default", "default", "uid-1")

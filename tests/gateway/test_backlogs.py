@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from kemu.gateway.streams import Backlog, Watch
+from kemu.emulated.gateway.streams import Backlog, Watch
 
 
 def event(size: int) -> Any:

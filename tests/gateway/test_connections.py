@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import uvicorn
 
-from kemu.gateway.limits.connections import Limits, Tally, limited
+from kemu.emulated.gateway.limits.connections import Limits, Tally, limited
 
 QUICK = Limits(head_bytes=300_000, head_s=0.3, body_s=0.3, unread_s=0.3, ignored_bytes=100_000, pipelined=4,
                connections=5)  # fmt: skip

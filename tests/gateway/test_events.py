@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from kemu.gateway.requests import envelopes
-from kemu.k8s import core_v1_pb2, events_v1_pb2
+from kemu.emulated.gateway.requests import envelopes
+from kemu.messages.k8s import core_v1_pb2, events_v1_pb2
 from tests.gateway import gateway_cluster
 from tests.gateway.gateway_cluster import Cluster
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import httpx
 
-from kemu.gateway.requests import envelopes
-from kemu.gateway.servers import Server
-from kemu.k8s import core_v1_pb2
+from kemu.emulated.gateway.requests import envelopes
+from kemu.emulated.gateway.servers import Server
+from kemu.messages.k8s import core_v1_pb2
 from tests.gateway import gateway_cluster
 from tests.gateway.gateway_cluster import Cluster, pod
 

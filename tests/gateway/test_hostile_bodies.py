@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from kemu.gateway.requests import envelopes
-from kemu.gateway.requests.documents import Yaml
-from kemu.gateway.servers import Server
-from kemu.k8s import core_v1_pb2
+from kemu.emulated.gateway.requests import envelopes
+from kemu.emulated.gateway.requests.documents import Yaml
+from kemu.emulated.gateway.servers import Server
+from kemu.messages.k8s import core_v1_pb2
 from tests.gateway.gateway_cluster import Cluster, pod, run
 from tests.gateway.test_users import SETTINGS, WRITES, prepare
 

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
+from kemu.emulated.gateway.limits.lanes import MANY, Lane
 from kemu.errors import TooManyRequests
-from kemu.gateway.limits.lanes import MANY, Lane
 
 LONG = "pods"
 
@@ -83,7 +83,7 @@ async def test_a_seat_that_comes_with_the_end_of_its_client_goes_to_the_next() -
 
 
 async def test_a_slow_reader_does_not_keep_its_seat(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kemu.gateway.limits.lanes.LONGEST_HOLD_S", 0.01)
+    monkeypatch.setattr("kemu.emulated.gateway.limits.lanes.LONGEST_HOLD_S", 0.01)
     found = lane(seats=1)
     assert await found.enter("a", LONG) is not None
     assert await asyncio.wait_for(found.enter("b", LONG), 1) is not None

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from kemu.gateway import logs
-from kemu.k8s import core_v1_pb2
-from kemu.objects.conversion import convert
+from kemu.emulated.gateway import logs
+from kemu.emulated.objects.conversion import convert
+from kemu.messages.k8s import core_v1_pb2
 from tests.gateway.gateway_cluster import Cluster, run
 
 START_S = 1_000_000
@@ -210,7 +210,7 @@ def test_who_may_not_read_logs_is_told_so() -> None:
 
 @pytest.mark.parametrize("count", [1, 3, 50])
 def test_the_tail_is_the_end_of_the_whole(count: int) -> None:
-    from kemu.gateway.verbs import logs as verb
+    from kemu.emulated.gateway.verbs import logs as verb
 
     probe = {"exec": {"command": ["check"]}, "periodSeconds": 7}
     pod = _pod(container={"livenessProbe": probe})

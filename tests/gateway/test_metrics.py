@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from kemu.gateway.settings import Settings
+from kemu.emulated.gateway.settings import Settings
 from tests.gateway.gateway_cluster import Cluster, run
 
 BASE = "/apis/metrics.k8s.io/v1beta1"

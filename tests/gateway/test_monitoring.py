@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from kemu.gateway.authentication.authenticators import Authenticator, authenticated
-from kemu.gateway.requests import envelopes
-from kemu.gateway.settings import Settings
+from kemu.emulated.gateway.authentication.authenticators import Authenticator, authenticated
+from kemu.emulated.gateway.requests import envelopes
+from kemu.emulated.gateway.settings import Settings
 from tests.gateway import gateway_cluster
 from tests.gateway.gateway_cluster import Cluster, pod
 
@@ -67,7 +67,7 @@ def test_a_mistake_in_the_gateway_is_an_internal_error(monkeypatch: pytest.Monke
         raise ValueError("a mistake")
 
     async def main(cluster: Cluster) -> None:
-        monkeypatch.setattr("kemu.gateway.app._row", fail)
+        monkeypatch.setattr("kemu.emulated.gateway.app._row", fail)
         answer = await cluster.http.get(PODS)
         assert (answer.status_code, answer.json()["reason"]) == (500, "InternalError")
         assert "a mistake" in answer.json()["message"]
@@ -115,7 +115,7 @@ def test_a_mistake_in_the_api_server_ends_the_request_alone(monkeypatch: pytest.
         raise ValueError("a mistake")
 
     async def main(cluster: Cluster) -> None:
-        monkeypatch.setattr("kemu.apiserver.registry.registry.place", fail)
+        monkeypatch.setattr("kemu.emulated.apiserver.registry.registry.place", fail)
         answer = await cluster.http.post(PODS, json=pod())
         assert (answer.status_code, answer.json()["reason"]) == (500, "InternalError")
         monkeypatch.undo()

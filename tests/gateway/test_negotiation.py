@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
+from kemu.emulated.gateway.requests import envelopes, negotiation
+from kemu.emulated.gateway.requests.negotiation import Form
 from kemu.errors import NotAcceptable
-from kemu.gateway.requests import envelopes, negotiation
-from kemu.gateway.requests.negotiation import Form
-from kemu.k8s import core_v1_pb2, meta_v1_pb2
+from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 from tests.gateway import gateway_cluster
 from tests.gateway.gateway_cluster import Cluster, pod
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import httpx
 
-from kemu.gateway.authentication.authenticators import Authenticator, authenticated
-from kemu.gateway.authentication.service_accounts import Tokens
-from kemu.gateway.requests import envelopes
-from kemu.gateway.settings import Settings
-from kemu.k8s import authorization_v1_pb2, core_v1_pb2
-from kemu.objects import identities
+from kemu.emulated.gateway.authentication.authenticators import Authenticator, authenticated
+from kemu.emulated.gateway.authentication.service_accounts import Tokens
+from kemu.emulated.gateway.requests import envelopes
+from kemu.emulated.gateway.settings import Settings
+from kemu.emulated.objects import identities
+from kemu.messages.k8s import authorization_v1_pb2, core_v1_pb2
 from tests.gateway import gateway_cluster
 from tests.gateway.gateway_cluster import Cluster, pod
 

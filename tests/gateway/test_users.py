@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from kemu.gateway.authentication.authenticators import Authenticator
-from kemu.gateway.settings import Settings
-from kemu.objects import identities
-from kemu.objects.identities import User
+from kemu.emulated.gateway.authentication.authenticators import Authenticator
+from kemu.emulated.gateway.settings import Settings
+from kemu.emulated.objects import identities
+from kemu.emulated.objects.identities import User
 from tests.gateway.gateway_cluster import Cluster, pod, run
 
 NODE = User("system:node:n1", (identities.NODES, identities.AUTHENTICATED))

@@ -7,7 +7,7 @@ import gc
 import os
 from pathlib import Path
 
-from kemu.gateway.settings import Settings
+from kemu.emulated.gateway.settings import Settings
 from tests.gateway.gateway_cluster import Cluster, run
 from tests.gateway.test_hostile_bodies import served
 

@@ -7,7 +7,7 @@ import contextlib
 import threading
 from collections.abc import Iterator
 
-from kemu.gateway.servers import Server
+from kemu.emulated.gateway.servers import Server
 from tests.gateway import gateway_cluster
 
 START_S = 20.0

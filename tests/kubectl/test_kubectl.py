@@ -70,7 +70,7 @@ def test_all_commands_print_the_same_with_kemu_up(tmp_path: Path) -> None:
     binaries.require("kubectl")
     scenario, out = tmp_path / "empty.yaml", tmp_path / "run"
     scenario.write_text(SCENARIO)
-    command = [sys.executable, "-m", "kemu.cli.main", "up", str(scenario), "--out", str(out)]
+    command = [sys.executable, "-m", "kemu.doors.cli.main", "up", str(scenario), "--out", str(out)]
     up = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert up.stdout is not None

@@ -6,17 +6,17 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
 from kemu import errors
-from kemu.checks import registry
-from kemu.client import clients
-from kemu.k8s import core_v1_pb2
-from kemu.runlog.frames import Event
+from kemu.doors.testing import Recorder
+from kemu.emulated.client import clients
+from kemu.lab.checks import registry
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import ActorSpec
+from kemu.runtime.runlog.frames import Event
 from kemu.runtime.sim.simulation import SimRuntime
-from kemu.testing import Recorder
 
-STORE = "kemu.store.server:Store"
-APISERVER = "kemu.apiserver.server:ApiServer"
-KUBELET = "kemu.kubelet.kubelet:Kubelet"
+STORE = "kemu.emulated.store.server:Store"
+APISERVER = "kemu.emulated.apiserver.server:ApiServer"
+KUBELET = "kemu.emulated.kubelet.kubelet:Kubelet"
 
 Main = Callable[["Cluster"], Coroutine[Any, Any, Any]]
 

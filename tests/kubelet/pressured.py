@@ -1,4 +1,5 @@
-"""A node under pressure without the rest of its kubelet (:class:`kemu.kubelet.pressure.eviction_loops.EvictionLoop`).
+"""A node under pressure without the rest of its kubelet
+(:class:`kemu.emulated.kubelet.pressure.eviction_loops.EvictionLoop`).
 
 Its host says how long its pods take to be killed, to be cleaned up, and to start again."""
 
@@ -8,15 +9,15 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from kemu.k8s import core_v1_pb2
-from kemu.kubelet.images import stores
-from kemu.kubelet.pods import claims, containers
-from kemu.kubelet.pods.workers import ACTIVE, ENDED, STOPPING, Worker
-from kemu.kubelet.pressure import eviction_loops
-from kemu.kubelet.usage import usages
+from kemu.doors.testing import Recorder
+from kemu.emulated.kubelet.images import stores
+from kemu.emulated.kubelet.pods import claims, containers
+from kemu.emulated.kubelet.pods.workers import ACTIVE, ENDED, STOPPING, Worker
+from kemu.emulated.kubelet.pressure import eviction_loops
+from kemu.emulated.kubelet.usage import usages
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.sim.simulation import SimRuntime
-from kemu.testing import Recorder
 
 KINDS = ("kubelet.thresholds", "kubelet.pressure", "kubelet.evicting", "kubelet.collected", "oom")
 

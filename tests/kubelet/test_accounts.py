@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kemu import errors
-from kemu.client import retries
+from kemu.emulated.client import retries
 from tests.kubelet.cluster import Cluster, node, pod
 
 CPU_MILLI = 4000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from kemu.objects import meta
+from kemu.emulated.objects import meta
 from tests.kubelet.cluster import Cluster, node, pod
 
 

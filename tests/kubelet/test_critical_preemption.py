@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kemu.k8s import core_v1_pb2, scheduling_v1_pb2
-from kemu.objects import meta
+from kemu.emulated.objects import meta
+from kemu.messages.k8s import core_v1_pb2, scheduling_v1_pb2
 from tests.kubelet.cluster import Cluster, node, pod
 
 

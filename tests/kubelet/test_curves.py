@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kemu.kubelet.usage import curves
+from kemu.emulated.kubelet.usage import curves
 
 AMOUNTS = st.integers(0, 10_000)
 SECONDS = st.integers(0, 600)

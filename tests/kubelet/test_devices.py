@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kemu.k8s import core_v1_pb2
+from kemu.messages.k8s import core_v1_pb2
 from tests.kubelet.cluster import Cluster, node, pod
 
 GPUS = {"nvidia.com/gpu": "2", "kemu.dev/gpu-milli": "2000"}

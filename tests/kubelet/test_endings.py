@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from kemu.k8s import core_v1_pb2
-from kemu.kubelet.kubelet import Kubelet
-from kemu.kubelet.pods import statuses
-from kemu.objects import meta
+from kemu.emulated.kubelet.kubelet import Kubelet
+from kemu.emulated.kubelet.pods import statuses
+from kemu.emulated.objects import meta
+from kemu.messages.k8s import core_v1_pb2
 from tests.kubelet.cluster import Cluster, pod
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from kemu.k8s import core_v1_pb2
-from kemu.kubelet.kubelet import Kubelet
-from kemu.kubelet.usage import curves
+from kemu.emulated.kubelet.kubelet import Kubelet
+from kemu.emulated.kubelet.usage import curves
+from kemu.messages.k8s import core_v1_pb2
 from tests.kubelet.cluster import Cluster, node, pod
 
 LEAST, MOST = 10, 40

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from kemu.k8s import coordination_v1_pb2, core_v1_pb2
-from kemu.objects import heartbeats, meta
-from kemu.objects.heartbeats import Schedule, Statement
+from kemu.emulated.objects import heartbeats, meta
+from kemu.emulated.objects.heartbeats import Schedule, Statement
+from kemu.messages.k8s import coordination_v1_pb2, core_v1_pb2
 from tests.kubelet.cluster import Cluster
 
 SECOND = 1_000_000_000

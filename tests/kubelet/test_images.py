@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kemu.k8s import core_v1_pb2
-from kemu.kubelet.images import stores
+from kemu.emulated.kubelet.images import stores
+from kemu.messages.k8s import core_v1_pb2
 from tests.kubelet.cluster import Cluster, node, pod
 
 MEBIBYTE = 1 << 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from kemu.objects import meta
+from kemu.emulated.objects import meta
 from tests.kubelet.cluster import Cluster, node
 
 
@@ -151,7 +151,7 @@ def test_heartbeats_go_on_after_a_partition(cluster: Cluster) -> None:
 def test_a_bad_configuration_is_refused_by_name(cluster: Cluster) -> None:
     import pytest
 
-    from kemu.kubelet.settings import kubelet_configurations
+    from kemu.emulated.kubelet.settings import kubelet_configurations
 
     with pytest.raises(ValueError, match=r"nodeStatusUpdateFrequency.*'often'"):
         kubelet_configurations.read({"nodeStatusUpdateFrequency": "often"}, {})

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kemu.kubelet.pressure import eviction_loops
+from kemu.emulated.kubelet.pressure import eviction_loops
 from kemu.runtime.env import SECOND_NS
 from tests.kubelet.pressured import Bench, Times, node, pod
 

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from kemu.k8s import core_v1_pb2
+from kemu.messages.k8s import core_v1_pb2
 from tests.kubelet import cluster as clusters
 from tests.kubelet.cluster import Cluster
 from tests.kubelet.pressured import Bench, Times, node, pod

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from kemu.k8s import core_v1_pb2
-from kemu.kubelet import parts
+from kemu.emulated.kubelet import parts
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import runner
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.sim.simulation import SimRuntime
-from kemu.scenario.loading import loader
-from kemu.scenario.playing import runner
 
 STORY = """
 apiVersion: kemu.dev/v1

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from kemu.client import informers
-from kemu.k8s import core_v1_pb2
-from kemu.objects import meta
+from kemu.emulated.client import informers
+from kemu.emulated.objects import meta
+from kemu.messages.k8s import core_v1_pb2
 from tests.kubelet.cluster import Cluster, pod
 
 GENERATED = ("PodScheduled", "PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready")

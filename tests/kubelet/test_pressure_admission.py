@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from kemu.k8s import core_v1_pb2
-from kemu.kubelet.pressure import eviction
+from kemu.emulated.kubelet.pressure import eviction
+from kemu.messages.k8s import core_v1_pb2
 
 TOLERATES = core_v1_pb2.Toleration(key="node.kubernetes.io/memory-pressure", operator="Exists", effect="NoSchedule")
 ANY = core_v1_pb2.Toleration(operator="Exists")

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from kemu.conformance import case_files
-from kemu.conformance.kubelet import eviction_loops as recorded_loops
-from kemu.kubelet.pressure import eviction_loops
-from kemu.kubelet.usage import machines
+from kemu.emulated.kubelet.pressure import eviction_loops
+from kemu.emulated.kubelet.usage import machines
+from kemu.lab.conformance import case_files
+from kemu.lab.conformance.kubelet import eviction_loops as recorded_loops
 from tests.kubelet.pressured import Bench, Times, node, pod
 
 RECORDED = Path(__file__).parents[1] / "conformance" / "data" / "kubelet" / "eviction-loop.jsonl.gz"

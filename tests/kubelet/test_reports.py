@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from kemu import errors
-from kemu.k8s import core_v1_pb2
-from kemu.kubelet.pods import statuses
-from kemu.objects import meta, pod_phases
+from kemu.emulated.kubelet.pods import statuses
+from kemu.emulated.objects import meta
+from kemu.emulated.objects.pods import pod_phases
+from kemu.messages.k8s import core_v1_pb2
 from tests.kubelet.cluster import Cluster, node, pod
 
 LATE = {"watchLatency": 0.5}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kemu.k8s import core_v1_pb2
-from kemu.kubelet.pods.sandboxes import Sandboxes
-from kemu.kubelet.pods.workers import Worker
+from kemu.emulated.kubelet.pods.sandboxes import Sandboxes
+from kemu.emulated.kubelet.pods.workers import Worker
+from kemu.messages.k8s import core_v1_pb2
 
 
 def _node(cidr: str) -> core_v1_pb2.Node:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kemu.kubelet.settings import kubelet_configurations
+from kemu.emulated.kubelet.settings import kubelet_configurations
 
 
 def test_what_is_left_out_or_zero_has_its_default() -> None:

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
+from kemu.emulated.kubelet.node import shutdowns
+from kemu.emulated.kubelet.settings import kubelet_configurations, shutdown_groups
+from kemu.emulated.kubelet.settings.shutdown_groups import Group
+from kemu.emulated.objects import meta
 from kemu.errors import ScenarioError
-from kemu.k8s import core_v1_pb2
-from kemu.kubelet.node import shutdowns
-from kemu.kubelet.settings import kubelet_configurations, shutdown_groups
-from kemu.kubelet.settings.shutdown_groups import Group
-from kemu.objects import meta
+from kemu.lab.scenario.playing import machines
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import ActorSpec
-from kemu.scenario.playing import machines
 from tests.kubelet.cluster import Cluster, node, pod
 from tests.scenario.texts import load
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kemu.k8s import core_v1_pb2
+from kemu.messages.k8s import core_v1_pb2
 from tests.kubelet.cluster import Cluster, node, pod
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from kemu.kubelet.pods import containers
-from kemu.kubelet.usage import curves, machines, usages
+from kemu.emulated.kubelet.pods import containers
+from kemu.emulated.kubelet.usage import curves, machines, usages
 from kemu.runtime.env import SECOND_NS
 from tests.kubelet.pressured import Bench, node, pod, with_usage
 

@@ -18,15 +18,15 @@ from typing import Any
 
 import yaml
 
-from kemu.exploration import workers
-from kemu.exploration.executions import Failure
-from kemu.exploration.plans import Plan
-from kemu.exploration.searches import Options, Search
-from kemu.exploration.shrinking import shrinker
-from kemu.exploration.sources import Source
-from kemu.scenario import catalog
-from kemu.scenario.loading import loader
-from kemu.scenario.scenarios import Scenario
+from kemu.lab.exploration import workers
+from kemu.lab.exploration.executions import Failure
+from kemu.lab.exploration.plans import Plan
+from kemu.lab.exploration.searches import Options, Search
+from kemu.lab.exploration.shrinking import shrinker
+from kemu.lab.exploration.sources import Source
+from kemu.lab.scenario import catalog
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.scenarios import Scenario
 from tests import searches
 from tests.museum.pieces import PIECES, sides
 

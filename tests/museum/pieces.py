@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kemu.conformance import case_files
-from kemu.scenario import scenarios
-from kemu.scenario.loading import loader
+from kemu.lab.conformance import case_files
+from kemu.lab.scenario import scenarios
+from kemu.lab.scenario.loading import loader
 
 
 @dataclass(frozen=True, slots=True)

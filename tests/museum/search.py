@@ -16,10 +16,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from kemu.exploration import executions
-from kemu.scenario import catalog
-from kemu.scenario.loading import loader
-from kemu.scenario.scenarios import Scenario
+from kemu.lab.exploration import executions
+from kemu.lab.scenario import catalog
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.scenarios import Scenario
 from tests import searches
 from tests.museum.pieces import PIECES, Piece, sides
 

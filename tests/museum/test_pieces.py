@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 import yaml
 
-from kemu.bugs import BUGS
-from kemu.scenario import catalog
-from kemu.scenario.loading import loader
-from kemu.scenario.playing import runner
+from kemu.emulated.bugs import BUGS
+from kemu.lab.scenario import catalog
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import runner
 from tests.museum.pieces import PIECES, Piece, sides
 
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "museum"

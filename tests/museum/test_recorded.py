@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from kemu.conformance import case_files, registry
-from kemu.conformance.scheduler import small_clusters, timelines
+from kemu.lab.conformance import case_files, registry
+from kemu.lab.conformance.scheduler import small_clusters, timelines
 from tests.museum.pieces import PIECES
 
 RECORDED = Path(__file__).parent / "recorded"

@@ -7,8 +7,8 @@ measures which one it is.
 
 from __future__ import annotations
 
-from kemu.scenario.loading import loader
-from kemu.scenario.scenarios import Scenario
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.scenarios import Scenario
 
 
 def _pod(name: str, cpu: str, spec: str = "", metadata: str = "") -> str:

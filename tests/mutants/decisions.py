@@ -18,10 +18,10 @@ from pathlib import Path
 
 import pytest
 
-from kemu.exploration import executions, probabilities
-from kemu.exploration.explaining import explanations
-from kemu.exploration.probabilities import INSTANTS, SUFFIXES, Curve
-from kemu.scenario.scenarios import Scenario
+from kemu.lab.exploration import executions, probabilities
+from kemu.lab.exploration.explaining import explanations
+from kemu.lab.exploration.probabilities import INSTANTS, SUFFIXES, Curve
+from kemu.lab.scenario.scenarios import Scenario
 from tests.mutants import all_parts, chances
 from tests.mutants.planting import Decides, Mutant
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from kemu.apiserver.admission import node_restrictions
-from kemu.apiserver.authorization import roles
-from kemu.apiserver.registry import bindings, deletions, evictions, reads, registry
-from kemu.apiserver.watch import cache, fanout
-from kemu.v1 import api_pb2
+from kemu.emulated.apiserver.admission import node_restrictions
+from kemu.emulated.apiserver.authorization import roles
+from kemu.emulated.apiserver.registry import bindings, deletions, evictions, reads, registry
+from kemu.emulated.apiserver.watch import cache, fanout
+from kemu.messages.v1 import api_pb2
 from tests.mutants.planting import Decides, mutant
 
 RACE = "races/two-replicas-same-pods timing=realistic"

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from kemu.client import clients, drains, elections, informers, sessions, watches
-from kemu.v1 import api_pb2
+from kemu.emulated.client import clients, drains, elections, informers, sessions, watches
+from kemu.messages.v1 import api_pb2
 from tests.mutants.planting import mutant
 
 RACE = "races/two-replicas-same-pods timing=realistic"

@@ -7,11 +7,20 @@ from typing import Any
 
 import pytest
 
-from kemu.controllers import disruption, node_health, quotas, steady_nodes, taint_eviction, taint_queues, taint_timers
-from kemu.controllers.jobs import tracking
-from kemu.controllers.volumes import attachments
-from kemu.controllers.workloads import daemon_pods, expectations, replica_sets
-from kemu.controllers.workloads.deployments import rollouts
+from kemu.emulated.controllers import (
+    disruption,
+    node_health,
+    quotas,
+    steady_nodes,
+    taint_eviction,
+    taint_queues,
+    taint_timers,
+)
+from kemu.emulated.controllers.jobs import tracking
+from kemu.emulated.controllers.volumes import attachments
+from kemu.emulated.controllers.workloads import expectations, replica_sets
+from kemu.emulated.controllers.workloads.daemon import daemon_pods
+from kemu.emulated.controllers.workloads.deployments import rollouts
 from tests.mutants.planting import Decides, mutant
 
 LOST = ("seeds/lost-node-replacements",)

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from kemu.kubelet.admission import predicates
-from kemu.kubelet.node import leases, node_statuses
-from kemu.kubelet.pods.workers import ENDED
-from kemu.kubelet.pressure import eviction, oom_kills, ranking
-from kemu.kubelet.sync import pod_workers, status_managers, terminations
+from kemu.emulated.kubelet.admission import predicates
+from kemu.emulated.kubelet.node import leases, node_statuses
+from kemu.emulated.kubelet.pods.workers import ENDED
+from kemu.emulated.kubelet.pressure import eviction, oom_kills, ranking
+from kemu.emulated.kubelet.sync import pod_workers, status_managers, terminations
 from tests.mutants.planting import Decides, mutant
 
 RACE = "races/two-replicas-same-pods timing=realistic"

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from kemu.scheduler import binding_cycles, feeds
-from kemu.scheduler.cache import cluster
-from kemu.scheduler.cycle import verdicts
-from kemu.scheduler.plugins import taint_toleration
-from kemu.scheduler.preemption import candidates, victim_orders
-from kemu.scheduler.queue import queues
+from kemu.emulated.scheduler import binding_cycles, feeds
+from kemu.emulated.scheduler.cache import cluster
+from kemu.emulated.scheduler.cycle import verdicts
+from kemu.emulated.scheduler.plugins import taint_toleration
+from kemu.emulated.scheduler.preemption import candidates, victim_orders
+from kemu.emulated.scheduler.queue import queues
 from tests.mutants.planting import Decides, mutant
 
 RACE = "races/two-replicas-same-pods timing=realistic"

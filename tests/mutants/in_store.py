@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from kemu.objects import resources
-from kemu.store import journal, mvcc, operations, server, watch_responses, watches
+from kemu.emulated.objects import resources
+from kemu.emulated.store import journal, mvcc, operations, server, watch_responses, watches
 from tests.mutants.planting import Decides, mutant
 
 CRASH = "chaos/store-crash timing=realistic"

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from kemu import errors
-from kemu.objects import resources
-from kemu.runlog.frames import Event
+from kemu.emulated.objects import resources
+from kemu.lab.scenario import catalog
+from kemu.lab.scenario.format import documents
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import runner
 from kemu.runtime.holds import EventPattern
-from kemu.scenario import catalog
-from kemu.scenario.format import documents
-from kemu.scenario.loading import loader
-from kemu.scenario.playing import runner
+from kemu.runtime.runlog.frames import Event
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 

@@ -9,7 +9,7 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 from hypothesis import strategies as st
 
-from kemu.objects.conversion import descriptors
+from kemu.emulated.objects.conversion import descriptors
 
 texts = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=8)
 keys = st.from_regex(r"[a-z][a-z0-9./-]{0,8}", fullmatch=True)

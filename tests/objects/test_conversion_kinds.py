@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kemu.objects.conversion import convert
+from kemu.emulated.objects.conversion import convert
 
 
 @pytest.mark.parametrize(

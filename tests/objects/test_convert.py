@@ -10,7 +10,9 @@ from google.protobuf.message import Message
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kemu.k8s import (
+from kemu.emulated.objects import resources
+from kemu.emulated.objects.conversion import convert
+from kemu.messages.k8s import (
     apps_v1_pb2,
     batch_v1_pb2,
     coordination_v1_pb2,
@@ -19,8 +21,6 @@ from kemu.k8s import (
     node_v1_pb2,
     policy_v1_pb2,
 )
-from kemu.objects import resources
-from kemu.objects.conversion import convert
 from tests.objects.generated_messages import messages
 
 KINDS = [resource.message for resource in resources.RESOURCES]

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from kemu.objects.conversion import convert
-from kemu.objects.defaulting import defaults
-from kemu.objects.validation import kinds
+from kemu.emulated.objects.conversion import convert
+from kemu.emulated.objects.defaulting import defaults
+from kemu.emulated.objects.validation import kinds
 
 
 def claim(*requests: dict[str, Any], kind: str = "ResourceClaim") -> Any:

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from google.protobuf.descriptor import FieldDescriptor
 
-from kemu.k8s import core_v1_pb2
-from kemu.objects import resources
-from kemu.objects.conversion import convert, descriptors
-from kemu.objects.fields import refusals, scheduler_configuration, tables
-from kemu.objects.fields.sorts import Parts, Refused
-from kemu.scheduler.configuration import configurations
+from kemu.emulated.objects import resources
+from kemu.emulated.objects.conversion import convert, descriptors
+from kemu.emulated.objects.fields import refusals, scheduler_configuration, tables
+from kemu.emulated.objects.fields.sorts import Parts, Refused
+from kemu.emulated.scheduler.configuration import configurations
+from kemu.messages.k8s import core_v1_pb2
 
 
 def test_every_kind_is_accepted_or_refused() -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kemu.k8s import apps_v1_pb2, core_v1_pb2
-from kemu.objects.conversion import go_values
+from kemu.emulated.objects.conversion import go_values
+from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2
 
 
 def test_fields_without_a_value_are_absent() -> None:

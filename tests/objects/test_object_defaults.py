@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from kemu.k8s import core_v1_pb2
-from kemu.objects.conversion import convert
-from kemu.objects.defaulting import defaults
+from kemu.emulated.objects.conversion import convert
+from kemu.emulated.objects.defaulting import defaults
+from kemu.messages.k8s import core_v1_pb2
 
 
 def defaulted(kind: str, api_version: str = "v1", **data: Any) -> dict[str, Any]:

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kemu.k8s import core_v1_pb2, meta_v1_pb2
-from kemu.objects import resources, selectors
-from kemu.objects.conversion import convert
-from kemu.objects.selectors import LabelSelector, Requirement, SelectorError
+from kemu.emulated.objects import resources, selectors
+from kemu.emulated.objects.conversion import convert
+from kemu.emulated.objects.selectors import LabelSelector, Requirement, SelectorError
+from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 
 LABELS = {"app": "web", "tier": "front", "cores": "8", "empty": ""}
 

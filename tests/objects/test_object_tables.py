@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kemu.k8s import apps_v1_pb2, core_v1_pb2, meta_v1_pb2
-from kemu.objects import meta, names, resources, times
+from kemu.emulated.objects import meta, names, resources, times
+from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2, meta_v1_pb2
 
 POD = resources.BY_PLURAL["pods"]
 NODE = resources.BY_KIND["Node"]

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from kemu.emulated.objects.conversion import convert
+from kemu.emulated.objects.defaulting import defaults
+from kemu.emulated.objects.validation import causes, kinds
 from kemu.errors import Cause, Invalid
-from kemu.k8s import core_v1_pb2
-from kemu.objects.conversion import convert
-from kemu.objects.defaulting import defaults
-from kemu.objects.validation import causes, kinds
+from kemu.messages.k8s import core_v1_pb2
 
 POD: dict[str, Any] = {
     "apiVersion": "v1",

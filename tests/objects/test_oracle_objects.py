@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from kemu.k8s import core_v1_pb2
-from kemu.objects import resources, selectors
-from kemu.objects.amounts import qos, requests
-from kemu.objects.conversion import convert
-from kemu.objects.defaulting import defaults
-from kemu.objects.validation import kinds
+from kemu.emulated.objects import resources, selectors
+from kemu.emulated.objects.amounts import qos, requests
+from kemu.emulated.objects.conversion import convert
+from kemu.emulated.objects.defaulting import defaults
+from kemu.emulated.objects.validation import kinds
+from kemu.messages.k8s import core_v1_pb2
 from tests.objects.oracle_data import objects, records
 
 FAMILIES = ["scheduler/*.jsonl.gz", "kubelet/*.jsonl.gz", "timeline/*.jsonl.gz"]

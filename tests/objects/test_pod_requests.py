@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kemu.k8s import core_v1_pb2
-from kemu.objects.amounts import qos, requests
-from kemu.objects.conversion import convert
+from kemu.emulated.objects.amounts import qos, requests
+from kemu.emulated.objects.conversion import convert
+from kemu.messages.k8s import core_v1_pb2
 
 
 def container(name: str, restart: str | None = None, limits: dict[str, str] | None = None, **amounts: str) -> Any:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kemu.objects.amounts import quantities
-from kemu.objects.amounts.quantities import Format, Quantity
+from kemu.emulated.objects.amounts import quantities
+from kemu.emulated.objects.amounts.quantities import Format, Quantity
 
 # Text, canonical text, whole units, thousandths: as k8s.io/apimachinery v0.36.3 answers.
 RECORDED = [

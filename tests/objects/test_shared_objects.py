@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kemu.k8s import core_v1_pb2
-from kemu.objects import shared_objects, wires
-from kemu.objects.shared_objects import MOST_BYTES, PLACES, SharedObjects
+from kemu.emulated.objects.wire import shared_objects, wires
+from kemu.emulated.objects.wire.shared_objects import MOST_BYTES, PLACES, SharedObjects
+from kemu.messages.k8s import core_v1_pb2
 
 
 def wire_of(name: str, revision: int) -> bytes:

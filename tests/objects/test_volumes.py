@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from kemu.k8s import core_v1_pb2, storage_v1_pb2
-from kemu.objects.conversion import convert
-from kemu.objects.defaulting import defaults
-from kemu.objects.validation import kinds
-from kemu.objects.volumes import claims, drivers, matching, migration
+from kemu.emulated.objects.conversion import convert
+from kemu.emulated.objects.defaulting import defaults
+from kemu.emulated.objects.validation import kinds
+from kemu.emulated.objects.volumes import claims, drivers, matching, migration
+from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
 
 CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "5Gi"}}, "storageClassName": "c"}
 VOLUME = {"capacity": {"storage": "5Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": "c",

@@ -9,7 +9,7 @@ import time
 import pytest
 import yaml
 
-from kemu.objects.conversion import yaml_texts
+from kemu.emulated.objects.conversion import yaml_texts
 
 LAUGHS = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
     f"{chr(98 + n)}: &{chr(98 + n)} [{','.join([f'*{chr(97 + n)}'] * 9)}]\n" for n in range(20)
@@ -53,7 +53,7 @@ def test_what_is_no_plain_document_is_refused_soon(text: str, why: str) -> None:
 
 
 def test_the_deepest_document_does_not_end_the_process() -> None:
-    code = "from kemu.objects.conversion import yaml_texts; yaml_texts.load(b'[' * 3_000_000)"
+    code = "from kemu.emulated.objects.conversion import yaml_texts; yaml_texts.load(b'[' * 3_000_000)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 1
     assert "max depth" in done.stderr

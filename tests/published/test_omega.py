@@ -25,8 +25,8 @@ from experiments.published.omega import (
 from experiments.published.omega.configurations import ALL_OR_NOTHING, COARSE, FINE, INCREMENTAL, Configuration
 from experiments.published.omega.java_random import JavaRandom
 from experiments.published.omega.outcomes import Transaction
-from kemu.api import scenario_forms
-from kemu.exploration import executions
+from kemu.lab.exploration import executions
+from kemu.lab.scenario import forms as scenario_forms
 from kemu.runtime.sim.steering.messages import Message
 
 

@@ -8,9 +8,9 @@ import grpc
 import grpc.aio
 import pytest
 
-from kemu.runtime.ray.cell import control as cell
-from kemu.runtime.ray.cell import tokens
-from kemu.v1 import cell_pb2_grpc
+from kemu.messages.v1 import cell_pb2_grpc
+from kemu.runtime.host import control as cell
+from kemu.runtime.host import tokens
 from tests.ray.pairs import Cells
 
 

@@ -26,8 +26,8 @@ from typing import Any
 
 import yaml
 
-from kemu.runtime.ray.cell import wall_clocks
-from kemu.scenario import catalog
+from kemu.lab.scenario import catalog
+from kemu.runtime.host import wall_clocks
 
 FILE = Path(__file__).parents[2] / "deploy" / "ray-cluster.yaml"
 SKEWS_S = (0.0, 2.0, -2.0)

@@ -10,10 +10,10 @@ import grpc.aio
 import msgpack
 import pytest
 
+from kemu.messages.v1 import api_pb2, api_pb2_grpc, cell_pb2, cell_pb2_grpc
 from kemu.runtime.env import ActorSpec
-from kemu.runtime.ray.cell import control as cell
-from kemu.runtime.ray.cell import tokens
-from kemu.v1 import api_pb2, api_pb2_grpc, cell_pb2, cell_pb2_grpc
+from kemu.runtime.host import control as cell
+from kemu.runtime.host import tokens
 from tests.ray.world import Events
 
 

@@ -8,8 +8,8 @@ import time
 import pytest
 
 from kemu.runtime.env import SECOND_NS
-from kemu.runtime.ray.cell import wall_clocks
-from kemu.runtime.ray.cell.wall_clocks import DilatedClock, WallClock
+from kemu.runtime.host import wall_clocks
+from kemu.runtime.host.wall_clocks import DilatedClock, WallClock
 
 
 def clocks(speed: float = 20.0) -> tuple[DilatedClock, WallClock]:

@@ -15,14 +15,14 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
 
-from kemu.client import endpoints, sessions
+from kemu.emulated.client import endpoints, sessions
 from kemu.errors import ServiceUnavailable
-from kemu.etcd import rpc_pb2, rpc_pb2_grpc
-from kemu.k8s import coordination_v1_pb2, core_v1_pb2
+from kemu.messages.etcd import rpc_pb2, rpc_pb2_grpc
+from kemu.messages.k8s import coordination_v1_pb2, core_v1_pb2
+from kemu.messages.v1 import api_pb2, api_pb2_grpc, cell_pb2
 from kemu.runtime import file_names
 from kemu.runtime.env import SECOND_NS
-from kemu.runtime.ray.cell.calls import channels
-from kemu.v1 import api_pb2, api_pb2_grpc, cell_pb2
+from kemu.runtime.host.calls import channels
 from tests.ray.pairs import Cells, code_of, get
 from tests.ray.world import EOF, spec
 

@@ -16,14 +16,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kemu.runlog.frames import FILE_NAME, Writer
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import judging, runner
 from kemu.runtime import loads
-from kemu.runtime.ray.cell import segments
+from kemu.runtime.host import segments
 from kemu.runtime.ray.driver import events as event_streams
 from kemu.runtime.ray.driver.cells import RemoteCell
 from kemu.runtime.ray.driver.logs import merges
-from kemu.scenario.loading import loader
-from kemu.scenario.playing import judging, runner
+from kemu.runtime.runlog.frames import FILE_NAME, Writer
 from tests.ray.world import Events
 
 
@@ -70,7 +70,7 @@ def test_it_grows(tmp_path: Path) -> None:
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from kemu.runtime.ray.cell import segments
+from kemu.runtime.host import segments
 segment = segments.Segment(Path(sys.argv[1]))
 for number in range(1000):
     segment.append(number, "actor", "kind", {"n": number})

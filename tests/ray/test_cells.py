@@ -17,13 +17,13 @@ import grpc.aio
 import pytest
 
 from kemu.errors import ActorFailed, SimulationError
-from kemu.etcd import rpc_pb2, rpc_pb2_grpc
+from kemu.messages.etcd import rpc_pb2, rpc_pb2_grpc
+from kemu.messages.v1 import api_pb2, api_pb2_grpc, cell_pb2
 from kemu.runtime.env import SECOND_NS, ActorSpec
 from kemu.runtime.ray.driver.cells import RemoteCell
 from kemu.runtime.ray.driver.clusters import RayCluster
 from kemu.runtime.ray.driver.plans import DRIVER_CELL, CellPlan
 from kemu.runtime.ray.driver.runtime import RayRuntime
-from kemu.v1 import api_pb2, api_pb2_grpc, cell_pb2
 from tests.ray.world import CODE, Events, alive, nothing_left, spec, until
 from tests.runtime.world import STEPPER
 

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from kemu.checks.history import History
-from kemu.checks.history.disturbances import Disturbance
 from kemu.errors import SimulationError
+from kemu.lab.checks.history import History
+from kemu.lab.checks.history.disturbances import Disturbance
+from kemu.lab.scenario import headlines
 from kemu.runtime.env import SECOND_NS
-from kemu.runtime.ray.cell.segments import Segment
-from kemu.runtime.ray.cell.ticks import Account, judged
+from kemu.runtime.host.segments import Segment
+from kemu.runtime.host.ticks import Account, judged
 from kemu.runtime.ray.driver import cells
 from kemu.runtime.ray.driver.clusters import RayCluster
 from kemu.runtime.ray.driver.runtime import RayRuntime
-from kemu.scenario import headlines
 from tests.ray.world import CODE, PLAN, Events, spec, until
 
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from kemu.exploration.campaigns import Campaign, Settings
-from kemu.exploration.plans import Plan
-from kemu.exploration.processes.rays import RayWorkers
-from kemu.exploration.runs import Task
-from kemu.exploration.sources import Source
-from kemu.exploration.strategies import registry
-from kemu.exploration.workers import Executor, Inline
-from kemu.scenario.loading import loader
+from kemu.lab.exploration.campaigns import Campaign, Settings
+from kemu.lab.exploration.plans import Plan
+from kemu.lab.exploration.processes.rays import RayWorkers
+from kemu.lab.exploration.runs import Task
+from kemu.lab.exploration.sources import Source
+from kemu.lab.exploration.strategies import registry
+from kemu.lab.exploration.workers import Executor, Inline
+from kemu.lab.scenario.loading import loader
 from tests.exploration import test_workers
 from tests.exploration.scenarios import RACE
 from tests.ray import clusters

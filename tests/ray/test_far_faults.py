@@ -10,8 +10,8 @@ import grpc
 import grpc.aio
 import pytest
 
+from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import SECOND_NS
-from kemu.v1 import api_pb2
 from tests.ray.pairs import Cells, code_of, get
 from tests.ray.world import EOF, spec, until
 

@@ -16,10 +16,10 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2_grpc
 
+from kemu.messages.v1 import api_pb2, api_pb2_grpc, cell_pb2, cell_pb2_grpc
 from kemu.runtime import user_code
-from kemu.runtime.ray.cell import certificates, control, hosts, tokens
-from kemu.runtime.ray.cell.calls import channels
-from kemu.v1 import api_pb2, api_pb2_grpc, cell_pb2, cell_pb2_grpc
+from kemu.runtime.host import certificates, control, hosts, tokens
+from kemu.runtime.host.calls import channels
 from tests.ray.pairs import Cells, code_of, get
 from tests.ray.world import spec
 
@@ -89,7 +89,7 @@ async def test_a_cell_starts_what_the_scenario_names_and_nothing_else(
     monkeypatch.setattr(user_code, "_admitted", None)
     user_code.admit_only(["tests.ray.world:Echo"])
     await cells.start(0, spec("echo/0", "Echo"))
-    for factory in ("os:system", "tests.ray.world:Keeper", "kemu.cli.main:main", "", "os"):
+    for factory in ("os:system", "tests.ray.world:Keeper", "kemu.doors.cli.main:main", "", "os"):
         start = cell_pb2.StartRequest(actors=[cell_pb2.ActorSpec(name="evil", factory=factory, config=b"\x80")])
         assert await code_of(cells.controls[0].Start(start)) is grpc.StatusCode.PERMISSION_DENIED
     assert list(cells.cells[0].host.residents) == ["echo/0"]
@@ -99,8 +99,8 @@ async def test_a_cell_starts_what_the_scenario_names_and_nothing_else(
 
 
 def test_a_scenario_names_what_its_cells_may_load() -> None:
-    from kemu.scenario.loading import loader
-    from kemu.scenario.playing import plans
+    from kemu.lab.scenario.loading import loader
+    from kemu.lab.scenario.playing import plans
 
     examples = Path(__file__).parents[2] / "examples"
     scenario = loader.load(next((examples / "plugins").glob("*.yaml")))

@@ -10,9 +10,9 @@ from typing import Any
 import grpc
 import pytest
 
-from kemu.etcd import rpc_pb2, rpc_pb2_grpc
+from kemu.messages.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.runtime.env import ActorSpec
-from kemu.runtime.ray.cell.hosts import Host
+from kemu.runtime.host.hosts import Host
 
 Events = list[tuple[str, Mapping[str, Any]]]
 
@@ -28,7 +28,7 @@ def run(directory: Path, main: Callable[[Host, Any], Awaitable[None]]) -> Events
         host.configure(seed=1, directory=directory, addresses={})
         host.clock.configure(epoch_unix_ns=1, speed=1.0, epoch_unix_s=0)
         try:
-            await host.start([ActorSpec("store", "kemu.store.server:Store", {"fsync": "batch"})])
+            await host.start([ActorSpec("store", "kemu.emulated.store.server:Store", {"fsync": "batch"})])
             kv = rpc_pb2_grpc.KVStub(host.env("user").dial("store"))
             await kv.Put(rpc_pb2.PutRequest(key=b"before", value=b"v" * 2000))
             await main(host, kv)

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from kemu.errors import SimulationError
+from kemu.messages.v1 import cell_pb2
 from kemu.runtime import loads
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.ray.driver import events
 from kemu.runtime.ray.driver import runtime as ray
 from kemu.runtime.ray.driver.plans import DRIVER_CELL, CellPlan
 from kemu.runtime.rpc import ends
-from kemu.v1 import cell_pb2
 from tests.ray.world import Events, spec
 
 HERE = (CellPlan(DRIVER_CELL, ("*",)),)

@@ -9,7 +9,7 @@ from typing import Any
 import grpc
 import pytest
 
-from kemu.runtime.ray.cell.calls.inbound import InboundCalls, Traffic
+from kemu.runtime.host.calls.inbound import InboundCalls, Traffic
 
 
 class Context:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from kemu.cli.progress import Line
+from kemu.doors.cli.progress import Line
+from kemu.lab.scenario.playing import progress as states
+from kemu.lab.scenario.playing.progress import Progress
 from kemu.runtime import loads
-from kemu.scenario.playing import progress as states
-from kemu.scenario.playing.progress import Progress
 
 SECOND = 1_000_000_000
 

@@ -16,14 +16,14 @@ from typing import Any
 import msgpack
 import pytest
 
-from kemu.runlog.frames import FILE_NAME, Event, Reader
+from kemu.lab.scenario import catalog
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import judging, runner
+from kemu.lab.scenario.scenarios import Scenario
 from kemu.runtime.env import MILLISECOND_NS, SECOND_NS
-from kemu.runtime.ray.cell import wall_clocks
+from kemu.runtime.host import wall_clocks
 from kemu.runtime.ray.driver.logs import causes, merges, wall_offsets
-from kemu.scenario import catalog
-from kemu.scenario.loading import loader
-from kemu.scenario.playing import judging, runner
-from kemu.scenario.scenarios import Scenario
+from kemu.runtime.runlog.frames import FILE_NAME, Event, Reader
 from tests.ray.world import Events
 
 CELLS = ("user", "store", "apiserver", "scheduler", "controller", "kubelet")

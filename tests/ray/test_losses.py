@@ -49,7 +49,7 @@ class Run:
         self.temporary = folder / "t"
         self.temporary.mkdir()
         self._shared_memory = shared_memory()
-        command = [sys.executable, "-m", "kemu.cli.main", "run", str(folder / "long.yaml"), "--runtime", "ray"]
+        command = [sys.executable, "-m", "kemu.doors.cli.main", "run", str(folder / "long.yaml"), "--runtime", "ray"]
         settings = {"TMPDIR": str(self.temporary), "XDG_STATE_HOME": str(folder), **environment}
         self.process = subprocess.Popen(
             [*command, "--json", "--out", str(self.out)],

@@ -1,4 +1,5 @@
-"""An extender that is no actor: a gRPC server of somebody else's, which schedulers on Ray reach as ``grpc://host:port``."""
+"""An extender that is no actor: a gRPC server of somebody else's, which schedulers on Ray reach as
+``grpc://host:port``."""
 
 from __future__ import annotations
 
@@ -10,9 +11,9 @@ from typing import Any
 import grpc
 import pytest
 
-from kemu.scenario.loading import loader
-from kemu.scenario.playing import runner
-from kemu.v1 import extender_pb2, extender_pb2_grpc
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import runner
+from kemu.messages.v1 import extender_pb2, extender_pb2_grpc
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
 

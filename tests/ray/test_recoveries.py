@@ -12,16 +12,17 @@ from pathlib import Path
 import msgpack
 import pytest
 
-from kemu.cli import exits
-from kemu.cli.main import main
+from kemu.doors.cli import exits
+from kemu.doors.cli.main import main
 from kemu.errors import KemuError
-from kemu.runlog import folders
-from kemu.runlog.frames import FILE_NAME, Reader, Writer
-from kemu.runtime.ray.cell import segments
+from kemu.lab.scenario import catalog
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import runner
+from kemu.lab.scenario.playing.replaying import recoveries
+from kemu.runtime.host import segments
 from kemu.runtime.ray.driver.logs import ledgers
-from kemu.scenario import catalog
-from kemu.scenario.loading import loader
-from kemu.scenario.playing import recoveries, runner
+from kemu.runtime.runlog import folders
+from kemu.runtime.runlog.frames import FILE_NAME, Reader, Writer
 from tests.ray.test_log_order import CELLS, cell_of
 
 STORE = CELLS.index("store")
@@ -178,7 +179,7 @@ def test_a_log_without_segments_is_judged_as_it_was_left(
 
 
 def test_times_are_read_without_the_rest() -> None:
-    from kemu.runlog import frames
+    from kemu.runtime.runlog import frames
 
     for time_ns in (0, 1, 127, 128, 255, 256, 65_535, 65_536, 1 << 32, 1 << 40):
         assert frames.time_of(msgpack.packb((time_ns, "actor", "kind", {}))) == time_ns

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from kemu import errors
-from kemu.client import clients, retries
+from kemu.emulated.client import clients, retries
 from kemu.runtime.env import ActorSpec
 from kemu.runtime.rpc import ends
 from tests.apiserver.apiserver_cluster import pod
@@ -15,8 +15,8 @@ from tests.ray.pairs import Cells
 
 MIB = 1 << 20
 SPECS = (
-    ActorSpec("store", "kemu.store.server:Store", {"fsync": "none"}),
-    ActorSpec("apiserver/0", "kemu.apiserver.server:ApiServer", {}),
+    ActorSpec("store", "kemu.emulated.store.server:Store", {"fsync": "none"}),
+    ActorSpec("apiserver/0", "kemu.emulated.apiserver.server:ApiServer", {}),
 )
 
 

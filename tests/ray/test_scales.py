@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from kemu.bench import registry
-from kemu.bench.clusters import scale_models, scales
-from kemu.cli.commands import bench
+from kemu.doors.cli.commands import bench
+from kemu.lab.bench import registry
+from kemu.lab.bench.clusters import scale_models, scales
 
 
 @pytest.mark.ray

@@ -42,7 +42,10 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def kemu(*words: str) -> tuple[int, Any]:
     done = subprocess.run(
-        [sys.executable, "-m", "kemu.cli.main", *words, "--json"], cwd=REPOSITORY, capture_output=True, check=False
+        [sys.executable, "-m", "kemu.doors.cli.main", *words, "--json"],
+        cwd=REPOSITORY,
+        capture_output=True,
+        check=False,
     )
     return done.returncode, json.loads(done.stdout)
 

@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 
 from kemu import errors
-from kemu.checks import registry
-from kemu.client.clients import Client
-from kemu.client.informers import Informer
-from kemu.runlog.frames import Event
+from kemu.doors.testing import Recorder
+from kemu.emulated.client.clients import Client
+from kemu.emulated.client.informers import Informer
+from kemu.lab.checks import registry
+from kemu.lab.scenario.playing.plans import APISERVER_FACTORY, STORE_FACTORY
 from kemu.runtime.env import ActorSpec
 from kemu.runtime.ray.driver.clusters import RayCluster
 from kemu.runtime.ray.driver.plans import DRIVER_CELL, CellPlan
 from kemu.runtime.ray.driver.runtime import RayRuntime
-from kemu.scenario.playing.plans import APISERVER_FACTORY, STORE_FACTORY
-from kemu.testing import Recorder
+from kemu.runtime.runlog.frames import Event
 from tests.apiserver.apiserver_cluster import pod
 
 pytestmark = pytest.mark.ray

@@ -13,10 +13,10 @@ from typing import Any
 import grpc
 import grpc.aio
 
-from kemu.etcd import rpc_pb2, rpc_pb2_grpc
+from kemu.messages.etcd import rpc_pb2, rpc_pb2_grpc
+from kemu.messages.v1 import api_pb2, api_pb2_grpc
 from kemu.runtime.env import ActorSpec, Env
 from kemu.runtime.ray.driver.plans import DRIVER_CELL, CellPlan
-from kemu.v1 import api_pb2, api_pb2_grpc
 
 EOF: Any = grpc.aio.EOF
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from kemu.cli import main
+from kemu.doors.cli import main
 
 MOST_BYTES = 3_000_000
 READY_MS = 2000

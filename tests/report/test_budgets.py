@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 import kemu
-from kemu.checks.history import History
-from kemu.report import stories
-from kemu.runlog.frames import FILE_NAME, Reader
-from kemu.scenario.loading import loader
-from kemu.scenario.playing import runner
-from kemu.telemetry import builder
+from kemu.lab.checks.history import History
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import runner
+from kemu.lab.telemetry import builder
+from kemu.lab.tell import stories
+from kemu.runtime.runlog.frames import FILE_NAME, Reader
 from tests.checks.test_ledgers import SCENARIO
 
 

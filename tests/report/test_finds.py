@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kemu.cli import main
+from kemu.doors.cli import main
 
 RACE = """
 apiVersion: kemu.dev/v1

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kemu.objects.fields import kubelet_configuration, scheduler_configuration, tables
-from kemu.objects.fields.sorts import Parts, Refused
-from kemu.report import limits
+from kemu.emulated.objects.fields import kubelet_configuration, scheduler_configuration, tables
+from kemu.emulated.objects.fields.sorts import Parts, Refused
+from kemu.lab.tell import limits
 
 PAGE = Path(__file__).parents[2] / "docs" / "limits.md"
 

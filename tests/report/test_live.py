@@ -17,11 +17,11 @@ import pytest
 httpx = pytest.importorskip("httpx")
 pytest.importorskip("uvicorn")
 
-from kemu.cli import live_pages  # noqa: E402
-from kemu.cli.main import main  # noqa: E402
-from kemu.report.live import processes, runs, servers, streams  # noqa: E402
-from kemu.runlog.frames import FILE_NAME, Writer  # noqa: E402
-from kemu.runlog.tails import Cursor, Tail  # noqa: E402
+from kemu.doors.cli import live_pages  # noqa: E402
+from kemu.doors.cli.main import main  # noqa: E402
+from kemu.lab.tell.live import processes, runs, servers, streams  # noqa: E402
+from kemu.runtime.runlog.frames import FILE_NAME, Writer  # noqa: E402
+from kemu.runtime.runlog.tails import Cursor, Tail  # noqa: E402
 from tests.report.test_terminal import MATRIX, NOTHING_EXPECTED  # noqa: E402
 
 CHROMIUM = Path("/usr/bin/chromium")
@@ -283,8 +283,8 @@ def test_a_matrix_is_followed_from_variant_to_variant(tmp_path: Path) -> None:
     file.write_text(MATRIX)
     page = processes.start(0)
     try:
-        from kemu.cli import inputs
-        from kemu.scenario.playing import runner
+        from kemu.doors.cli import inputs
+        from kemu.lab.scenario.playing import runner
 
         found = inputs.load(str(file), None, {}, quiet=True)
         page.scenario(found.name, "", 2)

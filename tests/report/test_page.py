@@ -11,7 +11,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, Route, sync_playwright
 
-from kemu.cli import finds, main
+from kemu.doors.cli import finds, main
 
 CHROMIUM = shutil.which("chromium")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium (scripts/setup --system)")

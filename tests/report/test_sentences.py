@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from kemu.checks.history import History
-from kemu.report import stories
-from kemu.report.selections import Selection
-from kemu.runlog.frames import Event
+from kemu.lab.checks.history import History
+from kemu.lab.tell import stories
+from kemu.lab.tell.selections import Selection
+from kemu.runtime.runlog.frames import Event
 from tests.checks.logs import SECOND, Log
 
 WEB = {"pod": "default/web-0", "uid": "uid-web-0", "node": "n1", "container": "main"}

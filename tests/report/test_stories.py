@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from kemu.checks.history import History
-from kemu.checks.scheduling import unbound
-from kemu.report import stories
-from kemu.runlog.frames import Event
+from kemu.lab.checks.history import History
+from kemu.lab.checks.scheduling import unbound
+from kemu.lab.tell import stories
+from kemu.runtime.runlog.frames import Event
 from tests.checks.logs import SECOND, Log
 from tests.scheduler import objects
 from tests.scheduler.runs import Run

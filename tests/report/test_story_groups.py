@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from kemu.checks.history import History
 from kemu.errors import KemuError
-from kemu.report import happenings, stories, story_tables
-from kemu.report.selections import Selection
+from kemu.lab.checks.history import History
+from kemu.lab.tell import happenings, stories, story_tables
+from kemu.lab.tell.selections import Selection
 from tests.checks.logs import Log
 
 WORKLOAD = "kemu.dev/workload"

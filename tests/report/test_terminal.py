@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 import kemu
-from kemu.report import layouts, matrices, stories, story_tables, telling_pods, terminal
+from kemu.lab.tell import layouts, matrices, stories, story_tables, telling_pods, terminal
 
 STORM = """
 apiVersion: kemu.dev/v1

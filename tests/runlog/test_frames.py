@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kemu.errors import LogCutWarning, RunLogError
-from kemu.runlog import frames
-from kemu.runlog.frames import CUT, MAGIC, Event, Reader, Writer
+from kemu.runtime.runlog import frames
+from kemu.runtime.runlog.frames import CUT, MAGIC, Event, Reader, Writer
 
 DATA = st.dictionaries(st.text(max_size=8), st.one_of(st.integers(-(2**63), 2**63), st.binary(max_size=16), st.none()))
 EVENTS = st.lists(st.tuples(st.integers(0, 2**60), st.text(max_size=8), st.text(max_size=8), DATA), max_size=20)

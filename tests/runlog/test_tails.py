@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kemu.errors import RunLogError
-from kemu.runlog.frames import Writer
-from kemu.runlog.tails import Cursor, Tail
+from kemu.runtime.runlog.frames import Writer
+from kemu.runtime.runlog.tails import Cursor, Tail
 
 
 def written(path: Path, count: int, size: int = 10) -> Writer:

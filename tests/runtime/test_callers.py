@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from kemu.runtime.ray.cell import tokens
-from kemu.runtime.ray.cell.calls import gates
+from kemu.runtime.host import tokens
+from kemu.runtime.host.calls import gates
 
 ISSUER = tokens.Issuer()
 THIEF, VICTIM = "kubelet/node-1", "user"

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kemu.runtime.env import Disk
-from kemu.runtime.ray.cell.files import FileDisk
+from kemu.runtime.host.files import FileDisk
 from kemu.runtime.sim.disks import MemoryDisk
 
 

@@ -13,7 +13,7 @@ RUNS = 12
 
 PROGRAM = """
 import asyncio, contextlib, gc, io, json, os, sys, threading
-from kemu.cli.main import main
+from kemu.doors.cli.main import main
 
 def resident_kib():
     with open("/proc/self/statm") as statm:

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from kemu.exploration import executions
-from kemu.runlog.frames import Event
+from kemu.lab.exploration import executions
+from kemu.lab.scenario.loading import loader
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.random_streams import EarlyStream, Redraw, Streams, random_stream
-from kemu.scenario.loading import loader
+from kemu.runtime.runlog.frames import Event
 
 FAULTS = """
 apiVersion: kemu.dev/v1

@@ -10,20 +10,20 @@ from unittest.mock import Mock
 
 import pytest
 
-from kemu.client import message_labels
+from kemu.emulated.client import message_labels
 from kemu.errors import ScenarioError
-from kemu.runlog.frames import FILE_NAME, Reader
+from kemu.lab.scenario.loading import holds, loader
+from kemu.lab.scenario.playing import plays, runner
+from kemu.lab.scenario.playing.heartbeats import Heartbeats
+from kemu.lab.scenario.scenarios import Scenario
+from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import MILLISECOND_NS, SECOND_NS
 from kemu.runtime.holds import Hold, Label
+from kemu.runtime.runlog.frames import FILE_NAME, Reader
 from kemu.runtime.sim.simulation import SimRuntime
 from kemu.runtime.sim.steering.choosers import Flight
 from kemu.runtime.sim.steering.messages import Counts, Message
 from kemu.runtime.sim.steering.steering import Steering
-from kemu.scenario.loading import holds, loader
-from kemu.scenario.playing import plays, runner
-from kemu.scenario.playing.heartbeats import Heartbeats
-from kemu.scenario.scenarios import Scenario
-from kemu.v1 import api_pb2
 from tests.exploration.explaining import races
 
 ROOT = Path(__file__).resolve().parents[2]

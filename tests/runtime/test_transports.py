@@ -11,7 +11,8 @@ import pytest
 from google.rpc import code_pb2, status_pb2
 from grpc_status import rpc_status
 
-from kemu.etcd import rpc_pb2, rpc_pb2_grpc
+from kemu.messages.etcd import rpc_pb2, rpc_pb2_grpc
+from kemu.messages.v1 import api_pb2, api_pb2_grpc
 from kemu.runtime.random_streams import Streams
 from kemu.runtime.rpc import pumps
 from kemu.runtime.rpc.clients import MemoryChannel
@@ -19,7 +20,6 @@ from kemu.runtime.rpc.networks import LoopWire, Network, Peer, Wire
 from kemu.runtime.rpc.servers import Context, Server, begun_by
 from kemu.runtime.sim.loops import VirtualLoop
 from kemu.runtime.sim.wires import SimWires
-from kemu.v1 import api_pb2, api_pb2_grpc
 
 EOF: Any = grpc.aio.EOF
 

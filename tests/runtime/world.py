@@ -10,10 +10,10 @@ from typing import Any
 
 import grpc
 
-from kemu.faults.handlers import Assignment
-from kemu.faults.kinds import KINDS, Kind
+from kemu.messages.v1 import api_pb2, api_pb2_grpc
 from kemu.runtime.env import SECOND_NS, ActorSpec, Env
-from kemu.v1 import api_pb2, api_pb2_grpc
+from kemu.runtime.faults.handlers import Assignment
+from kemu.runtime.faults.kinds import KINDS, Kind
 
 EOF: Any = grpc.aio.EOF
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from kemu import errors, safeguards
-from kemu.scenario.format import schema
-from kemu.scenario.loading import loader
-from kemu.scenario.playing import plans
-from kemu.scenario.playing.heartbeats import Heartbeats
+from kemu import errors
+from kemu.emulated import safeguards
+from kemu.lab.scenario.format import schema
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import plans
+from kemu.lab.scenario.playing.heartbeats import Heartbeats
 
 HEAD = """\
 apiVersion: kemu.dev/v1

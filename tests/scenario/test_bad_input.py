@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from kemu.errors import Problem, ScenarioError
-from kemu.scenario import catalog
-from kemu.scenario.loading import loader
+from kemu.lab.scenario import catalog
+from kemu.lab.scenario.loading import loader
 from tests.scenario.texts import HEAD, NODES
 
 TEMPLATE = "pods: {spec: {containers: [{name: m}]}}"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kemu import errors
-from kemu.scenario.format import documents
+from kemu.lab.scenario.format import documents
 
 
 def read(text: str) -> documents.Document:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kemu.scenario.loading import loader
-from kemu.scenario.playing import runner
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import runner
 
 SCENARIO = """\
 apiVersion: kemu.dev/v1

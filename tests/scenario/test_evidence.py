@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from kemu.scenario.loading import loader
-from kemu.scenario.playing import runner
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import runner
 from tests.scenario.texts import problems
 
 SCENARIO = """\

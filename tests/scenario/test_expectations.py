@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kemu.runtime.env import SECOND_NS
-from kemu.scenario.expectations import (
+from kemu.lab.scenario.expectations import (
     Bounds,
     CheckIs,
     CounterIs,
@@ -17,6 +16,7 @@ from kemu.scenario.expectations import (
     Statement,
     Subject,
 )
+from kemu.runtime.env import SECOND_NS
 from tests.scenario.texts import load, pod
 
 S = SECOND_NS

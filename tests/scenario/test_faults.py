@@ -9,12 +9,12 @@ import pytest
 import yaml
 
 from kemu.errors import KemuError, Problem
-from kemu.faults.kinds import KINDS, Kind
-from kemu.report import stories
-from kemu.scenario.format import documents, shapes
-from kemu.scenario.format.keys import fault_keys
-from kemu.scenario.loading import loader
-from kemu.scenario.playing import runner
+from kemu.lab.scenario.format import documents, shapes
+from kemu.lab.scenario.format.keys import fault_keys
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import runner
+from kemu.lab.tell import stories
+from kemu.runtime.faults.kinds import KINDS, Kind
 from tests.scenario.texts import load, problems
 
 SCENARIOS = Path(__file__).parent.parent.parent / "scenarios"

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from kemu.checks.results import Result
-from kemu.scenario import headlines
-from kemu.scenario.verdicts import Judgement
+from kemu.lab.checks.results import Result
+from kemu.lab.scenario import headlines
+from kemu.lab.scenario.verdicts import Judgement
 
 
 def judged(*holds: bool | None) -> list[Judgement]:

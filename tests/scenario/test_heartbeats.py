@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from kemu.client import clients
-from kemu.objects import heartbeats
-from kemu.objects.conversion import convert
-from kemu.runlog.frames import FILE_NAME, Reader, Writer
+from kemu.emulated.client import clients
+from kemu.emulated.objects import heartbeats
+from kemu.emulated.objects.conversion import convert
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import plays, runner
+from kemu.lab.scenario.playing.heartbeats import Heartbeats
 from kemu.runtime.env import SECOND_NS
+from kemu.runtime.runlog.frames import FILE_NAME, Reader, Writer
 from kemu.runtime.sim.simulation import SimRuntime
-from kemu.scenario.loading import loader
-from kemu.scenario.playing import plays, runner
-from kemu.scenario.playing.heartbeats import Heartbeats
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 import yaml
 
-from kemu.cli.main import main
+from kemu.doors.cli.main import main
+from kemu.emulated.objects import resources
 from kemu.errors import ScenarioError
-from kemu.objects import resources
-from kemu.scenario.loading import loader
-from kemu.scenario.playing import runner
-from kemu.up import clusters
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import runner
+from kemu.lab.up import clusters
 
 HEAD = "apiVersion: kemu.dev/v1\nkind: Scenario\nmetadata: {name: it}\nspec:\n  duration: 2m\n"
 SERVER = {

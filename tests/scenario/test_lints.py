@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from kemu.bench.clusters import large_clusters
-from kemu.cli.main import main
+from kemu.doors.cli.main import main
 from kemu.errors import ScenarioError
-from kemu.scenario import catalog
-from kemu.scenario.loading import loader
+from kemu.lab.bench.clusters import large_clusters
+from kemu.lab.scenario import catalog
+from kemu.lab.scenario.loading import loader
 
 HEAD = "apiVersion: kemu.dev/v1\nkind: Scenario\nmetadata: {name: it}\nspec:\n"
 POD = (

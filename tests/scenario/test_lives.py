@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from kemu import errors
-from kemu.scenario import scenarios
-from kemu.scenario.loading import loader
-from kemu.scenario.playing import runner
+from kemu.lab.scenario import scenarios
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import runner
 
 HEAD = """
 apiVersion: kemu.dev/v1

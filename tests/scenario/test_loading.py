@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from kemu.emulated.objects.conversion import convert
 from kemu.errors import ScenarioError
-from kemu.objects.conversion import convert
+from kemu.lab.scenario.format.keys import timing_keys
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.scenarios import Arrivals, Scenario, VictimCount
 from kemu.runtime.env import SECOND_NS
-from kemu.scenario.format.keys import timing_keys
-from kemu.scenario.loading import loader
-from kemu.scenario.scenarios import Arrivals, Scenario, VictimCount
 from tests.scenario.texts import HEAD, NODES, load, pod
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from kemu.cli.main import main
+from kemu.doors.cli.main import main
+from kemu.emulated.objects import resources
 from kemu.errors import ScenarioError
-from kemu.objects import resources
-from kemu.scenario.loading import loader
+from kemu.lab.scenario.loading import loader
 
 HEAD = "apiVersion: kemu.dev/v1\nkind: Scenario\nmetadata: {name: it}\nspec:\n  duration: 30s\n  nodes: [{name: n}]\n"
 POD = """\

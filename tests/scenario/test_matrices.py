@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kemu import errors
-from kemu.scenario.expectations import Comparison
-from kemu.scenario.format import documents, paths
-from kemu.scenario.format.documents import Place
-from kemu.scenario.loading import loader, matrices
-from kemu.scenario.playing import runner
+from kemu.lab.scenario.expectations import Comparison
+from kemu.lab.scenario.format import documents, paths
+from kemu.lab.scenario.format.documents import Place
+from kemu.lab.scenario.loading import loader, matrices
+from kemu.lab.scenario.playing import runner
 from tests.scenario.texts import load, pod, problems
 
 TWO_BY_TWO = f"""\

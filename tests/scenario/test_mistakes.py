@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kemu import errors
-from kemu.scenario.loading import loader
+from kemu.lab.scenario.loading import loader
 from tests.scenario.texts import FIRST_LINE, HEAD, NODES, load, pod, problems
 
 TEN_MISTAKES = """\

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from kemu import errors
-from kemu.objects.amounts import qos, requests
-from kemu.objects.defaulting import defaults
-from kemu.objects.validation import kinds
+from kemu.emulated.objects.amounts import qos, requests
+from kemu.emulated.objects.defaulting import defaults
+from kemu.emulated.objects.validation import kinds
+from kemu.lab.scenario.loading import loader, manifests, openb
+from kemu.lab.scenario.playing import workloads
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.random_streams import random_stream
-from kemu.scenario.loading import loader, manifests, openb
-from kemu.scenario.playing import workloads
 from tests import traces
 from tests.scenario.texts import SCENARIOS
 

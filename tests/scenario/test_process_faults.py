@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from kemu.errors import KemuError
-from kemu.runlog.frames import FILE_NAME, Reader
-from kemu.scenario.loading import loader
-from kemu.scenario.playing import runner
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import runner
+from kemu.runtime.runlog.frames import FILE_NAME, Reader
 from tests.scenario.texts import SCENARIOS, load, problems
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-from kemu.scenario.format import documents, schema, shapes
-from kemu.scenario.format.keys import cluster_keys
-from kemu.scenario.loading import loader
-from kemu.scheduler.experiments import switches
+from kemu.emulated.scheduler.experiments import switches
+from kemu.lab.scenario.format import documents, schema, shapes
+from kemu.lab.scenario.format.keys import cluster_keys
+from kemu.lab.scenario.loading import loader
 from tests.scenario.test_mistakes import TEN_MISTAKES
 from tests.scenario.texts import FIRST_LINE, HEAD, NODES, SCENARIOS
 

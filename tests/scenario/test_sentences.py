@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kemu.scenario import sentences
-from kemu.scenario.loading import loader
+from kemu.lab.scenario import sentences
+from kemu.lab.scenario.loading import loader
 
 HEAD = """
 apiVersion: kemu.dev/v1

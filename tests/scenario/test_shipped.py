@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from kemu.bench.clusters import large_clusters
-from kemu.scenario.loading import loader
-from kemu.scenario.scenarios import Scenario
+from kemu.lab.bench.clusters import large_clusters
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.scenarios import Scenario
 from tests import traces
 from tests.scenario.test_loading import same
 from tests.scenario.texts import SCENARIOS

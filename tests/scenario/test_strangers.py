@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from kemu.emulated.objects import resources
+from kemu.emulated.objects.fields import tables
+from kemu.emulated.objects.fields.unsimulated import UNSIMULATED
 from kemu.errors import ScenarioError
-from kemu.objects import resources
-from kemu.objects.fields import tables
-from kemu.objects.fields.unsimulated import UNSIMULATED
-from kemu.scenario.loading import loader
+from kemu.lab.scenario.loading import loader
 
 NAME_IT = "name the file in a scenario, beside its nodes: spec.manifests: [{file: it.yaml}]"
 

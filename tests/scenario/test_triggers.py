@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import kemu
-from kemu.exploration.executions import Execution, execute
-from kemu.scenario import verdicts
-from kemu.scenario.playing import triggers
+from kemu.lab.exploration.executions import Execution, execute
+from kemu.lab.scenario import verdicts
+from kemu.lab.scenario.playing import triggers
 from tests.scenario.texts import load, problems
 
 BASE = """

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
-from kemu.objects.fields import kubelet_configuration
-from kemu.objects.fields.sorts import Acts, Refused
-from kemu.scenario.format.keys import kubelet_keys
+from kemu.emulated.objects.fields import kubelet_configuration
+from kemu.emulated.objects.fields.sorts import Acts, Refused
+from kemu.lab.scenario.format.keys import kubelet_keys
 from tests.scenario.texts import problems
 
 REFUSED = {name: sort for name, sort in kubelet_configuration.SORTS.items() if isinstance(sort, Refused)}

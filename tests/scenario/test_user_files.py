@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from kemu import user_files
-from kemu.bridge import connections
-from kemu.cli.commands.clusters import scheduler
+from kemu.doors.cli.commands.clusters import scheduler
+from kemu.emulated.bridge import connections
+from kemu.emulated.objects.conversion import user_files
 from kemu.errors import KemuError, ScenarioError
-from kemu.scenario.loading import loader
-from kemu.sweep.experiments import loader as experiments
-from kemu.up import remotes
-from kemu.up.chaos import scripts
+from kemu.lab.scenario.loading import loader
+from kemu.lab.sweep.experiments import loader as experiments
+from kemu.lab.up import remotes
+from kemu.lab.up.chaos import scripts
 
 HEAD = "apiVersion: kemu.dev/v1\nkind: Scenario\nspec:\n  nodes: [{name: n}]\n"
 
@@ -106,7 +106,7 @@ def test_aliases_as_people_use_them_stay(tmp_path: Path) -> None:
 
 
 def test_standard_input_is_bounded() -> None:
-    command = [sys.executable, "-m", "kemu.cli.main", "run", "-"]
+    command = [sys.executable, "-m", "kemu.doors.cli.main", "run", "-"]
     with open("/dev/zero") as zeros:
         done = subprocess.run(command, stdin=zeros, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from kemu.checks import registry
-from kemu.checks.history import WORKLOAD_LABEL, History
-from kemu.checks.limits import Limits
-from kemu.checks.results import Result
-from kemu.scenario import verdicts
-from kemu.scenario.expectations import (
+from kemu.lab.checks import registry
+from kemu.lab.checks.history import WORKLOAD_LABEL, History
+from kemu.lab.checks.limits import Limits
+from kemu.lab.checks.results import Result
+from kemu.lab.scenario import verdicts
+from kemu.lab.scenario.expectations import (
     Bounds,
     CheckIs,
     Comparison,

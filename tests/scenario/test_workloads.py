@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kemu.k8s import core_v1_pb2
+from kemu.lab.scenario.arrivals import arrival_times
+from kemu.lab.scenario.loading import manifests
+from kemu.lab.scenario.playing import workloads
+from kemu.lab.scenario.scenarios import Arrivals, Scenario
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.random_streams import random_stream
-from kemu.scenario.arrivals import arrival_times
-from kemu.scenario.loading import manifests
-from kemu.scenario.playing import workloads
-from kemu.scenario.scenarios import Arrivals, Scenario
 from tests.scenario.texts import load
 
 S = SECOND_NS

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from kemu import errors
-from kemu.scenario.loading import loader
-from kemu.scenario.scenarios import Scenario
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.scenarios import Scenario
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 

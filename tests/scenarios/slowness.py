@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from kemu.scenario.expectations import CheckIs, Comparison, CounterIs, Expectation, InOrder, NodeIs, PodIs, PodsAre
+from kemu.lab.scenario.expectations import CheckIs, Comparison, CounterIs, Expectation, InOrder, NodeIs, PodIs, PodsAre
 
 CHECKS_OF_TIMES = ("node-evictions-keep-their-rate",)
 """Checks that compare intervals of time, which a busy machine stretches."""

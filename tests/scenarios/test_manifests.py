@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import yaml
 
-from kemu.scenario.format import values
-from kemu.scenario.loading import loader
-from kemu.scenario.playing import runner
+from kemu.lab.scenario.format import values
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import runner
 
 FOLDER = Path(__file__).parents[2] / "examples" / "manifests"
 DAY = FOLDER / "scenario.yaml"

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from kemu.faults.kinds import KINDS
+from kemu.lab.scenario import catalog, scenarios
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import runner
+from kemu.runtime.faults.kinds import KINDS
 from kemu.runtime.ray.driver import plans
-from kemu.scenario import catalog, scenarios
-from kemu.scenario.loading import loader
-from kemu.scenario.playing import runner
 from tests.scenarios import slowness
 from tests.scenarios.test_shipped import failures
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from kemu.errors import ActorFailed, KemuError
-from kemu.scenario import catalog
-from kemu.scenario.loading import loader
-from kemu.scenario.playing import runner
+from kemu.lab.scenario import catalog
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import runner
 from tests.scenarios.test_shipped import failures
 
 DIRECTLY = urllib.request.build_opener(urllib.request.ProxyHandler({}))

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from kemu.scenario import catalog
-from kemu.scenario.loading import loader
-from kemu.scenario.playing import runner
+from kemu.lab.scenario import catalog
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import runner
 
 LONG = (
     "chaos/thousand-nodes",

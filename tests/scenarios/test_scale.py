@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from kemu.bench.clusters import large_clusters
-from kemu.scenario import catalog
-from kemu.scenario.loading import loader
-from kemu.scenario.playing import runner
+from kemu.lab.bench.clusters import large_clusters
+from kemu.lab.scenario import catalog
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import runner
 
 
 def test_all_of_them_are_measured() -> None:

@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 
 from kemu.errors import LogCutWarning
-from kemu.runlog.frames import FILE_NAME, Reader, Writer
-from kemu.scenario import catalog
-from kemu.scenario.loading import loader
-from kemu.scenario.playing import replays, runner
+from kemu.lab.scenario import catalog
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import runner
+from kemu.lab.scenario.playing.replaying import replays
+from kemu.runtime.runlog.frames import FILE_NAME, Reader, Writer
 from tests import traces
 
 SCENARIOS = {name: path for name, path in catalog.shipped().items() if not name.startswith(("traces/", "scale/"))}
@@ -54,7 +55,7 @@ def test_repeats_in_fresh_processes_under_other_hash_seeds(name: str, tmp_path: 
     for hash_seed in ("1", "4242"):
         arguments = ["run", name, "--runtime", "sim", "--json", "--out", str(tmp_path / hash_seed)]
         done = subprocess.run(
-            [sys.executable, "-m", "kemu.cli.main", *arguments],
+            [sys.executable, "-m", "kemu.doors.cli.main", *arguments],
             env={**os.environ, "PYTHONHASHSEED": hash_seed},
             capture_output=True,
             text=True,

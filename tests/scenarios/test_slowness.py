@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from kemu.scenario.expectations import Expectation
-from kemu.scenario.loading import loader
+from kemu.lab.scenario.expectations import Expectation
+from kemu.lab.scenario.loading import loader
 from tests.scenarios import slowness
 
 SCENARIO = """

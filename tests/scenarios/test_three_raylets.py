@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from kemu.runlog.frames import FILE_NAME, Writer
-from kemu.scenario.loading import loader
-from kemu.scenario.playing import heartbeats, judging, plans, plays, runner
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import heartbeats, judging, plans, plays, runner
+from kemu.runtime.runlog.frames import FILE_NAME, Writer
 from tests.ray import clusters
 from tests.scenarios.test_shipped import failures
 

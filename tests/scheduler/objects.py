@@ -8,15 +8,15 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from kemu.k8s import core_v1_pb2, policy_v1_pb2
-from kemu.objects.conversion import convert
-from kemu.scheduler.cache.cluster import Cluster
-from kemu.scheduler.configuration import configurations
-from kemu.scheduler.cycle.decisions import Decider
-from kemu.scheduler.cycle.profiles import Profile
-from kemu.scheduler.experiments.switches import policy_of
-from kemu.scheduler.framework.interfaces import Handle
-from kemu.scheduler.plugins.in_tree import REGISTRY
+from kemu.emulated.objects.conversion import convert
+from kemu.emulated.scheduler.cache.cluster import Cluster
+from kemu.emulated.scheduler.configuration import configurations
+from kemu.emulated.scheduler.cycle.decisions import Decider
+from kemu.emulated.scheduler.cycle.profiles import Profile
+from kemu.emulated.scheduler.experiments.switches import policy_of
+from kemu.emulated.scheduler.framework.interfaces import Handle
+from kemu.emulated.scheduler.plugins.in_tree import REGISTRY
+from kemu.messages.k8s import core_v1_pb2, policy_v1_pb2
 
 ZONE = "topology.kubernetes.io/zone"
 

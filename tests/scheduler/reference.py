@@ -1,8 +1,8 @@
 """A second kube-scheduler, as plain as can be: the yardstick for the columns, caches and shortcuts of the real one.
 
-It answers the same recorded questions as :mod:`kemu.conformance.scheduler.decisions`, and shares no code with kemu: it
-works on the JSON of the case, asks one node at a time and walks over all pods for every question. Follows the filters,
-scores and the preemption of v1.36. The public function is :func:`answer`.
+It answers the same recorded questions as :mod:`kemu.lab.conformance.scheduler.decisions`, and shares no code with kemu:
+it works on the JSON of the case, asks one node at a time and walks over all pods for every question. Follows the
+filters, scores and the preemption of v1.36. The public function is :func:`answer`.
 """
 
 from __future__ import annotations
@@ -724,7 +724,7 @@ def named_nodes(pod: Json) -> list[str] | None:
 
 
 def answer(case: Json) -> Json:
-    """In the form of :func:`kemu.conformance.scheduler.decisions.answer`, as far as answers are judged."""
+    """In the form of :func:`kemu.lab.conformance.scheduler.decisions.answer`, as far as answers are judged."""
     world = World(case)
     pod = world.pod
     own = pod.get("status", {}).get("nominatedNodeName", "")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
-from kemu.client import clients
-from kemu.k8s import core_v1_pb2, scheduling_v1_pb2
+from kemu.doors.testing import Recorder
+from kemu.emulated.client import clients
+from kemu.messages.k8s import core_v1_pb2, scheduling_v1_pb2
 from kemu.runtime.env import SECOND_NS, ActorSpec
 from kemu.runtime.sim.simulation import SimRuntime
-from kemu.testing import Recorder
 
 Main = Callable[["Run"], Coroutine[Any, Any, None]]
 
@@ -34,8 +34,8 @@ class Run:
         """``schedulers``: actor configs, each with an optional ``replica``; ``kubelet``: config of all kubelets."""
 
         async def play() -> None:
-            await self.runtime.launch([ActorSpec("store", "kemu.store.server:Store", {"fsync": "none"})])
-            await self.runtime.launch([ActorSpec("apiserver/0", "kemu.apiserver.server:ApiServer")])
+            await self.runtime.launch([ActorSpec("store", "kemu.emulated.store.server:Store", {"fsync": "none"})])
+            await self.runtime.launch([ActorSpec("apiserver/0", "kemu.emulated.apiserver.server:ApiServer")])
             for pod in running:
                 created = await self._create(pod)
                 created.status.phase = "Running"
@@ -51,13 +51,13 @@ class Run:
     @staticmethod
     def _kubelet(node: core_v1_pb2.Node, config: Mapping[str, Any]) -> ActorSpec:
         data = {"node": node.SerializeToString(deterministic=True), "apiserver": "apiserver/0", **config}
-        return ActorSpec(f"kubelet/{node.metadata.name}", "kemu.kubelet.kubelet:Kubelet", data)
+        return ActorSpec(f"kubelet/{node.metadata.name}", "kemu.emulated.kubelet.kubelet:Kubelet", data)
 
     @staticmethod
     def _scheduler(config: Mapping[str, Any]) -> ActorSpec:
         full = {"name": "default-scheduler", "replica": 0, "apiserver": "apiserver/0", **config}
         name = f"scheduler/{full['name']}/{full['replica']}"
-        return ActorSpec(name, "kemu.scheduler.scheduler:Scheduler", full)
+        return ActorSpec(name, "kemu.emulated.scheduler.scheduler:Scheduler", full)
 
     async def create(self, *pods: core_v1_pb2.Pod) -> None:
         for pod in pods:

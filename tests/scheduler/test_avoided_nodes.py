@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from kemu.k8s import core_v1_pb2
-from kemu.objects.conversion import convert
-from kemu.scenario.playing import workloads
-from kemu.scheduler.experiments import avoided_nodes
+from kemu.emulated.objects.conversion import convert
+from kemu.emulated.scheduler.experiments import avoided_nodes
+from kemu.lab.scenario.playing import workloads
+from kemu.messages.k8s import core_v1_pb2
 from tests.scheduler import objects
 from tests.scheduler.runs import Run
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from kemu.scheduler.configuration.configurations import configuration_of
-from kemu.scheduler.cycle import ties
-from kemu.scheduler.cycle.decisions import Decider, ScheduleResult
-from kemu.scheduler.cycle.profiles import Profile
-from kemu.scheduler.framework import Cycle, Fragments, NodeFilterPlugin, NodeInfo, PodInfo, SignPlugin, Status
-from kemu.scheduler.framework.interfaces import Handle
-from kemu.scheduler.plugins.in_tree import REGISTRY
+from kemu.emulated.scheduler.configuration.configurations import configuration_of
+from kemu.emulated.scheduler.cycle import ties
+from kemu.emulated.scheduler.cycle.decisions import Decider, ScheduleResult
+from kemu.emulated.scheduler.cycle.profiles import Profile
+from kemu.emulated.scheduler.framework import Cycle, Fragments, NodeFilterPlugin, NodeInfo, PodInfo, SignPlugin, Status
+from kemu.emulated.scheduler.framework.interfaces import Handle
+from kemu.emulated.scheduler.plugins.in_tree import REGISTRY
 from tests.scheduler import objects
 from tests.scheduler.clocks import HandClock
 

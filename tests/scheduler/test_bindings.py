@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from kemu.k8s import core_v1_pb2
-from kemu.scenario.loading import loader
-from kemu.scenario.playing import runner
-from kemu.scheduler.framework.interfaces import SKIP, Cycle, PermitPlugin, PreBindPlugin, Skip
-from kemu.scheduler.framework.statuses import ERROR, WAIT, Status, unschedulable
+from kemu.emulated.scheduler.framework.interfaces import SKIP, Cycle, PermitPlugin, PreBindPlugin, Skip
+from kemu.emulated.scheduler.framework.statuses import ERROR, WAIT, Status, unschedulable
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import runner
+from kemu.messages.k8s import core_v1_pb2
 from tests.scheduler import objects
 from tests.scheduler.runs import Run
 

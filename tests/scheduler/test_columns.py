@@ -8,10 +8,10 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kemu.scheduler.cache.cluster import Cluster
-from kemu.scheduler.cycle.decisions import Decider
-from kemu.scheduler.cycle.filtering import Filtering
-from kemu.scheduler.framework.interfaces import SKIP, Cycle, Scope
+from kemu.emulated.scheduler.cache.cluster import Cluster
+from kemu.emulated.scheduler.cycle.decisions import Decider
+from kemu.emulated.scheduler.cycle.filtering import Filtering
+from kemu.emulated.scheduler.framework.interfaces import SKIP, Cycle, Scope
 from tests.scheduler import objects
 
 NODES = 4

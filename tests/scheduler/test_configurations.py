@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from kemu.scheduler.cache.cluster import Cluster
-from kemu.scheduler.cache.nodes import NodeInfo
-from kemu.scheduler.configuration import arguments, configurations, old
-from kemu.scheduler.configuration.configurations import ConfigurationError, configuration_of
-from kemu.scheduler.cycle.decisions import nodes_to_find
-from kemu.scheduler.cycle.profiles import Profile
-from kemu.scheduler.framework.interfaces import Cycle, Handle, Narrowed, NodeFilterPlugin
-from kemu.scheduler.framework.statuses import Status, unschedulable
-from kemu.scheduler.plugins.in_tree import REGISTRY
+from kemu.emulated.scheduler.cache.cluster import Cluster
+from kemu.emulated.scheduler.cache.nodes import NodeInfo
+from kemu.emulated.scheduler.configuration import arguments, configurations, old
+from kemu.emulated.scheduler.configuration.configurations import ConfigurationError, configuration_of
+from kemu.emulated.scheduler.cycle.decisions import nodes_to_find
+from kemu.emulated.scheduler.cycle.profiles import Profile
+from kemu.emulated.scheduler.framework.interfaces import Cycle, Handle, Narrowed, NodeFilterPlugin
+from kemu.emulated.scheduler.framework.statuses import Status, unschedulable
+from kemu.emulated.scheduler.plugins.in_tree import REGISTRY
 from tests.scheduler import objects
 
 GPU = "example.com/gpu"

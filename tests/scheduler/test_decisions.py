@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from kemu.k8s import core_v1_pb2
-from kemu.scheduler.cache.nodes import NodeInfo
-from kemu.scheduler.cycle import ties
-from kemu.scheduler.cycle.decisions import Decider, ScheduleResult, nodes_to_find
-from kemu.scheduler.framework.interfaces import Cycle, NodeFilterPlugin
-from kemu.scheduler.framework.statuses import PENDING, Status, unresolvable, unschedulable
+from kemu.emulated.scheduler.cache.nodes import NodeInfo
+from kemu.emulated.scheduler.cycle import ties
+from kemu.emulated.scheduler.cycle.decisions import Decider, ScheduleResult, nodes_to_find
+from kemu.emulated.scheduler.framework.interfaces import Cycle, NodeFilterPlugin
+from kemu.emulated.scheduler.framework.statuses import PENDING, Status, unresolvable, unschedulable
+from kemu.messages.k8s import core_v1_pb2
 from tests.scheduler import objects
 
 HALF = "50m"

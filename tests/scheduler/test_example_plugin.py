@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from kemu.scenario.loading import loader
-from kemu.scenario.playing import runner
-from kemu.scheduler import framework
-from kemu.scheduler.configuration import configurations
-from kemu.scheduler.configuration.configurations import ConfigurationError
-from kemu.scheduler.cycle.profiles import ENTRY_POINTS, Profile
-from kemu.scheduler.plugins.in_tree import REGISTRY
+from kemu.emulated.scheduler import framework
+from kemu.emulated.scheduler.configuration import configurations
+from kemu.emulated.scheduler.configuration.configurations import ConfigurationError
+from kemu.emulated.scheduler.cycle.profiles import ENTRY_POINTS, Profile
+from kemu.emulated.scheduler.plugins.in_tree import REGISTRY
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import runner
 from tests.scheduler import objects
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "plugins"
@@ -72,8 +72,8 @@ def test_all_that_the_plugin_imports_of_kemu_is_public() -> None:
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("kemu")
     }
-    assert list(imported) == ["kemu.scheduler.framework"]
-    assert set(imported["kemu.scheduler.framework"]) <= set(framework.__all__)
+    assert list(imported) == ["kemu.emulated.scheduler.framework"]
+    assert set(imported["kemu.emulated.scheduler.framework"]) <= set(framework.__all__)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from kemu.emulated.scheduler.extenders.gpus import GpuShare
 from kemu.errors import Conflict
-from kemu.scheduler.extenders.gpus import GpuShare
 from tests.scheduler import objects
 
 GPU = {"kemu.dev/gpu-memory": "8"}

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 import yaml
 
+from kemu.doors.testing import Recorder
+from kemu.emulated.scheduler.extenders import servers
+from kemu.emulated.scheduler.extenders.servers import Extender, Refusal
+from kemu.emulated.scheduler.framework.statuses import Status, unresolvable, unschedulable
 from kemu.errors import KemuError, SimulationError
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import runner
 from kemu.runtime.env import ActorSpec
 from kemu.runtime.sim.simulation import SimRuntime
-from kemu.scenario.loading import loader
-from kemu.scenario.playing import runner
-from kemu.scheduler.extenders import servers
-from kemu.scheduler.extenders.servers import Extender, Refusal
-from kemu.scheduler.framework.statuses import Status, unresolvable, unschedulable
-from kemu.testing import Recorder
 from tests.scheduler import objects
 from tests.scheduler.runs import Main, Run
 
@@ -70,7 +70,9 @@ class Extended(Run):
             configured.append({"urlPrefix": f"kemu://extender/{name}", **known.get("config", {})})
             config = {"plugin": f"{HERE}:Scripted", "args": known.get("args", {})}
             if not known.get("absent"):
-                actors.append(ActorSpec(f"extender/{name}", "kemu.scheduler.extenders.servers:ExtenderActor", config))
+                actors.append(
+                    ActorSpec(f"extender/{name}", "kemu.emulated.scheduler.extenders.servers:ExtenderActor", config)
+                )
         self.play(main, nodes, [{"config": {"extenders": configured}}], running, actors)
 
 
@@ -410,7 +412,7 @@ def test_a_server_outside_answers_for_the_same_class() -> None:
     """An extender behind real gRPC, as ``grpc://`` reaches it on Ray."""
     import grpc
 
-    from kemu.v1 import extender_pb2, extender_pb2_grpc
+    from kemu.messages.v1 import extender_pb2, extender_pb2_grpc
 
     async def ask() -> Any:
         server = grpc.aio.server()

@@ -12,19 +12,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kemu.cli.main import main
-from kemu.runlog.frames import FILE_NAME, Reader
-from kemu.scheduler.cache.columns import IntArray
-from kemu.scheduler.configuration import configurations
-from kemu.scheduler.cycle.decisions import Decider
-from kemu.scheduler.cycle.profiles import Profile
-from kemu.scheduler.framework import Cluster, Handle, Scope, ScorePlugin
-from kemu.scheduler.plugins.in_tree import REGISTRY
+from kemu.doors.cli.main import main
+from kemu.emulated.scheduler.cache.columns import IntArray
+from kemu.emulated.scheduler.configuration import configurations
+from kemu.emulated.scheduler.cycle.decisions import Decider
+from kemu.emulated.scheduler.cycle.profiles import Profile
+from kemu.emulated.scheduler.framework import Cluster, Handle, Scope, ScorePlugin
+from kemu.emulated.scheduler.plugins.in_tree import REGISTRY
+from kemu.runtime.runlog.frames import FILE_NAME, Reader
 from tests.scheduler import objects
 
 PLUGIN = """
 import numpy as np
-from kemu.scheduler.framework import *
+from kemu.emulated.scheduler.framework import *
 
 class Wrong({base}):
     def {method}:

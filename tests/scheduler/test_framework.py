@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kemu.scheduler.framework.interfaces import (
+from kemu.emulated.scheduler.framework.interfaces import (
     BindPlugin,
     Cycle,
     PermitPlugin,
@@ -13,7 +13,7 @@ from kemu.scheduler.framework.interfaces import (
     ReservePlugin,
     Skip,
 )
-from kemu.scheduler.framework.statuses import WAIT, Status, unschedulable
+from kemu.emulated.scheduler.framework.statuses import WAIT, Status, unschedulable
 from tests.scheduler import objects
 from tests.scheduler.runs import Run
 

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 import kemu
-from kemu.k8s import core_v1_pb2
-from kemu.objects import gpu_cards
-from kemu.scheduler.cache.cluster import Cluster
-from kemu.scheduler.framework import ArgumentError, Cycle, Handle
+from kemu.emulated.objects.pods import gpu_cards
+from kemu.emulated.scheduler.cache.cluster import Cluster
+from kemu.emulated.scheduler.framework import ArgumentError, Cycle, Handle
+from kemu.messages.k8s import core_v1_pb2
 from tests.scheduler import objects
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "gpus"

@@ -6,14 +6,14 @@ import random
 
 import pytest
 
-from kemu.k8s import core_v1_pb2
-from kemu.objects import selectors
-from kemu.objects.selectors import LabelSelector, Requirement
-from kemu.scheduler.cache.cluster import Cluster
-from kemu.scheduler.cache.indexes import PodIndex, SelectorIndex
-from kemu.scheduler.cache.pods import PodInfo, ResourceNames, Templates
-from kemu.scheduler.cache.terms import PodSelector
-from kemu.scheduler.extenders.servers import KnownPods
+from kemu.emulated.objects import selectors
+from kemu.emulated.objects.selectors import LabelSelector, Requirement
+from kemu.emulated.scheduler.cache.cluster import Cluster
+from kemu.emulated.scheduler.cache.indexes import PodIndex, SelectorIndex
+from kemu.emulated.scheduler.cache.pods import PodInfo, ResourceNames, Templates
+from kemu.emulated.scheduler.cache.terms import PodSelector
+from kemu.emulated.scheduler.extenders.servers import KnownPods
+from kemu.messages.k8s import core_v1_pb2
 
 KEYS, VALUES, NAMESPACES = ("app", "tier", "zone"), ("a", "b", "c"), ("default", "kube-system", "team")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kemu.bench.schedulers import soaks
-from kemu.scheduler import feeds
-from kemu.scheduler.cache.counts import Counts
+from kemu.emulated.scheduler import feeds
+from kemu.emulated.scheduler.cache.counts import Counts
+from kemu.lab.bench.schedulers import soaks
 
 NODES, PODS = 60, 5000
 
@@ -48,5 +48,5 @@ def test_what_is_not_kept_up_to_date_is_found(forgotten: str, monkeypatch: pytes
     elif forgotten == "row":
         monkeypatch.setattr(Counts, "permute", lambda self, sources: None)
     else:
-        monkeypatch.setattr("kemu.scheduler.cache.columns.LabelColumn.write", lambda self, row, labels: None)
+        monkeypatch.setattr("kemu.emulated.scheduler.cache.columns.LabelColumn.write", lambda self, row, labels: None)
     assert soaks.soak(20, 400)["differences"]

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kemu import errors
-from kemu.conformance.scheduler import small_clusters
-from kemu.conformance.scheduler.small_clusters import World
-from kemu.k8s import core_v1_pb2
-from kemu.objects.conversion import convert
+from kemu.emulated.objects.conversion import convert
+from kemu.lab.conformance.scheduler import small_clusters
+from kemu.lab.conformance.scheduler.small_clusters import World
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS
 from tests.scheduler import objects
 

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from kemu.cli.main import main
+from kemu.doors.cli.main import main
 from kemu.errors import ScenarioError, UserCodeFailed
-from kemu.scenario.loading import loader
-from kemu.scenario.playing import replays, runner
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import runner
+from kemu.lab.scenario.playing.replaying import replays
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "schedulers"
 SCENARIO = EXAMPLE / "first-fit.yaml"
@@ -35,7 +36,7 @@ spec:
 """
 
 ACTOR = """\
-from kemu.client import clients
+from kemu.emulated.client import clients
 
 
 class Direct:
@@ -199,7 +200,7 @@ def test_so_is_what_raises_before_it_runs(
 
 def test_a_plugin_that_raises_is_told_in_the_same_way(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "mine_plugin.py").write_text(
-        "from kemu.scheduler.framework import NodeFilterPlugin\n\n\n"
+        "from kemu.emulated.scheduler.framework import NodeFilterPlugin\n\n\n"
         "class Odd(NodeFilterPlugin):\n    def filter(self, pod, node):\n        return node.nothing\n"
     )
     config = {"profiles": [{"plugins": {"multiPoint": {"enabled": [{"name": "mine_plugin:Odd"}]}}}]}

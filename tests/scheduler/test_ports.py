@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from kemu.scheduler.cache.cluster import Cluster
-from kemu.scheduler.cycle.decisions import Decider
-from kemu.scheduler.plugins.default_preemption import DefaultPreemption
+from kemu.emulated.scheduler.cache.cluster import Cluster
+from kemu.emulated.scheduler.cycle.decisions import Decider
+from kemu.emulated.scheduler.plugins.default_preemption import DefaultPreemption
 from tests.scheduler import objects
 
 

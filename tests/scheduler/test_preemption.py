@@ -11,16 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kemu import errors
-from kemu.conformance.scheduler import small_clusters
-from kemu.k8s import core_v1_pb2
-from kemu.objects import meta
-from kemu.objects.conversion import convert
-from kemu.scheduler.cache.cluster import Cluster
-from kemu.scheduler.cycle.simulations import Simulation
-from kemu.scheduler.experiments.switches import policy_of
-from kemu.scheduler.framework.results import PostFilterResult
-from kemu.scheduler.plugins.default_preemption import DefaultPreemption
-from kemu.scheduler.preemption import candidates as preemption
+from kemu.emulated.objects import meta
+from kemu.emulated.objects.conversion import convert
+from kemu.emulated.scheduler.cache.cluster import Cluster
+from kemu.emulated.scheduler.cycle.simulations import Simulation
+from kemu.emulated.scheduler.experiments.switches import policy_of
+from kemu.emulated.scheduler.framework.results import PostFilterResult
+from kemu.emulated.scheduler.plugins.default_preemption import DefaultPreemption
+from kemu.emulated.scheduler.preemption import candidates as preemption
+from kemu.lab.conformance.scheduler import small_clusters
+from kemu.messages.k8s import core_v1_pb2
 from tests.scheduler import objects
 
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from kemu.scheduler.cache.cluster import Cluster
-from kemu.scheduler.cache.nodes import NodeInfo
-from kemu.scheduler.configuration import configurations
-from kemu.scheduler.configuration.configurations import ConfigurationError, configuration_of
-from kemu.scheduler.cycle.profiles import Profile
-from kemu.scheduler.experiments import switches as policies
-from kemu.scheduler.framework.interfaces import Cycle, Handle, NodeFilterPlugin, NodeScorePlugin
-from kemu.scheduler.framework.statuses import Status, unschedulable
-from kemu.scheduler.plugins.in_tree import IN_TREE, REGISTRY
+from kemu.emulated.scheduler.cache.cluster import Cluster
+from kemu.emulated.scheduler.cache.nodes import NodeInfo
+from kemu.emulated.scheduler.configuration import configurations
+from kemu.emulated.scheduler.configuration.configurations import ConfigurationError, configuration_of
+from kemu.emulated.scheduler.cycle.profiles import Profile
+from kemu.emulated.scheduler.experiments import switches as policies
+from kemu.emulated.scheduler.framework.interfaces import Cycle, Handle, NodeFilterPlugin, NodeScorePlugin
+from kemu.emulated.scheduler.framework.statuses import Status, unschedulable
+from kemu.emulated.scheduler.plugins.in_tree import IN_TREE, REGISTRY
 from tests.scheduler import objects
 
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from kemu.k8s import core_v1_pb2
+from kemu.emulated.scheduler.cache.pods import PodInfo
+from kemu.emulated.scheduler.framework import events
+from kemu.emulated.scheduler.framework.events import Event
+from kemu.emulated.scheduler.framework.interfaces import NodeFilterPlugin, PreEnqueuePlugin
+from kemu.emulated.scheduler.framework.statuses import Status, unresolvable
+from kemu.emulated.scheduler.queue.queues import QueuedPod, SchedulingQueue
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS
-from kemu.scheduler.cache.pods import PodInfo
-from kemu.scheduler.framework import events
-from kemu.scheduler.framework.events import Event
-from kemu.scheduler.framework.interfaces import NodeFilterPlugin, PreEnqueuePlugin
-from kemu.scheduler.framework.statuses import Status, unresolvable
-from kemu.scheduler.queue.queues import QueuedPod, SchedulingQueue
 from tests.scheduler import objects
 from tests.scheduler.clocks import HandClock
 

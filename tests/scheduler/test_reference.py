@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from kemu.conformance.scheduler import decisions, judgements
-from kemu.k8s import core_v1_pb2, policy_v1_pb2
-from kemu.objects.conversion import convert
-from kemu.scheduler.plugins import pod_topology_spread
+from kemu.emulated.objects.conversion import convert
+from kemu.emulated.scheduler.plugins import pod_topology_spread
+from kemu.lab.conformance.scheduler import decisions, judgements
+from kemu.messages.k8s import core_v1_pb2, policy_v1_pb2
 from tests.scheduler import generators, objects, reference
 
 Json = dict[str, Any]
@@ -58,7 +58,7 @@ def test_a_pod_that_names_its_nodes_is_told_the_same_as_when_all_nodes_are_asked
         required["requiredDuringSchedulingIgnoredDuringExecution"] = {"nodeSelectorTerms": [{"matchFields": fields}]}
         answered = decisions.answer(case)
         with monkeypatch.context() as patched:
-            patched.setattr("kemu.scheduler.cycle.evaluations._FEW", 0)
+            patched.setattr("kemu.emulated.scheduler.cycle.evaluations._FEW", 0)
             assert answered == decisions.answer(case), f"seed {seed}"
         asked += bool(answered.get("preemption"))
     assert asked > 20

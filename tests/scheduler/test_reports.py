@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from kemu.conformance.scheduler import small_clusters
-from kemu.k8s import core_v1_pb2
-from kemu.objects.conversion import convert
-from kemu.scheduler.framework.events import Event, Hint
-from kemu.scheduler.framework.interfaces import Cycle, PermitPlugin
-from kemu.scheduler.framework.statuses import WAIT, Status
+from kemu.emulated.objects.conversion import convert
+from kemu.emulated.scheduler.framework.events import Event, Hint
+from kemu.emulated.scheduler.framework.interfaces import Cycle, PermitPlugin
+from kemu.emulated.scheduler.framework.statuses import WAIT, Status
+from kemu.lab.conformance.scheduler import small_clusters
+from kemu.messages.k8s import core_v1_pb2
 from tests.scheduler import objects
 from tests.scheduler.runs import Run
 from tests.scheduler.test_actor import lasting

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kemu.k8s import core_v1_pb2
-from kemu.objects import meta
-from kemu.scheduler.cache.cluster import Cluster
-from kemu.scheduler.cycle.simulations import Simulation
-from kemu.scheduler.experiments import cross_node, searches
-from kemu.scheduler.experiments.switches import PolicyError, policy_of
-from kemu.scheduler.framework.results import PostFilterResult
-from kemu.scheduler.preemption import candidates
+from kemu.emulated.objects import meta
+from kemu.emulated.scheduler.cache.cluster import Cluster
+from kemu.emulated.scheduler.cycle.simulations import Simulation
+from kemu.emulated.scheduler.experiments import cross_node, searches
+from kemu.emulated.scheduler.experiments.switches import PolicyError, policy_of
+from kemu.emulated.scheduler.framework.results import PostFilterResult
+from kemu.emulated.scheduler.preemption import candidates
+from kemu.messages.k8s import core_v1_pb2
 from tests.scheduler import objects
 from tests.scheduler.test_preemption import preempt, victims
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kemu.conformance.scheduler import decisions
-from kemu.k8s import core_v1_pb2
-from kemu.objects.conversion import convert
-from kemu.scheduler.cache.cluster import Cluster
+from kemu.emulated.objects.conversion import convert
+from kemu.emulated.scheduler.cache.cluster import Cluster
+from kemu.lab.conformance.scheduler import decisions
+from kemu.messages.k8s import core_v1_pb2
 from tests.scheduler import objects
 
 IMAGE = "registry.local:5000/app/api:2.1"

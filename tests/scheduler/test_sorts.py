@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from kemu.scheduler.preemption import sorts
+from kemu.emulated.scheduler.preemption import sorts
 
 RECORDED: list[tuple[str, list[int]]] = [
     ('0000000000000', [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]),

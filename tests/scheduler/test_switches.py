@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 import kemu
-from kemu.k8s import core_v1_pb2
-from kemu.scenario import catalog
+from kemu.lab.scenario import catalog
+from kemu.messages.k8s import core_v1_pb2
 from tests.scheduler import objects
 from tests.scheduler.runs import Run
 from tests.scheduler.test_actor import lasting

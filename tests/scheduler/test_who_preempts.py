@@ -11,7 +11,7 @@ BY_KUBELET = {"policy": {"preemptor": "kubelet"}}
 BY_RESCHEDULER = {"policy": {"preemptor": "rescheduler"}}
 RESCHEDULER = ActorSpec(
     "controller/rescheduler",
-    "kemu.scheduler.experiments.rescheduler:Rescheduler",
+    "kemu.emulated.scheduler.experiments.rescheduler:Rescheduler",
     {"apiserver": "apiserver/0", "lag": 1.0, "schedulers": [{"name": "default-scheduler", **BY_RESCHEDULER}]},
 )
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kemu.scheduler.cache.cluster import Cluster
+from kemu.emulated.scheduler.cache.cluster import Cluster
 from tests.scheduler import objects
 
 ONE, TWO = "zone-1", "zone-2"

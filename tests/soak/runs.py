@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kemu.runtime.host import segments
 from kemu.runtime.ray.broker import nodes, raylets
-from kemu.runtime.ray.cell import segments
 from tests.soak import attacks, etcds, processes, scenarios, witnesses
 
 STOPPED_RAYLET_S = 1.5
@@ -125,7 +125,7 @@ class Run:
         address = self._etcd.address if self._etcd is not None else ""
         path, folder = base / "soak.json", base / "run"
         path.write_text(json.dumps(scenarios.scenario(plan.seed, self._duration_s, plan.nodes, address)))
-        command = [sys.executable, "-m", "kemu.cli.main", "run", str(path), "--out", str(folder), "--json"]
+        command = [sys.executable, "-m", "kemu.doors.cli.main", "run", str(path), "--out", str(folder), "--json"]
         environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")} | ray
         with (base / "stdout").open("wb") as out, (base / "stderr").open("wb") as err:
             driver = subprocess.Popen(command, stdout=out, stderr=err, env={**environment, "TMPDIR": str(temporary)})

@@ -111,7 +111,7 @@ def main() -> int:
 
 
 def soak(options: argparse.Namespace, folder: Path) -> int:
-    command = [sys.executable, "-m", "kemu.cli.main", "up", "--json", "--insecure-http", "--out", str(folder)]
+    command = [sys.executable, "-m", "kemu.doors.cli.main", "up", "--json", "--insecure-http", "--out", str(folder)]
     command += ["--nodes", str(options.nodes), *options.words]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None

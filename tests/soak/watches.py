@@ -33,7 +33,7 @@ def main() -> int:
     parser.add_argument("--most-mib", type=float, default=200.0)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
-        command = [sys.executable, "-m", "kemu.cli.main", "up", "--json", "--insecure-http", "--nodes", "20"]
+        command = [sys.executable, "-m", "kemu.doors.cli.main", "up", "--json", "--insecure-http", "--nodes", "20"]
         command += ["--out", str(Path(directory) / "run")]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         try:

@@ -8,9 +8,9 @@ import urllib.request
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from kemu.runlog.frames import FILE_NAME, Reader
-from kemu.runtime.ray.cell import files
-from kemu.store.journal import Journal
+from kemu.emulated.store.journal import Journal
+from kemu.runtime.host import files
+from kemu.runtime.runlog.frames import FILE_NAME, Reader
 
 Held = dict[str, int]
 """By key, the revision that wrote what is there now."""

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kemu import errors
-from kemu.checks import registry
-from kemu.client.clients import Client
-from kemu.etcd import rpc_pb2, rpc_pb2_grpc
-from kemu.runlog.frames import Event
+from kemu.doors.testing import Recorder, sim
+from kemu.emulated.client.clients import Client
+from kemu.lab.checks import registry
+from kemu.messages.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.runtime.env import ActorSpec
+from kemu.runtime.runlog.frames import Event
 from kemu.runtime.sim.simulation import SimRuntime
-from kemu.testing import Recorder, sim
 from tests.apiserver.apiserver_cluster import pod
 
 ANY_TIME = "any time"
@@ -113,11 +113,11 @@ def run(seed: int, fsync: str) -> Outcome:
 
     # So small that segments and snapshots come and go.
     settings = {"fsync": fsync, "segment_bytes": 20_000, "retain_revisions": 40}
-    store = ActorSpec("store", "kemu.store.server:Store", settings)
+    store = ActorSpec("store", "kemu.emulated.store.server:Store", settings)
     sim(
         main,
         seed,
-        [store, ActorSpec("apiserver/0", "kemu.apiserver.server:ApiServer", {})],
+        [store, ActorSpec("apiserver/0", "kemu.emulated.apiserver.server:ApiServer", {})],
         timing=TIMING,
         sink=recorder,
     )

@@ -9,12 +9,12 @@ from typing import Any, NoReturn
 
 import grpc
 
-from kemu.runtime.ray.cell.files import FileDisk
+from kemu.emulated.store.server import Store
+from kemu.runtime.host.files import FileDisk
 from kemu.runtime.rpc.clients import MemoryChannel
 from kemu.runtime.rpc.networks import LoopWire, Network, Peer
 from kemu.runtime.rpc.servers import Server
 from kemu.runtime.sim.disks import MemoryDisk
-from kemu.store.server import Store
 
 
 class LoopClock:

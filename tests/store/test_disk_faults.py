@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 import grpc
 import pytest
 
-from kemu.etcd import rpc_pb2, rpc_pb2_grpc
+from kemu.doors.testing import Recorder, sim
+from kemu.messages.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.runtime.env import ActorSpec
 from kemu.runtime.sim.simulation import SimRuntime
-from kemu.testing import Recorder, sim
 
 T = TypeVar("T")
 
@@ -24,7 +24,7 @@ def run(main: Main[T], seed: int = 1, timing: Mapping[str, Any] | None = None, *
     record = Recorder()
 
     async def driver(runtime: SimRuntime) -> T:
-        await runtime.launch([ActorSpec("store", "kemu.store.server:Store", {"fsync": "batch", **config})])
+        await runtime.launch([ActorSpec("store", "kemu.emulated.store.server:Store", {"fsync": "batch", **config})])
         await runtime.begin()
         return await main(runtime, rpc_pb2_grpc.KVStub(runtime.env("user").dial("store")))
 

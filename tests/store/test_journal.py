@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kemu.emulated.store.journal import Journal, Record, Snapshot
+from kemu.emulated.store.mvcc import Entry
 from kemu.errors import JournalCorrupt
-from kemu.runtime.ray.cell.files import FileDisk
+from kemu.runtime.host.files import FileDisk
 from kemu.runtime.sim.disks import MemoryDisk
-from kemu.store.journal import Journal, Record, Snapshot
-from kemu.store.mvcc import Entry
 
 Batch = list[Record]
 

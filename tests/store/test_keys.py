@@ -8,8 +8,8 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kemu.objects import key_ranges
-from kemu.store import keys
+from kemu.emulated.objects.wire import key_ranges
+from kemu.emulated.store import keys
 
 short_keys = st.binary(min_size=1, max_size=3)
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from kemu.emulated.store.mvcc import Entry, KeySpace
 from kemu.errors import Compacted, FutureRevision
-from kemu.store.mvcc import Entry, KeySpace
 
 FOREVER = b"\0"
 

@@ -11,11 +11,11 @@ from typing import Any
 import grpc
 import pytest
 
-from kemu.etcd import rpc_pb2, rpc_pb2_grpc
-from kemu.runtime.ray.cell.files import FileDisk
+from kemu.emulated.store import server
+from kemu.emulated.store.server import Store
+from kemu.messages.etcd import rpc_pb2, rpc_pb2_grpc
+from kemu.runtime.host.files import FileDisk
 from kemu.runtime.sim.disks import MemoryDisk
-from kemu.store import server
-from kemu.store.server import Store
 from tests.store import store_env
 from tests.store.store_env import StoreEnv
 

@@ -7,10 +7,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kemu.emulated.store import mvcc, operations
+from kemu.emulated.store.operations import MAX_REQUEST_BYTES, Requests
 from kemu.errors import StoreError
-from kemu.etcd import rpc_pb2
-from kemu.store import mvcc, operations
-from kemu.store.operations import MAX_REQUEST_BYTES, Requests
+from kemu.messages.etcd import rpc_pb2
 
 KEYS = st.sampled_from([b"", b"/a", b"/b"])
 VALUES = st.sampled_from([b"", b"x", b"y" * 300_000, b"z" * MAX_REQUEST_BYTES])

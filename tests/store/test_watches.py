@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from kemu.etcd import rpc_pb2
-from kemu.store import watch_responses, watch_streams
-from kemu.store.mvcc import KeySpace
-from kemu.store.watch_streams import WatchStream
-from kemu.store.watches import Hub
+from kemu.emulated.store import watch_responses, watch_streams
+from kemu.emulated.store.mvcc import KeySpace
+from kemu.emulated.store.watch_streams import WatchStream
+from kemu.emulated.store.watches import Hub
+from kemu.messages.etcd import rpc_pb2
 
 HEADER = rpc_pb2.ResponseHeader(cluster_id=1, member_id=2, raft_term=3)
 

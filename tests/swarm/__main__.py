@@ -9,7 +9,7 @@ import argparse
 import sys
 import tempfile
 
-from kemu.cli.main import main
+from kemu.doors.cli.main import main
 
 SCENARIOS = 10_000
 

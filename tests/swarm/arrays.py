@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from allpairspy import AllPairs
 
-from kemu.fuzz import features
+from kemu.lab.fuzz import features
 
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 

@@ -14,18 +14,19 @@ from typing import Any
 
 import pytest
 
-from kemu.autoscaler import snapshots, templates
-from kemu.checks.scheduling import priorities
-from kemu.fuzz import features, trials
-from kemu.kubelet import kubelet
-from kemu.kubelet.pods import containers
-from kemu.kubelet.pressure import oom_kills
-from kemu.kubelet.sync import pod_workers, starts
-from kemu.objects import pod_phases
-from kemu.scenario.format.keys import controller_keys
-from kemu.scenario.loading import controllers, imports, loader
-from kemu.scheduler.experiments import requeues
-from kemu.scheduler.queue import queues
+from kemu.emulated.autoscaler import templates
+from kemu.emulated.autoscaler.simulator import snapshots
+from kemu.emulated.kubelet import kubelet
+from kemu.emulated.kubelet.pods import containers
+from kemu.emulated.kubelet.pressure import oom_kills
+from kemu.emulated.kubelet.sync import pod_workers, starts
+from kemu.emulated.objects.pods import pod_phases
+from kemu.emulated.scheduler.experiments import requeues
+from kemu.emulated.scheduler.queue import queues
+from kemu.lab.checks.scheduling import priorities
+from kemu.lab.fuzz import features, trials
+from kemu.lab.scenario.format.keys import controller_keys
+from kemu.lab.scenario.loading import controllers, imports, loader
 from tests import searches
 
 Plant = Callable[[pytest.MonkeyPatch], None]

@@ -11,19 +11,19 @@ from pathlib import Path
 
 import pytest
 
-from kemu.exploration.shrinking import texts
-from kemu.faults import kinds
-from kemu.fuzz import features
-from kemu.fuzz.drawing import drawn
-from kemu.scenario.format import documents
-from kemu.scenario.loading import loader
+from kemu.lab.exploration.shrinking import texts
+from kemu.lab.fuzz import features
+from kemu.lab.fuzz.drawing import drawn
+from kemu.lab.scenario.format import documents
+from kemu.lab.scenario.loading import loader
+from kemu.runtime.faults import kinds
 
 ROOT = Path(__file__).resolve().parents[2]
 
 DRAW = """
 import json, sys
-from kemu.fuzz import features
-from kemu.fuzz.drawing import drawn
+from kemu.lab.fuzz import features
+from kemu.lab.fuzz.drawing import drawn
 numbers = json.loads(sys.argv[1])
 print(json.dumps([drawn.draw(5, number, features.Plan(5).levels(number)).data for number in numbers]))
 """

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kemu.fuzz import campaigns
+from kemu.lab.fuzz import campaigns
 
 KEPT = sorted((Path(__file__).parent / "kept").glob("*.yaml"))
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from kemu.cli.main import main
-from kemu.controllers.workloads.deployments import deployments
-from kemu.fuzz import campaigns, fresh, relations, trials
-from kemu.scenario.loading import loader
+from kemu.doors.cli.main import main
+from kemu.emulated.controllers.workloads.deployments import deployments
+from kemu.lab.fuzz import campaigns, fresh, relations, trials
+from kemu.lab.scenario.loading import loader
 
 SMALL = {"room": "ample", "fault": "-", "second_fault": "-", "deployment": "rolling", "timing": "-"}
 
@@ -61,9 +61,9 @@ def test_what_fails_is_left_as_a_small_scenario(
 
 INTERRUPTED = """
 import itertools, signal, sys
-from kemu.cli.main import main
-from kemu.controllers.workloads.deployments import deployments
-from kemu.fuzz import campaigns
+from kemu.doors.cli.main import main
+from kemu.emulated.controllers.workloads.deployments import deployments
+from kemu.lab.fuzz import campaigns
 
 async def broken(self, key):
     raise ValueError("planted")

@@ -16,9 +16,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from kemu.runlog import folders
-from kemu.sweep.experiments import loader
-from kemu.sweep.results import journals
+from kemu.lab.sweep.experiments import loader
+from kemu.lab.sweep.results import journals
+from kemu.runtime.runlog import folders
 
 FILE = Path(__file__).parents[2] / "experiments" / "starvation.yaml"
 
@@ -54,7 +54,7 @@ def main() -> int:
 
 
 def _sweep(file: Path, out: Path, *more: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "kemu.cli.main", "sweep", str(file), "--out", str(out), *more]
+    command = [sys.executable, "-m", "kemu.doors.cli.main", "sweep", str(file), "--out", str(out), *more]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 

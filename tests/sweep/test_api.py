@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import kemu
-from kemu.cli import main
+from kemu.doors.cli import main
 from tests.sweep import test_sweeps
 
 RATE = 'rate="2/s"'

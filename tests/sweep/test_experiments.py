@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from kemu.errors import ScenarioError
-from kemu.sweep.cells import Metric
-from kemu.sweep.experiments import keys, loader
-from kemu.sweep.experiments.experiments import Experiment
+from kemu.lab.sweep.cells import Metric
+from kemu.lab.sweep.experiments import keys, loader
+from kemu.lab.sweep.experiments.experiments import Experiment
 
 HEAD = "apiVersion: kemu.dev/v1\nkind: Experiment\n"
 INLINE = """\

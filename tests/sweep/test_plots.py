@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from kemu.cli.main import main
-from kemu.sweep.cells import Metric
-from kemu.sweep.engine.sweeps import Sweep
-from kemu.sweep.experiments import loader
-from kemu.sweep.plots import fronts, pictures, styles, waiting_curves
-from kemu.sweep.plots.sources import Source, figure
-from kemu.sweep.statistics import samples, waiting
+from kemu.doors.cli.main import main
+from kemu.lab.sweep.cells import Metric
+from kemu.lab.sweep.engine.sweeps import Sweep
+from kemu.lab.sweep.experiments import loader
+from kemu.lab.sweep.plots import fronts, pictures, styles, waiting_curves
+from kemu.lab.sweep.plots.sources import Source, figure
+from kemu.lab.sweep.statistics import samples, waiting
 
 EXPERIMENT = """\
 apiVersion: kemu.dev/v1
@@ -96,7 +96,7 @@ def test_all_pictures_twice_give_the_same_bytes_in_another_process_without_fonts
     assert told == expected
     calls = (f"main(['plot', {str(results)!r}, '--format', {form!r}, '--out', {str(tmp_path / 'there')!r}])"
              for form in ("svg", "png"))  # fmt: skip
-    code = f"from kemu.cli.main import main; {'; '.join(calls)}"
+    code = f"from kemu.doors.cli.main import main; {'; '.join(calls)}"
     # A machine without fonts, and with another order of sets.
     environment = {**os.environ, "FONTCONFIG_FILE": os.devnull, "HOME": str(tmp_path), "PYTHONHASHSEED": "7"}
     subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True)
@@ -276,8 +276,8 @@ def test_a_sweep_draws_what_it_has_at_its_end(results: Path, capsys: pytest.Capt
 def test_without_the_extra_it_says_what_to_install(
     results: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.delitem(sys.modules, "kemu.sweep.plots.pictures")
-    monkeypatch.delattr("kemu.sweep.plots.pictures")
+    monkeypatch.delitem(sys.modules, "kemu.lab.sweep.plots.pictures")
+    monkeypatch.delattr("kemu.lab.sweep.plots.pictures")
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     assert main(["plot", str(results)]) == 2
     assert "pip install 'kemu[plots]'" in capsys.readouterr().err

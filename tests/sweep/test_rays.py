@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from kemu.exploration.processes.rays import RayWorkers
-from kemu.exploration.workers import Workers
-from kemu.sweep.engine.sweeps import Sweep
+from kemu.lab.exploration.processes.rays import RayWorkers
+from kemu.lab.exploration.workers import Workers
+from kemu.lab.sweep.engine.sweeps import Sweep
 from tests.sweep import test_sweeps
 
 pytestmark = pytest.mark.ray

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from kemu.errors import KemuError
-from kemu.exploration.workers import Executor, Inline, Workers
-from kemu.runlog import folders
-from kemu.sweep.cells import DONE, FAILED, SATURATED, CellRecord
-from kemu.sweep.engine.sweeps import Sweep
-from kemu.sweep.experiments import loader
-from kemu.sweep.experiments.experiments import Experiment
-from kemu.sweep.results import journals, tables
+from kemu.lab.exploration.workers import Executor, Inline, Workers
+from kemu.lab.sweep.cells import DONE, FAILED, SATURATED, CellRecord
+from kemu.lab.sweep.engine.sweeps import Sweep
+from kemu.lab.sweep.experiments import loader
+from kemu.lab.sweep.experiments.experiments import Experiment
+from kemu.lab.sweep.results import journals, tables
+from kemu.runtime.runlog import folders
 
 TEXT = """\
 apiVersion: kemu.dev/v1
@@ -37,7 +37,7 @@ spec:
 """
 PLUGIN = """
 import os
-from kemu.scheduler.framework import NodeFilterPlugin
+from kemu.emulated.scheduler.framework import NodeFilterPlugin
 
 class Moody(NodeFilterPlugin):
     def __init__(self, args, handle):
@@ -119,7 +119,7 @@ def test_processes_change_nothing(whole: tuple[Path, bytes], tmp_path: Path) -> 
 def test_a_sweep_that_was_killed_goes_on(whole: tuple[Path, bytes], tmp_path: Path) -> None:
     file, out = tmp_path / "small.yaml", tmp_path / "out"
     file.write_text(TEXT)
-    command = [sys.executable, "-m", "kemu.cli.main", "sweep", str(file), "--out", str(out), "--jobs", "1"]
+    command = [sys.executable, "-m", "kemu.doors.cli.main", "sweep", str(file), "--out", str(out), "--jobs", "1"]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL, env={**os.environ, "PYTHONHASHSEED": "7"}) as process:
         deadline_s = time.monotonic() + 60
         journal = out / folders.CELLS_FILE
@@ -247,9 +247,9 @@ class _Stops(Inline):
 def test_ctrl_c_keeps_what_is_done(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from kemu.cli import main
+    from kemu.doors.cli import main
 
-    monkeypatch.setattr("kemu.exploration.workers.Workers", lambda *_args, **_more: _Stops())
+    monkeypatch.setattr("kemu.lab.exploration.workers.Workers", lambda *_args, **_more: _Stops())
     file, out = tmp_path / "small.yaml", tmp_path / "out"
     file.write_text(TEXT)
     assert main.main(["sweep", str(file), "--out", str(out)]) == 130

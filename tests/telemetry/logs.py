@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from kemu.runlog.frames import FILE_NAME, Event, Writer
-from kemu.telemetry import runs
-from kemu.telemetry.builder import SpanBuilder
-from kemu.telemetry.runs import Run
-from kemu.telemetry.spans import Span
+from kemu.lab.telemetry import runs
+from kemu.lab.telemetry.builder import SpanBuilder
+from kemu.lab.telemetry.runs import Run
+from kemu.lab.telemetry.spans import Span
+from kemu.runtime.runlog.frames import FILE_NAME, Event, Writer
 
 EPOCH_UNIX_S = 946_684_800
 HEADER = {"kemu": "0", "scenario": "by-hand", "seed": 1, "runtime": "sim", "epoch_unix_s": EPOCH_UNIX_S}

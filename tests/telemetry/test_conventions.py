@@ -12,8 +12,8 @@ import opentelemetry.semconv._incubating.attributes as incubating
 import opentelemetry.semconv.attributes as stable
 import pytest
 
-from kemu.telemetry import otlp
-from kemu.telemetry.spans import FAILED, Span
+from kemu.lab.telemetry import otlp
+from kemu.lab.telemetry.spans import FAILED, Span
 from tests.telemetry.logs import KUBELET, MILLISECOND, RUN, SCHEDULER, Log, of_pod, preemption, spans_of, uid_of
 
 FOR_JAEGER = {"ip"}

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from kemu.cli.main import main
-from kemu.runlog.folders import INDEX_FILE
-from kemu.runlog.frames import FILE_NAME, Reader, Writer
-from kemu.telemetry import indexes, runs, waterfall
-from kemu.telemetry.builder import SpanBuilder
-from kemu.telemetry.spans import Span
+from kemu.doors.cli.main import main
+from kemu.lab.telemetry import indexes, runs, waterfall
+from kemu.lab.telemetry.builder import SpanBuilder
+from kemu.lab.telemetry.spans import Span
+from kemu.runtime.runlog.folders import INDEX_FILE
+from kemu.runtime.runlog.frames import FILE_NAME, Reader, Writer
 
 MIXED = """\
 apiVersion: kemu.dev/v1

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from kemu.cli.main import main
-from kemu.runlog.frames import FILE_NAME, Reader
-from kemu.scenario import catalog
-from kemu.telemetry import exports, otlp, waterfall
+from kemu.doors.cli.main import main
+from kemu.lab.scenario import catalog
+from kemu.lab.telemetry import exports, otlp, waterfall
+from kemu.runtime.runlog.frames import FILE_NAME, Reader
 from tests.telemetry import jaeger
 from tests.telemetry.logs import RUN, preemption, spans_of, uid_of
 

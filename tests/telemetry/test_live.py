@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from kemu.errors import KemuError
-from kemu.scenario import catalog
-from kemu.scenario.loading import loader
-from kemu.scenario.playing import runner
-from kemu.telemetry import otlp
+from kemu.lab.scenario import catalog
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import runner
+from kemu.lab.telemetry import otlp
 from tests.telemetry.collectors import Collector, collector
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow]

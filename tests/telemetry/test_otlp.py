@@ -11,7 +11,7 @@ import grpc
 import pytest
 
 from kemu.errors import KemuError
-from kemu.telemetry import exports, otlp, runs
+from kemu.lab.telemetry import exports, otlp, runs
 from tests.telemetry.collectors import Collector, collector
 from tests.telemetry.logs import EPOCH_UNIX_S, HEADER, MILLISECOND, RUN, SCHEDULER, Log, preemption, spans_of, uid_of
 

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 
-from kemu.cli.main import main
-from kemu.runlog.frames import FILE_NAME, Event
-from kemu.telemetry.perfetto import files
-from kemu.telemetry.perfetto.timelines import Instant, Slice, Track
+from kemu.doors.cli.main import main
+from kemu.lab.telemetry.perfetto import files
+from kemu.lab.telemetry.perfetto.timelines import Instant, Slice, Track
+from kemu.runtime.runlog.frames import FILE_NAME, Event
 from tests.telemetry.logs import KUBELET, Log, preemption, uid_of
 
 SECOND = 10**9

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from kemu.cli.main import main
-from kemu.runlog.frames import FILE_NAME, Reader
-from kemu.telemetry import runs, waterfall
+from kemu.doors.cli.main import main
+from kemu.lab.telemetry import runs, waterfall
+from kemu.runtime.runlog.frames import FILE_NAME, Reader
 from tests.telemetry.collectors import Collector, collector
 
 SCENARIO = "races/two-schedulers-one-node"

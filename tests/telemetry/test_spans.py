@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kemu.errors import KemuError
-from kemu.k8s import core_v1_pb2
-from kemu.runlog.frames import Event
-from kemu.telemetry import api_events, drafts, runs, spans
-from kemu.telemetry.builder import SpanBuilder
-from kemu.telemetry.spans import NODE, OPEN, PRIORITY, REASON, Span
+from kemu.lab.telemetry import api_events, drafts, runs, spans
+from kemu.lab.telemetry.builder import SpanBuilder
+from kemu.lab.telemetry.spans import NODE, OPEN, PRIORITY, REASON, Span
+from kemu.messages.k8s import core_v1_pb2
+from kemu.runtime.runlog.frames import Event
 from tests.telemetry.logs import (
     EPOCH_UNIX_S,
     KUBELET,

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from kemu.errors import KemuError, RunLogError
-from kemu.telemetry import waterfall
+from kemu.lab.telemetry import waterfall
 from tests.telemetry.logs import KUBELET, OTHER, Log, preemption, uid_of
 
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-import kemu.cli.main
-import kemu.testing.pytest_items
+import kemu.doors.cli.main
+import kemu.doors.testing.pytest_items
 
 pytest_plugins = ["pytester"]
 
-NAME = "kemu.testing.pytest_plugin"
+NAME = "kemu.doors.testing.pytest_plugin"
 INSTALLED = any(entry.value == NAME for entry in metadata.entry_points(group="pytest11"))
 
 HEAD = "import asyncio\nimport kemu\nimport pytest\n\n\n"
@@ -190,7 +190,7 @@ def test_a_scenario_of_the_marker(pytester: pytest.Pytester) -> None:
     (tape,) = tapes(pytester)
     assert f"or:    kemu run {tape.relative_to(pytester.path)}" in lines
     run(pytester, *command(lines)).assert_outcomes(failed=1)
-    assert kemu.cli.main.main(["run", str(tape), "--json", "--out", str(pytester.path / "run")]) == 1
+    assert kemu.doors.cli.main.main(["run", str(tape), "--json", "--out", str(pytester.path / "run")]) == 1
 
 
 def test_a_function_looks_at_every_run(pytester: pytest.Pytester) -> None:
@@ -329,7 +329,7 @@ async def test_each_node_gets_one():
 
 def test_exploration_finds_the_race_of_a_scheduler_of_ones_own(pytester: pytest.Pytester) -> None:
     """It relies on the answer to its binding to come before the next pod."""
-    imports = "from kemu.client import clients, informers, retries\n"
+    imports = "from kemu.emulated.client import clients, informers, retries\n"
     pytester.makepyfile(imports + HEAD + OUTDATED)
     run(pytester, "--kemu-runs", "1").assert_outcomes(passed=1)
     result = run(pytester, "--kemu-shrink")

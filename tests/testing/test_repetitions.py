@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from kemu.doors.testing import repetitions, runnables, tapes
+from kemu.doors.testing.runnables import Outcome
+from kemu.doors.testing.tapes import Tape
 from kemu.errors import KemuError
 from kemu.runtime.holds import EventPattern, Hold, Label, MessagePattern
-from kemu.testing import repetitions, runnables, tapes
-from kemu.testing.runnables import Outcome
-from kemu.testing.tapes import Tape
 
 TEST = "tests/test_it.py::test_it"
 

@@ -26,7 +26,7 @@ class Process:
 
     def __init__(self, folder: Path, *words: str) -> None:
         self.folder = folder / "run"
-        command = [sys.executable, "-m", "kemu.cli.main", "up", "--json", "--out", str(self.folder), *words]
+        command = [sys.executable, "-m", "kemu.doors.cli.main", "up", "--json", "--out", str(self.folder), *words]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         line = self._line()
         self.up = json.loads(line)

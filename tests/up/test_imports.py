@@ -10,9 +10,9 @@ UNUSED = (
     "ray", "rich", "scipy", "starlette",
 )  # fmt: skip
 MODULES = (
-    "kemu.cli.commands.clusters.up", "kemu.cli.inputs", "kemu.up.sessions", "kemu.up.clusters", "kemu.up.terminals",
-    "kemu.runtime.wall.runtime", "kemu.store.server", "kemu.apiserver.server", "kemu.scheduler.scheduler",
-    "kemu.kubelet.kubelet",
+    "kemu.doors.cli.commands.clusters.up", "kemu.doors.cli.inputs", "kemu.lab.up.sessions", "kemu.lab.up.clusters", "kemu.lab.up.terminals",
+    "kemu.runtime.wall.runtime", "kemu.emulated.store.server", "kemu.emulated.apiserver.server", "kemu.emulated.scheduler.scheduler",
+    "kemu.emulated.kubelet.kubelet",
 )  # fmt: skip
 
 

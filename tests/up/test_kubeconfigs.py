@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from kemu.errors import KemuError
-from kemu.up import kubeconfigs
+from kemu.lab.up import kubeconfigs
 
 MADE = kubeconfigs.document("https://127.0.0.1:1", authority=b"PEM", token="secret")
 

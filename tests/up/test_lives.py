@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import kemu
-from kemu.client import clients
-from kemu.k8s import batch_v1_pb2, core_v1_pb2
-from kemu.objects.conversion import convert
+from kemu.emulated.client import clients
+from kemu.emulated.objects.conversion import convert
+from kemu.lab.scenario.playing import plays
+from kemu.lab.scenario.playing.heartbeats import Heartbeats
+from kemu.lab.up import clusters
+from kemu.messages.k8s import batch_v1_pb2, core_v1_pb2
 from kemu.runtime.wall.runtime import WallRuntime
-from kemu.scenario.playing import plays
-from kemu.scenario.playing.heartbeats import Heartbeats
-from kemu.up import clusters
 
 LONGEST_S = 30
 

@@ -13,7 +13,7 @@ import pytest
 
 BUSY = """
 import sys, threading, time
-from kemu.up import sessions
+from kemu.lab.up import sessions
 
 serve = sessions.Session._serve
 
@@ -31,7 +31,7 @@ async def busy(self, *arguments):
 
 sessions.Session._serve = busy
 sys.argv = ["kemu", "up", "--nodes", "1", "--insecure-http", "--json", "--out", sys.argv[1]]
-from kemu.cli.main import main
+from kemu.doors.cli.main import main
 raise SystemExit(main())
 """
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kemu.up import tellers
+from kemu.lab.up import tellers
 
 
 def _teller() -> tellers.Teller:

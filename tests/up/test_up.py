@@ -71,7 +71,7 @@ def test_a_deployment_runs_and_ctrl_c_leaves_a_judged_run(tmp_path: Path) -> Non
     with pytest.raises(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port), timeout=1):
         pass
     done = subprocess.run(
-        [sys.executable, "-m", "kemu.cli.main", "story", str(cluster.folder), "--json"],
+        [sys.executable, "-m", "kemu.doors.cli.main", "story", str(cluster.folder), "--json"],
         capture_output=True, text=True, check=True, timeout=60,
     )  # fmt: skip
     assert "running" in {line["kind"] for line in json.loads(done.stdout)["lines"]}
@@ -112,7 +112,7 @@ def test_a_second_ctrl_c_ends_it_at_once(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_is_refused(words: list[str], says: str, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "kemu.cli.main", "up", "--out", str(tmp_path / "run"), *words]
+    command = [sys.executable, "-m", "kemu.doors.cli.main", "up", "--out", str(tmp_path / "run"), *words]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2, done.stderr
     assert says in done.stderr
@@ -122,7 +122,7 @@ def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        command = [sys.executable, "-m", "kemu.cli.main", "up", "--out", str(tmp_path), "--port"]
+        command = [sys.executable, "-m", "kemu.doors.cli.main", "up", "--out", str(tmp_path), "--port"]
         done = subprocess.run([*command, str(taken.getsockname()[1])], capture_output=True, text=True, timeout=60)
     assert done.returncode == 2, done.stderr
     assert "choose another port" in done.stderr

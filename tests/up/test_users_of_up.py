@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kemu.cli.commands.clusters import up as up_command
+from kemu.doors.cli.commands.clusters import up as up_command
 from kemu.errors import KemuError
 from tests.up.processes import Process, up
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kemu.cli import main
-from kemu.up import clusters
+from kemu.doors.cli import main
+from kemu.lab.up import clusters
 
 
 def test_nodes_without_kubelets_are_objects() -> None:

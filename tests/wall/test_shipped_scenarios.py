@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from kemu.errors import KemuError
-from kemu.runlog import folders
-from kemu.scenario.loading import loader
-from kemu.scenario.playing import runner
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import runner
+from kemu.runtime.runlog import folders
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import kemu
 from experiments.published.fgd import clusters
 from experiments.published.fgd.inputs import Inputs
-from kemu.k8s import core_v1_pb2
-from kemu.objects import gpu_cards
+from kemu.emulated.objects.pods import gpu_cards
+from kemu.messages.k8s import core_v1_pb2
 
 
 class RunFailed(Exception):

@@ -14,12 +14,12 @@ from experiments.published.omega.actors.schedulers import TRANSACTION
 from experiments.published.omega.configurations import Configuration
 from experiments.published.omega.jobs import BATCH, SERVICE, Job
 from experiments.published.omega.outcomes import Outcome, Transaction
-from kemu.api import scenario_forms
+from kemu.lab.scenario import forms as scenario_forms
+from kemu.lab.scenario.playing import judging, plays
+from kemu.lab.scenario.playing.heartbeats import Heartbeats
+from kemu.lab.scenario.scenarios import Scenario
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.sim.simulation import SimRuntime
-from kemu.scenario.playing import judging, plays
-from kemu.scenario.playing.heartbeats import Heartbeats
-from kemu.scenario.scenarios import Scenario
 
 NO_TIME = (
     "apiLatency",

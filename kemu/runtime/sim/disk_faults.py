@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, Protocol
 
-from kemu.faults.disks import MID_WRITE, DiskFaults
-from kemu.faults.hits import Hits
 from kemu.runtime import distributions, random_streams
+from kemu.runtime.faults.disks import MID_WRITE, DiskFaults
+from kemu.runtime.faults.hits import Hits
 from kemu.runtime.rpc.network_faults import Begin, End
 from kemu.runtime.sim.disks import MemoryDisk
 

@@ -3,7 +3,7 @@
 A crash keeps everything that was fsynced. Of what was appended after that, the seed decides how much survives: nothing,
 all, a part from the front, torn at any byte, or all but some sectors of the last write, because drives write sectors in
 any order. A file that was never fsynced may be missing altogether. Truncating, renaming and removing are
-durable at once, unless a fault says otherwise (``kemu.faults.disks``).
+durable at once, unless a fault says otherwise (``kemu.runtime.faults.disks``).
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable
 
-from kemu.faults.disks import SECTOR_BYTES, DiskFaults, rotten, victim_file, without_sectors
 from kemu.runtime import file_names
+from kemu.runtime.faults.disks import SECTOR_BYTES, DiskFaults, rotten, victim_file, without_sectors
 
 
 class _File:

@@ -10,8 +10,8 @@ import functools
 from collections.abc import Mapping
 from typing import Any
 
-from kemu.faults.handlers import Handlers
-from kemu.faults.kinds import KINDS, Kind
+from kemu.runtime.faults.handlers import Handlers
+from kemu.runtime.faults.kinds import KINDS, Kind
 from kemu.runtime.rpc import network_faults
 from kemu.runtime.rpc.network_faults import Begin, End, StreamOf
 from kemu.runtime.rpc.networks import Network

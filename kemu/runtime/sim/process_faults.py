@@ -10,7 +10,7 @@ import copy
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
-from kemu.faults.hits import Hits
+from kemu.runtime.faults.hits import Hits
 from kemu.runtime.rpc.network_faults import Begin, End
 from kemu.runtime.sim.clocks import MasterClock
 from kemu.runtime.skews import JUMP, SKEW, Skew, Skews

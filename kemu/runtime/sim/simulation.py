@@ -16,10 +16,10 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from kemu import errors
-from kemu.faults.handlers import Handler, Handlers
-from kemu.faults.hits import CHAOS, Hits
 from kemu.runtime import distributions, random_streams, tasks, user_code
 from kemu.runtime.env import SECOND_NS, Actor, ActorSpec, LogSink, Random, Took
+from kemu.runtime.faults.handlers import Handler, Handlers
+from kemu.runtime.faults.hits import CHAOS, Hits
 from kemu.runtime.rpc.clients import MemoryChannel
 from kemu.runtime.rpc.networks import Network, Peer
 from kemu.runtime.rpc.servers import Server

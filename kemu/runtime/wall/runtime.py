@@ -1,7 +1,7 @@
 """All actors in one process, on the wall clock: the runtime of ``kemu up``, and of runs that need neither virtual time
 nor processes.
 
-One :class:`kemu.runtime.ray.cell.hosts.Host` holds all actors, with the clock, the disks, the network in memory and the
+One :class:`kemu.runtime.host.hosts.Host` holds all actors, with the clock, the disks, the network in memory and the
 faults of a cell on Ray; Ray itself is not imported. What is done here is what the driver does there: it starts actors
 and starts them again, carries out faults, and says when a run is over. Events go straight to the sink, in the order in
 which they happen. Neighbours: ``standstills`` pauses actors.
@@ -16,10 +16,10 @@ from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from kemu.faults import kinds
 from kemu.runtime import loads, runtimes, tasks, user_code
 from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink
-from kemu.runtime.ray.cell import hosts, ticks, wall_clocks
+from kemu.runtime.faults import kinds
+from kemu.runtime.host import hosts, ticks, wall_clocks
 from kemu.runtime.ray.driver import backups
 from kemu.runtime.rpc.partitions import DEFAULT_KEEPALIVE_TIMEOUT_S
 from kemu.runtime.wall.standstills import Standstills

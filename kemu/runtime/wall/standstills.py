@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kemu.runtime.ray.cell.hosts import RESIDENT, Host, Resident
+from kemu.runtime.host.hosts import RESIDENT, Host, Resident
 from kemu.runtime.rpc import servers
 
 _Step = tuple[Callable[..., object], tuple[Any, ...], contextvars.Context]

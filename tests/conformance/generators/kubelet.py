@@ -12,8 +12,8 @@ import random
 from pathlib import Path
 from typing import Any
 
-from kemu.conformance import case_files
-from kemu.conformance.kubelet import decisions
+from kemu.lab.conformance import case_files
+from kemu.lab.conformance.kubelet import decisions
 from tests.conformance import reference
 
 Json = dict[str, Any]

@@ -6,7 +6,7 @@ import json
 import random
 from typing import Any
 
-from kemu.kubelet.probes import answers
+from kemu.emulated.kubelet.probes import answers
 
 Json = dict[str, Any]
 

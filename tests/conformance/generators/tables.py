@@ -9,8 +9,8 @@ from typing import Any
 
 from google.protobuf.descriptor import FieldDescriptor
 
-from kemu.objects import resources
-from kemu.objects.conversion import descriptors
+from kemu.emulated.objects import resources
+from kemu.emulated.objects.conversion import descriptors
 
 FAMILIES = ("tables",)
 NOW = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)

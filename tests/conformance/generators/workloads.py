@@ -6,10 +6,10 @@ import json
 import random
 from typing import Any
 
-from kemu.k8s import core_v1_pb2
-from kemu.objects.conversion import convert
-from kemu.objects.defaulting import pods as pod_defaults
-from kemu.objects.templates import documents, hashes
+from kemu.emulated.objects.conversion import convert
+from kemu.emulated.objects.defaulting import pods as pod_defaults
+from kemu.emulated.objects.templates import documents, hashes
+from kemu.messages.k8s import core_v1_pb2
 
 Json = dict[str, Any]
 

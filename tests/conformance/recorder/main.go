@@ -10,10 +10,10 @@
 //	recorder volumes [file …]      the volume binder of the scheduler and the PersistentVolume controller, in virtual time
 //	recorder tables [file …]       rows of kubectl get, as the API server prints them
 //	recorder patches [file …]      strategic merge, merge and JSON patches of single documents
-//	recorder types                 the Go types of a pod template, for kemu/objects/templates
-//	recorder schemas               how the fields of the API's types merge, for kemu/objects/managed_fields
-//	recorder pointers              which fields of the API's types are pointers, for kemu/objects/conversion
-//	recorder roles                 the roles and bindings of a new cluster, for kemu/apiserver/authorization
+//	recorder types                 the Go types of a pod template, for kemu/emulated/objects/templates
+//	recorder schemas               how the fields of the API's types merge, for kemu/emulated/objects/managed_fields
+//	recorder pointers              which fields of the API's types are pointers, for kemu/emulated/objects/conversion
+//	recorder roles                 the roles and bindings of a new cluster, for kemu/emulated/apiserver/authorization
 //
 // A file holds one JSON object a line, plain or gzipped: {"case": …}, or a recorded {"case": …, "expect": …}, whose
 // answer is asked anew. Without files it reads standard input. It writes {"case": …, "expect": …} lines to standard

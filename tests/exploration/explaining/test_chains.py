@@ -7,11 +7,11 @@ import dataclasses
 import pytest
 
 from kemu.errors import KemuError
-from kemu.exploration import executions
-from kemu.exploration.explaining import chains, explanations, knowledge, recordings
-from kemu.exploration.explaining.explanations import Explanation
-from kemu.scenario import catalog
-from kemu.scenario.loading import loader
+from kemu.lab.exploration import executions
+from kemu.lab.exploration.explaining import chains, explanations, knowledge, recordings
+from kemu.lab.exploration.explaining.explanations import Explanation
+from kemu.lab.scenario import catalog
+from kemu.lab.scenario.loading import loader
 from tests.exploration.explaining import races
 from tests.mutants import all_parts
 

@@ -9,12 +9,13 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from kemu.cli.main import main
-from kemu.exploration.explaining import diagrams, explanations, reports, svgs, texts
-from kemu.exploration.explaining.explanations import Explanation
-from kemu.exploration.explaining.names import Names
-from kemu.runlog.frames import Event
-from kemu.scenario.loading import loader
+from kemu.doors.cli.main import main
+from kemu.lab.exploration.explaining import explanations, reports, texts
+from kemu.lab.exploration.explaining.drawings import diagrams, svgs
+from kemu.lab.exploration.explaining.explanations import Explanation
+from kemu.lab.exploration.explaining.names import Names
+from kemu.lab.scenario.loading import loader
+from kemu.runtime.runlog.frames import Event
 from tests.exploration.explaining import races
 
 PICTURE = """\

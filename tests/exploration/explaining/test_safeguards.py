@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kemu.exploration.explaining import chains, explanations, texts
-from kemu.scenario import catalog
-from kemu.scenario.format import documents
-from kemu.scenario.loading import loader
+from kemu.lab.exploration.explaining import chains, explanations, texts
+from kemu.lab.scenario import catalog
+from kemu.lab.scenario.format import documents
+from kemu.lab.scenario.loading import loader
 from tests.ablations import search
 
 SMALL = (

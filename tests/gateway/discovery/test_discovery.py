@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from kemu.gateway.discovery import aggregated, catalogue, legacy
-from kemu.objects import resources
+from kemu.emulated.gateway.discovery import aggregated, catalogue, legacy
+from kemu.emulated.objects import resources
 from tests.gateway import gateway_cluster
 from tests.gateway.gateway_cluster import Cluster
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from kemu.gateway.faults.requests import Asked
-from kemu.gateway.faults.rules import Rule
-from kemu.gateway.faults.streams import Stream
-from kemu.gateway.requests import envelopes
-from kemu.k8s import meta_v1_pb2
+from kemu.emulated.gateway.faults.requests import Asked
+from kemu.emulated.gateway.faults.rules import Rule
+from kemu.emulated.gateway.faults.streams import Stream
+from kemu.emulated.gateway.requests import envelopes
+from kemu.messages.k8s import meta_v1_pb2
 
 ASKED = Asked("program/v1", "watch", "pods", "default", "")
 EXPIRED = Rule("cut", "cutStreams", {"how": "expired"}, random.Random(1))

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from kemu.gateway.discovery import catalogue
-from kemu.gateway.openapi import descriptions, documents
+from kemu.emulated.gateway.discovery import catalogue
+from kemu.emulated.gateway.openapi import descriptions, documents
 from tests.gateway import gateway_cluster
 from tests.gateway.gateway_cluster import Cluster
 

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kemu.gateway.authentication import service_accounts
-from kemu.gateway.settings import Settings
-from kemu.objects import identities
-from kemu.objects.identities import User
+from kemu.emulated.gateway.authentication import service_accounts
+from kemu.emulated.gateway.settings import Settings
+from kemu.emulated.objects import identities
+from kemu.emulated.objects.identities import User
 from tests.gateway import gateway_cluster
 from tests.gateway.replays import applications, shapes, wires
 from tests.gateway.replays.identities import Identities

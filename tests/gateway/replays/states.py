@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from kemu.gateway.verbs import calls
-from kemu.objects.resources import Resource
+from kemu.emulated.gateway.verbs import calls
+from kemu.emulated.objects.resources import Resource
 from tests.gateway.replays import applications, wires
 from tests.gateway.replays.identities import Identities
 from tests.gateway.replays.recordings import Key, Record

@@ -11,9 +11,9 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from kemu.k8s import core_v1_pb2, meta_v1_pb2
-from kemu.objects import resources
-from kemu.objects.conversion import convert
+from kemu.emulated.objects import resources
+from kemu.emulated.objects.conversion import convert
+from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 
 MAGIC = b"k8s\x00"
 _OTHERS: dict[tuple[str, str], type[Message]] = {("v1", "Binding"): core_v1_pb2.Binding}

@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from kemu.gateway.tables import tables
-from kemu.objects import resources
-from kemu.objects.conversion import convert
-from kemu.objects.defaulting import defaults
+from kemu.emulated.gateway.tables import tables
+from kemu.emulated.objects import resources
+from kemu.emulated.objects.conversion import convert
+from kemu.emulated.objects.defaulting import defaults
 from tests.conformance.generators.tables import WITHOUT_PRINTER
 
 RECORDED = Path(os.environ.get("KEMU_TABLES", Path(__file__).with_name("recorded.jsonl.gz")))

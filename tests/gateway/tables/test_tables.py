@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from kemu.gateway.tables import tables, texts
-from kemu.k8s import rbac_v1_pb2
+from kemu.emulated.gateway.tables import tables, texts
+from kemu.messages.k8s import rbac_v1_pb2
 from tests.gateway import gateway_cluster
 from tests.gateway.gateway_cluster import Cluster
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kemu.k8s import core_v1_pb2
+from kemu.messages.k8s import core_v1_pb2
 from tests.kubelet.cluster import Cluster, pod
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from kemu.k8s import core_v1_pb2
-from kemu.kubelet.pods import containers
-from kemu.kubelet.probes import answers, workers
+from kemu.emulated.kubelet.pods import containers
+from kemu.emulated.kubelet.probes import answers, workers
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS
 
 

@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
-from kemu.controllers import disruption, node_health, pod_gc, quotas, taint_eviction, taint_timers
-from kemu.controllers.garbage import collector
-from kemu.controllers.jobs import backoffs, completion_indexes, cron_jobs, job_syncs
-from kemu.controllers.workloads import base, daemon_sets, replica_sets, stateful_sets
-from kemu.controllers.workloads.deployments import deployments, rollouts
+from kemu.emulated.controllers import disruption, node_health, pod_gc, quotas, taint_eviction, taint_timers
+from kemu.emulated.controllers.garbage import collector
+from kemu.emulated.controllers.jobs import backoffs, completion_indexes, cron_jobs, job_syncs
+from kemu.emulated.controllers.workloads import base, replica_sets
+from kemu.emulated.controllers.workloads.daemon import daemon_sets
+from kemu.emulated.controllers.workloads.deployments import deployments, rollouts
+from kemu.emulated.controllers.workloads.stateful import stateful_sets
 from tests.mutants.unaided.planting import mutant
 
 LOST = ("seeds/lost-node-replacements", "chaos/kubelet-partition", "chaos/machine-crash", "chaos/power-off")

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from kemu.gateway.verbs import deletes, reads, writes
-from kemu.v1 import api_pb2
+from kemu.emulated.gateway.verbs import deletes, reads, writes
+from kemu.messages.v1 import api_pb2
 from tests.mutants.unaided.planting import mutant
 
 NO_CLIENT = "no shipped scenario has a client at the gateway; tests/gateway and kubectl's script find it"

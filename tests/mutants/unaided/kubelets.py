@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from kemu.kubelet.admission import arrivals, predicates
-from kemu.kubelet.pods import claims, workers
-from kemu.kubelet.pressure import eviction, ranking
-from kemu.kubelet.sync import pod_workers, starts, status_managers, terminations
-from kemu.objects import pod_phases
+from kemu.emulated.kubelet.admission import arrivals, predicates
+from kemu.emulated.kubelet.pods import claims, workers
+from kemu.emulated.kubelet.pressure import eviction, ranking
+from kemu.emulated.kubelet.sync import pod_workers, starts, status_managers, terminations
+from kemu.emulated.objects.pods import pod_phases
 from tests.mutants.unaided.planting import mutant
 
 

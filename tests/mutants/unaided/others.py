@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from kemu.autoscaler import actuators, drainability, scale_downs, scale_ups
-from kemu.client import clients
+from kemu.emulated.autoscaler import actuators, scale_downs, scale_ups
+from kemu.emulated.autoscaler.simulator import drainability
+from kemu.emulated.client import clients
 from kemu.runtime.rpc import networks
 from kemu.runtime.sim import loops
 from tests.mutants.unaided.planting import mutant

@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from kemu.checks import registry
-from kemu.scenario import catalog
+from kemu.lab.checks import registry
+from kemu.lab.scenario import catalog
 from tests.mutants import planting
 from tests.mutants.unaided import controllers, gateway, kubelets, others
 from tests.mutants.unaided.planting import MUTANTS, REALISTIC

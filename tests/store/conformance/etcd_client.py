@@ -8,7 +8,7 @@ from typing import Any
 import grpc
 import pytest
 
-from kemu.etcd import rpc_pb2, rpc_pb2_grpc
+from kemu.messages.etcd import rpc_pb2, rpc_pb2_grpc
 
 
 class Etcd:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import grpc
 
-from kemu.etcd import rpc_pb2, rpc_pb2_grpc
+from kemu.messages.etcd import rpc_pb2, rpc_pb2_grpc
 
 START_TIMEOUT_S = 20
 

@@ -10,7 +10,7 @@ import grpc
 import pytest
 from google.protobuf import text_format
 
-from kemu.etcd import rpc_pb2, rpc_pb2_grpc
+from kemu.messages.etcd import rpc_pb2, rpc_pb2_grpc
 from tests.store.conformance import etcd_process
 
 NAMES = [b"a", b"a/1", b"a/2", b"b", b"b/1", b"c"]

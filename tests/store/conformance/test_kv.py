@@ -8,7 +8,7 @@ from typing import Any
 import grpc
 import pytest
 
-from kemu.etcd import rpc_pb2
+from kemu.messages.etcd import rpc_pb2
 from tests.store.conformance.etcd_client import Etcd
 
 R = rpc_pb2.RangeRequest

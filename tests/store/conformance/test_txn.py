@@ -7,7 +7,7 @@ from typing import Any
 import grpc
 import pytest
 
-from kemu.etcd import rpc_pb2
+from kemu.messages.etcd import rpc_pb2
 from tests.store.conformance.etcd_client import Etcd
 from tests.store.conformance.test_kv import FUTURE, INVALID, OUT_OF_RANGE, refused
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from kemu.etcd import kv_pb2, rpc_pb2
+from kemu.messages.etcd import kv_pb2, rpc_pb2
 from tests.store.conformance.etcd_client import Etcd, Watch
 
 PUT, DELETE = kv_pb2.Event.PUT, kv_pb2.Event.DELETE

@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from kemu.exploration import executions
-from kemu.scenario.loading import loader
-from kemu.sweep.cells import DONE, FAILED, Cell, CellRecord, CellRows
-from kemu.sweep.results import rows
+from kemu.lab.exploration import executions
+from kemu.lab.scenario.loading import loader
+from kemu.lab.sweep.cells import DONE, FAILED, Cell, CellRecord, CellRows
+from kemu.lab.sweep.results import rows
 
 SCENARIO = """
 apiVersion: kemu.dev/v1

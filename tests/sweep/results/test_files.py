@@ -7,11 +7,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from kemu.checks.scheduling import waiting
 from kemu.errors import KemuError
-from kemu.scenario import evidence
-from kemu.scenario.expectations import METRICS
-from kemu.sweep.results import files, rows, tables
+from kemu.lab.checks.scheduling import waiting
+from kemu.lab.scenario import evidence
+from kemu.lab.scenario.expectations import METRICS
+from kemu.lab.sweep.results import files, rows, tables
 from tests.sweep.results import runs
 
 

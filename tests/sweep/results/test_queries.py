@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kemu.sweep.results import files, folders, queries, tables
+from kemu.lab.sweep.results import files, folders, queries, tables
 from tests.sweep.results import runs
 
 

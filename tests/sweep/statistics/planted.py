@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from kemu.sweep.cells import DONE, Cell, CellRecord, CellRows
+from kemu.lab.sweep.cells import DONE, Cell, CellRecord, CellRows
 
 QUEUE = "schedulers[0].policy.queue"
 VARY: Mapping[str, Sequence[Any]] = {QUEUE: ["fifo", "priority"]}

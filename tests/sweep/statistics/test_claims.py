@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kemu.sweep.cells import Metric
-from kemu.sweep.statistics import claims
-from kemu.sweep.statistics.claims import Term
+from kemu.lab.sweep.cells import Metric
+from kemu.lab.sweep.statistics import claims
+from kemu.lab.sweep.statistics.claims import Term
 
 QUEUE, NOMINATION, REPLICAS = "schedulers[0].policy.queue", "schedulers[0].policy.nomination", "schedulers[0].replicas"
 VARY = {QUEUE: ["fifo", "priority"], NOMINATION: [False, True], REPLICAS: [1, 2.5], "load": ["5/s", "10/s"]}

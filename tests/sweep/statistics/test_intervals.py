@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from kemu.sweep.statistics import intervals
+from kemu.lab.sweep.statistics import intervals
 
 Draw = Callable[[np.random.Generator, int], np.ndarray[tuple[int], np.dtype[np.float64]]]
 DISTRIBUTIONS: dict[str, tuple[Draw, float]] = {

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from kemu.sweep.cells import FAILED, SATURATED, CellRecord, Metric
-from kemu.sweep.statistics import claims, intervals, judging, samples
-from kemu.sweep.statistics.judging import FAILS, HOLDS, UNDECIDED, Judgement
+from kemu.lab.sweep.cells import FAILED, SATURATED, CellRecord, Metric
+from kemu.lab.sweep.statistics import claims, intervals, judging, samples
+from kemu.lab.sweep.statistics.judging import FAILS, HOLDS, UNDECIDED, Judgement
 from tests.sweep.statistics.planted import QUEUE, VARY, paired, record, waits
 
 THREE_TIMES = "waiting.p99_s(queue=fifo) > 3 * waiting.p99_s(queue=priority)"

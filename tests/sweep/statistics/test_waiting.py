@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from kemu.sweep.statistics import waiting
-from kemu.sweep.statistics.waiting import Waits
+from kemu.lab.sweep.statistics import waiting
+from kemu.lab.sweep.statistics.waiting import Waits
 
 MEAN_S, HORIZON_S, PODS = 60.0, 120.0, 4000
 

@@ -14,8 +14,8 @@ from urllib import parse
 
 import pytest
 
-from kemu.testing import up_clusters
-from kemu.up.chaos import scripts
+from kemu.lab.up import embedded as up_clusters
+from kemu.lab.up.chaos import scripts
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 

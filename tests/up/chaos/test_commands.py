@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from kemu.cli import exits, main
-from kemu.up import kubeconfigs
-from kemu.up.chaos import scripts
+from kemu.doors.cli import exits, main
+from kemu.lab.up import kubeconfigs
+from kemu.lab.up.chaos import scripts
 from tests.up.processes import up
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -96,7 +96,7 @@ def test_a_step_gives_up_on_a_cluster_that_hangs(tmp_path: Path, capsys: pytest.
             cluster.process.send_signal(signal.SIGCONT)
         assert code == exits.INPUT
         assert f"{cluster.cluster['server']} has not answered for" in told
-        cluster.eventually("/kemu/v1/clock", lambda found: found["virtual"])
+        cluster.eventually("/kemu/messages/v1/clock", lambda found: found["virtual"])
         code, told = _kemu(capsys, cluster, "step", "100000h", "--until", "pod/a gone", "--timeout", "1s")
         assert (code, told.partition(";")[0]) == (exits.HOLDS, "pod/a gone: holds")
         assert cluster.end()[0] == 0
@@ -133,10 +133,10 @@ def test_a_step_says_what_a_cluster_waits_for(tmp_path: Path, capsys: pytest.Cap
 
 def test_an_interrupted_step_stops_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with up(tmp_path, "--nodes", "1", "--virtual") as cluster:
-        words = ["-m", "kemu.cli.main", "step", "100000h", "--kubeconfig", cluster.up["kubeconfig"]]
+        words = ["-m", "kemu.doors.cli.main", "step", "100000h", "--kubeconfig", cluster.up["kubeconfig"]]
         step = subprocess.Popen([sys.executable, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        begun_s = cluster.ask("/kemu/v1/clock")["now_s"]
-        cluster.eventually("/kemu/v1/clock", lambda found: found["now_s"] > begun_s + 1)
+        begun_s = cluster.ask("/kemu/messages/v1/clock")["now_s"]
+        cluster.eventually("/kemu/messages/v1/clock", lambda found: found["now_s"] > begun_s + 1)
         step.send_signal(signal.SIGINT)
         assert step.wait(20) == exits.INTERRUPTED
         code, told = _kemu(capsys, cluster, "step", "10s")

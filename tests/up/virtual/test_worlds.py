@@ -12,16 +12,16 @@ import grpc
 import pytest
 import yaml
 
-from kemu.k8s import apps_v1_pb2, core_v1_pb2
-from kemu.runlog.frames import Digester
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import judging, plays
+from kemu.lab.scenario.playing.heartbeats import Heartbeats
+from kemu.lab.scenario.scenarios import Scenario
+from kemu.lab.up.virtual import channels, conditions, drivers, inputs, replays, worlds
+from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2
+from kemu.messages.v1 import api_pb2, api_pb2_grpc
 from kemu.runtime.env import SECOND_NS
+from kemu.runtime.runlog.frames import Digester
 from kemu.runtime.sim.simulation import SimRuntime
-from kemu.scenario.loading import loader
-from kemu.scenario.playing import judging, plays
-from kemu.scenario.playing.heartbeats import Heartbeats
-from kemu.scenario.scenarios import Scenario
-from kemu.up.virtual import channels, conditions, drivers, inputs, replays, worlds
-from kemu.v1 import api_pb2, api_pb2_grpc
 
 PODS = api_pb2.Resource(resource="pods", namespace="default")
 

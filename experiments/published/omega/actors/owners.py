@@ -16,8 +16,8 @@ from typing import Any
 from experiments.published.omega import jobs as job_lists
 from experiments.published.omega.configurations import dealt
 from kemu import errors
-from kemu.client import clients, informers
-from kemu.k8s import core_v1_pb2
+from kemu.emulated.client import clients, informers
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env
 
 JOB_LABEL = "job"

@@ -18,9 +18,9 @@ from typing import Any
 from experiments.published.omega.actors.owners import COUNT_ANNOTATION, CPU, JOB_LABEL, MEMORY
 from experiments.published.omega.placements import Placer
 from kemu import errors
-from kemu.client import clients, informers, sessions
-from kemu.objects import bind_generations, pod_phases
-from kemu.objects.amounts import quantities, requests
+from kemu.emulated.client import clients, informers, sessions
+from kemu.emulated.objects.amounts import quantities, requests
+from kemu.emulated.objects.pods import bind_generations, pod_phases
 from kemu.runtime.env import SECOND_NS, Env
 
 RETRY_NS = SECOND_NS

@@ -325,8 +325,8 @@ def actor_class() -> type:
             import sys
 
             sys.path.extend(entry for entry in path if entry not in sys.path)
+            from kemu.runtime.host import control
             from kemu.runtime.ray import processes
-            from kemu.runtime.ray.cell import control
 
             # Ray would start another one elsewhere, and workers notice the end of their raylet by themselves only where
             # process 1 becomes their parent.

@@ -14,7 +14,7 @@ if __name__ == "__main__":
     if ours not in sys.path:
         sys.path.append(ours)
     with contextlib.suppress(ImportError):  # the cell will say what is missing
-        importlib.import_module("kemu.runtime.ray.cell.control")
+        importlib.import_module("kemu.runtime.host.control")
     import ray
 
     runpy.run_path(str(Path(ray.__file__).parent / "_private" / "workers" / "default_worker.py"), run_name="__main__")

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from kemu.runtime.ray.cell import files
+from kemu.runtime.host import files
 
 ATTEMPTS = 10
 """A store that compacts its journal removes files while they are copied."""

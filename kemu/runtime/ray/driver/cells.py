@@ -19,14 +19,14 @@ import grpc.aio
 import msgpack
 
 from kemu.errors import InfrastructureError, SimulationError
+from kemu.messages.v1 import cell_pb2, cell_pb2_grpc
 from kemu.runtime import user_code
 from kemu.runtime.env import ActorSpec
+from kemu.runtime.host import control, segments, tokens
+from kemu.runtime.host.calls import channels
 from kemu.runtime.ray import frames
-from kemu.runtime.ray.cell import control, segments, tokens
-from kemu.runtime.ray.cell.calls import channels
 from kemu.runtime.ray.driver import brokers, clusters
 from kemu.runtime.ray.driver.logs import merges, wall_offsets
-from kemu.v1 import cell_pb2, cell_pb2_grpc
 
 LOOPBACK = "127.0.0.1"
 NODE = "node"

@@ -19,14 +19,14 @@ import grpc.aio
 import msgpack
 
 from kemu.errors import InfrastructureError, SimulationError
-from kemu.faults import kinds
+from kemu.messages.v1 import cell_pb2
 from kemu.runtime import skews, tasks
 from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink
+from kemu.runtime.faults import kinds
+from kemu.runtime.host import hosts, tokens
 from kemu.runtime.ray import processes
-from kemu.runtime.ray.cell import hosts, tokens
 from kemu.runtime.ray.driver import cells, clusters, events, links, plans
 from kemu.runtime.ray.driver.cells import RemoteCell
-from kemu.v1 import cell_pb2
 
 TICK_S = 0.02
 _LITTLE = 0.001

@@ -2,7 +2,7 @@
 
 This is the driver. ``fleets`` starts the cells according to a plan (``plans``), tells them over gRPC which actors to
 run and who lives where, and replaces those that die; ``events`` brings their event streams into one order. Ray
-(``clusters``) places processes and restarts them; no call of an actor goes through it. :mod:`kemu.runtime.ray.cell` is
+(``clusters``) places processes and restarts them; no call of an actor goes through it. :mod:`kemu.runtime.host` is
 what happens inside a cell; the driver hosts actors too.
 """
 
@@ -18,16 +18,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from kemu.errors import InfrastructureError, SimulationError
-from kemu.faults import kinds
+from kemu.messages.v1 import cell_pb2
 from kemu.runtime import loads, tasks, user_code
 from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink
-from kemu.runtime.ray.cell import control, hosts, ticks, wall_clocks
-from kemu.runtime.ray.cell import loads as cell_loads
+from kemu.runtime.faults import kinds
+from kemu.runtime.host import control, hosts, ticks, wall_clocks
+from kemu.runtime.host import loads as cell_loads
 from kemu.runtime.ray.driver import backups, events, fleets, infrastructure, links, plans
 from kemu.runtime.ray.driver.cells import RemoteCell
 from kemu.runtime.rpc.partitions import DEFAULT_KEEPALIVE_TIMEOUT_S
 from kemu.runtime.runtimes import SUPERVISOR_DELAY_S, Ending
-from kemu.v1 import cell_pb2
 
 T = TypeVar("T")
 

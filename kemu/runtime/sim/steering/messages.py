@@ -46,7 +46,7 @@ class Message:
 
 
 class LabelReader(Protocol):
-    """Says what messages are about (``kemu.client.message_labels``).
+    """Says what messages are about (``kemu.emulated.client.message_labels``).
 
     It is shown every message of a run, in the order in which they were sent, or none.
     """

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from kemu.runtime.ray.cell.segments import Segment
+from kemu.runtime.host.segments import Segment
 from kemu.runtime.ray.driver.logs.merges import Source
 
 FOLDER = "logs"

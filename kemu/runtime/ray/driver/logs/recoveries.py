@@ -15,10 +15,10 @@ from pathlib import Path
 import msgpack
 
 from kemu.errors import KemuError
-from kemu.runlog import frames
 from kemu.runtime.env import LogSink
-from kemu.runtime.ray.cell import segments
+from kemu.runtime.host import segments
 from kemu.runtime.ray.driver.logs import ledgers, merges
+from kemu.runtime.runlog import frames
 
 PIECE = 1_000
 """Events of one process that are read at a time."""

@@ -1,0 +1,1 @@
+"""How one comes in: the command line, the Python API, helpers for tests."""

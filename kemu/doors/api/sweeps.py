@@ -1,0 +1,134 @@
+"""Run an experiment: variants of a scenario with many seeds.
+
+    sweep = kemu.experiment("experiments/queue-under-load.yaml", jobs=2)
+    for claim in sweep.claims:
+        print(claim.id, claim.outcome, claim.detail)
+    sweep.sql("SELECT variant, avg(preemptions) FROM runs GROUP BY variant")
+
+Role: ``kemu sweep`` for programs, on :mod:`kemu.lab.sweep.engine`.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kemu.doors.api import reports
+from kemu.lab.exploration import workers
+from kemu.lab.sweep.engine import summaries, sweeps
+from kemu.lab.sweep.experiments import loader
+from kemu.lab.sweep.experiments.experiments import Experiment
+
+
+def experiment(
+    source: str | os.PathLike[str] | Mapping[str, Any],
+    *,
+    jobs: int = 1,
+    out: str | os.PathLike[str] | None = None,
+    data: str | os.PathLike[str] | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> Sweep:
+    """Run every variant of an experiment with every seed in virtual time, and judge its claims.
+
+    ``source``: a path, YAML text (with a line break), or a document as a dictionary. ``jobs``: processes; the results
+    do not depend on it; with 1 all happens here. ``out``: a folder that keeps the results, and in which a sweep that
+    was stopped goes on. ``data``: the folder of a trace's files. ``progress`` is called with the number of cells that
+    are over, and of all.
+
+    Raises ScenarioError with every mistake, and KemuError for a folder that holds something else.
+    """
+    loaded = _load(source, None if data is None else Path(data))
+    kept = tempfile.TemporaryDirectory(prefix="kemu-sweep-") if out is None else None
+    folder = Path(kept.name if kept is not None else os.fspath(out or ""))
+    limit_s = sweeps.limit_s(loaded)
+    executor: workers.Executor = workers.Workers(jobs, limit_s=limit_s) if jobs > 1 else workers.Inline()
+    try:
+        with sweeps.Sweep(loaded, folder) as sweep:
+            for _ in sweep.go(executor):
+                if progress is not None:
+                    progress(len(sweep.records), loaded.size)
+            return Sweep(summaries.of(sweep, sweep.write()), kept)
+    finally:
+        executor.close()
+
+
+def _load(source: str | os.PathLike[str] | Mapping[str, Any], data: Path | None) -> Experiment:
+    if isinstance(source, Mapping):
+        return loader.loads(yaml.safe_dump(dict(source), sort_keys=False), data_dir=data)
+    if isinstance(source, str) and "\n" in source:
+        return loader.loads(source, data_dir=data)
+    return loader.load(os.fspath(source), data)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim, and what the results say of it."""
+
+    id: str
+    says: str
+    outcome: str
+    """``holds``, ``fails`` or ``undecided``."""
+    detail: str
+    more_seeds: int | None
+    """Of an undecided claim: about how many more would decide; None: seeds do not help."""
+
+
+class Sweep:
+    """An experiment that was run."""
+
+    def __init__(self, found: dict[str, Any], kept: Any = None) -> None:
+        """``kept``: a folder that goes with this object."""
+        self.data = found
+        """As ``kemu sweep --json`` prints it."""
+        self._kept = kept
+
+    @property
+    def verdict(self) -> str:
+        """``holds`` if all claims do, ``fails`` if one does, else ``unknown``."""
+        return str(self.data["verdict"])
+
+    @property
+    def holds(self) -> bool:
+        return self.verdict == "holds"
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        return tuple(Claim(**{name: each[name] for name in Claim.__annotations__}) for each in self.data["claims"])
+
+    @property
+    def variants(self) -> tuple[Mapping[str, Any], ...]:
+        """Each with ``variant`` (path → value), ``name``, how its cells ended, and ``metrics``."""
+        return tuple(self.data["variants"])
+
+    @property
+    def file(self) -> Path:
+        """The Parquet file, for polars, pandas and DuckDB; without ``out`` it is gone with this object."""
+        return Path(self.data["results"])
+
+    def sql(self, query: str) -> list[dict[str, Any]]:
+        """Rows of one SELECT over the tables that docs/results.md lists."""
+        from kemu.lab.sweep.results import folders, queries
+
+        answer = queries.Database(folders.of(self.file)).ask(query)
+        return [dict(zip(answer.names, row, strict=True)) for row in answer.rows]
+
+    def check(self) -> None:
+        """Raises :class:`kemu.RunFailed` unless all claims hold."""
+        if not self.holds:
+            told = [f"{each.id} {each.outcome}: {each.detail}" for each in self.claims if each.outcome != "holds"]
+            raise reports.RunFailed("\n".join([f"{self.data['experiment']} {self.verdict}", *told]))
+
+    def __repr__(self) -> str:
+        cells = self.data["cells"]
+        return (
+            f"<kemu.Sweep of {self.data['experiment']}: {self.verdict}, {cells['done']} of {cells['total']} cells done>"
+        )
+
+
+__all__ = ["Claim", "Sweep", "experiment"]

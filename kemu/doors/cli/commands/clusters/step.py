@@ -1,0 +1,99 @@
+"""``kemu step``: lets the time of a cluster pass that ``kemu up --virtual`` serves."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kemu.doors.cli import exits, parsers
+from kemu.errors import KemuError
+
+LIMIT = "1h"
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "step",
+        help="let time pass in a cluster of kemu up --virtual",
+        description="Let the time of a cluster pass whose clock stands still (kemu up --virtual): so long, until "
+        "something holds, or until nothing is left to do. Clients have time to react to what they see on the way.",
+        epilog="Exit codes: 0 time has passed, and the condition holds; 1 it does not hold within the limit; 2 the "
+        "input is wrong, or the cluster does not answer.",
+    )
+    parser.add_argument(
+        "time",
+        nargs="?",
+        default="",
+        metavar="TIME",
+        help=f"10s, 5m; of --until and --idle the limit, {LIMIT} by default",
+    )
+    parser.add_argument(
+        "--until",
+        default="",
+        metavar="CONDITION",
+        help="'pod/web running', 'node/n1 NotReady', 'deployment/web rolledOut', 'pod/web-* .status.phase=Running'; "
+        "several with commas",
+    )
+    parser.add_argument("--idle", action="store_true", help="until nothing but heartbeats and the like happens")
+    parser.add_argument(
+        "-n", "--namespace", default="default", help="in which the objects of --until are; default: default"
+    )
+    parser.add_argument(
+        "--timeout",
+        type=parsers.seconds,
+        default=60.0,
+        metavar="TIME",
+        help="real time for which the clock of the cluster may stand still before this gives up; default: 60s",
+    )
+    add_remote(parser)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.set_defaults(command=command)
+
+
+def add_remote(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--kubeconfig",
+        type=Path,
+        metavar="FILE",
+        help="the one that kemu up wrote; default: that of KUBECONFIG, or ~/.kube/config",
+    )
+
+
+def command(options: argparse.Namespace) -> int:
+    from kemu.lab.scenario.format import values
+    from kemu.lab.up import remotes
+    from kemu.lab.up.virtual import conditions
+
+    if options.until and options.idle:
+        raise KemuError("--until and --idle cannot stand beside each other")
+    if not (options.time or options.until or options.idle):
+        raise KemuError("how long? kemu step 10s, kemu step --until 'pod/web running', kemu step --idle")
+    try:
+        seconds = values.duration_ns(options.time or LIMIT) / 1e9
+    except ValueError as error:
+        raise KemuError(f"TIME: {error}") from None
+    if options.until:
+        conditions.parse(options.until, options.namespace)
+    remote = remotes.Remote(options.kubeconfig or remotes.default_file())
+    asked = {"seconds": seconds, "until": options.until, "idle": options.idle, "namespace": options.namespace}
+    found = remote.step(asked, options.timeout)
+    reached = not options.until or found["ended"] == "reached"
+    if options.json:
+        print(json.dumps(found))
+    else:
+        print(_told(options, found))
+    if found.get("hurried"):
+        text = "clients never fell silent, so that time went on without waiting for them"
+        print(f"kemu: {text} (--settle of kemu up): {found['hurried']} times", file=sys.stderr)
+    return exits.HOLDS if reached else exits.FAILS
+
+
+def _told(options: argparse.Namespace, found: Mapping[str, Any]) -> str:
+    text = f"{found['passed_s']:.3f} s have passed; it is {found['now_s']:.3f} s"
+    if options.until:
+        return f"{options.until}: {'holds' if found['ended'] == 'reached' else 'does not hold'}; {text}"
+    return f"nothing is left to do; {text}" if found["ended"] == "idle" else text

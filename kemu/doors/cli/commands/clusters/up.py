@@ -1,0 +1,252 @@
+"""``kemu up``: a cluster for kubectl, and for all other clients of Kubernetes."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from kemu.doors.cli import exits, failures, live_pages, parsers
+from kemu.emulated.objects import identities
+from kemu.errors import KemuError
+
+_PARTS = ("schedulers", "controllers", "kubelets")
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+LOG_MIB = 512
+"""Of the run log of a cluster that nobody ends."""
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "up",
+        help="serve a cluster to kubectl and other clients of Kubernetes",
+        description="Serve a cluster over the Kubernetes API until Ctrl-C: that of a scenario, or so many nodes with "
+        "the default scheduler and all controllers. Write a kubeconfig for it, and judge what happened.",
+    )
+    parser.add_argument("scenario", nargs="?", default="", help=f"{parsers.SCENARIO}; default: --nodes")
+    parser.add_argument(
+        "--nodes",
+        type=parsers.count,
+        default=0,
+        metavar="N",
+        help="how many nodes; default: 3, or those of --manifests",
+    )
+    parser.add_argument(
+        "--without",
+        type=_parts,
+        default=(),
+        metavar="PARTS",
+        help="leave out schedulers, controllers, kubelets, or several with commas: real ones do their work, and KWOK "
+        "plays nodes that have no kubelet",
+    )
+    parser.add_argument(
+        "--runtime",
+        choices=("wall", "ray"),
+        default="wall",
+        help="all in this process (wall), or on Ray; default: wall",
+    )
+    parser.add_argument(
+        "--speed", type=parsers.positive_number, default=1.0, help="seconds of the cluster for each real one"
+    )
+    parser.add_argument(
+        "--for", dest="for_", default="", metavar="TIME", help="end after this time of the cluster, such as 10m"
+    )
+    parser.add_argument(
+        "--virtual", action="store_true", help="in virtual time, which stands still until kemu step lets it pass"
+    )
+    parser.add_argument(
+        "--settle",
+        type=parsers.positive_number,
+        default=0.02,
+        metavar="SECONDS",
+        help="with --virtual: real time without a word from clients after which they are taken to have reacted to what "
+        "they were told; default: 0.02",
+    )
+    parser.add_argument(
+        "--chaos", type=Path, metavar="FILE", help="strike with the faults of this script, in place of the scenario's"
+    )
+    parser.add_argument("--host", default="127.0.0.1", help="the address to listen on; default: 127.0.0.1")
+    parser.add_argument("--port", type=parsers.whole_number, default=0, metavar="N", help="default: any that is free")
+    parser.add_argument(
+        "--kubeconfig",
+        type=Path,
+        metavar="FILE",
+        help="where to write the kubeconfig, beside what is there; default: in the run folder",
+    )
+    parser.add_argument(
+        "--user",
+        action="append",
+        default=[],
+        metavar="NAME[=GROUP,…]",
+        help="a user with a token and a context of his own (NAME@kemu) in the kubeconfig, beside the administrator and "
+        "those of the scenario; system:node:NAME is a kubelet. May be repeated",
+    )
+    parser.add_argument(
+        "--insecure-http",
+        action="store_true",
+        help="plain HTTP without tokens, on loopback: everybody may do everything",
+    )
+    parser.add_argument("--ui", action="store_true", help="serve the page of kemu report meanwhile")
+    parser.add_argument("--out", type=Path, help="the run folder; default: runs/up-DATE-TIME")
+    parser.add_argument(
+        "--log-limit",
+        type=parsers.whole_number,
+        default=LOG_MIB,
+        metavar="MIB",
+        help="in real time: the size at which the run log takes no more; what happens later is told, but not judged; "
+        f"0: none; default: {LOG_MIB}",
+    )
+    parser.add_argument("--force", action="store_true", help="replace a result of another kind in that folder")
+    parser.add_argument(
+        "--seed", type=parsers.whole_number, help="the seed of every random draw; overrides the scenario's"
+    )
+    parser.add_argument("--data", type=Path, metavar="DIR", help="where the files of a trace are")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="PATH=VALUE", help="override a value below spec, as YAML"
+    )
+    parser.add_argument(
+        "--manifests",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="a file or folder of Kubernetes objects, created after those of the scenario",
+    )
+    parser.add_argument("--store", metavar="URL", help="etcd://HOST:PORT: a real etcd in the store's place")
+    parser.add_argument("--json", action="store_true", help="print JSON, an object a line: up, events, the verdict")
+    parser.set_defaults(command=command)
+
+
+def command(options: argparse.Namespace) -> int:
+    begun = time.monotonic()
+    _check(options)
+    # Imported on use: it takes half of the time until a client can call.
+    from kemu.lab.up import sessions, tellers, terminals
+    from kemu.lab.up.prints import Printer
+
+    options.live, options.live_port = options.ui, None
+    live = live_pages.Live(options)
+    scenario = _scenario(options)
+    out = options.out or Path("runs") / time.strftime("up-%Y%m%d-%H%M%S")
+    options.out = out
+    settings = sessions.Settings(
+        out=out,
+        runtime=options.runtime,
+        speed=options.speed,
+        host=options.host,
+        port=options.port,
+        kubeconfig=options.kubeconfig,
+        insecure_http=options.insecure_http,
+        users=tuple(_user(text) for text in options.user),
+        log_bytes=0 if options.virtual else options.log_limit << 20,
+        force=options.force,
+        on_begin=live.on_begin,
+        give_up=lambda: _give_up(out, as_json=options.json),
+    )
+    printer = Printer()
+    terminal = terminals.Json(printer) if options.json else terminals.Text(printer)
+
+    afterwards: list[Callable[[], None]] = []
+
+    def on_up(up: sessions.Up) -> None:
+        afterwards.append(up.forget)
+        terminal.up(up, time.monotonic() - begun)
+        live.announce(lambda say: say())
+
+    def tell(lines: Sequence[tellers.Line]) -> None:
+        for line in lines:
+            terminal.line(line)
+
+    try:
+        live.scenario(scenario.name, scenario.description, 1)
+        if options.virtual:
+            from kemu.lab.up.virtual import sessions as virtual
+
+            result = virtual.run(scenario, settings, on_up, tell, options.settle)
+        else:
+            result = sessions.run(scenario, settings, on_up, tell)
+        live.judged(result)
+        live.over(result.verdict["headline"], result.verdict)
+        terminal.verdict(result.verdict, out)
+    finally:
+        live.close()
+        printer.close()
+        for forget in afterwards:
+            forget()
+    for left in result.left:
+        print(f"left behind: {left}", file=sys.stderr)
+    return exits.BY_VERDICT[result.verdict["verdict"]]
+
+
+def _give_up(out: Path, *, as_json: bool) -> None:
+    text = (
+        f"ended at once, as it did not answer to the first signal: without a verdict, and what was logged last is"
+        f" missing in {out}"
+    )
+    failures.tell(failures.Failure("interrupted", text, exits.INTERRUPTED, more={"run": str(out)}), as_json=as_json)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(exits.INTERRUPTED)
+
+
+def _user(text: str) -> identities.User:
+    name, _, groups = text.partition("=")
+    if not name.isprintable() or not name.isascii() or not name.strip():
+        raise KemuError(f"--user {text}: a name consists of printable ASCII characters")
+    return identities.of_name(name, [group for group in groups.split(",") if group])
+
+
+def _check(options: argparse.Namespace) -> None:
+    if options.scenario and options.nodes:
+        raise KemuError("--nodes is for a cluster without a scenario, whose nodes stand in its file")
+    if options.insecure_http and options.host not in _LOOPBACK:
+        raise KemuError(f"--insecure-http is for loopback only: at {options.host} everybody could do everything")
+    if options.virtual and (options.runtime != "wall" or options.speed != 1.0):
+        raise KemuError("--virtual steps its own clock: it cannot stand beside --runtime and --speed")
+    if not 0 <= options.port <= 65535:
+        raise KemuError(f"--port {options.port}: ports end at 65535")
+
+
+def _script(file: Path) -> list[dict[str, Any]]:
+    from kemu.lab.up.chaos import scripts
+
+    return scripts.load(file)
+
+
+def _scenario(options: argparse.Namespace) -> Any:
+    from kemu.doors.cli import inputs
+    from kemu.doors.cli.commands.runs import run
+    from kemu.lab.up import clusters
+
+    settings = {**run.overrides(options), "duration": options.for_ or f"{clusters.FOREVER_S}s"}
+    for part in ("schedulers", "controllers"):
+        if part in options.without:
+            settings[part] = []
+    if options.virtual:
+        # Nobody knows beforehand what clients do, so that heartbeats must be messages.
+        settings.setdefault("heartbeats", "exact")
+    if options.chaos is not None:
+        settings["chaos"] = _script(options.chaos)
+    if not options.scenario:
+        made = clusters.of_nodes(options.nodes or None, settings, options.manifests)
+        inputs.warn(made.warnings)
+    else:
+        made = inputs.load(options.scenario, options.data, settings, more_manifests=options.manifests)
+        if made.variants:
+            raise KemuError(f"{options.scenario} is a matrix: choose values for its paths (--set)")
+        made = clusters.equipped(made, options.data)
+    made = clusters.completed(made)
+    return clusters.without_kubelets(made) if "kubelets" in options.without else made
+
+
+def _parts(text: str) -> tuple[str, ...]:
+    found = tuple(text.split(","))
+    unknown = [name for name in found if name not in _PARTS]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"there is no {unknown[0]!r} to leave out, but {', '.join(_PARTS)}")
+    return found

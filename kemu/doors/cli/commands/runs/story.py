@@ -1,0 +1,124 @@
+"""``kemu story``: what happened in a run, in order; grouped so that it fits the screen, and opened by filters."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+from kemu.doors.cli import exits, run_folders
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "story",
+        help="tell what happened in a run",
+        description="Tell what happened in a run, in order. What is alike is told in one line, so that the story fits "
+        "the screen. Filters open it, and can be combined.",
+    )
+    parser.add_argument("run", type=Path, help="a run folder")
+    parser.add_argument("--pod", default="", metavar="NAME", help="what happened to this pod, or made room for it")
+    parser.add_argument("--node", default="", metavar="NAME", help="what happened on this node")
+    parser.add_argument("--workload", default="", metavar="NAME", help="of the pods of this workload or controller")
+    parser.add_argument("--kind", action="append", default=[], metavar="KIND", help="such as preempted; repeatable")
+    parser.add_argument("--from", dest="from_ns", type=_time, default=0, metavar="TIME", help="not earlier, as 1m30s")
+    parser.add_argument("--to", dest="until_ns", type=_time, default=1 << 62, metavar="TIME", help="not later")
+    parser.add_argument("--all", action="store_true", help="a line for each thing that happened")
+    run_folders.add_variant(parser)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.set_defaults(command=command)
+
+
+def _time(text: str) -> int:
+    from kemu.lab.scenario.format import values
+
+    try:
+        return values.duration_ns(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def command(options: argparse.Namespace) -> int:
+    from kemu.lab.checks import groups
+    from kemu.lab.checks.scheduling import waiting
+    from kemu.lab.tell import layouts, stories, story_tables
+    from kemu.lab.tell.selections import Selection
+
+    chosen = run_folders.choose(options.run, options.variant)
+    history = stories.history_of(chosen.folder)
+    selection = Selection(
+        options.pod,
+        options.node,
+        options.workload,
+        tuple(kind for kinds in options.kind for kind in kinds.split(",")),
+        options.from_ns,
+        options.until_ns,
+    )
+    found = stories.find(history, selection, run_folders.verdict(chosen.folder))
+    if options.json:
+        story = stories.told(found, 0 if options.all else story_tables.MOST_LINES)
+        data = {
+            "run": str(chosen.folder),
+            "lines": [line.data() for line in story.lines],
+            "left_out": dict(story.left_out),
+            "ended": history.ended_ns is not None,
+            "workloads": groups.workloads(history, waiting.waits(history)),
+            "schedulers": groups.schedulers(history),
+        }
+        print(json.dumps(data))
+        return exits.HOLDS
+    from rich.console import Console
+
+    console = Console()
+    if chosen.heading:
+        console.print(chosen.heading, highlight=False)
+    if not found:
+        console.print("nothing of that kind happened", highlight=False)
+    figures = _figures(history, console.width) if selection == Selection() and not options.all else []
+    if options.all:
+        story = stories.told(found, 0)
+    elif console.is_terminal:
+        beside = (
+            len(figures) + bool(chosen.heading) + 2 * (history.ended_ns is None) + 2
+        )  # the empty line below the story, and the prompt
+        story = story_tables.fitted(found, console.width, console.height - beside)
+    else:
+        story = stories.told(found, story_tables.MOST_LINES)
+    words = _words(options)
+    story_tables.show_story(console, story, f"kemu story {' '.join(shlex.quote(word) for word in words)} --all")
+    if history.ended_ns is None:
+        console.print(
+            f"the log ends at {history.now_ns / 1e9:.3f} s: the run was interrupted, or broke\n", highlight=False
+        )
+    layouts.show(console, figures)
+    return exits.HOLDS
+
+
+def _figures(history: Any, width: int) -> list[Any]:
+    """Lines by workload and by scheduler, where there are several."""
+    from rich.text import Text
+
+    from kemu.lab.checks import groups
+    from kemu.lab.checks.scheduling import waiting
+    from kemu.lab.tell import tables
+
+    of_workloads = tables.workloads(groups.workloads(history, waiting.waits(history)), width)
+    of_schedulers = tables.schedulers(groups.schedulers(history), width)
+    return [*of_workloads, *([Text()] if of_workloads and of_schedulers else []), *of_schedulers]
+
+
+def _words(options: argparse.Namespace) -> list[str]:
+    """What was asked for, to be asked for again in other words."""
+    words = [str(options.run)]
+    for name in ("pod", "node", "workload", "variant"):
+        if getattr(options, name):
+            words += [f"--{name}", getattr(options, name)]
+    for kind in options.kind:
+        words += ["--kind", kind]
+    if options.from_ns:
+        words += ["--from", f"{options.from_ns / 1e9:g}s"]
+    if options.until_ns < 1 << 62:
+        words += ["--to", f"{options.until_ns / 1e9:g}s"]
+    return words

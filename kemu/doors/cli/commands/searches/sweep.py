@@ -1,0 +1,107 @@
+"""``kemu sweep``: run all variants of an experiment with all its seeds, and judge its claims."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from kemu.doors.cli import exits, failures, parsers, programs
+from kemu.errors import KemuError
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "sweep",
+        help="run variants of a scenario with many seeds, and judge claims",
+        description="Run every variant of an experiment with every seed in virtual time, and leave the results in one "
+        "Parquet file. The same command goes on with a sweep that was stopped, or that gets more seeds.",
+        epilog="Exit codes: 0 all claims hold, 1 one fails, 2 the input is wrong, 3 one is undecided, 130 interrupted.",
+    )
+    parser.add_argument("experiment", metavar="FILE", help="an experiment: a file of kind Experiment")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="default: runs/NAME-sweep")
+    parser.add_argument("--jobs", type=parsers.count, default=0, help="processes; default: one for each CPU")
+    parser.add_argument(
+        "--ray",
+        nargs="?",
+        const="local",
+        metavar="ADDRESS",
+        help="on a Ray cluster: its address; without one, on a cluster that ends with the sweep",
+    )
+    parser.add_argument("--force", action="store_true", help="replace what the folder holds, and begin anew")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="where the files of a trace are")
+    parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
+    parser.add_argument(
+        "--no-plots", action="store_true", help="without the pictures of kemu plot; they are left out with --json, too"
+    )
+    parser.set_defaults(command=command)
+
+
+def command(options: argparse.Namespace) -> int:
+    from kemu.doors.cli import inputs
+    from kemu.doors.cli.commands.figures import sweep_reports
+    from kemu.doors.cli.commands.searches import explore
+    from kemu.lab.exploration.workers import Workers
+    from kemu.lab.sweep.engine import summaries
+    from kemu.lab.sweep.engine.sweeps import Sweep, limit_s
+    from kemu.lab.sweep.experiments import loader
+
+    if not Path(options.experiment).exists():
+        raise KemuError(f"{options.experiment}: no such file; an experiment is a file of kind Experiment")
+    experiment = loader.load(options.experiment, options.data)
+    if not options.json:
+        inputs.warn(experiment.warnings)
+    options.out = options.out or sweep_reports.default_folder(experiment)
+    jobs = options.jobs or os.cpu_count() or 1
+    with Sweep(experiment, options.out, force=options.force) as sweep:
+        try:
+            if not sweep.is_over:
+                executor = explore.cluster(options.ray, jobs, limit_s(experiment)) or Workers(
+                    jobs, limit_s=limit_s(experiment)
+                )
+                try:
+                    with sweep_reports.Progress(sweep, sys.stderr, quiet=options.json) as progress:
+                        for record in sweep.go(executor):
+                            progress.take(record)
+                finally:
+                    executor.close()
+        except KeyboardInterrupt:
+            return failures.tell(_interrupted(sweep, options), as_json=options.json)
+        found = summaries.of(sweep, sweep.write())
+        if options.json:
+            print(json.dumps(found, ensure_ascii=False))
+        else:
+            sweep_reports.show(sweep, found, sweep_reports.next_commands(sweep, found, programs.name()))
+            if not options.no_plots:
+                _plot(options.out)
+        if (crash := sweep.crash()) is not None:
+            return failures.tell_beside("a cell failed by a bug in kemu", crash)
+        return exits.BY_VERDICT[found["verdict"]]
+
+
+def _plot(folder: Path) -> None:
+    """Draw what the results have, where the extra is installed. Results are results without a picture."""
+    from kemu.doors.cli.commands.figures import plot
+
+    try:
+        drawn = plot.all_of(folder)
+    except ModuleNotFoundError as error:
+        if failures.extra_of(error) is None:
+            raise
+        return
+    except KemuError as error:
+        print(f"no plots: {error}", file=sys.stderr)
+        return
+    if drawn:
+        print(f"\nplots in {drawn[0].parent}: {', '.join(file.name for file in drawn)}")
+
+
+def _interrupted(sweep: Any, options: argparse.Namespace) -> failures.Failure:
+    done, size = len(sweep.records), sweep.experiment.size
+    text = f"interrupted: {done:,} of {size:,} cells are done and kept; the same command goes on with the others"
+    return failures.Failure(
+        "interrupted", text, exits.INTERRUPTED, more={"sweep": str(options.out), "cells": {"total": size, "over": done}}
+    )

@@ -1,0 +1,116 @@
+"""The entry point: which command, and what becomes of its errors (:mod:`kemu.doors.cli.failures`).
+
+Exit codes: 0 holds, 1 a check or an expectation failed, 2 the input is wrong, 3 unknown, 4 the user's own code
+or kemu raised, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import kemu
+from kemu.doors.cli import exits, failures, pipes
+from kemu.doors.cli.parsers import Parser
+from kemu.errors import LogCutWarning
+from kemu.runtime import threads
+
+Command = Callable[[argparse.Namespace], int]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Returns the exit code."""
+    if arguments is None:
+        threads.one_by_default()
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    options = argparse.Namespace()
+    if arguments is None:
+        _answer_sigterm()
+        _tell_of_cut_logs()
+    with pipes.outlived():
+        try:
+            parser = _parser()
+            options = parser.parse_args(words)
+            options.is_program = arguments is None
+            command: Command | None = getattr(options, "command", None)
+            if command is None:
+                parser.print_help()
+                return exits.INPUT
+            return command(options)
+        except (Exception, KeyboardInterrupt) as error:
+            return failures.tell(failures.of(error, options), as_json="--json" in words)
+
+
+def _answer_sigterm() -> None:
+    """From now on SIGTERM is like Ctrl-C, whatever that does at the time."""
+
+    def interrupt(*_: object) -> None:
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.raise_signal(signal.SIGINT)
+
+    signal.signal(signal.SIGTERM, interrupt)
+
+
+def _tell_of_cut_logs() -> None:
+    """A line on stderr, whatever command reads such a log."""
+    usual = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        if issubclass(category, LogCutWarning):
+            print(f"kemu: {message}", file=sys.stderr)
+        else:
+            usual(message, category, *where, **more)
+
+    warnings.showwarning = show
+
+
+def _parser() -> Parser:
+    from kemu.doors.cli.commands import bench, conformance
+    from kemu.doors.cli.commands.clusters import chaos, ray_clusters, scheduler, step, up
+    from kemu.doors.cli.commands.figures import csv_files, plot, report, results
+    from kemu.doors.cli.commands.runs import explain, recover, replay, run, scenarios, story, trace
+    from kemu.doors.cli.commands.searches import explore, fuzz, shrink, sweep
+
+    parser = Parser(
+        prog="kemu",
+        description="A Kubernetes scheduling control plane to race, starve and break: in virtual time or on Ray.",
+        epilog="Exit codes: 0 holds, 1 a check or expectation failed, 2 the input is wrong, 3 unknown, 4 your own code "
+        "or kemu raised, 130 interrupted.",
+    )
+    parser.add_argument("--version", action="version", version=f"kemu {kemu.__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    for module in (
+        run,
+        explore,
+        fuzz,
+        shrink,
+        sweep,
+        explain,
+        replay,
+        recover,
+        story,
+        report,
+        trace,
+        plot,
+        results,
+        csv_files,
+        scenarios,
+        scheduler,
+        bench,
+        conformance,
+        ray_clusters,
+        up,
+        step,
+        chaos,
+    ):
+        module.add_to(commands)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

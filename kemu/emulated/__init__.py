@@ -1,0 +1,1 @@
+"""What is emulated: the objects of a cluster, and the components that work on them."""

@@ -1,0 +1,139 @@
+"""The admission chain: small plugins that may change or refuse an object before it is stored.
+
+    namespaces                     NamespaceLifecycle: the namespace must exist and not be terminating
+    anti_affinity_topologies       LimitPodHardAntiAffinityTopology: required anti-affinity by node only; off by default
+    node_restrictions              NodeRestriction: a kubelet changes its own Node and the pods on it
+    limit_ranges                   LimitRanger: defaults and bounds of what containers, pods and claims ask for
+    priority                       Priority: class name → value and preemption policy; one global default
+    tolerations                    DefaultTolerationSeconds: 300 s on nodes that are not ready or unreachable
+    pod_tolerations                PodTolerationRestriction: tolerations by namespace and of memory pressure; off by
+                                   default
+    extended_resource_tolerations  ExtendedResourceToleration: of the taints named like requested extended resources;
+                                   off by default
+    storage                        DefaultStorageClass: the class of claims that name none; and
+                                   StorageObjectInUseProtection: finalizers of claims and volumes
+    runtime_classes                RuntimeClass: overhead, node selector and tolerations of the pod's runtime class
+    role_escalations               always: roles and bindings give nothing that their writers do not have
+    quotas                         ResourceQuota: what exceeds a quota is refused, what does not is charged
+
+A plugin is an object of class :class:`Plugin`; :data:`PLUGINS` gives their names and their order, that of
+``AllOrderedPlugins`` in ``pkg/kubeapiserver/options``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kemu.emulated.apiserver.admission.anti_affinity_topologies import LimitPodHardAntiAffinityTopology
+from kemu.emulated.apiserver.admission.base import Host, Plugin
+from kemu.emulated.apiserver.admission.extended_resource_tolerations import ExtendedResourceToleration
+from kemu.emulated.apiserver.admission.limit_ranges import LimitRanger
+from kemu.emulated.apiserver.admission.namespaces import NamespaceLifecycle
+from kemu.emulated.apiserver.admission.node_restrictions import NodeRestriction
+from kemu.emulated.apiserver.admission.pod_tolerations import PodTolerationRestriction
+from kemu.emulated.apiserver.admission.priority import Priority
+from kemu.emulated.apiserver.admission.quotas.plugin import ResourceQuota
+from kemu.emulated.apiserver.admission.role_escalations import RoleEscalations
+from kemu.emulated.apiserver.admission.runtime_classes import RuntimeClass
+from kemu.emulated.apiserver.admission.services import ServiceAddresses
+from kemu.emulated.apiserver.admission.storage import DefaultStorageClass, StorageObjectInUseProtection
+from kemu.emulated.apiserver.admission.tolerations import DefaultTolerationSeconds
+from kemu.emulated.apiserver.storage import Storage
+from kemu.emulated.apiserver.watch.cache import WatchCache
+from kemu.emulated.objects import resources
+from kemu.emulated.objects.resources import Resource
+
+PLUGINS: dict[str, type[Plugin]] = {
+    "NamespaceLifecycle": NamespaceLifecycle,
+    "LimitPodHardAntiAffinityTopology": LimitPodHardAntiAffinityTopology,
+    "LimitRanger": LimitRanger,
+    "NodeRestriction": NodeRestriction,
+    "Priority": Priority,
+    "DefaultTolerationSeconds": DefaultTolerationSeconds,
+    "PodTolerationRestriction": PodTolerationRestriction,
+    "ExtendedResourceToleration": ExtendedResourceToleration,
+    "DefaultStorageClass": DefaultStorageClass,
+    "StorageObjectInUseProtection": StorageObjectInUseProtection,
+    "RuntimeClass": RuntimeClass,
+    "ResourceQuota": ResourceQuota,
+}
+"""In the order in which they run."""
+DEFAULT_OFF = ("LimitPodHardAntiAffinityTopology", "PodTolerationRestriction", "ExtendedResourceToleration")
+DEFAULT_ON = tuple(name for name in PLUGINS if name not in DEFAULT_OFF)
+
+
+class Chain:
+    """The plugins that are switched on."""
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        storage: Storage,
+        cache: WatchCache,
+        plugins_by_name: Mapping[str, type[Plugin]] = PLUGINS,
+    ) -> None:
+        """Raises ValueError for an unknown name."""
+        unknown = [name for name in names if name not in PLUGINS]
+        if unknown:
+            raise ValueError(f"unknown admission plugin {unknown[0]!r}; there are {', '.join(PLUGINS)}")
+        plugins = [plugin(storage, cache) for name, plugin in plugins_by_name.items() if name in names]
+        plugins += [RoleEscalations(storage, cache), ServiceAddresses(storage, cache)]
+        self._plugins = plugins
+        self._creates = _by_plural(plugins, "create")
+        self._validations = _by_plural(plugins, "validate")
+        self._updates = _by_plural(plugins, "update")
+        self._parts = _by_plural(plugins, "update_part")
+        self._update_validations = _by_plural(plugins, "validate_update")
+        self._deletes = _by_plural(plugins, "delete")
+        self._evictions = _by_plural(plugins, "evict")
+
+    def attach(self, host: Host) -> None:
+        """Once, before the first request."""
+        for plugin in self._plugins:
+            plugin.attach(host)
+
+    async def create(self, resource: Resource, obj: Any) -> None:
+        """May change ``obj``. Raises an :class:`kemu.errors.ApiError` to refuse it."""
+        for plugin in self._creates[resource.plural]:
+            await plugin.create(resource, obj)
+
+    async def validate(self, resource: Resource, obj: Any) -> None:
+        """The last word on a new object, after its own validation. Raises as :meth:`create` does."""
+        for plugin in self._validations[resource.plural]:
+            await plugin.validate(resource, obj)
+
+    def update(self, resource: Resource, new: Any, old: Any) -> None:
+        """May change ``new``; not called for the status."""
+        for plugin in self._updates[resource.plural]:
+            plugin.update(resource, new, old)
+
+    def update_part(self, resource: Resource, subresource: str, new: Any, old: Any) -> None:
+        """Of the status or another subresource."""
+        for plugin in self._parts[resource.plural]:
+            plugin.update_part(resource, subresource, new, old)
+
+    def update_validators(self, resource: Resource, subresource: str, namespace: str) -> list[Plugin]:
+        """The plugins that must be asked before an update in that namespace is written; mostly none."""
+        return [
+            plugin
+            for plugin in self._update_validations[resource.plural]
+            if plugin.validates_update(resource, subresource, namespace)
+        ]
+
+    def delete(self, resource: Resource, name: str, namespace: str) -> None:
+        for plugin in self._deletes[resource.plural]:
+            plugin.delete(resource, name, namespace)
+
+    def evict(self, name: str, namespace: str) -> None:
+        for plugin in self._evictions["pods"]:
+            plugin.evict(name, namespace)
+
+
+def _by_plural(plugins: Sequence[Plugin], verb: str) -> dict[str, tuple[Plugin, ...]]:
+    """For each kind, the plugins that override ``verb`` for it."""
+    acting = [plugin for plugin in plugins if getattr(type(plugin), verb) is not getattr(Plugin, verb)]
+    return {
+        plural: tuple([plugin for plugin in acting if plugin.concerns(resource)])
+        for plural, resource in resources.BY_PLURAL.items()
+    }

@@ -1,0 +1,38 @@
+"""LimitPodHardAntiAffinityTopology: required anti-affinity may keep pods apart by node only.
+
+Mirrors ``plugin/pkg/admission/antiaffinity``. Without it one user's pod with anti-affinity over a zone keeps all other
+pods that it selects out of that zone. Off by default, as in Kubernetes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kemu.emulated.apiserver import errors
+from kemu.emulated.apiserver.admission.base import Plugin
+from kemu.emulated.objects import resources
+from kemu.emulated.objects.resources import Resource
+
+PODS = resources.BY_PLURAL["pods"]
+HOSTNAME = "kubernetes.io/hostname"
+
+
+class LimitPodHardAntiAffinityTopology(Plugin):
+    def concerns(self, resource: Resource) -> bool:
+        return resource is PODS
+
+    async def validate(self, resource: Resource, obj: Any) -> None:
+        _check(obj)
+
+    def update(self, resource: Resource, new: Any, old: Any) -> None:
+        _check(new)
+
+
+def _check(pod: Any) -> None:
+    for term in pod.spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution:
+        if term.topologyKey != HOSTNAME:
+            why = (
+                f"affinity.PodAntiAffinity.RequiredDuringScheduling has TopologyKey {term.topologyKey} but only key "
+                f"{HOSTNAME} is allowed"
+            )
+            raise errors.forbidden(PODS, pod.metadata.name, why)

@@ -1,0 +1,227 @@
+"""NodeRestriction: a kubelet changes its own Node, the pods on it, its lease, and nothing else.
+
+Mirrors ``plugin/pkg/admission/noderestriction``. What the authorization mode Node allows for every kubelet alike (to
+write the status of pods, say) is narrowed here to its own objects. On by default, as kubeadm enables it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kemu.emulated.apiserver import errors
+from kemu.emulated.apiserver.admission.base import Plugin
+from kemu.emulated.apiserver.authorization import nodes as node_modes
+from kemu.emulated.apiserver.authorization.requesters import NODE, Requester
+from kemu.emulated.objects import resources
+from kemu.emulated.objects.resources import Resource
+
+PODS = resources.BY_PLURAL["pods"]
+NODES = resources.BY_PLURAL["nodes"]
+CLAIMS = resources.BY_PLURAL["persistentvolumeclaims"]
+LEASES = resources.BY_PLURAL["leases"]
+CSI_NODES = resources.BY_PLURAL["csinodes"]
+
+MIRROR = "kubernetes.io/config.mirror"
+NODE_RESTRICTION = "node-restriction.kubernetes.io"
+
+KUBELET_LABELS = frozenset(
+    (
+        "kubernetes.io/hostname", "topology.kubernetes.io/zone", "topology.kubernetes.io/region",
+        "failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region",
+        "beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type", "beta.kubernetes.io/os",
+        "beta.kubernetes.io/arch", "kubernetes.io/os", "kubernetes.io/arch",
+    )
+)  # fmt: skip
+KUBELET_NAMESPACES = ("kubelet.kubernetes.io", "node.kubernetes.io")
+"""Labels that a kubelet may set, and namespaces of such (``IsKubeletLabel`` of ``pkg/kubelet/apis``)."""
+
+
+class NodeRestriction(Plugin):
+    def concerns(self, resource: Resource) -> bool:
+        return resource in (PODS, NODES, CLAIMS, LEASES, CSI_NODES)
+
+    async def create(self, resource: Resource, obj: Any) -> None:
+        requester = NODE.get()
+        if requester is None:
+            return
+        name = obj.metadata.name
+        if resource is PODS:
+            self._create_pod(requester.node, obj)
+        elif resource is NODES:
+            _check_own_node(requester.node, name)
+            # The labels of the scenario's nodes are an administrator's word, whoever brings them.
+            if not requester.is_kubelet and (found := _forbidden_labels(obj.metadata.labels, {})):
+                _refuse(NODES, name, f'node "{requester.node}" is not allowed to set the following labels: {found}')
+        elif resource is CLAIMS:
+            _refuse(CLAIMS, name, "may only update PVC status")
+        else:
+            _check_own(resource, requester.node, name, obj.metadata.namespace)
+
+    def update(self, resource: Resource, new: Any, old: Any) -> None:
+        requester = NODE.get()
+        if requester is None:
+            return
+        node, name = requester.node, old.metadata.name
+        if resource is PODS:
+            why = f'unexpected operation "UPDATE", node "{node}" can only create and delete mirror pods'
+            _refuse(PODS, name, why)
+        elif resource is NODES:
+            _check_own_node(node, name)
+            _check_node_update(requester, new, old)
+        elif resource is CLAIMS:
+            _refuse(CLAIMS, name, "may only update PVC status")
+        else:
+            _check_own(resource, node, name, old.metadata.namespace)
+
+    def update_part(self, resource: Resource, subresource: str, new: Any, old: Any) -> None:
+        requester = NODE.get()
+        if requester is None:
+            return
+        node, name = requester.node, old.metadata.name
+        if resource is PODS:
+            if subresource != "status":
+                why = f"unexpected pod subresource \"{subresource}\", only 'status' and 'eviction' are allowed"
+                _refuse(PODS, name, why)
+            if old.spec.nodeName != node:
+                why = f'node "{node}" can only update pod status for pods with spec.nodeName set to itself'
+                _refuse(PODS, name, why)
+            if dict(old.metadata.labels) != dict(new.metadata.labels):
+                _refuse(PODS, name, f'node "{node}" cannot update labels through pod status')
+        elif resource is NODES:
+            _check_own_node(node, name)
+            _check_node_update(requester, new, old)
+        elif resource is CLAIMS:
+            if subresource != "status":
+                _refuse(CLAIMS, name, "may only update PVC status")
+            if _without_progress(new) != _without_progress(old):
+                why = f'node "{node}" is not allowed to update fields other than status.quantity and status.conditions'
+                _refuse(CLAIMS, name, why)
+        else:
+            _check_own(resource, node, name, old.metadata.namespace)
+
+    def delete(self, resource: Resource, name: str, namespace: str) -> None:
+        requester = NODE.get()
+        if requester is None:
+            return
+        if resource is PODS:
+            if self._node_of_pod(namespace, name) != requester.node:
+                why = f'node "{requester.node}" can only delete pods with spec.nodeName set to itself'
+                _refuse(PODS, name, why)
+        elif resource is NODES:
+            _check_own_node(requester.node, name)
+        elif resource is CLAIMS:
+            _refuse(CLAIMS, name, "may only update PVC status")
+        else:
+            _check_own(resource, requester.node, name, namespace)
+
+    def evict(self, name: str, namespace: str) -> None:
+        requester = NODE.get()
+        if requester is not None and self._node_of_pod(namespace, name) != requester.node:
+            _refuse(PODS, name, f"node {requester.node} can only evict pods with spec.nodeName set to itself")
+
+    def _node_of_pod(self, namespace: str, name: str) -> str:
+        entry = self.cache.collections["pods"].entries.get(resources.key(PODS, namespace, name))
+        if entry is None:
+            raise errors.not_found(PODS, name)
+        pod: Any = PODS.message.FromString(entry.wire)
+        return str(pod.spec.nodeName)
+
+    def _create_pod(self, node: str, pod: Any) -> None:
+        """``admitPodCreate``."""
+        metadata, name = pod.metadata, pod.metadata.name
+        owned = f'node "{node}" can only create pods with'
+        if MIRROR not in metadata.annotations:
+            why = f'pod does not have "{MIRROR}" annotation, node "{node}" can only create mirror pods'
+            _refuse(PODS, name, why)
+        if pod.spec.nodeName != node:
+            _refuse(PODS, name, f"{owned} spec.nodeName set to itself")
+        owners = metadata.ownerReferences
+        if len(owners) > 1:
+            _refuse(PODS, name, f"{owned} a single owner reference set to itself")
+        if not owners or (owners[0].apiVersion, owners[0].kind, owners[0].name) != ("v1", "Node", node):
+            _refuse(PODS, name, f"{owned} an owner reference set to itself")
+        if not owners[0].controller:
+            _refuse(PODS, name, f"{owned} a controller owner reference set to itself")
+        if owners[0].blockOwnerDeletion:
+            _refuse(PODS, name, f'node "{node}" must not set blockOwnerDeletion on an owner reference')
+        entry = self.cache.collections["nodes"].entries.get(resources.key(NODES, "", node))
+        if entry is None:
+            raise errors.not_found(NODES, node)
+        own: Any = NODES.message.FromString(entry.wire)
+        if owners[0].uid != own.metadata.uid:
+            why = f"node {node} UID mismatch: expected {owners[0].uid} got {own.metadata.uid}"
+            _refuse(PODS, name, why)
+        if referenced := _references(pod):
+            _refuse(PODS, name, f'node "{node}" can not create pods that reference {referenced}')
+
+
+def _refuse(resource: Resource, name: str, why: str) -> None:
+    raise errors.forbidden(resource, name, why)
+
+
+def _check_own_node(node: str, name: str) -> None:
+    if name != node:
+        _refuse(NODES, name, f'node "{node}" is not allowed to modify node "{name}"')
+
+
+def _check_own(resource: Resource, node: str, name: str, namespace: str) -> None:
+    """A lease or a CSINode (``admitLease``, ``admitCSINode``)."""
+    if resource is LEASES:
+        if namespace != node_modes.LEASE_NAMESPACE:
+            _refuse(LEASES, name, f'can only access leases in the "{node_modes.LEASE_NAMESPACE}" system namespace')
+        if name != node:
+            _refuse(LEASES, name, "can only access node lease with the same name as the requesting node")
+    elif name != node:
+        _refuse(CSI_NODES, name, "can only access CSINode with the same name as the requesting node")
+
+
+def _check_node_update(requester: Requester, new: Any, old: Any) -> None:
+    """``admitNode``."""
+    node, name = requester.node, old.metadata.name
+    if list(new.spec.taints) != list(old.spec.taints):
+        _refuse(NODES, name, f'node "{node}" is not allowed to modify taints')
+    if list(new.metadata.ownerReferences) != list(old.metadata.ownerReferences):
+        _refuse(NODES, name, f'node "{node}" is not allowed to modify ownerReferences')
+    if found := _forbidden_labels(new.metadata.labels, old.metadata.labels):
+        _refuse(NODES, name, f"is not allowed to modify labels: {found}")
+
+
+def _forbidden_labels(new: Any, old: Any) -> str:
+    """Those that are set, changed or taken away and are not a kubelet's (``getForbiddenLabels``)."""
+    changed = sorted(key for key in {*new, *old} if (key in new) != (key in old) or new[key] != old[key])
+    return ", ".join(key for key in changed if not _is_kubelets(key))
+
+
+def _is_kubelets(label: str) -> bool:
+    namespace = label.partition("/")[0] if "/" in label else ""
+    if _is_within(namespace, NODE_RESTRICTION):
+        return False
+    if not _is_within(namespace, "kubernetes.io") and not _is_within(namespace, "k8s.io"):
+        return True
+    return label in KUBELET_LABELS or any(_is_within(namespace, one) for one in KUBELET_NAMESPACES)
+
+
+def _is_within(namespace: str, domain: str) -> bool:
+    return namespace == domain or namespace.endswith(f".{domain}")
+
+
+def _without_progress(claim: Any) -> bytes:
+    """A claim without what a kubelet may write when it grows a volume."""
+    rest = type(claim).FromString(claim.SerializeToString())
+    rest.metadata.ClearField("resourceVersion")
+    rest.metadata.ClearField("managedFields")
+    for field in ("capacity", "conditions", "allocatedResources", "allocatedResourceStatuses"):
+        rest.status.ClearField(field)
+    return bytes(rest.SerializeToString(deterministic=True))
+
+
+def _references(pod: Any) -> str:
+    """The kind of the first API object that a pod needs (``HasAPIObjectReference``); empty: none."""
+    if pod.spec.serviceAccountName:
+        return "serviceaccounts"
+    for plural in ("secrets", "configmaps"):
+        if node_modes.NAMES[plural](pod):
+            return plural
+    if pod.spec.resourceClaims:
+        return "resourceclaims"
+    return "persistentvolumeclaims" if node_modes.NAMES["persistentvolumeclaims"](pod) else ""

@@ -1,0 +1,110 @@
+"""Priority: the name of a priority class becomes a number and a preemption policy (``plugin/pkg/admission/priority``).
+
+Also keeps the classes in order: one global default, and the names and values above those of users for the system.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from kemu.emulated.apiserver import errors
+from kemu.emulated.apiserver.admission.base import Derived, Plugin
+from kemu.emulated.apiserver.storage import Storage
+from kemu.emulated.apiserver.watch.cache import WatchCache
+from kemu.emulated.objects import resources
+from kemu.emulated.objects.resources import Resource
+
+DEFAULT_POLICY = "PreemptLowerPriority"
+
+PODS = resources.BY_PLURAL["pods"]
+PRIORITY_CLASSES = resources.BY_PLURAL["priorityclasses"]
+
+
+class _Class(NamedTuple):
+    name: str
+    value: int
+    policy: str
+
+
+NO_CLASS = _Class("", 0, DEFAULT_POLICY)
+
+
+class _Classes(NamedTuple):
+    by_name: dict[str, _Class]
+    default: _Class
+    """Of pods that name none."""
+
+
+def _read_class(obj: Any) -> _Class:
+    return _Class(obj.metadata.name, obj.value, obj.preemptionPolicy or DEFAULT_POLICY)
+
+
+def _read_classes(objects: Iterable[Any]) -> _Classes:
+    by_name: dict[str, _Class] = {}
+    default: _Class | None = None
+    for obj in objects:
+        found = by_name[obj.metadata.name] = _read_class(obj)
+        # Two may have been created at once, as nothing locks: then the lowest counts.
+        if obj.globalDefault and (default is None or found.value < default.value):
+            default = found
+    return _Classes(by_name, default or NO_CLASS)
+
+
+class Priority(Plugin):
+    def __init__(self, storage: Storage, cache: WatchCache) -> None:
+        super().__init__(storage, cache)
+        self._classes = Derived(cache, "priorityclasses", _read_classes)
+
+    def concerns(self, resource: Resource) -> bool:
+        return resource is PODS or resource is PRIORITY_CLASSES
+
+    async def create(self, resource: Resource, obj: Any) -> None:
+        if resource is PRIORITY_CLASSES:
+            self._check_class(obj, None)
+            return
+        spec, name = obj.spec, obj.metadata.name
+        wanted = spec.priorityClassName
+        if wanted:
+            found = self._classes.get().by_name.get(wanted)
+            if found is None:
+                live = await self.live(PRIORITY_CLASSES, wanted)
+                if live is None:
+                    raise errors.forbidden(PODS, name, f"no PriorityClass with name {wanted} was found")
+                found = _read_class(live)
+        else:
+            found = self._classes.get().default
+            if found.name:
+                spec.priorityClassName = found.name
+        if spec.HasField("priority") and spec.priority != found.value:
+            why = (
+                f"the integer value of priority ({spec.priority}) must not be provided in pod spec; "
+                f"priority admission controller computed {found.value} from the given PriorityClass name"
+            )
+            raise errors.forbidden(PODS, name, why)
+        spec.priority = found.value
+        if spec.HasField("preemptionPolicy") and spec.preemptionPolicy != found.policy:
+            why = (
+                f"the string value of PreemptionPolicy ({spec.preemptionPolicy}) must not be provided in pod spec; "
+                f"priority admission controller computed {found.policy} from the given PriorityClass name"
+            )
+            raise errors.forbidden(PODS, name, why)
+        spec.preemptionPolicy = found.policy
+
+    def update(self, resource: Resource, new: Any, old: Any) -> None:
+        if resource is PRIORITY_CLASSES:
+            self._check_class(new, old)
+            return
+        # A client that never read them back leaves them out; they are immutable anyhow.
+        if not new.spec.HasField("priority") and old.spec.HasField("priority"):
+            new.spec.priority = old.spec.priority
+        if not new.spec.HasField("preemptionPolicy") and old.spec.HasField("preemptionPolicy"):
+            new.spec.preemptionPolicy = old.spec.preemptionPolicy
+
+    def _check_class(self, new: Any, old: Any | None) -> None:
+        name = new.metadata.name
+        if new.globalDefault:
+            default = self._classes.get().default
+            if default.name and default.name != name:
+                why = f"PriorityClass {default.name} is already marked as default. Only one default can exist"
+                raise errors.forbidden(PRIORITY_CLASSES, name, why)

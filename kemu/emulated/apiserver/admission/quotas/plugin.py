@@ -1,0 +1,56 @@
+"""ResourceQuota, the last plugin of the chain: refuses what exceeds a quota, and charges what does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kemu.emulated.apiserver import dry_runs
+from kemu.emulated.apiserver.admission.base import Host, Plugin
+from kemu.emulated.apiserver.admission.quotas import checks, limited_resources
+from kemu.emulated.apiserver.admission.quotas.accounts import Accounts, CachedQuotas, WriteStatus
+from kemu.emulated.apiserver.admission.quotas.evaluations import Evaluations
+from kemu.emulated.apiserver.storage import Storage
+from kemu.emulated.apiserver.watch.cache import WatchCache
+from kemu.emulated.objects.quotas import claims, registry
+from kemu.emulated.objects.resources import Resource
+from kemu.messages.k8s import core_v1_pb2
+
+
+class ResourceQuota(Plugin):
+    def __init__(self, storage: Storage, cache: WatchCache) -> None:
+        super().__init__(storage, cache)
+        self._known = CachedQuotas(cache)
+        self._limited: tuple[limited_resources.LimitedResource, ...] = ()
+        self._evaluations: Evaluations | None = None
+
+    def attach(self, host: Host) -> None:
+        async def write_status(quota: core_v1_pb2.ResourceQuota) -> int:
+            data = quota.SerializeToString(deterministic=True)
+            # The batch may have begun with a dry run.
+            with dry_runs.pretending(False):
+                return await host.write_status("resourcequotas", quota.metadata.namespace, data)
+
+        self._limited = limited_resources.read(host.limited_resources)
+        self._evaluations = Evaluations(host.env, self._accounts(write_status), self._limited)
+
+    def _accounts(self, write_status: WriteStatus) -> Accounts:
+        return Accounts(self._known, write_status)
+
+    def concerns(self, resource: Resource) -> bool:
+        return resource.plural in registry.EVALUATORS
+
+    async def validate(self, resource: Resource, obj: Any) -> None:
+        if self._limited or self._known.of(obj.metadata.namespace):
+            await self._evaluate(checks.Request(checks.CREATE, resource, obj, dry_run=dry_runs.ACTIVE.get()))
+
+    def validates_update(self, resource: Resource, subresource: str, namespace: str) -> bool:
+        if subresource == "status" and resource.plural != claims.CLAIMS:
+            return False
+        return bool(self._limited or self._known.of(namespace))
+
+    async def validate_update(self, resource: Resource, subresource: str, new: Any, old: Any) -> None:
+        await self._evaluate(checks.Request(checks.UPDATE, resource, new, old, subresource, dry_runs.ACTIVE.get()))
+
+    async def _evaluate(self, request: checks.Request) -> None:
+        if self._evaluations is not None and checks.concerns(request):
+            await self._evaluations.evaluate(request)

@@ -1,0 +1,49 @@
+"""DefaultStorageClass and StorageObjectInUseProtection (``plugin/pkg/admission/storage``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kemu.emulated.apiserver.admission.base import Derived, Plugin
+from kemu.emulated.apiserver.storage import Storage
+from kemu.emulated.apiserver.watch.cache import WatchCache
+from kemu.emulated.objects import resources
+from kemu.emulated.objects.resources import Resource
+from kemu.emulated.objects.volumes import claims
+
+_CLAIMS = resources.BY_PLURAL["persistentvolumeclaims"]
+_FINALIZERS = {
+    "persistentvolumeclaims": claims.CLAIM_PROTECTION,
+    "persistentvolumes": claims.VOLUME_PROTECTION,
+}
+
+
+class DefaultStorageClass(Plugin):
+    """A claim that names no class, be it "", gets the default one, if there is one."""
+
+    def __init__(self, storage: Storage, cache: WatchCache) -> None:
+        super().__init__(storage, cache)
+        self._default: Derived[Any] = Derived(cache, "storageclasses", claims.default_of)
+
+    def concerns(self, resource: Resource) -> bool:
+        return resource is _CLAIMS
+
+    async def create(self, resource: Resource, obj: Any) -> None:
+        if claims.has_class(obj):
+            return
+        default = self._default.get()
+        if default is not None:
+            obj.spec.storageClassName = default.metadata.name
+
+
+class StorageObjectInUseProtection(Plugin):
+    """Claims and volumes stay until nobody uses them: their finalizers are removed by
+    ``controller/volume-protection``."""
+
+    def concerns(self, resource: Resource) -> bool:
+        return resource.plural in _FINALIZERS
+
+    async def create(self, resource: Resource, obj: Any) -> None:
+        finalizer = _FINALIZERS[resource.plural]
+        if finalizer not in obj.metadata.finalizers:
+            obj.metadata.finalizers.append(finalizer)

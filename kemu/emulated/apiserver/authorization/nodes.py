@@ -1,0 +1,212 @@
+"""Mode Node: what a kubelet may do (``NodeAuthorizer`` of ``plugin/pkg/auth/authorizer/node``).
+
+What a kubelet may write of its own Node and its own pods is narrowed further by the admission plugin NodeRestriction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from kemu.emulated.apiserver.authorization import roles
+from kemu.emulated.apiserver.authorization.attributes import Attributes
+from kemu.emulated.apiserver.watch.cache import WatchCache
+from kemu.emulated.objects import resources
+
+LEASE_NAMESPACE = "kube-node-lease"
+_OWN_LEASE = ["get", "create", "update", "patch", "delete"]
+ALLOWED: str | None = None
+
+
+class NodeAuthorizer:
+    def __init__(self, cache: WatchCache) -> None:
+        self._cache = cache
+
+    def refusal(self, node: str, asked: Attributes) -> str | None:
+        """None: allowed. Otherwise why not, perhaps in no words; other modes may still allow it."""
+        judge = _JUDGES.get(asked.resource)
+        if judge is not None:
+            return judge(self, node, asked)
+        rules = roles.known().cluster_roles["system:node"]
+        return ALLOWED if any(rule.allows(asked) for rule in rules) else ""
+
+    def _nodes(self, node: str, asked: Attributes) -> str | None:
+        """``authorizeNode``."""
+        if not asked.subresource:
+            if asked.verb in ("create", "update", "patch"):
+                return ALLOWED
+            if asked.verb in ("get", "list", "watch"):
+                if asked.name == node:
+                    return ALLOWED
+                what = f"'{asked.name}'" if asked.name else "all nodes"
+                return f"node '{node}' cannot read {what}, only its own Node object"
+        return ALLOWED if asked.subresource == "status" and asked.verb in ("update", "patch") else ""
+
+    def _pods(self, node: str, asked: Attributes) -> str | None:
+        """``authorizePod``."""
+        if not asked.subresource:
+            if asked.verb == "get":
+                return self._related(node, asked, self._is_own_pod)
+            if asked.verb in ("list", "watch"):
+                if asked.demands("spec.nodeName") == node:
+                    return ALLOWED
+                if asked.name:
+                    return self._related(node, asked, self._is_own_pod)
+                return "can only list/watch pods with spec.nodeName field selector"
+            if asked.verb in ("create", "delete"):
+                return ALLOWED
+        if asked.subresource == "status" and asked.verb in ("update", "patch"):
+            return ALLOWED
+        return ALLOWED if asked.subresource == "eviction" and asked.verb == "create" else ""
+
+    def _leases(self, node: str, asked: Attributes) -> str | None:
+        """``authorizeLease``."""
+        if asked.verb not in _OWN_LEASE:
+            return "can only get, create, update, patch, or delete a node lease"
+        if asked.namespace != LEASE_NAMESPACE:
+            return f'can only access leases in the "{LEASE_NAMESPACE}" system namespace'
+        if asked.verb != "create" and asked.name != node:
+            return "can only access node lease with the same name as the requesting node"
+        return ALLOWED
+
+    def _csi_nodes(self, node: str, asked: Attributes) -> str | None:
+        """``authorizeCSINode``."""
+        if asked.verb not in _OWN_LEASE:
+            return "can only get, create, update, patch, or delete a CSINode"
+        if asked.subresource:
+            return "cannot authorize CSINode subresources"
+        if asked.verb != "create" and asked.name != node:
+            return "can only access CSINode with the same name as the requesting node"
+        return ALLOWED
+
+    def _of_pods(self, node: str, asked: Attributes) -> str | None:
+        """``authorizeReadNamespacedObject``: secrets and config maps that pods of the node name."""
+        if asked.verb not in ("get", "list", "watch"):
+            return "can only read resources of this type"
+        if asked.subresource:
+            return "cannot read subresource"
+        if not asked.namespace:
+            return "can only read namespaced object of this type"
+        return self._related(node, asked, self._is_named)
+
+    def _claims(self, node: str, asked: Attributes) -> str | None:
+        if asked.subresource == "status":
+            if asked.verb not in ("update", "patch"):
+                return "can only get/update/patch this type"
+            return self._related(node, asked, self._is_named)
+        return self._gets(node, asked)
+
+    def _gets(self, node: str, asked: Attributes) -> str | None:
+        """``authorizeGet``."""
+        if asked.verb != "get":
+            return "can only get individual resources of this type"
+        if asked.subresource:
+            return "cannot get subresource"
+        return self._related(node, asked, self._is_named)
+
+    def _attachments(self, node: str, asked: Attributes) -> str | None:
+        """As other objects that a kubelet gets. One of Kubernetes asks for its VolumeAttachment again and again; one of
+        kemu watches it by its name, from before it is there."""
+        if asked.verb in ("list", "watch") and asked.name and not asked.subresource:
+            found = [one for one in self._all("volumeattachments") if one.metadata.name == asked.name]
+            return ALLOWED if not found else self._related(node, asked, self._is_named)
+        return self._gets(node, asked)
+
+    def _service_accounts(self, node: str, asked: Attributes) -> str | None:
+        if asked.verb == "get" and not asked.subresource:
+            return self._related(node, asked, self._is_named)
+        return "can only create tokens for individual service accounts"
+
+    def _related(self, node: str, asked: Attributes, is_related: Any) -> str | None:
+        if not asked.name:
+            return "No Object name found"
+        if is_related(node, asked):
+            return ALLOWED
+        return f"no relationship found between node '{node}' and this object"
+
+    def _is_own_pod(self, node: str, asked: Attributes) -> bool:
+        key = resources.key(resources.BY_PLURAL["pods"], asked.namespace, asked.name)
+        entry = self._cache.collections["pods"].entries.get(key)
+        row = resources.BY_PLURAL["pods"]
+        return entry is not None and row.message.FromString(entry.wire).spec.nodeName == node  # type: ignore[attr-defined]
+
+    def _is_named(self, node: str, asked: Attributes) -> bool:
+        """Whether a pod of the node, or a volume of one, leads to the object (the graph of the node authorizer)."""
+        if asked.resource == "volumeattachments":
+            return any(
+                one.metadata.name == asked.name and one.spec.nodeName == node for one in self._all("volumeattachments")
+            )
+        own = [pod for pod in self._all("pods") if pod.spec.nodeName == node]
+        if asked.resource == "persistentvolumes":
+            claims = {(pod.metadata.namespace, name) for pod in own for name in _claims_of(pod)}
+            return any(
+                one.spec.volumeName == asked.name
+                for one in self._all("persistentvolumeclaims")
+                if (one.metadata.namespace, one.metadata.name) in claims
+            )
+        names = NAMES[asked.resource]
+        return any(pod.metadata.namespace == asked.namespace and asked.name in names(pod) for pod in own)
+
+    def _all(self, plural: str) -> Iterator[Any]:
+        collection = self._cache.collections[plural]
+        for entry in collection.entries.values():
+            yield collection.resource.message.FromString(entry.wire)
+
+
+_JUDGES = {
+    "nodes": NodeAuthorizer._nodes,
+    "pods": NodeAuthorizer._pods,
+    "leases": NodeAuthorizer._leases,
+    "csinodes": NodeAuthorizer._csi_nodes,
+    "secrets": NodeAuthorizer._of_pods,
+    "configmaps": NodeAuthorizer._of_pods,
+    "persistentvolumeclaims": NodeAuthorizer._claims,
+    "persistentvolumes": NodeAuthorizer._gets,
+    "volumeattachments": NodeAuthorizer._attachments,
+    "serviceaccounts": NodeAuthorizer._service_accounts,
+}
+
+
+def _claims_of(pod: Any) -> list[str]:
+    found = []
+    for volume in pod.spec.volumes:
+        source = volume.volumeSource
+        if source.HasField("ephemeral"):
+            found.append(f"{pod.metadata.name}-{volume.name}")
+        elif source.HasField("persistentVolumeClaim"):
+            found.append(source.persistentVolumeClaim.claimName)
+    return found
+
+
+def _secrets_of(pod: Any) -> list[str]:
+    return [*(one.name for one in pod.spec.imagePullSecrets), *_sources_of(pod, "secret")]
+
+
+def _config_maps_of(pod: Any) -> list[str]:
+    return _sources_of(pod, "configMap")
+
+
+def _sources_of(pod: Any, kind: str) -> list[str]:
+    """Names of secrets or config maps in volumes and environments."""
+    named = []
+    for container in (*pod.spec.initContainers, *pod.spec.containers):
+        named += [getattr(one, f"{kind}Ref") for one in container.envFrom if one.HasField(f"{kind}Ref")]
+        key = f"{kind}KeyRef"
+        named += [getattr(one.valueFrom, key) for one in container.env if one.valueFrom.HasField(key)]
+    found = []
+    for volume in pod.spec.volumes:
+        source = volume.volumeSource
+        if kind == "secret" and source.HasField("secret"):
+            found.append(source.secret.secretName)
+        elif source.HasField(kind):
+            named.append(getattr(source, kind))
+        named += [getattr(one, kind) for one in source.projected.sources if one.HasField(kind)]
+    return found + [one.localObjectReference.name for one in named]
+
+
+NAMES: dict[str, Callable[[Any], list[str]]] = {
+    "secrets": _secrets_of,
+    "configmaps": _config_maps_of,
+    "persistentvolumeclaims": _claims_of,
+    "serviceaccounts": lambda pod: [pod.spec.serviceAccountName],
+}

@@ -1,0 +1,152 @@
+"""Managed fields of what is written, and server-side apply.
+
+Who states a field manager, or a User-Agent, is tracked. So is everybody who writes to an object that is tracked
+already, lest its entries tell of fields that others have changed since; and everybody on a server that tracks all. What
+an actor creates without saying who it is stays untracked, and costs nothing, until somebody applies it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from kemu.emulated.apiserver.registry import bodies
+from kemu.emulated.objects import times
+from kemu.emulated.objects.conversion import convert
+from kemu.emulated.objects.managed_fields import managers, scales, shapes
+from kemu.emulated.objects.managed_fields.entries import Entry
+from kemu.emulated.objects.resources import Resource
+from kemu.errors import ApiError, BadRequest
+from kemu.messages.v1 import api_pb2
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Whose write it is."""
+
+    manager: str
+    is_tracked: bool
+    """Whether an object that this writer creates is tracked."""
+
+
+APPLIED = Writer("", True)
+"""Who has applied: the entries are right already."""
+
+
+def writer(request: api_pb2.WriteOptions, by: str, tracks_all: bool) -> Writer:
+    """``by``: see :func:`actor`."""
+    name = managers.name_of(request.field_manager, request.user_agent)
+    return Writer(name, True) if name or request.user_agent else actor(by, tracks_all)
+
+
+@lru_cache(10_000)
+def actor(by: str, tracks_all: bool) -> Writer:
+    """One that does not say who it is: ``by``, its name, counts as its User-Agent."""
+    return Writer(managers.name_of("", by), tracks_all)
+
+
+def track(resource: Resource, subresource: str, new: Any, old: Any | None, by: Writer, now_ns: int) -> None:
+    """Set the entries of ``new``, which is what was sent, with defaults. ``old``: None for a new object."""
+    manager = managers.of(resource.api_version, resource.kind, subresource)
+    before = None if old is None else convert.to_manifest(old)
+    put(new, manager.update(before, convert.to_manifest(new), by.manager, _time(now_ns)))
+
+
+def tidy(resource: Resource, obj: Any) -> None:
+    """Bring what a client sent into the shape that objects have here."""
+    shapes.tidy(resource.kind, obj)
+
+
+def put(obj: Any, found: list[Entry]) -> None:
+    """Make these the entries of an object."""
+    metadata = obj.metadata
+    del metadata.managedFields[:]
+    for entry in found:
+        made, _ = convert.partial_json(type(metadata.managedFields.add()), entry)
+        metadata.managedFields[-1].CopyFrom(made)
+
+
+def restore_times(new: Any, old: Any) -> bool:
+    """Whether the entries are those of ``old`` but for their times, which they then get back
+    (``IgnoreManagedFieldsTimestampsTransformer``): if nothing else has changed, nothing is written."""
+    one, other = new.metadata.managedFields, old.metadata.managedFields
+    if not one or len(one) != len(other):
+        return False
+    found = []
+    for mine, theirs in zip(one, other, strict=True):
+        entry = type(mine)()
+        entry.CopyFrom(mine)
+        entry.ClearField("time")
+        if theirs.HasField("time"):
+            entry.time.CopyFrom(theirs.time)
+        if entry != theirs:
+            return False
+        found.append(entry)
+    del one[:]
+    one.extend(found)
+    return True
+
+
+class Apply:
+    """One request to apply."""
+
+    __slots__ = ("_body", "_force", "_manager", "_resource", "_subresource", "_time", "warnings")
+
+    def __init__(self, resource: Resource, request: api_pb2.PatchRequest, now_ns: int) -> None:
+        """Raises :class:`kemu.errors.BadRequest`."""
+        self._resource = resource
+        self._subresource = request.subresource
+        self._manager = request.options.field_manager
+        self._force = request.force
+        self._time = _time(now_ns)
+        self._body, self.warnings = bodies.read_applied(request.patch, request.options.field_validation)
+
+    def apply(self, old: Any | None) -> Any:
+        """The object with what was applied, and with its entries. Raises :class:`kemu.errors.ApiError`."""
+        resource = self._resource
+        manager = managers.of(resource.api_version, resource.kind, self._subresource)
+        live = convert.to_manifest(old) if old is not None else None
+        found = manager.apply(live, self._body, self._manager, self._time, force=self._force)
+        message: Any = resource.message
+        made, problems = convert.partial_json(message, found)
+        if problems:
+            raise ApiError(
+                f"failed to convert new object ({managers.describe(self._body)}) to proper version"
+                f" ({resource.api_version}): {'; '.join(str(problem) for problem in problems)}"
+            )
+        return made
+
+    def check_name(self, name: str, made: Any) -> None:
+        """Raises :class:`kemu.errors.BadRequest`."""
+        if not made.metadata.name:
+            raise BadRequest(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
+        if made.metadata.name != name:
+            raise BadRequest(
+                f"the name of the object ({made.metadata.name}) does not match the name on the URL ({name})"
+            )
+
+
+def show_entries(resource: Resource, obj: Any, scale: Any) -> None:
+    """Give the Scale of an object the entries of it that are about the replicas."""
+    if obj.metadata.managedFields:
+        parent = managers.entries_of({"metadata": convert.to_json(obj.metadata)})
+        put(scale, scales.to_scale(parent, resource.api_version))
+
+
+def scaled(resource: Resource, obj: Any, old: Any, new: Any, by: Writer | None, now_ns: int) -> None:
+    """Set the entries of an object whose Scale was written. ``old`` has those of :func:`show_entries`."""
+    if by is None or not (obj.metadata.managedFields or new.metadata.managedFields):
+        return
+    if by is not APPLIED:
+        manager = managers.of(scales.API_VERSION, scales.KIND, "scale")
+        put(new, manager.update(convert.to_manifest(old), convert.to_manifest(new), by.manager, _time(now_ns)))
+    parent = managers.entries_of({"metadata": convert.to_json(obj.metadata)})
+    found = managers.entries_of({"metadata": convert.to_json(new.metadata)})
+    # As unstructured JSON, through which they go in Kubernetes: sorted as texts, which a later write undoes.
+    put(obj, json.loads(json.dumps(scales.to_parent(parent, found, resource.api_version), sort_keys=True)))
+
+
+def _time(now_ns: int) -> str:
+    return times.format_time(now_ns // 1_000_000_000)

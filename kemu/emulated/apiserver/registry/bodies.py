@@ -1,0 +1,207 @@
+"""Objects in the body of a request: protobuf as actors send them, JSON and YAML as people do.
+
+A field that the kind does not have, or one that stands twice, is refused, told as a warning, or ignored, as the request
+says (``fieldValidation``). The texts are those of ``apiserver/pkg/endpoints/handlers`` and of the strict decoders.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import yaml
+from google.protobuf.message import DecodeError
+
+from kemu.emulated.apiserver.registry import options
+from kemu.emulated.objects import resources
+from kemu.emulated.objects.conversion import convert, go_values, sizes, yaml_texts
+from kemu.emulated.objects.managed_fields import go_decoding, schemas
+from kemu.emulated.objects.resources import Resource
+from kemu.errors import BadRequest
+
+PROTOBUF, JSON, YAML = "", "application/json", "application/yaml"
+GO_PROTOBUF = "application/vnd.kubernetes.protobuf"
+"""As programs in Go write it: also of fields that have no value (:mod:`kemu.emulated.objects.conversion.go_values`)."""
+MAX_DEPTH = 100
+"""Of nested objects and lists; messages of protobuf are not deeper either."""
+
+
+class _Mapping(dict[str, Any]):
+    """An object of JSON that remembers its keys and values where some of them stood twice."""
+
+    __slots__ = ("pairs",)
+
+    pairs: list[tuple[str, Any]] | None
+
+
+def read(resource: Resource, data: bytes, content_type: str, level: str) -> tuple[Any, list[str]]:
+    """The object and warnings about it. ``level``: of :mod:`options`, or "". Raises :class:`kemu.errors.BadRequest`."""
+    message: Any = resource.message
+    if content_type in (PROTOBUF, GO_PROTOBUF):
+        try:
+            obj = message.FromString(data)
+            sizes.check_message(obj, len(data))
+            if content_type == GO_PROTOBUF:
+                go_values.check_texts(obj)
+        except (DecodeError, ValueError) as error:
+            raise BadRequest(f"the object is not a {resource.kind}: {error}") from None
+        if content_type == GO_PROTOBUF:
+            go_values.trim(obj)
+        return obj, []
+    plain, problems = parse(data, content_type, f"must be of type {resource.kind}")
+    _check_kind(resource, plain)
+    obj, more = convert.partial_json(message, {**plain, "apiVersion": resource.api_version, "kind": resource.kind})
+    what = (
+        f'{resource.kind} in version "{resource.api_version.rpartition("/")[2]}" cannot be handled as a {resource.kind}'
+    )
+    wrong = [problem for problem in more if not _is_unknown(problem)]
+    name = schemas.find(resource.api_version, resource.kind)
+    if wrong:
+        why = go_decoding.of_json(name, plain) if name is not None else None
+        raise BadRequest(f"{what}: {why or '; '.join(str(problem) for problem in wrong)}")
+    if name is not None and content_type == JSON and (problems or more):
+        return obj, judged(go_decoding.strict(name, plain), level, what)
+    return obj, judged([*problems, *unknown(more)], level, what)
+
+
+def parse(data: bytes, content_type: str, what: str) -> tuple[dict[str, Any], list[str]]:
+    """A mapping, and which of its fields stand twice. ``what``: it should be. Raises BadRequest."""
+    if content_type not in (JSON, YAML):
+        raise BadRequest(
+            f"the body of the request was in an unknown format - accepted media types include: {JSON}, {YAML}"
+        )
+    twice: list[str] = []
+    try:
+        if content_type == JSON:
+            sizes.check_json(data)
+            found = json.loads(data, object_pairs_hook=mapping)
+        else:
+            found, repeated = yaml_texts.load(data)
+            twice = [f"yaml: unmarshal errors:\n  {text}" for text in repeated]
+    except (ValueError, RecursionError, yaml.YAMLError) as error:
+        why = f"couldn't get version/kind; json parse error: {error}"
+        raise BadRequest(f"the object provided is unrecognized ({what}): {why}") from None
+    if not isinstance(found, dict):
+        raise BadRequest(f"the object provided is unrecognized ({what}): it is no object")
+    if depth(found) > MAX_DEPTH:
+        raise BadRequest(f"the object provided is unrecognized ({what}): exceeded max depth")
+    return found, twice or duplicates(found)
+
+
+def read_applied(data: bytes, level: str) -> tuple[dict[str, Any], list[str]]:
+    """What an apply sends, and warnings about keys that stand twice. Raises BadRequest (``applyPatcher``)."""
+    try:
+        found, repeated = yaml_texts.load(data)
+    except (ValueError, RecursionError, yaml.YAMLError) as error:
+        raise BadRequest(f"error decoding YAML: error converting YAML to JSON: yaml: {_yaml_problem(error)}") from None
+    if found is None:
+        found = {}
+    if not isinstance(found, dict):
+        raise BadRequest(
+            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal"
+            f" {go_kind(found)} into Go value of type map[string]interface {{}}"
+        )
+    if depth(found) > MAX_DEPTH:
+        raise BadRequest("error decoding YAML: exceeded max depth")
+    if not repeated or level == options.IGNORE:
+        return found, []
+    text = "error converting YAML to JSON: yaml: unmarshal errors:\n" + "\n".join(f"  {one}" for one in repeated)
+    if level == options.STRICT:
+        raise BadRequest(f"error strict decoding YAML: {text}")
+    # A warning goes in a header, which has one line: such a text does not.
+    return found, []
+
+
+def go_kind(value: Any) -> str:
+    """What Go's JSON decoder calls a value."""
+    return _GO_KINDS.get(type(value), "object") if value is not None else "null"
+
+
+_GO_KINDS: dict[type, str] = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
+
+
+def _yaml_problem(error: Exception) -> str:
+    mark = getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None) or str(error)
+    return f"line {mark.line + 1}: {problem}" if mark is not None else str(problem)
+
+
+def duplicates(found: Any) -> list[str]:
+    """``duplicate field "spec.foo"`` for each key that stood twice in what :func:`mapping` made."""
+    return [f'duplicate field "{path}"' for path in dict.fromkeys(_twice(found, ""))]
+
+
+def depth(value: Any) -> int:
+    """How deeply objects and lists are nested."""
+    level, levels = [value], 0
+    while level:
+        level = [
+            inner
+            for one in level
+            for inner in (one.values() if isinstance(one, dict) else one)
+            if isinstance(inner, dict | list)
+        ]
+        levels += 1
+    return levels
+
+
+def unknown(problems: Sequence[Any]) -> list[str]:
+    """``unknown field "spec.foo"`` for each of those."""
+    return [f'unknown field "{problem.path}"' for problem in problems if _is_unknown(problem)]
+
+
+def judged(problems: Sequence[str], level: str, what: str) -> list[str]:
+    """The warnings that come of unknown and duplicate fields. Raises BadRequest where they are refused."""
+    if not problems or level == options.IGNORE:
+        return []
+    if level == options.STRICT:
+        raise BadRequest(f"{what}: {strict(problems)}")
+    return [one for one in problems if "\n" not in one]
+
+
+def strict(problems: Sequence[str]) -> str:
+    return f"strict decoding error: {', '.join(problems)}"
+
+
+def _is_unknown(problem: Any) -> bool:
+    return bool(problem.message.startswith("unknown field"))
+
+
+def mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A hook for JSON's decoder."""
+    found = _Mapping(pairs)
+    found.pairs = pairs if len(found) < len(pairs) else None
+    return found
+
+
+def _twice(value: Any, path: str) -> list[str]:
+    """Paths of the keys that stand twice, in the order of the text."""
+    if isinstance(value, list):
+        return [found for index, one in enumerate(value) for found in _twice(one, f"{path}[{index}]")]
+    if not isinstance(value, _Mapping):
+        return []
+    found: list[str] = []
+    seen: set[str] = set()
+    for key, one in value.items() if value.pairs is None else value.pairs:
+        here = f"{path}.{key}" if path else key
+        if key in seen:
+            found.append(here)
+        seen.add(key)
+        found += _twice(one, here)
+    return found
+
+
+def _check_kind(resource: Resource, data: dict[str, Any]) -> None:
+    """Kind and version may be absent: those of the URL hold."""
+    kind, version = data.get("kind") or resource.kind, data.get("apiVersion") or resource.api_version
+    if (kind, version) == (resource.kind, resource.api_version):
+        return
+    short = str(version).rpartition("/")[2]
+    found = resources.BY_KIND.get(kind) if isinstance(kind, str) else None
+    if found is not None and found.api_version == version:
+        package = resource.group.partition(".")[0] or "core"
+        why = f"converting ({short}.{kind}) to ({package}.{resource.kind}): unknown conversion"
+    else:
+        why = f'no kind "{kind}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:111"'
+    raise BadRequest(f'{kind} in version "{short}" cannot be handled as a {resource.kind}: {why}')

@@ -1,0 +1,174 @@
+"""JSON Patch (RFC 6902) as ``gopkg.in/evanphx/json-patch.v4`` has it: indices below zero count from the end, what an
+object does not have can be replaced, and a copy of that is null."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from typing import Any
+
+from kemu.emulated.apiserver.registry import bodies
+from kemu.emulated.objects.conversion import sizes
+from kemu.errors import BadRequest, Invalid, RequestEntityTooLarge
+
+MAX_OPERATIONS = 10_000
+_FIELDS = ("op", "path", "from", "value")
+_NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
+
+
+def parse(text: bytes) -> list[Any]:
+    """Raises :class:`kemu.errors.BadRequest` unless the text is a list of operations."""
+    sizes.check_json(text)
+    try:
+        found = json.loads(text, object_pairs_hook=bodies.mapping)
+    except (ValueError, RecursionError) as error:
+        raise BadRequest(f"error decoding patch: {error}") from None
+    return check(found)
+
+
+def check(found: Any) -> list[Any]:
+    """The operations of a patch. Raises :class:`kemu.errors.BadRequest`."""
+    if not isinstance(found, list):
+        raise BadRequest(
+            f"error decoding patch: json: cannot unmarshal {bodies.go_kind(found)} into Go value of type"
+            " []handlers.jsonPatchOp"
+        )
+    for one in found:
+        if not isinstance(one, dict):
+            kind = bodies.go_kind(one)
+            raise BadRequest(
+                f"error decoding patch: json: cannot unmarshal {kind} into Go value of type handlers.jsonPatchOp"
+            )
+        for name in ("op", "path", "from"):
+            if not isinstance(one.get(name, ""), str):
+                kind = bodies.go_kind(one[name])
+                raise BadRequest(
+                    f"error decoding patch: json: cannot unmarshal {kind} into Go struct field jsonPatchOp.{name} of"
+                    " type string"
+                )
+    if len(found) > MAX_OPERATIONS:
+        why = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(found)}"
+        raise RequestEntityTooLarge(why)
+    return found
+
+
+def problems(operations: list[Any]) -> list[str]:
+    """Fields that an operation does not have, and those that stand twice."""
+    return [
+        f'json patch unknown field "[{index}].{name}"'
+        for index, one in enumerate(operations)
+        for name in one
+        if name not in _FIELDS
+    ] + [f"json patch {text}" for text in bodies.duplicates(operations)]
+
+
+def apply(data: dict[str, Any], operations: list[Any]) -> dict[str, Any]:
+    """The data after all of the operations. Raises :class:`kemu.errors.Invalid` for one that does not fit."""
+    found: Any = copy.deepcopy(data)
+    for one in operations:
+        try:
+            found = _apply(found, one)
+        except (LookupError, TypeError, ValueError):
+            raise Invalid("the server rejected our request due to an error in our request") from None
+    if not isinstance(found, dict):
+        raise Invalid("the server rejected our request due to an error in our request")
+    return found
+
+
+def _apply(root: Any, one: dict[str, Any]) -> Any:
+    """The document after one operation. Raises LookupError, TypeError, ValueError."""
+    what, path = one.get("op"), one["path"]
+    if what == "remove":
+        parent, step = _find(root, path)
+        _remove(parent, step)
+    elif what == "add":
+        parent, step = _find(root, path)
+        _add(parent, step, copy.deepcopy(one.get("value")))
+    elif what == "replace":
+        if not path:
+            if not isinstance(one["value"], dict | list):
+                raise TypeError("replace operation value must be object or array")
+            return copy.deepcopy(one["value"])
+        parent, step = _find(root, path)
+        _get(parent, step)
+        value = copy.deepcopy(one.get("value"))
+        if isinstance(parent, list):
+            parent[_index(step, len(parent), len(parent) - 1)] = value
+        else:
+            parent[step] = value
+    elif what == "move":
+        parent, step = _find(root, one["from"])
+        value = _get(parent, step)
+        _remove(parent, step)
+        parent, step = _find(root, path)
+        _add(parent, step, value)
+    elif what == "copy":
+        parent, step = _find(root, one["from"])
+        value = copy.deepcopy(_get(parent, step))
+        parent, step = _find(root, path)
+        _add(parent, step, value)
+    elif what == "test":
+        found = root if not path else _get(*_find(root, path))
+        if not _equal(found, one.get("value")):
+            raise ValueError("test failed")
+    else:
+        raise ValueError(f"unexpected kind: {what}")
+    return root
+
+
+def _find(root: Any, path: str) -> tuple[Any, str]:
+    """What holds the last step of a path, and that step."""
+    steps = [step.replace("~1", "/").replace("~0", "~") for step in path.split("/")]
+    if len(steps) < 2:
+        raise LookupError(path)
+    found = root
+    for step in steps[1:-1]:
+        found = _get(found, step)
+        if not isinstance(found, dict | list):
+            raise LookupError(path)
+    return found, steps[-1]
+
+
+def _get(parent: Any, step: str) -> Any:
+    """An object that does not have the key has null there."""
+    if isinstance(parent, list):
+        return parent[_index(step, len(parent), len(parent) - 1)]
+    return parent.get(step)
+
+
+def _add(parent: Any, step: str, value: Any) -> None:
+    if not isinstance(parent, list):
+        parent[step] = value
+    elif step == "-":
+        parent.append(value)
+    else:
+        parent.insert(_index(step, len(parent) + 1, len(parent)), value)
+
+
+def _remove(parent: Any, step: str) -> None:
+    if isinstance(parent, list):
+        del parent[_index(step, len(parent), len(parent) - 1)]
+    else:
+        del parent[step]
+
+
+def _index(step: str, size: int, last: int) -> int:
+    """``size``: what indices below zero count from."""
+    if not _NUMBER.fullmatch(step):
+        raise ValueError(step)
+    index = int(step)
+    if index < 0:
+        index += size
+    if not 0 <= index <= last:
+        raise IndexError(step)
+    return index
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Scalars are compared as they are written."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(_equal(mine, theirs) for mine, theirs in zip(one, other, strict=True))
+    return type(one) is type(other) and bool(one == other)

@@ -1,0 +1,328 @@
+"""Patches of an object: merge patch (RFC 7386) and strategic merge patch as JSON, and the latter as messages.
+
+A strategic patch knows which lists are maps by a key (conditions by ``type``, containers by ``name``) or sets
+(finalizers); Kubernetes says so in its Go types (``patchMergeKey``, ``patchStrategy``), kemu in :data:`MERGE_KEYS`.
+Lists that are not in the table, taints and tolerations among them, are replaced as a whole, as there. Directives:
+``$patch: replace|delete|merge``, ``$deleteFromPrimitiveList/<field>``, ``$setElementOrder/<field>``, ``$retainKeys``.
+
+A patch of messages (:func:`merge_message`, :func:`remove`) knows the same lists. It says what a two-way patch of two
+objects says (``strategicpatch.CreateTwoWayMergePatch``) without JSON, for those who write several for every pod.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from google.protobuf.message import Message
+
+from kemu.emulated.apiserver.registry import bodies, json_patches, options, strategic_merges
+from kemu.emulated.objects.conversion import convert, sizes
+from kemu.emulated.objects.managed_fields import go_decoding, go_texts, schemas, shapes
+from kemu.emulated.objects.resources import Resource
+from kemu.emulated.objects.validation import causes
+from kemu.errors import BadRequest, Cause, Invalid
+from kemu.messages.v1.api_pb2 import PatchRequest
+
+MERGE, STRATEGIC, MESSAGE, JSON, APPLY = 0, 1, 2, 3, 4
+"""As ``PatchRequest.Type``."""
+
+SET = ""
+"""In :data:`MERGE_KEYS`: a list of scalars, each of which occurs once."""
+
+_CONTAINER = {"ports": "containerPort", "env": "name", "volumeMounts": "mountPath", "volumeDevices": "devicePath"}
+
+MERGE_KEYS: dict[str, dict[str, str]] = {
+    "ObjectMeta": {"ownerReferences": "uid", "finalizers": SET},
+    "PodSpec": {
+        "volumes": "name",
+        "initContainers": "name",
+        "containers": "name",
+        "ephemeralContainers": "name",
+        "imagePullSecrets": "name",
+        "hostAliases": "ip",
+        "topologySpreadConstraints": "topologyKey",
+        "schedulingGates": "name",
+        "resourceClaims": "name",
+    },
+    "Container": _CONTAINER,
+    "EphemeralContainerCommon": _CONTAINER,
+    "PodStatus": {"conditions": "type", "podIPs": "ip", "hostIPs": "ip", "resourceClaimStatuses": "name"},
+    "NodeSpec": {"podCIDRs": SET},
+    "NodeStatus": {"conditions": "type", "addresses": "type"},
+    "NamespaceStatus": {"conditions": "type"},
+    "ServiceSpec": {"ports": "port"},
+    "ServiceStatus": {"conditions": "type"},
+    "ReplicationControllerStatus": {"conditions": "type"},
+    "ReplicaSetStatus": {"conditions": "type"},
+    "StatefulSetStatus": {"conditions": "type"},
+    "DeploymentStatus": {"conditions": "type"},
+    "DaemonSetStatus": {"conditions": "type"},
+    "JobStatus": {"conditions": "type"},
+    "PodDisruptionBudgetStatus": {"conditions": "type"},
+}
+"""By message and field: the key by which its elements merge."""
+
+_PIECES = ("metadata", "spec", "status")
+
+
+def parse(text: bytes) -> dict[str, Any]:
+    """Raises :class:`kemu.errors.BadRequest` unless the text is a JSON object."""
+    sizes.check_json(text)
+    try:
+        patch = json.loads(text, object_pairs_hook=bodies.mapping)
+    except ValueError as error:
+        raise BadRequest(f"error decoding patch: {error}") from None
+    except RecursionError:
+        raise BadRequest("error decoding patch: exceeded max depth") from None
+    if not isinstance(patch, dict):
+        raise BadRequest("error decoding patch: it must be a JSON object")
+    if text.count(b"{") + text.count(b"[") > bodies.MAX_DEPTH and bodies.depth(patch) > bodies.MAX_DEPTH:
+        raise BadRequest("error decoding patch: exceeded max depth")
+    return patch
+
+
+class Json:
+    """A patch in JSON, and what becomes of fields that the kind does not have."""
+
+    __slots__ = ("_duplicates", "_kind", "_level", "_patch", "_text", "_warnings")
+
+    def __init__(self, request: PatchRequest, warnings: list[str] | None) -> None:
+        """``warnings``: where to. Raises :class:`kemu.errors.BadRequest`."""
+        self._kind, self._text = request.type, request.patch
+        # Whoever has options at all is warned if he says nothing else.
+        self._level = request.options.field_validation or (options.WARN if request.HasField("options") else "")
+        self._warnings = warnings
+        self._duplicates: list[str] = []
+        self._patch: Any
+        if self._kind == JSON:
+            self._patch = json_patches.parse(request.patch)
+            self._duplicates = json_patches.problems(self._patch) if self._level else []
+        else:
+            self._patch = parse(request.patch)
+            self._duplicates = bodies.duplicates(self._patch) if self._level else []
+
+    def apply(self, resource: Resource, obj: Message) -> None:
+        """As :func:`apply`; fields that stand twice in the patch count among the unknown ones."""
+        shown: list[str] | None = [] if self._level == options.STRICT else None
+        problems = [*self._duplicates, *apply(resource, obj, self._patch, self._kind, self._level, shown)]
+        if not problems or self._level == options.IGNORE:
+            return
+        if self._level == options.STRICT:
+            raise _refused(shown[0] if shown else "", bodies.strict(problems))
+        if self._warnings is not None:
+            self._warnings[:] = problems
+
+
+def apply(
+    resource: Resource, obj: Message, patch: Any, kind: int, level: str = "", shown: list[str] | None = None
+) -> list[str]:
+    """Patch ``obj`` in place, by JSON. ``kind``: :data:`MERGE`, :data:`STRATEGIC` or :data:`JSON`.
+
+    ``level``: what becomes of unknown fields, as in :mod:`kemu.emulated.apiserver.registry.options`; "": they are
+    refused with all other mistakes. Returns them where they are not; then ``shown`` gets what a refusal shows of the
+    patch. Raises
+    :class:`kemu.errors.ApiError`.
+    """
+    whole = schemas.find(resource.api_version, resource.kind) or ""
+    if kind == JSON:
+        data = convert.to_manifest(obj)
+        if whole:
+            data = schemas.as_go_writes(whole, data)
+        made, unknown = _made(resource, type(obj), json_patches.apply(data, patch), level, _Places(whole, kind), shown)
+        obj.CopyFrom(made)
+        shapes.tidy(resource.kind, obj)
+        return unknown
+    for field, wanted in (("kind", resource.kind), ("apiVersion", resource.api_version)):
+        if patch.get(field, wanted) != wanted:
+            raise BadRequest(f"the {field} of the patch ({patch[field]}) is not that of the object ({wanted})")
+    changes = {key: _copied(value) for key, value in patch.items() if key not in ("kind", "apiVersion")}
+    descriptor: Any = obj.DESCRIPTOR
+    if all(
+        key in _PIECES and isinstance(value, dict) and key in descriptor.fields_by_name
+        for key, value in changes.items()
+    ):
+        # Only the pieces that the patch touches go through JSON, unless something is to be told of the whole.
+        pieces: list[tuple[Any, Message]] = []
+        for key, value in changes.items():
+            piece = getattr(obj, key)
+            data = convert.to_json(piece)
+            if kind == MERGE:
+                merged = merge(data, value)
+            else:
+                merged = strategic_merges.merge(data, value, schemas.field_type(whole, key))
+            made, problems = convert.partial_json(type(piece), merged)
+            if problems:
+                break
+            pieces.append((piece, made))
+        else:
+            if shown is None or not bodies.duplicates(patch):
+                for piece, made in pieces:
+                    piece.CopyFrom(made)
+                return []
+        changes = {key: _copied(value) for key, value in patch.items() if key not in ("kind", "apiVersion")}
+    data = convert.to_json(obj)
+    if whole:
+        data = schemas.as_go_writes(whole, data)
+    merged = merge(data, changes) if kind == MERGE else strategic_merges.merge(data, changes, whole)
+    made, unknown = _made(resource, type(obj), merged, level, _Places(whole, kind, {**patch, **changes}), shown)
+    obj.CopyFrom(made)
+    if whole:
+        shapes.tidy(resource.kind, obj)
+    return unknown
+
+
+def _copied(value: Any) -> Any:
+    """Patches are changed while they are applied, and may have to be applied again."""
+    if isinstance(value, dict):
+        return {key: _copied(one) for key, one in value.items()}
+    return [_copied(one) for one in value] if isinstance(value, list) else value
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """What is told of a patch that does not make an object."""
+
+    expression: str
+    kind: int
+    patch: Any = None
+
+    def shown(self, manifest: dict[str, Any]) -> str:
+        if self.kind == STRATEGIC:
+            return go_texts.plain(self.patch)
+        return json.dumps(manifest, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+
+    def why(self, manifest: dict[str, Any]) -> str | None:
+        """In Go's words."""
+        if not self.expression:
+            return None
+        read = go_decoding.of_unstructured if self.kind == STRATEGIC else go_decoding.of_json
+        return read(self.expression, manifest)
+
+
+def _made(
+    resource: Resource,
+    message: type[Message],
+    data: dict[str, Any],
+    level: str,
+    places: _Places,
+    shown: list[str] | None,
+) -> tuple[Message, list[str]]:
+    """A message as ``data`` describe it, and the fields that it does not have."""
+    made, problems = convert.partial_json(message, data)
+    if shown is not None:
+        shown.append(places.shown(data))
+    unknown = sorted(bodies.unknown(problems)) if level else []
+    if len(unknown) < len(problems):
+        why = places.why(data)
+        if level and why:
+            raise _refused(places.shown(data), why)
+        found = [Cause(problem.path, "FieldValueInvalid", problem.message) for problem in problems]
+        texts = "; ".join(str(problem) for problem in problems)
+        raise BadRequest(f"the patched object is not a {resource.kind}: {texts}", causes=found)
+    return made, unknown
+
+
+def _refused(shown: str, why: str) -> Invalid:
+    found = [causes.invalid("patch", shown, why)]
+    return Invalid(f' "" is invalid: patch: {found[0].message}', causes=found)
+
+
+# Merge patch --------------------------------------------------------------------------------------------------------
+
+
+def merge(target: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
+    """RFC 7386: objects merge, null deletes, everything else replaces. Changes and returns ``target``."""
+    for key, value in patch.items():
+        old = target.get(key)
+        if value is None:
+            target.pop(key, None)
+        elif not isinstance(old, dict):
+            target[key] = _without_nulls(value)
+        else:
+            target[key] = merge(old, value) if isinstance(value, dict) else value
+    return target
+
+
+def _without_nulls(value: Any) -> Any:
+    """Without those of objects, also in lists (``pruneNulls``)."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(one) for key, one in value.items() if one is not None}
+    return [_without_nulls(one) for one in value] if isinstance(value, list) else value
+
+
+# Patch of messages --------------------------------------------------------------------------------------------------
+
+
+Places = dict[str, "str | Places | None"]
+"""Where lists stand in a message, by field: the merge key of a list, or the places in a message that has some."""
+
+
+def merge_message(target: Any, patch: Any) -> None:
+    """Change ``target`` to what ``patch``, a message of its type, says. Elements with a merge key go last, whole."""
+    _make_room(target, patch, _places(target.DESCRIPTOR))
+    target.MergeFrom(patch)
+
+
+def remove(target: Any, removed: Any) -> None:
+    """Take away from ``target`` what is set in ``removed``, a message of its type."""
+    for field, value in removed.ListFields():
+        name, nested = field.name, field.message_type
+        found = getattr(target, name)
+        if nested is not None and nested.GetOptions().map_entry:
+            for key in sorted(value):
+                if key in found:
+                    del found[key]
+        elif not field.is_repeated:
+            if nested is None:
+                target.ClearField(name)
+            elif target.HasField(name):
+                remove(found, value)
+        else:
+            _remove_elements(found, value, MERGE_KEYS.get(target.DESCRIPTOR.name, {}).get(name))
+
+
+def _make_room(target: Any, patch: Any, places: Places) -> None:
+    """For the lists of a patch, so that merging the messages, which appends, brings about what it says."""
+    for field, value in patch.ListFields():
+        name = field.name
+        if name in places:
+            place = places[name]
+            if type(place) is dict:
+                if target.HasField(name):
+                    _make_room(getattr(target, name), value, place)
+            else:
+                _remove_elements(getattr(target, name), value, place)
+
+
+def _remove_elements(elements: Any, doomed: Any, key: Any) -> None:
+    """``key``: a merge key; None: all of them."""
+    if not elements:
+        return
+    if key is None:
+        del elements[:]
+        return
+    names = [getattr(one, key) for one in doomed] if key else list(doomed)
+    found = [i for i, one in enumerate(elements[:]) if (getattr(one, key) if key else one) in names]
+    if len(found) == len(elements):
+        del elements[:]
+        return
+    for index in reversed(found):
+        del elements[index]
+
+
+@lru_cache(256)
+def _places(descriptor: Any) -> Places:
+    keys = MERGE_KEYS.get(descriptor.name, {})
+    places: Places = {}
+    for field in descriptor.fields:
+        inner = field.message_type
+        if inner is not None and inner.GetOptions().map_entry:
+            continue
+        if field.is_repeated:
+            places[field.name] = keys.get(field.name)
+        elif inner is not None and (within := _places(inner)):
+            places[field.name] = within
+    return places

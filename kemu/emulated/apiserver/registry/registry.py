@@ -1,0 +1,614 @@
+"""What a request that changes something does, for every kind: create, update, patch, delete.
+
+As kube-apiserver does (``registry/generic``, ``storage/etcd3``), a change is computed from what the watch cache has and
+written only if the store still has the same; if not it is computed anew from what the store has. A refusal that was
+based on the cache is checked against the store before it is believed. Evictions are in
+:mod:`kemu.emulated.apiserver.registry.evictions`, bindings in :mod:`kemu.emulated.apiserver.registry.bindings`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from google.protobuf.message import DecodeError
+
+from kemu import errors as kemu_errors
+from kemu.emulated.apiserver import errors
+from kemu.emulated.apiserver.admission import Chain
+from kemu.emulated.apiserver.lives import Lives
+from kemu.emulated.apiserver.registry import applies, deletions, options, patches, scales, strategies
+from kemu.emulated.apiserver.registry.applies import Writer
+from kemu.emulated.apiserver.registry.deletions import Deletion
+from kemu.emulated.apiserver.registry.strategies import Strategy
+from kemu.emulated.apiserver.registry.turns import Turns
+from kemu.emulated.apiserver.storage import Entry, Storage
+from kemu.emulated.apiserver.watch.cache import WatchCache
+from kemu.emulated.objects import meta, resources
+from kemu.emulated.objects.defaulting import defaults
+from kemu.emulated.objects.fields import refusals
+from kemu.emulated.objects.validation import causes, kinds
+from kemu.emulated.objects.wire import shared_objects
+from kemu.messages.v1 import api_pb2
+from kemu.runtime.env import Env
+
+PODS = resources.BY_PLURAL["pods"]
+
+GENERATED_NAME_ATTEMPTS = 8
+CREATE_ATTEMPTS = 5
+"""Of an apply that finds no object and cannot create one because somebody else is faster."""
+GENERATED_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+"""Without vowels and similar digits, so that no words result."""
+GENERATED_LENGTH = 5
+LONGEST_GENERATED_BASE = 63 - GENERATED_LENGTH
+
+Transform = Callable[[Strategy, Entry, Any], bytes | None]
+"""(strategy, what is there, argument) → what shall be there; None: nothing. Raises ApiError to refuse."""
+
+
+class Removed(bytes):
+    """What a :data:`Transform` returns that removes the object: what the answer shows."""
+
+    __slots__ = ()
+
+
+Confirmation = Callable[[Entry, bytes], Awaitable[None]]
+"""(what is there, what shall be there): the last word before a write. Raises ApiError to refuse."""
+
+
+class Registry:
+    """The verbs that write. All raise :class:`kemu.errors.ApiError`; then nothing was changed, except perhaps after
+    :class:`kemu.errors.ServiceUnavailable`."""
+
+    def __init__(
+        self,
+        env: Env,
+        storage: Storage,
+        cache: WatchCache,
+        admission: Chain,
+    ) -> None:
+        self.storage = storage
+        self.cache = cache
+        self.turns = Turns()
+        self._env = env
+        self._random = env.random
+        self._admission = admission
+        self.lives: Lives | None = None
+        """How pods live that do not say; None: a scenario states nothing."""
+
+    def unix_now_ns(self) -> int:
+        """For timestamps in objects."""
+        return self._env.clock.unix_ns()
+
+    # --- create ------------------------------------------------------------------------------------------------------
+
+    async def create(self, plural: str, namespace: str, data: bytes, by: Writer | None = None) -> tuple[Entry, Any]:
+        """The new object, as stored and parsed."""
+        strategy = strategies.find_strategy(plural)
+        obj = decode(strategy.resource, data)
+        return await self._create(strategy, namespace, obj, by)
+
+    async def _create(self, strategy: Strategy, namespace: str, obj: Any, by: Writer | None) -> tuple[Entry, Any]:
+        resource = strategy.resource
+        metadata = obj.metadata
+        if metadata.resourceVersion:
+            raise kemu_errors.ApiError("resourceVersion should not be set on objects to be created")
+        place(resource, metadata, namespace)
+        attempts = 1
+        if not metadata.name and metadata.generateName:
+            attempts = GENERATED_NAME_ATTEMPTS
+            metadata.name = self._generate_name(metadata.generateName)
+        key = resources.key(resource, metadata.namespace, metadata.name)
+        turn = self.turns.take(key)
+        if turn is not None:
+            await self.turns.wait(key, turn)
+        if by is not None and by.is_tracked:
+            applies.tidy(resource, obj)
+        try:
+            unbuilt = refusals.in_object(obj)
+            defaults.apply(obj)
+            if by is None or not by.is_tracked:
+                metadata.ClearField("managedFields")
+            elif by is not applies.APPLIED:
+                applies.track(resource, "", obj, None, by, self.unix_now_ns())
+            await self._admission.create(resource, obj)
+            metadata.uid = self._new_uid()
+            if self.lives is not None and resource is PODS:
+                self.lives.give(obj)
+            defaults.prepare_create(obj)
+            if strategy.prepare_create is not None:
+                strategy.prepare_create(obj)
+            meta.set_time(metadata.creationTimestamp, self.unix_now_ns())
+            for field in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
+                metadata.ClearField(field)
+            problems = kinds.validate_create(obj) + unbuilt
+            if problems:
+                raise causes.error(obj, problems)
+            await self._admission.validate(resource, obj)
+            return await self._insert(strategy, obj, attempts), obj
+        finally:
+            self.turns.leave(key)
+
+    async def _insert(self, strategy: Strategy, obj: Any, attempts: int) -> Entry:
+        """``attempts``: how many generated names to try."""
+        resource, metadata = strategy.resource, obj.metadata
+        while True:
+            key = resources.key(resource, metadata.namespace, metadata.name)
+            value = obj.SerializeToString(deterministic=True)
+            revision, current = await self.storage.swap(key, 0, value)
+            if revision:
+                return Entry(key, revision, value)
+            attempts -= 1
+            if attempts == 0:
+                break
+            metadata.name = self._generate_name(metadata.generateName)
+        error = errors.already_exists(resource, metadata.name)
+        if current is not None and parse(resource, current).metadata.HasField("deletionTimestamp"):
+            error.message = f"object is being deleted: {error.message}"
+        raise error
+
+    def _generate_name(self, base: str) -> str:
+        choose = self._random.randrange
+        letters = GENERATED_LETTERS
+        suffix = "".join([letters[choose(len(letters))] for _ in range(GENERATED_LENGTH)])
+        return base[:LONGEST_GENERATED_BASE] + suffix
+
+    def _new_uid(self) -> str:
+        digits = f"{self._random.getrandbits(128):032x}"
+        variant = "89ab"[int(digits[16], 16) & 3]
+        return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
+
+    # --- update ------------------------------------------------------------------------------------------------------
+
+    async def update(
+        self,
+        plural: str,
+        namespace: str,
+        data: bytes,
+        subresource: str = "",
+        by: Writer | None = None,
+    ) -> tuple[Entry, bool]:
+        """Replace an object, or the part of it that a subresource is: each leaves the others' as they are.
+
+        Returns it as it is now; and whether it is gone, because this took away its last finalizer.
+        """
+        entry, gone, _ = await self.put(plural, namespace, data, subresource, by, "")
+        return entry, gone
+
+    async def put(
+        self, plural: str, namespace: str, data: bytes, subresource: str, by: Writer | None, in_url: str
+    ) -> tuple[Entry, bool, bool]:
+        """As :meth:`update`, and whether the object was created. ``in_url``: its name as the request says it beside the
+        object (``checkName`` of ``endpoints/handlers``).
+        """
+        strategy = strategies.find_strategy(plural)
+        resource = strategy.resource
+        strategies.check_subresource(strategy, subresource)
+        metadata = decode(resource, data).metadata
+        place(resource, metadata, namespace)
+        name = metadata.name
+        if in_url and name != in_url:
+            if not name:
+                why = f"the name of the object ({in_url} based on URL) was undeterminable: name must be provided"
+                raise kemu_errors.BadRequest(why)
+            raise kemu_errors.BadRequest(
+                f"the name of the object ({name}) does not match the name on the URL ({in_url})"
+            )
+        if not name:
+            raise kemu_errors.BadRequest("the name of the object must be set")
+        confirm = self._confirmation(resource, metadata.namespace, subresource)
+        try:
+            argument = data, subresource, by, metadata.namespace
+            found = await self.rewrite_in_turn(strategy, metadata.namespace, name, self._updated, argument, confirm)
+            return *found, False
+        except kemu_errors.NotFound:
+            if not strategy.create_on_update or metadata.resourceVersion or subresource:
+                raise
+        return (await self.create(plural, namespace, data, by))[0], False, True
+
+    async def write_status(self, plural: str, namespace: str, data: bytes) -> int:
+        """Replace the status of an object on the server's own behalf. Returns its new resource version."""
+        entry, _ = await self.update(plural, namespace, data, "status")
+        return entry.revision
+
+    def _updated(self, strategy: Strategy, entry: Entry, argument: tuple[bytes, str, Writer | None, str]) -> bytes:
+        data, subresource, by, namespace = argument
+        new: Any = strategy.resource.message.FromString(data)
+        if namespace and not new.metadata.namespace:
+            new.metadata.namespace = namespace
+        return self._replaced(strategy, entry, new, subresource, by)
+
+    def _replaced(
+        self,
+        strategy: Strategy,
+        entry: Entry,
+        new: Any,
+        subresource: str,
+        by: Writer | None,
+        *,
+        is_patch: bool = False,
+    ) -> bytes:
+        """What stands in the store after ``new`` was sent as an update. ``new`` is changed on the way. ``by``: None for
+        the server's own writes, which change nothing about who manages which fields."""
+        resource = strategy.resource
+        old = shared_objects.OBJECTS.parse(resource.message, entry.revision, entry.wire)
+        self._check_preconditions(strategy, entry, old, new.metadata, is_patch=is_patch)
+        _keep_system_fields(new.metadata, old.metadata)
+        if by is not None and by.is_tracked:
+            applies.tidy(resource, new)
+        is_tracked = bool(new.metadata.managedFields or old.metadata.managedFields)
+        if is_tracked and by is None:
+            _keep_managed_fields(new.metadata, old.metadata)
+        tracked_by = by if is_tracked and by is not applies.APPLIED else None
+        if subresource:
+            part = strategy.subresources[subresource]
+            if part.defaults or (by is not None and by.is_tracked):
+                defaults.apply(new)
+            if tracked_by is not None:
+                applies.track(resource, subresource, new, old, tracked_by, self.unix_now_ns())
+            part.prepare(new, old)
+            self._admission.update_part(resource, subresource, new, old)
+            if part.defaults:
+                self._admission.update(resource, new, old)
+            problems = part.validate(new, old)
+        else:
+            unbuilt = refusals.in_object(new)
+            defaults.apply(new)
+            if tracked_by is not None:
+                applies.track(resource, subresource, new, old, tracked_by, self.unix_now_ns())
+            if strategy.has_status:
+                strategies.copy_field(new, old, "status")
+            if strategy.prepare_update is not None:
+                strategy.prepare_update(new, old)
+            self._admission.update(resource, new, old)
+            if strategy.counts is not None and strategy.counts(new, old):
+                new.metadata.generation = old.metadata.generation + 1
+            problems = kinds.validate_update(new, old) + unbuilt
+        if problems:
+            raise causes.error(new, problems)
+        value: bytes = new.SerializeToString(deterministic=True)
+        if is_tracked and value != entry.value and applies.restore_times(new, old):
+            # Unless something else has changed, the times have not either.
+            restored = new.SerializeToString(deterministic=True)
+            if restored == entry.value:
+                value = restored
+        return Removed(value) if deletions.ends_with(new, old) else value
+
+    def _check_preconditions(self, strategy: Strategy, entry: Entry, old: Any, sent: Any, *, is_patch: bool) -> None:
+        """UID and resource version in the metadata of an update are preconditions. Clears the resource version. A
+        patch cannot change the UID: that is left to validation."""
+        resource, name = strategy.resource, old.metadata.name
+        if not is_patch and not self.has_uid(sent.uid, old.metadata.uid):
+            raise errors.wrong_uid(resource, entry.key, name, sent.uid, old.metadata.uid)
+        version = options.version_of_list(sent.resourceVersion)
+        if version:
+            if not self._has_version(version, entry.revision):
+                raise errors.modified(resource, name)
+        elif not strategy.unconditional_update:
+            why = causes.invalid("metadata.resourceVersion", 0, "must be specified for an update")
+            qualified = f"{resource.plural}.{resource.group}" if resource.group else resource.plural
+            raise causes.error_of_kind(qualified, resource.plural, name, [why])
+        sent.ClearField("resourceVersion")
+
+    def has_uid(self, wanted: str, uid: str) -> bool:
+        """Whether an object meets a precondition on its UID; "" for none."""
+        return not wanted or wanted == uid
+
+    def _has_version(self, wanted: int, revision: int) -> bool:
+        """Whether an object meets a precondition on its resource version."""
+        return wanted == revision
+
+    # --- patch -------------------------------------------------------------------------------------------------------
+
+    async def patch(
+        self, request: api_pb2.PatchRequest, warnings: list[str] | None = None, by: Writer | None = None
+    ) -> tuple[Entry, bool]:
+        """As :meth:`update`. ``warnings``: gets those about fields that the kind does not have."""
+        strategy = strategies.find_strategy(request.resource.resource)
+        resource, name = strategy.resource, request.name
+        strategies.check_subresource(strategy, request.subresource)
+        namespace = addressed(resource, request.resource.namespace, name)
+        argument: Any
+        if request.type == patches.MESSAGE:
+            removed = decode(resource, request.removed) if request.removed else None
+            argument = request, (decode(resource, request.patch), removed), by
+        else:
+            argument = request, patches.Json(request, warnings), by
+        confirm = self._confirmation(resource, namespace, request.subresource)
+        return await self.rewrite_in_turn(strategy, namespace, name, self._patched, argument, confirm)
+
+    def _patched(
+        self, strategy: Strategy, entry: Entry, argument: tuple[api_pb2.PatchRequest, Any, Writer | None]
+    ) -> bytes | None:
+        """What is to be changed comes as JSON, or as two messages: what is set, and what is removed."""
+        request, patch, by = argument
+        resource = strategy.resource
+        new = parse(resource, entry)
+        old_name, uid = new.metadata.name, new.metadata.uid
+        wanted = request.preconditions
+        if not self.has_uid(wanted.uid, uid):
+            raise errors.wrong_uid(resource, entry.key, old_name, wanted.uid, uid)
+        if wanted.resource_version:
+            new.metadata.resourceVersion = wanted.resource_version
+        elif not strategy.unconditional_update or request.type == patches.JSON:
+            new.metadata.resourceVersion = str(entry.revision)
+        if request.type == patches.MESSAGE:
+            if patch[1] is not None:
+                patches.remove(new, patch[1])
+            patches.merge_message(new, patch[0])
+        else:
+            patch.apply(resource, new)
+        if new.metadata.name != old_name:
+            raise kemu_errors.BadRequest(
+                f"the name of the object ({new.metadata.name}) does not match the name on the URL ({old_name})"
+            )
+        return self._replaced(strategy, entry, new, request.subresource, by, is_patch=request.type != patches.MESSAGE)
+
+    # --- apply -------------------------------------------------------------------------------------------------------
+
+    async def apply(self, request: api_pb2.PatchRequest, warnings: list[str]) -> tuple[Entry, bool, bool]:
+        """As :meth:`patch`, and whether the object was created."""
+        strategy = strategies.find_strategy(request.resource.resource)
+        resource, name = strategy.resource, request.name
+        strategies.check_subresource(strategy, request.subresource)
+        namespace = addressed(resource, request.resource.namespace, name)
+        wanted = applies.Apply(resource, request, self.unix_now_ns())
+        warnings += wanted.warnings
+        confirm = self._confirmation(resource, namespace, request.subresource)
+        for attempt in range(CREATE_ATTEMPTS):
+            try:
+                found = await self.rewrite_in_turn(strategy, namespace, name, self._applied, (request, wanted), confirm)
+                return *found, False
+            except kemu_errors.NotFound:
+                if request.subresource:
+                    raise
+            made = wanted.apply(None)
+            wanted.check_name(name, made)
+            if made.metadata.uid:
+                why = (
+                    f"uid mismatch: the provided object specified uid {made.metadata.uid},"
+                    " and no existing object was found"
+                )
+                raise errors.conflict(resource, name, why)
+            made.metadata.ClearField("resourceVersion")
+            try:
+                return (await self._create(strategy, namespace, made, applies.APPLIED))[0], False, True
+            except kemu_errors.AlreadyExists:
+                if attempt == CREATE_ATTEMPTS - 1:
+                    raise
+        raise AssertionError("an object neither is there nor can be created")
+
+    def _applied(
+        self, strategy: Strategy, entry: Entry, argument: tuple[api_pb2.PatchRequest, applies.Apply]
+    ) -> bytes | None:
+        request, wanted = argument
+        old = parse(strategy.resource, entry)
+        old.metadata.resourceVersion = str(entry.revision)
+        new = wanted.apply(old)
+        wanted.check_name(request.name, new)
+        place(strategy.resource, new.metadata, request.resource.namespace)
+        return self._replaced(strategy, entry, new, request.subresource, applies.APPLIED, is_patch=True)
+
+    # --- scale -------------------------------------------------------------------------------------------------------
+
+    async def scale(
+        self, plural: str, namespace: str, name: str, change: Callable[[Any], Any], by: Writer | None = None
+    ) -> bytes:
+        """Write the Scale that ``change`` makes of the present one. Returns it as clients get it."""
+        strategy = strategies.find_strategy(plural)
+        if plural not in scales.PLURALS:
+            raise kemu_errors.NotFound("the server could not find the requested resource", name=f"{plural}/scale")
+        namespace = addressed(strategy.resource, namespace, name)
+        entry, _ = await self.rewrite_in_turn(strategy, namespace, name, self._scaled, (change, by))
+        obj = parse(strategy.resource, entry)
+        scale: bytes = scales.of(obj, str(entry.revision)).SerializeToString(deterministic=True)
+        return scale
+
+    def _scaled(
+        self, strategy: Strategy, entry: Entry, argument: tuple[Callable[[Any], Any], Writer | None]
+    ) -> bytes | None:
+        change, by = argument
+        obj = parse(strategy.resource, entry)
+        old = scales.of(obj, str(entry.revision))
+        if by is not None:
+            applies.show_entries(strategy.resource, obj, old)
+        wanted = type(old)()
+        wanted.CopyFrom(old)
+        wanted = change(wanted)
+        applies.scaled(strategy.resource, obj, old, wanted, by, self.unix_now_ns())
+        scales.change(strategy.resource, obj, entry.revision, wanted)
+        obj.metadata.resourceVersion = str(entry.revision)
+        return self._replaced(strategy, entry, obj, "", applies.APPLIED)
+
+    # --- delete ------------------------------------------------------------------------------------------------------
+
+    async def delete(self, request: api_pb2.DeleteRequest) -> tuple[Entry, bool]:
+        """The object as it is now, or its last state if it is gone; and whether it is gone."""
+        strategy = strategies.find_strategy(request.resource.resource)
+        resource, name = strategy.resource, request.name
+        namespace = addressed(resource, request.resource.namespace, name)
+        deletion = deletions.of_request(request)
+        self._admission.delete(resource, name, namespace)
+        entry, gone = await self.rewrite_in_turn(strategy, namespace, name, self.deleted, deletion)
+        if not deletion.in_steps or gone or strategy.grace_s is None:
+            return entry, gone
+        metadata = parse(resource, entry).metadata
+        if metadata.deletionGracePeriodSeconds or metadata.finalizers:
+            return entry, False
+        deletion.resource_version = ""
+        try:
+            return (await self.rewrite_in_turn(strategy, namespace, name, self.deleted, deletion))[0], True
+        except kemu_errors.NotFound:
+            return entry, True  # somebody else was faster
+
+    def deleted(self, strategy: Strategy, entry: Entry, deletion: Deletion) -> bytes | None:
+        """What stands in the store after a delete, None for nothing."""
+        obj = parse(strategy.resource, entry)
+        self.check_deletion(strategy.resource, entry, obj.metadata, deletion)
+        grace_s = self._grace_s(strategy, obj, deletion.grace_s)
+        stays = deletions.delete(strategy, obj, deletion, grace_s, self.unix_now_ns())
+        if stays is None:
+            return entry.value
+        if not stays and (not deletion.in_steps or strategy.grace_s is None):
+            return None
+        value: bytes = obj.SerializeToString(deterministic=True)
+        return value if stays or value != entry.value else None
+
+    def _grace_s(self, strategy: Strategy, obj: Any, wanted: int | None) -> int | None:
+        """Seconds until the object may go; None for kinds that are removed at once. ``wanted``: what the request
+        says."""
+        return strategy.grace_s(obj, wanted) if strategy.grace_s is not None else None
+
+    def check_deletion(self, resource: resources.Resource, entry: Entry, metadata: Any, deletion: Deletion) -> None:
+        """Raises :class:`kemu.errors.Conflict` when a precondition fails."""
+        if not self.has_uid(deletion.uid, metadata.uid):
+            raise deletions.wrong_uid(resource, metadata.name, deletion.uid, metadata.uid)
+        version = options.version_of_list(deletion.resource_version)
+        if version is not None and not self._has_version(version, entry.revision):
+            raise deletions.wrong_version(resource, metadata.name, version, entry.revision)
+
+    # --- common ------------------------------------------------------------------------------------------------------
+
+    def _confirmation(self, resource: resources.Resource, namespace: str, subresource: str) -> Confirmation | None:
+        """What asks the admission plugins that have the last word on an update; None if there are none."""
+        validators = self._admission.update_validators(resource, subresource, namespace)
+        if not validators:
+            return None
+
+        async def confirm(entry: Entry, value: bytes) -> None:
+            new, old = resource.message.FromString(value), parse(resource, entry)
+            for validator in validators:
+                await validator.validate_update(resource, subresource, new, old)
+
+        return confirm
+
+    async def rewrite_in_turn(
+        self,
+        strategy: Strategy,
+        namespace: str,
+        name: str,
+        change: Transform,
+        argument: Any,
+        confirm: Confirmation | None = None,
+    ) -> tuple[Entry, bool]:
+        """Take the turn, then :meth:`rewrite`."""
+        key = resources.key(strategy.resource, namespace, name)
+        turn = self.turns.take(key)
+        if turn is not None:
+            await self.turns.wait(key, turn)
+        try:
+            return await self.rewrite(strategy, key, name, change, argument, confirm)
+        finally:
+            self.turns.leave(key)
+
+    async def rewrite(
+        self,
+        strategy: Strategy,
+        key: bytes,
+        name: str,
+        change: Transform,
+        argument: Any,
+        confirm: Confirmation | None = None,
+    ) -> tuple[Entry, bool]:
+        """Apply ``change`` to an object until no other write comes in between (``GuaranteedUpdate`` of kube-apiserver).
+
+        Returns the object as it is now, or its last state when it is gone; and whether it is gone. The caller has the
+        turn for ``key``.
+        """
+        storage = self.storage
+        resource = strategy.resource
+        entry = self.cache.collections[resource.plural].entries.get(key)
+        certain = False
+        while True:
+            if entry is None:
+                if certain:
+                    raise errors.not_found(resource, name)
+                entry, certain = await storage.read(key), True
+                continue
+            old_value = entry.value
+            try:
+                value = change(strategy, entry, argument)
+                if confirm is not None and value is not None and value != old_value:
+                    await confirm(entry, value)
+            except kemu_errors.ApiError:
+                if certain:
+                    raise
+                value = old_value
+            if value == old_value:
+                if certain:
+                    return entry, False
+                # Refused, or nothing to do: by what the cache knows, which may be old.
+                entry, certain = await storage.read(key), True
+                continue
+            if type(value) is Removed:
+                revision, current = await storage.swap(key, entry.revision, None)
+                if revision:
+                    return Entry(key, entry.revision, value), True
+            else:
+                revision, current = await storage.swap(key, entry.revision, value)
+                if revision:
+                    return Entry(key, revision, old_value if value is None else value), value is None
+            entry, certain = current, True
+
+
+def decode(resource: resources.Resource, data: bytes) -> Any:
+    """Raises :class:`kemu.errors.BadRequest`."""
+    try:
+        return resource.message.FromString(data)
+    except DecodeError as error:
+        raise kemu_errors.BadRequest(f"the object is not a {resource.kind}: {error}") from None
+
+
+def parse(resource: resources.Resource, entry: Entry) -> Any:
+    """The object in an entry; changing it changes nothing else. Its resource version is empty."""
+    return resource.message.FromString(entry.value)
+
+
+def addressed(resource: resources.Resource, namespace: str, name: str) -> str:
+    """The namespace of the object that a request names. Raises :class:`kemu.errors.BadRequest` if it is incomplete."""
+    if not name:
+        raise kemu_errors.BadRequest("name may not be empty")
+    if not resource.namespaced:
+        return ""
+    if not namespace:
+        raise kemu_errors.BadRequest("an empty namespace may not be set when a resource name is provided")
+    return namespace
+
+
+def place(resource: resources.Resource, metadata: Any, namespace: str) -> None:
+    """Bring the namespace in an object and the one in its request together."""
+    if not resource.namespaced:
+        metadata.ClearField("namespace")
+    elif not metadata.namespace:
+        if not namespace:
+            raise kemu_errors.BadRequest("an empty namespace may not be set during creation")
+        metadata.namespace = namespace
+    elif namespace and namespace != metadata.namespace:
+        raise kemu_errors.BadRequest(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+
+
+def _keep_system_fields(new: Any, old: Any) -> None:
+    """What only the server sets stays; what a client sent in its place is judged by validation."""
+    for field in ("uid", "deletionGracePeriodSeconds"):
+        if not new.HasField(field) and old.HasField(field):
+            setattr(new, field, getattr(old, field))
+    for field in ("creationTimestamp", "deletionTimestamp"):
+        if not new.HasField(field) and old.HasField(field):
+            getattr(new, field).CopyFrom(getattr(old, field))
+    if old.HasField("generation"):
+        new.generation = old.generation
+    elif new.HasField("generation"):
+        new.ClearField("generation")
+    new.ClearField("selfLink")
+
+
+def _keep_managed_fields(new: Any, old: Any) -> None:
+    """Nobody loses them by accident: only a list of one empty entry clears them (``fieldmanager.Update``)."""
+    sent = new.managedFields
+    if not sent:
+        if old.managedFields:
+            sent.extend(old.managedFields)
+    elif len(sent) == 1 and not sent[0].ListFields():
+        del sent[:]

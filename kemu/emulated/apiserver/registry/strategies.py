@@ -1,0 +1,269 @@
+"""What is particular to a kind, in a table: which rules of Kubernetes' strategies (``pkg/registry``) apply to it.
+
+What a user may not set at creation is in :func:`kemu.emulated.objects.defaulting.defaults.prepare_create`; here is the
+rest of its life.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kemu import errors as kemu_errors
+from kemu.emulated.apiserver import selections
+from kemu.emulated.objects import meta, resources
+from kemu.emulated.objects.pods import pod_phases
+from kemu.emulated.objects.resources import Resource
+from kemu.emulated.objects.templates import generations
+from kemu.emulated.objects.validation import finalizers, kinds, metadata
+from kemu.emulated.objects.validation.pod_specs import resizes
+from kemu.errors import Cause
+
+
+def _pod_grace_s(pod: Any, wanted: int | None) -> int:
+    """``podStrategy.CheckGracefulDelete``: seconds that the pod has left; 0: remove it at once."""
+    if not pod.spec.nodeName or pod_phases.is_terminal(pod):
+        return 0
+    period = wanted if wanted is not None else pod.spec.terminationGracePeriodSeconds
+    # A negative period, once a mistake of clients, means one second.
+    return period if period >= 0 else 1
+
+
+def _prepare_namespace(namespace: Any) -> None:
+    if finalizers.KUBERNETES not in namespace.spec.finalizers:
+        namespace.spec.finalizers.append(finalizers.KUBERNETES)
+
+
+def _keep_namespace_finalizers(new: Any, old: Any) -> None:
+    """``namespaceStrategy.PrepareForUpdate``: only the subresource ``finalize`` changes them."""
+    del new.spec.finalizers[:]
+    new.spec.finalizers.extend(old.spec.finalizers)
+
+
+def copy_field(new: Any, old: Any, field: str) -> None:
+    """Make a field of ``new`` what it is in ``old``."""
+    if old.HasField(field):
+        getattr(new, field).CopyFrom(getattr(old, field))
+    else:
+        new.ClearField(field)
+
+
+def _keep_spec(new: Any, old: Any) -> None:
+    copy_field(new, old, "spec")
+
+
+def _keep_status(new: Any, old: Any) -> None:
+    copy_field(new, old, "status")
+
+
+def _prepare_pod_status(new: Any, old: Any) -> None:
+    """``podStatusStrategy.PrepareForUpdate``."""
+    _keep_spec(new, old)
+    del new.metadata.ownerReferences[:]
+    new.metadata.ownerReferences.extend(old.metadata.ownerReferences)
+    if not new.status.qosClass:
+        new.status.qosClass = old.status.qosClass
+
+
+def _prepare_deployment_status(new: Any, old: Any) -> None:
+    """``deploymentStatusStrategy.PrepareForUpdate``."""
+    _keep_spec(new, old)
+    new.metadata.labels.clear()
+    new.metadata.labels.update(old.metadata.labels)
+
+
+def _prepare_attachment_status(new: Any, old: Any) -> None:
+    """``volumeAttachmentStatusStrategy.PrepareForUpdate`` with ``ResetObjectMetaForStatus``."""
+    _keep_spec(new, old)
+    fields = new.metadata.managedFields[:]
+    new.metadata.CopyFrom(old.metadata)
+    new.metadata.ClearField("resourceVersion")
+    del new.metadata.managedFields[:]
+    new.metadata.managedFields.extend(fields)
+
+
+def _prepare_secret(new: Any, old: Any) -> None:
+    """``secret.strategy.PrepareForUpdate``."""
+    if not new.type and old.type:
+        new.type = old.type
+
+
+def _keep_addresses(new: Any, old: Any) -> None:
+    """What a Service was given, and an update does not name (``patchAllocatedValues`` of ``core/service/storage``)."""
+    after, before = new.spec, old.spec
+    if "ExternalName" in (after.type, before.type):
+        return
+    if not after.clusterIP and before.clusterIP:
+        after.clusterIP = before.clusterIP
+    if after.clusterIP == before.clusterIP:
+        for field in ("clusterIPs", "ipFamilies"):
+            if not getattr(after, field):
+                getattr(after, field).extend(getattr(before, field))
+        if not after.HasField("ipFamilyPolicy") and before.HasField("ipFamilyPolicy"):
+            after.ipFamilyPolicy = before.ipFamilyPolicy
+
+
+def _has_new_spec(new: Any, old: Any) -> bool:
+    return bool(new.spec != old.spec)
+
+
+def _number_template(daemon_set: Any) -> None:
+    """``daemonSetStrategy.PrepareForCreate``."""
+    if generations.of(daemon_set) < 1:
+        generations.put(daemon_set, 1)
+
+
+def _count_template(new: Any, old: Any) -> None:
+    """``daemonSetStrategy.PrepareForUpdate``."""
+    generations.put(new, generations.of(old) + (new.spec.template != old.spec.template))
+
+
+def _has_new_deployment(new: Any, old: Any) -> bool:
+    """Annotations count, too: they are copied to the ReplicaSets."""
+    return new.spec != old.spec or not meta.have_same_entries(new.metadata.annotations, old.metadata.annotations)
+
+
+def _has_new_template(new: Any, old: Any) -> bool:
+    return bool(new.template != old.template)
+
+
+def _has_new_endpoints(new: Any, old: Any) -> bool:
+    """Anything but the metadata without labels."""
+    if not meta.have_same_entries(new.metadata.labels, old.metadata.labels):
+        return True
+    one, other = type(new)(), type(new)()
+    one.CopyFrom(new)
+    other.CopyFrom(old)
+    one.ClearField("metadata")
+    other.ClearField("metadata")
+    return bool(one != other)
+
+
+def _check_finalize(new: Any, old: Any) -> list[Cause]:
+    found: list[Cause] = []
+    metadata.check_metadata_update(new.metadata, old.metadata, found)
+    finalizers.check_namespace(new, found, indexed=True)
+    return found
+
+
+UNSUPPORTED, ORPHANED, DELETED = "unsupported", "orphaned", "deleted"
+"""What becomes of the dependents of an object when it is deleted and nobody says so
+(``DefaultGarbageCollectionPolicy``); events have none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subresource:
+    """A way to update a part of an object."""
+
+    prepare: Callable[[Any, Any], None]
+    """(new, old): put back what may not be changed this way."""
+    validate: Callable[[Any, Any], list[Cause]]
+    """(new, old), both complete."""
+    defaults: bool = False
+    """It changes the spec: defaults are set first, and admission is asked."""
+
+
+STATUS = Subresource(_keep_spec, kinds.validate_status_update)
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """The rules of one kind."""
+
+    resource: Resource
+    has_status: bool
+    counts: Callable[[Any, Any], bool] | None = None
+    """(new, old): whether ``metadata.generation`` counts this update. None: it counts none."""
+    unconditional_update: bool = True
+    """An update without a resource version overwrites whatever is there."""
+    create_on_update: bool = False
+    """An update of what does not exist creates it."""
+    prepare_create: Callable[[Any], None] | None = None
+    prepare_update: Callable[[Any, Any], None] | None = None
+    """(new, old): puts back what an update may not change, beside the status."""
+    subresources: Mapping[str, Subresource] = field(default_factory=dict)
+    grace_s: Callable[[Any, int | None], int] | None = None
+    """(object, what the request says): the kind is deleted gracefully."""
+    dependents: str = DELETED
+
+
+_RULES: dict[str, dict[str, Any]] = {
+    "namespaces": {
+        "prepare_create": _prepare_namespace,
+        "prepare_update": _keep_namespace_finalizers,
+        "subresources": {"status": STATUS, "finalize": Subresource(_keep_status, _check_finalize)},
+    },
+    "pods": {
+        "counts": _has_new_spec,
+        "subresources": {
+            "status": Subresource(_prepare_pod_status, kinds.validate_status_update),
+            "resize": Subresource(resizes.prepare, resizes.validate, defaults=True),
+        },
+        "grace_s": _pod_grace_s,
+    },
+    "events": {"create_on_update": True, "dependents": UNSUPPORTED},
+    "services": {"create_on_update": True, "prepare_update": _keep_addresses},
+    "endpoints": {"create_on_update": True},
+    "limitranges": {"create_on_update": True},
+    "secrets": {"prepare_update": _prepare_secret},
+    "podtemplates": {"counts": _has_new_template},
+    "replicationcontrollers": {"counts": _has_new_spec, "dependents": ORPHANED},
+    "replicasets": {"counts": _has_new_spec},
+    "statefulsets": {"counts": _has_new_spec},
+    "deployments": {
+        "counts": _has_new_deployment,
+        "subresources": {"status": Subresource(_prepare_deployment_status, kinds.validate_status_update)},
+    },
+    "daemonsets": {
+        "counts": _has_new_spec,
+        "prepare_create": _number_template,
+        "prepare_update": _count_template,
+    },
+    "jobs": {"counts": _has_new_spec, "dependents": ORPHANED},
+    "cronjobs": {"counts": _has_new_spec},
+    "leases": {"unconditional_update": False, "create_on_update": True},
+    "runtimeclasses": {"unconditional_update": False, "create_on_update": True},
+    "poddisruptionbudgets": {"counts": _has_new_spec, "unconditional_update": False},
+    "csidrivers": {"counts": _has_new_spec, "unconditional_update": False},
+    "csinodes": {"unconditional_update": False},
+    "csistoragecapacities": {"unconditional_update": False},
+    "volumeattachments": {
+        "unconditional_update": False,
+        "subresources": {"status": Subresource(_prepare_attachment_status, kinds.validate_status_update)},
+    },
+    "ingresses": {"counts": _has_new_spec},
+    "ingressclasses": {"counts": _has_new_spec},
+    "networkpolicies": {"counts": _has_new_spec},
+    "endpointslices": {"counts": _has_new_endpoints},
+    "certificatesigningrequests": {"subresources": {"status": STATUS, "approval": STATUS}},
+    "deviceclasses": {"counts": _has_new_spec},
+    "resourceslices": {"counts": _has_new_spec},
+    "roles": {"create_on_update": True},
+    "rolebindings": {"create_on_update": True},
+    "clusterroles": {"create_on_update": True},
+    "clusterrolebindings": {"create_on_update": True},
+}
+
+
+def _strategy(resource: Resource) -> Strategy:
+    rules = dict(_RULES.get(resource.plural, {}))
+    rules.setdefault("subresources", {"status": STATUS} if resource.has_status else {})
+    return Strategy(resource, resource.has_status, **rules)
+
+
+STRATEGIES: dict[str, Strategy] = {plural: _strategy(resource) for plural, resource in resources.BY_PLURAL.items()}
+"""By plural."""
+
+
+def find_strategy(plural: str) -> Strategy:
+    """Raises :class:`kemu.errors.NotFound`, as for a URL that no API serves."""
+    found = STRATEGIES.get(plural)
+    return found if found is not None else STRATEGIES[selections.find_resource(plural).plural]
+
+
+def check_subresource(strategy: Strategy, subresource: str) -> None:
+    """Raises :class:`kemu.errors.NotFound`, as for a URL that no API serves."""
+    if subresource and subresource not in strategy.subresources:
+        what = f"{strategy.resource.plural}/{subresource}"
+        raise kemu_errors.NotFound("the server could not find the requested resource", name=what)

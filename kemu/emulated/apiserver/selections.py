@@ -1,0 +1,93 @@
+"""What a list or a watch selects: a kind, perhaps a namespace, label and field selectors, compiled together.
+
+Equal requests share one :class:`Selection`, so the fan-out judges an object once for all watchers that ask the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from kemu import errors
+from kemu.emulated.objects import resources, selectors
+from kemu.emulated.objects.resources import Resource
+
+NAME, NAMESPACE = 0, 1
+"""Positions in ``Entry.fields`` that every kind has."""
+
+Getter = Callable[[Any], str]
+
+INDEXED: dict[str, tuple[tuple[str, Getter], ...]] = {
+    "pods": (
+        ("spec.nodeName", lambda pod: pod.spec.nodeName),  # what every kubelet watches
+        ("spec.schedulerName", lambda pod: pod.spec.schedulerName),
+    ),
+}
+"""By plural: fields that the watch cache indexes beside name and namespace; their positions begin at 2."""
+
+
+def indexed_fields(resource: Resource) -> tuple[str, ...]:
+    """The names of ``Entry.fields`` of a kind."""
+    return ("metadata.name", "metadata.namespace", *(field for field, _ in INDEXED.get(resource.plural, ())))
+
+
+class Selection:
+    """Compiled. ``position`` and ``value``: the most selective requirement that an index serves; position -1: none."""
+
+    __slots__ = ("_fields", "_labels", "namespace", "only_index", "only_namespace", "position", "resource", "value")
+
+    def __init__(
+        self,
+        resource: Resource,
+        namespace: str,
+        labels: selectors.LabelSelector,
+        fields: selectors.FieldSelector,
+    ) -> None:
+        self.resource = resource
+        self.namespace = namespace
+        self._labels = labels
+        self._fields = fields
+        wanted = dict(fields.equals)
+        if namespace:
+            wanted.setdefault("metadata.namespace", namespace)
+        self.position, self.value = -1, ""
+        indexed = indexed_fields(resource)
+        for position in (NAME, *range(2, len(indexed)), NAMESPACE):
+            if indexed[position] in wanted:
+                self.position, self.value = position, wanted[indexed[position]]
+                break
+        demands = len(fields.equals) + len(fields.not_equals) + bool(namespace) + (not labels.everything)
+        self.only_index = demands == (self.position >= 0)
+        """The index alone decides: no need to look into the object."""
+        self.only_namespace = demands == bool(namespace)
+        """The key alone decides."""
+
+    def matches(self, message: Any) -> bool:
+        """Whether an object of the kind is selected."""
+        metadata = message.metadata
+        if self.namespace and metadata.namespace != self.namespace:
+            return False
+        return self._labels.matches(metadata.labels) and self._fields.matches(message)
+
+
+@lru_cache(65_536)
+def compile_selection(plural: str, namespace: str, label_selector: str, field_selector: str) -> Selection:
+    """Raises :class:`kemu.errors.NotFound` for an unknown kind, :class:`kemu.errors.BadRequest` for a bad selector."""
+    resource = find_resource(plural)
+    if namespace and not resource.namespaced:
+        raise errors.BadRequest(f"{resource.qualified} are not namespaced: no namespace may be given")
+    try:
+        labels = selectors.parse_labels(label_selector)
+        fields = selectors.parse_fields(field_selector, plural)
+    except selectors.SelectorError as error:
+        raise errors.BadRequest(str(error)) from None
+    return Selection(resource, namespace, labels, fields)
+
+
+def find_resource(plural: str) -> Resource:
+    """Raises :class:`kemu.errors.NotFound`, as for a URL that no API serves."""
+    try:
+        return resources.BY_PLURAL[plural]
+    except KeyError:
+        raise errors.NotFound("the server could not find the requested resource", name=plural) from None

@@ -1,0 +1,533 @@
+"""The gRPC service: unary calls for people, the batched Session stream and the multiplexed Watch stream for actors."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from kemu import errors as kemu_errors
+from kemu.emulated.apiserver import errors, flows, selections
+from kemu.emulated.apiserver.authorization import reviews
+from kemu.emulated.apiserver.registry import options
+from kemu.emulated.apiserver.storage import Storage
+from kemu.emulated.apiserver.verbs import MAX_BODY_BYTES, Answer, Requests
+from kemu.emulated.apiserver.watch.cache import WatchCache
+from kemu.emulated.apiserver.watch.fanout import BYTES_PER_MESSAGE, Fanout, Stream, Watcher
+from kemu.emulated.apiserver.watch.feed import Feed
+from kemu.messages.v1 import api_pb2, api_pb2_grpc
+from kemu.runtime.env import Clock, Env
+from kemu.runtime.rpc import pumps
+
+ACTOR_KEY = "kemu-actor"
+"""Metadata key under which a caller says its name."""
+
+
+AS_KEY = "kemu-as"
+"""Metadata key under which a caller says as which user it acts (``Impersonate-User``)."""
+
+AS_GROUP_KEY = "kemu-as-group"
+"""And of which groups; may come several times."""
+
+UNREAD_MESSAGES = 16
+"""Of about a MiB each, with answers that a client does not read. Then nothing more is read from it."""
+UNREAD_BYTES = 64 << 20
+"""Of answers that a client does not read, on all of its Sessions. Then nothing more is read from those, and what it has
+asked already is refused."""
+UNREAD_EVENTS = 10_000
+"""When so many events of a stream wait for its client, it begins no more watches."""
+MAX_WATCHES = 10_000
+"""Of one Watch stream."""
+IDLE_TASKS = 100
+"""That wait for a call to serve."""
+MAX_STREAMS = 1_000
+"""Of one client: Watch and Session."""
+
+_READS = ("get", "list")
+
+Delay = Callable[[str], float]
+"""From a client's name to seconds."""
+
+
+class Client:
+    """What all calls of one client hold together."""
+
+    __slots__ = ("streams", "unread")
+
+    def __init__(self) -> None:
+        self.streams = 0
+        """Watch and Session calls that are open."""
+        self.unread = 0
+        """Bytes of answers on its Sessions."""
+
+
+class Replies:
+    """What is on its way back on one Session: the replies of one tick of the event loop go in one message."""
+
+    __slots__ = (
+        "_bytes", "_client", "_clock", "_current", "_drained", "_full", "_reader", "_taken", "_unread", "in_flight",
+        "wake",
+    )  # fmt: skip
+
+    def __init__(self, clock: Clock, client: Client) -> None:
+        self._clock = clock
+        self._client = client
+        self._unread = 0
+        """Bytes of answers."""
+        self._taken = 0
+        """Of these, those that are being written."""
+        self.wake: Callable[[], None] = lambda: None
+        """There is something to :meth:`take`."""
+        self.in_flight = 0
+        """Calls that have no reply yet."""
+        self._reader: asyncio.Future[None] | None = None
+        self._bytes = 0
+        self._current: Any = None
+        self._full: list[tuple[Any, int]] = []  # hardly ever more than one; an empty deque takes ten times the memory
+        """Messages and their sizes."""
+        self._drained: asyncio.Future[None] | None = None
+
+    def add(self, call_id: int, answer: Answer) -> None:
+        reply = self._next()
+        reply.id = call_id
+        if isinstance(answer, bytes):
+            reply.object.object = answer
+            self._sized(len(answer))
+        elif isinstance(answer, api_pb2.ObjectResponse):
+            reply.object.CopyFrom(answer)
+            self._sized(len(answer.object))
+        elif isinstance(answer, api_pb2.CommitResponse):
+            reply.commit.CopyFrom(answer)
+            self._sized(answer.ByteSize())
+        else:
+            reply.list.CopyFrom(answer)
+            self._sized(answer.ByteSize())
+
+    def add_error(self, call_id: int, error: kemu_errors.ApiError) -> None:
+        reply = self._next()
+        reply.id = call_id
+        reply.error = errors.encode(error)
+        self._sized(len(reply.error))
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so many calls are under way, or answers unread, that no more may be read."""
+        return self.in_flight > flows.UNDER_WAY_LIMIT or len(self._full) > UNREAD_MESSAGES or self.is_unread
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether the client does not read its answers, here and elsewhere."""
+        return self._client.unread > UNREAD_BYTES and self._unread > 0
+
+    def check(self) -> None:
+        """Raises TooManyRequests where there are too many answers already that nobody reads."""
+        if self.is_unread:
+            raise kemu_errors.TooManyRequests("the client does not read its answers", retry_after_s=1)
+
+    def pause(self) -> asyncio.Future[None] | None:
+        """What to wait for before more calls are read."""
+        if not self.is_full:
+            return None
+        self._reader = asyncio.get_running_loop().create_future()
+        return self._reader
+
+    def take(self) -> Any:
+        """The next message to write, or None."""
+        if self._full:
+            message, self._taken = self._full.pop(0)
+        elif self._current is not None:
+            message, self._current = self._current, None
+            self._taken, self._bytes = self._bytes, 0
+        else:
+            if self._drained is not None and self.in_flight == 0:
+                self._drained.set_result(None)
+                self._drained = None
+            return None
+        message.sent_ns = self._clock.now_ns()
+        return message
+
+    def written(self) -> None:
+        """What was taken is on its way."""
+        self._unread -= self._taken
+        self._client.unread -= self._taken
+        self._taken = 0
+        if self._reader is not None:
+            self._wake_reader()
+
+    def close(self) -> None:
+        """Nobody will read what is left."""
+        self._client.unread -= self._unread
+        self._unread = 0
+
+    async def drained(self) -> None:
+        """Wait until every call has its answer, and all answers are on their way."""
+        self._drained = asyncio.get_running_loop().create_future()
+        self.wake()
+        await self._drained
+
+    def _wake_reader(self) -> None:
+        reader = self._reader
+        if reader is not None and not self.is_full:
+            self._reader = None
+            if not reader.done():
+                reader.set_result(None)
+
+    def _next(self) -> Any:
+        self.in_flight -= 1
+        if self._reader is not None:
+            self._wake_reader()
+        if self._current is None:
+            self._current = api_pb2.SessionResponse()
+            self.wake()
+        return self._current.replies.add()
+
+    def _sized(self, size: int) -> None:
+        self._bytes += size
+        self._unread += size
+        self._client.unread += size
+        if self._bytes >= BYTES_PER_MESSAGE:
+            self._full.append((self._current, self._bytes))
+            self._current, self._bytes = None, 0
+
+
+Work = tuple[api_pb2.Call, str, Replies]
+"""A call of a Session, its client, and where the reply goes."""
+
+
+class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
+    """No call is served before :meth:`open`."""
+
+    def __init__(
+        self,
+        env: Env,
+        requests: Requests,
+        storage: Storage,
+        cache: WatchCache,
+        feed: Feed,
+        fanout: Fanout,
+        *,
+        seats: int = flows.SEATS,
+        queue_limit: int = flows.QUEUE_LIMIT,
+    ) -> None:
+        self.delays: list[Delay] = []
+        """Each says how many seconds a request of a client keeps its seat before it is carried out."""
+        self.streams: dict[Stream, asyncio.Task[Any]] = {}
+        """The Watch streams that are open, and who serves them."""
+        self._clients: dict[str, Client] = {}
+        """Those that have streams, by name."""
+        self._env = env
+        self._requests = requests
+        self._storage = storage
+        self._cache = cache
+        self._feed = feed
+        self._fanout = fanout
+        self._is_open = asyncio.Event()
+        self._idle: list[asyncio.Future[Work]] = []
+        """Of tasks that wait for a call to serve."""
+        fanout.on_stalled = self.cut
+        self._flows = flows.Flows(env, seats, queue_limit, self._expired)
+        """What waits in it for a seat: calls of Sessions with their client and Replies."""
+
+    def open(self) -> None:
+        """The watch cache is filled."""
+        self._is_open.set()
+
+    # --- unary -------------------------------------------------------------------------------------------------------
+
+    async def Get(self, request: api_pb2.GetRequest, context: Any) -> api_pb2.ObjectResponse:
+        return await self._object("get", request, context)
+
+    async def List(self, request: api_pb2.ListRequest, context: Any) -> Any:
+        return await self._answer("list", request, context)
+
+    async def Create(self, request: api_pb2.CreateRequest, context: Any) -> api_pb2.ObjectResponse:
+        return await self._object("create", request, context)
+
+    async def Update(self, request: api_pb2.UpdateRequest, context: Any) -> api_pb2.ObjectResponse:
+        return await self._object("update", request, context)
+
+    async def UpdateStatus(self, request: api_pb2.UpdateStatusRequest, context: Any) -> api_pb2.ObjectResponse:
+        return await self._object("update_status", request, context)
+
+    async def Patch(self, request: api_pb2.PatchRequest, context: Any) -> api_pb2.ObjectResponse:
+        return await self._object("patch", request, context)
+
+    async def Delete(self, request: api_pb2.DeleteRequest, context: Any) -> api_pb2.ObjectResponse:
+        return await self._object("delete", request, context)
+
+    async def DeleteCollection(self, request: api_pb2.DeleteCollectionRequest, context: Any) -> Any:
+        return await self._answer("delete_collection", request, context)
+
+    async def Bind(self, request: api_pb2.BindRequest, context: Any) -> api_pb2.ObjectResponse:
+        return await self._object("bind", request, context)
+
+    async def Evict(self, request: api_pb2.EvictRequest, context: Any) -> api_pb2.ObjectResponse:
+        return await self._object("evict", request, context)
+
+    async def Commit(self, request: api_pb2.CommitRequest, context: Any) -> Any:
+        return await self._answer("commit", request, context)
+
+    async def _object(self, verb: str, request: Any, context: Any) -> api_pb2.ObjectResponse:
+        answer = await self._answer(verb, request, context)
+        return answer if isinstance(answer, api_pb2.ObjectResponse) else api_pb2.ObjectResponse(object=answer)
+
+    async def _answer(self, verb: str, request: Any, context: Any) -> Any:
+        await self._is_open.wait()
+        by = await self._identify(context)
+        try:
+            try:
+                await self._flows.seat(by)
+            except kemu_errors.TooManyRequests as error:
+                self._log_throttled(by, verb, error)
+                raise
+            try:
+                if self.delays:
+                    await self._work(by)
+                return await self._requests.answer(verb, request, by)
+            finally:
+                self._go_on()
+        except kemu_errors.ApiError as error:
+            await context.abort(errors.grpc_code(error), error.message, errors.trailing_metadata(error))
+
+    async def _identify(self, context: Any) -> str:
+        """Who calls, once for each call or stream: an actor, or one that acts as another user."""
+        by = acts_as = ""
+        groups: list[str] = []
+        for key, value in context.invocation_metadata():
+            if key == ACTOR_KEY and not by:
+                by = str(value)
+            elif key == AS_KEY:
+                acts_as = str(value)
+            elif key == AS_GROUP_KEY:
+                groups.append(str(value))
+        if not acts_as:
+            return by
+        try:
+            return self._requests.authorizer.acting_as(by, acts_as, groups)
+        except kemu_errors.ApiError as error:
+            await context.abort(errors.grpc_code(error), error.message, errors.trailing_metadata(error))
+        raise AssertionError("an aborted call goes on")
+
+    async def _enter(self, by: str, context: Any) -> Client:
+        """A client opens a stream."""
+        client = self._clients.get(by)
+        if client is None:
+            client = self._clients[by] = Client()
+        if client.streams >= MAX_STREAMS:
+            error = kemu_errors.TooManyRequests(f"a client may have {MAX_STREAMS} streams")
+            await context.abort(errors.grpc_code(error), error.message, errors.trailing_metadata(error))
+        client.streams += 1
+        return client
+
+    def _leave(self, by: str, client: Client) -> None:
+        client.streams -= 1
+        if not client.streams:
+            del self._clients[by]
+
+    # --- reviews -----------------------------------------------------------------------------------------------------
+
+    async def Review(self, request: api_pb2.ReviewRequest, context: Any) -> api_pb2.ReviewResponse:
+        await self._is_open.wait()
+        by = await self._identify(context)
+        try:
+            return reviews.review(self._requests.authorizer, by, request)
+        except kemu_errors.ApiError as error:
+            await context.abort(errors.grpc_code(error), error.message, errors.trailing_metadata(error))
+        raise AssertionError("an aborted call goes on")
+
+    async def Rules(self, request: api_pb2.RulesRequest, context: Any) -> api_pb2.RulesResponse:
+        await self._is_open.wait()
+        return reviews.rules(self._requests.authorizer, await self._identify(context), request.namespace)
+
+    # --- Session -----------------------------------------------------------------------------------------------------
+
+    async def Session(self, request_iterator: Any, context: Any) -> None:
+        await self._is_open.wait()
+        by = await self._identify(context)
+        client = await self._enter(by, context)
+        replies = Replies(self._env.clock, client)
+        pump = pumps.Pump(self._env.spawn, context, replies.take, f"replies to {by}", replies.written)
+        replies.wake = pump.wake
+
+        def handle(batch: Any) -> None:
+            for call in batch.calls[:]:
+                replies.in_flight += 1
+                try:
+                    work = (call, by, replies)
+                    if self._flows.enter(by, work):
+                        self._begin(work)
+                except kemu_errors.TooManyRequests as error:
+                    self._refuse(call, by, replies, error)
+
+        try:
+            await pumps.each(context, handle, replies.pause)
+            # The client will ask nothing more: answer what it has asked.
+            await replies.drained()
+        finally:
+            pump.stop()
+            replies.close()
+            self._leave(by, client)
+            self._flows.forget(by, lambda work: isinstance(work, tuple) and work[2] is replies)
+
+    def _begin(self, work: Work) -> None:
+        """Serve a call that has a seat, in the next step of a task that waits for one, or of a new one."""
+        while self._idle:
+            waiting = self._idle.pop()
+            if not waiting.done():
+                waiting.set_result(work)
+                return
+        self._env.spawn(self._serve(work), "call")
+
+    async def _serve(self, work: Work) -> None:
+        """Serve one call after the other."""
+        while True:
+            call, by, replies = work
+            verb = call.WhichOneof("request")
+            request = getattr(call, verb) if verb is not None else None
+            try:
+                replies.check()
+                if self.delays:
+                    await self._work(by)
+                answer = await self._requests.answer(verb, request, by)
+                if verb in _READS:
+                    # Hundreds of them may have been under way; what has changed nothing can still be refused.
+                    replies.check()
+            except kemu_errors.ApiError as error:
+                replies.add_error(call.id, error)
+            else:
+                replies.add(call.id, answer)
+            following = self._flows.leave()
+            if following is None:
+                if len(self._idle) >= IDLE_TASKS:
+                    return
+                # While this waits, nobody needs the call.
+                del call, replies, request
+                answer = work = None  # type: ignore[assignment]
+                waiting: asyncio.Future[Work] = asyncio.get_running_loop().create_future()
+                self._idle.append(waiting)
+                following = await waiting
+            work = following
+
+    async def _work(self, by: str) -> None:
+        await self._env.clock.sleep(sum(delay(by) for delay in self.delays))
+
+    def _go_on(self) -> None:
+        """A unary call is over: its seat goes to the next one."""
+        following = self._flows.leave()
+        if following is not None:
+            self._begin(following)
+
+    def _expired(self, waiting: flows.Waiting, error: kemu_errors.TooManyRequests) -> None:
+        call, by, replies = waiting.work
+        self._refuse(call, by, replies, error)
+
+    def _refuse(self, call: api_pb2.Call, by: str, replies: Replies, error: kemu_errors.TooManyRequests) -> None:
+        self._log_throttled(by, call.WhichOneof("request") or "", error)
+        replies.add_error(call.id, error)
+
+    def _log_throttled(self, by: str, verb: str, error: kemu_errors.TooManyRequests) -> None:
+        self._env.log("api.throttled", {"by": by, "verb": verb, "retry_after_s": error.retry_after_s})
+
+    # --- Watch -------------------------------------------------------------------------------------------------------
+
+    async def Watch(self, request_iterator: Any, context: Any) -> None:
+        await self._is_open.wait()
+        by = await self._identify(context)
+        client = await self._enter(by, context)
+        stream = self._fanout.open(by)
+        task = asyncio.current_task()
+        assert task is not None
+        self.streams[stream] = task
+        stream.pump = pump = pumps.Pump(self._env.spawn, context, stream.take, f"events to {stream.by}", stream.written)
+
+        def handle(request: Any) -> None:
+            which = request.WhichOneof("request")
+            if which == "create":
+                self._start_watch(stream, request.create)
+            elif which == "cancel":
+                watcher = stream.watchers.get(request.cancel.watch_id)
+                if watcher is not None:
+                    self._fanout.stop(watcher)
+
+        try:
+            await pumps.each(context, handle, lambda: stream.pause(UNREAD_EVENTS))
+            # The client will ask for no other watches, but still listens to those it has.
+            await asyncio.get_running_loop().create_future()
+        except asyncio.CancelledError:
+            if stream in self.streams:
+                raise
+            task.uncancel()  # see cut
+        finally:
+            self.streams.pop(stream, None)
+            pump.stop()
+            self._leave(by, client)
+            self._fanout.close(stream)
+
+    def cut(self, stream: Stream) -> None:
+        """End a Watch stream, as kube-apiserver does from time to time; its client may come again."""
+        task = self.streams.pop(stream, None)
+        if task is not None:
+            task.cancel()
+
+    def _start_watch(self, stream: Stream, create: api_pb2.WatchCreate) -> None:
+        start_ns = self._env.clock.now_ns()
+        try:
+            if create.ByteSize() > MAX_BODY_BYTES:
+                raise errors.entity_too_large(MAX_BODY_BYTES)
+            if len(stream.watchers) >= MAX_WATCHES:
+                raise kemu_errors.TooManyRequests(f"a stream may have {MAX_WATCHES} watches")
+            if create.watch_id in stream.watchers:
+                raise kemu_errors.BadRequest(f"there is a watch {create.watch_id} already")
+            self._requests.authorizer.check(stream.by, "watch", create)
+            options.check_watch(create)
+            where = create.resource
+            selection = selections.compile_selection(
+                where.resource, where.namespace, create.label_selector, create.field_selector
+            )
+            since = options.version_of_watch(create.resource_version)
+            begins = create.send_initial_events if create.HasField("send_initial_events") else not since
+            collection = self._cache.collections[selection.resource.plural]
+            watcher = Watcher(stream, create.watch_id, selection, collection, create.allow_bookmarks)
+            if create.acknowledge:
+                stream.add(create.watch_id, api_pb2.WatchEvent.STARTED, 0, b"")
+            if begins:
+                self._fanout.start(watcher, 0)
+            elif since:
+                self._fanout.start(watcher, since)
+        except kemu_errors.ApiError as error:
+            stream.add_error(create.watch_id, error)
+            if not isinstance(error, kemu_errors.Gone):
+                self._requests.log_refusal("watch", create, stream.by, start_ns, error)
+            return
+        if begins:
+            if since is not None and since <= self._cache.revision:
+                self._fanout.end_of_initial(watcher)
+            else:
+                self._env.spawn(self._bookmark_when_fresh(watcher, since), f"bookmark for {stream.by}")
+        elif not since:
+            self._env.spawn(self._start_from_now(watcher), f"watch of {stream.by}")
+
+    async def _bookmark_when_fresh(self, watcher: Watcher, since: int | None) -> None:
+        """The initial state is complete when the watcher has been told of all that the store had when it asked, or at
+        ``since``."""
+        try:
+            if since is None:
+                await self._feed.until(await self._storage.revision(), patient=True)
+            else:
+                await self._feed.until(since)
+        except kemu_errors.ApiError as error:
+            if watcher.stream.watchers.get(watcher.watch_id) is watcher:
+                self._fanout.end(watcher, error)
+            return
+        if watcher.stream.watchers.get(watcher.watch_id) is watcher:
+            self._fanout.end_of_initial(watcher)
+
+    async def _start_from_now(self, watcher: Watcher) -> None:
+        """No initial state, and no revision to begin at: that of the store, as ``sendInitialEvents=false`` asks."""
+        stream = watcher.stream
+        try:
+            revision = await self._storage.revision()
+            if stream in self.streams and watcher.watch_id not in stream.watchers:
+                self._fanout.start(watcher, revision)
+        except kemu_errors.ApiError as error:
+            stream.add_error(watcher.watch_id, error)

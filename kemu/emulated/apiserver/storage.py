@@ -1,0 +1,203 @@
+"""The etcd v3 API, as far as an API server needs it: one key at a time, compare and swap, ranges at a revision.
+
+Values are the deterministic bytes of an object with ``metadata.resourceVersion`` empty: the store's modification
+revision is the resource version. Knows nothing of kinds; :mod:`kemu.emulated.apiserver.watch.feed` holds the watch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import grpc
+
+from kemu.emulated.apiserver import dry_runs, errors
+from kemu.emulated.apiserver.deadlines import Deadlines
+from kemu.emulated.objects.wire import wires
+from kemu.errors import Compacted
+from kemu.messages.etcd import rpc_pb2, rpc_pb2_grpc
+from kemu.runtime.env import Channel, Env
+
+_VERSION_TAGS = wires.VERSION_TAGS
+
+MAX_OPERATIONS = 128
+"""Of one transaction that only reads: etcd's default of ``--max-txn-ops``."""
+
+
+class Entry:
+    """One object as the store holds it: bytes and their revision, parsed only where somebody must look inside.
+
+    A parsed pod takes ten times the memory of its bytes, and parsing takes less than a microsecond.
+    """
+
+    __slots__ = ("fields", "judged_by", "key", "revision", "selected", "size", "wire")
+
+    def __init__(self, key: bytes, revision: int, value: bytes) -> None:
+        self.key = key
+        self.revision = revision
+        self.size = len(value)
+        # The object as clients get it: `wires.version_suffix`, written out here because every change passes through.
+        digits = b"%d" % revision
+        self.wire = b"".join((value, _VERSION_TAGS[len(digits)], digits))
+        self.fields: tuple[str, ...] = ()
+        """Values of the fields that the watch cache has an index of."""
+        self.judged_by: object = None
+        """The selection that the object was held against last."""
+        self.selected = False
+        """What came of that."""
+
+    @property
+    def value(self) -> bytes:
+        """The bytes in the store."""
+        return self.wire[: self.size]
+
+    def at(self, revision: int) -> bytes:
+        """The object as clients get it, with another resource version: for the last state of what was deleted."""
+        return Entry(self.key, revision, self.value).wire
+
+
+NOT_WRITTEN = -1
+"""In place of a revision: the object would have been created (:mod:`kemu.emulated.apiserver.dry_runs`)."""
+
+
+class Storage:
+    """Methods raise :class:`kemu.errors.ServiceUnavailable` when the store cannot be reached or does not answer in time
+    (the outcome is unknown), and a plain :class:`kemu.errors.ApiError` when it refuses the request."""
+
+    __slots__ = ("_answer", "_kv", "_step")
+
+    def __init__(self, env: Env, channel: Channel) -> None:
+        self._step = env.step
+        self._answer = Deadlines(env).answer
+        self._kv = rpc_pb2_grpc.KVStub(channel)  # type: ignore[no-untyped-call]
+
+    async def read(self, key: bytes) -> Entry | None:
+        """The object now, linearizable; None when there is none."""
+        response = await self.range(key)
+        for pair in response.kvs:
+            return Entry(key, pair.mod_revision, pair.value)
+        return None
+
+    async def range(self, start: bytes, end: bytes = b"", *, limit: int = 0, revision: int = 0) -> Any:
+        """A ``RangeResponse``, by key. ``revision`` 0: now. Raises :class:`kemu.errors.Compacted`."""
+        request = rpc_pb2.RangeRequest(key=start, range_end=end, limit=limit, revision=revision)
+        try:
+            return await self._answer(self._kv.Range(request))
+        except grpc.aio.AioRpcError as error:
+            if error.code() is grpc.StatusCode.OUT_OF_RANGE:
+                raise Compacted(revision) from None
+            raise errors.of_store(error) from None
+
+    async def revision(self) -> int:
+        """The revision of the store now."""
+        request = rpc_pb2.RangeRequest(key=b"\0", count_only=True)
+        try:
+            response = await self._answer(self._kv.Range(request))
+        except grpc.aio.AioRpcError as error:
+            raise errors.of_store(error) from None
+        return int(response.header.revision)
+
+    async def swap(
+        self, key: bytes, expected: int, value: bytes | None, guard: tuple[bytes, int, bytes] | None = None
+    ) -> tuple[int, Entry | None]:
+        """Write ``value`` (None: delete the key) if the key's revision is still ``expected`` (0: if it is absent).
+
+        Returns the new revision and None, or 0 and what is there instead. ``guard``: a second key, its expected
+        revision (0: absent) and the value that it gets: of writers that share a guard only one gets through at a time.
+        """
+        if dry_runs.ACTIVE.get():
+            return await self._pretend(key, expected)
+        txn = rpc_pb2.TxnRequest()
+        self._expect(txn, key, expected)
+        if value is None:
+            txn.success.add().request_delete_range.key = key
+        else:
+            put = txn.success.add().request_put
+            put.key = key
+            put.value = value
+        if guard is not None:
+            self._expect(txn, *guard[:2])
+            put = txn.success.add().request_put
+            put.key = guard[0]
+            put.value = guard[2]
+        txn.failure.add().request_range.key = key
+        try:
+            response = await self._answer(self._kv.Txn(txn))
+        except grpc.aio.AioRpcError as error:
+            raise errors.of_store(error) from None
+        if response.succeeded:
+            self._step("after-commit")
+            return response.header.revision, None
+        for pair in response.responses[0].response_range.kvs:
+            return 0, Entry(key, pair.mod_revision, pair.value)
+        return 0, None
+
+    async def _pretend(self, key: bytes, expected: int) -> tuple[int, Entry | None]:
+        """As :meth:`swap`, which would have been successful: the revision stays what it is, or is NOT_WRITTEN."""
+        entry = await self.read(key)
+        if (0 if entry is None else entry.revision) != expected:
+            return 0, entry
+        return expected or NOT_WRITTEN, None
+
+    async def read_all(self, keys: Sequence[bytes]) -> tuple[int, dict[bytes, Entry]]:
+        """A revision, and what there is of these keys at that revision or later."""
+        found: dict[bytes, Entry] = {}
+        revision = 0
+        for start in range(0, len(keys), MAX_OPERATIONS):
+            txn = rpc_pb2.TxnRequest()
+            for key in keys[start : start + MAX_OPERATIONS]:
+                txn.success.add().request_range.key = key
+            try:
+                response = await self._answer(self._kv.Txn(txn))
+            except grpc.aio.AioRpcError as error:
+                raise errors.of_store(error) from None
+            revision = revision or response.header.revision
+            for one in response.responses:
+                for pair in one.response_range.kvs:
+                    found[pair.key] = Entry(pair.key, pair.mod_revision, pair.value)
+        return revision, found
+
+    async def remove_all(self, keys: Sequence[bytes]) -> None:
+        """Delete these keys, at most :data:`MAX_OPERATIONS`, whatever they hold by now."""
+        txn = rpc_pb2.TxnRequest()
+        for key in keys:
+            txn.success.add().request_delete_range.key = key
+        try:
+            await self._answer(self._kv.Txn(txn))
+        except grpc.aio.AioRpcError as error:
+            raise errors.of_store(error) from None
+
+    async def swap_all(self, changes: Sequence[tuple[bytes, int, bytes]]) -> int:
+        """Write all of these values if each key still has its expected revision (0: if it is absent).
+
+        Returns the new revision, or 0 when nothing was written.
+        """
+        txn = rpc_pb2.TxnRequest()
+        for key, expected, value in changes:
+            self._expect(txn, key, expected)
+            put = txn.success.add().request_put
+            put.key = key
+            put.value = value
+        try:
+            response = await self._answer(self._kv.Txn(txn))
+        except grpc.aio.AioRpcError as error:
+            raise errors.of_store(error) from None
+        if not response.succeeded:
+            return 0
+        self._step("after-commit")
+        return int(response.header.revision)
+
+    def _expect(self, txn: Any, key: bytes, revision: int) -> None:
+        """Make the transaction depend on this revision of the key; 0: on its absence."""
+        compare = txn.compare.add()
+        compare.target = rpc_pb2.Compare.MOD
+        compare.key = key
+        compare.mod_revision = revision
+
+    async def compact(self, revision: int) -> None:
+        """Compact the store at ``revision``. It is no error if that has been done already."""
+        try:
+            await self._answer(self._kv.Compact(rpc_pb2.CompactionRequest(revision=revision)))
+        except grpc.aio.AioRpcError as error:
+            if error.code() is not grpc.StatusCode.OUT_OF_RANGE:
+                raise errors.of_store(error) from None

@@ -1,0 +1,382 @@
+"""One request: found by its verb, carried out, and noted in the run log. The same for unary calls and for Session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from google.protobuf.message import DecodeError
+
+from kemu import errors as kemu_errors
+from kemu.emulated.apiserver import dry_runs, errors, selections
+from kemu.emulated.apiserver.admission import Chain
+from kemu.emulated.apiserver.authorization import escalations, requesters
+from kemu.emulated.apiserver.authorization.authorizers import Authorizer
+from kemu.emulated.apiserver.registry import applies, bodies, deletions, options, patches, scales, strategies
+from kemu.emulated.apiserver.registry.bindings import Binder
+from kemu.emulated.apiserver.registry.evictions import Evictor
+from kemu.emulated.apiserver.registry.reads import Reader
+from kemu.emulated.apiserver.registry.registry import Registry
+from kemu.emulated.apiserver.storage import NOT_WRITTEN, Entry
+from kemu.emulated.objects import resources
+from kemu.emulated.objects.wire import shared_objects
+from kemu.messages.k8s import autoscaling_v1_pb2
+from kemu.messages.v1 import api_pb2
+from kemu.runtime.env import Env
+
+Answer = bytes | api_pb2.ObjectResponse | api_pb2.ListResponse | api_pb2.CommitResponse
+"""An object as clients get it, perhaps with more about it, a list, or what came of several bindings."""
+
+PODS = resources.BY_PLURAL["pods"]
+
+GATEWAY = "gateway"
+"""The name of the actor that brings requests of clients outside."""
+
+MAX_BODY_BYTES = 3 * 1024 * 1024
+"""Of an object or a patch that a client sends, as in kube-apiserver (``MaxRequestBodyBytes``), and of all other fields
+of a request. etcd's own limit, half as large, applies to what is written."""
+
+_GIVE = ("create", "update", "patch")
+"""With these, roles and bindings give rights away."""
+
+_LONGEST_LOGGED = 20_000
+"""Characters of a refused request that the run log keeps of each field: names in Kubernetes have at most 253."""
+
+
+class Requests:
+    """Carries out requests for whoever sent them."""
+
+    def __init__(
+        self,
+        env: Env,
+        authorizer: Authorizer,
+        admission: Chain,
+        registry: Registry,
+        reader: Reader,
+        binder: Binder,
+        evictor: Evictor,
+        *,
+        tracks_all: bool = False,
+    ) -> None:
+        """``tracks_all``: managed fields are kept for everything that is created."""
+        self._env = env
+        self._tracks_all = tracks_all
+        self.authorizer = authorizer
+        self._admission = admission
+        self._registry = registry
+        self._reader = reader
+        self._binder = binder
+        self._evictor = evictor
+        self._verbs: dict[str, Callable[[Any, str, int], Coroutine[Any, Any, Answer]]] = {
+            "get": self._get,
+            "list": self._list,
+            "create": self._create,
+            "update": self._update,
+            "update_status": self._update_status,
+            "patch": self._patch,
+            "delete": self._delete,
+            "delete_collection": self._delete_collection,
+            "bind": self._bind,
+            "evict": self._evict,
+            "commit": self._commit,
+        }
+
+    async def answer(self, verb: str | None, request: Any, by: str) -> Answer:
+        """``verb`` as in ``Call.request``. Raises :class:`kemu.errors.ApiError`."""
+        start_ns = self._env.clock.now_ns()
+        try:
+            if verb is None:
+                raise kemu_errors.BadRequest("the call holds no request that this server knows")
+            body_bytes = _body_bytes(request)
+            if body_bytes > MAX_BODY_BYTES or request.ByteSize() - body_bytes > MAX_BODY_BYTES:
+                raise errors.entity_too_large(MAX_BODY_BYTES)
+            requester = self.authorizer.check(by, verb, request)
+            if verb in _GIVE and request.resource.resource in escalations.KINDS:
+                return await self._give(verb, request, by, start_ns)
+            try:
+                if requester is None:
+                    return await self._verbs[verb](request, by, start_ns)
+                was = requesters.NODE.set(requester)
+                try:
+                    return await self._verbs[verb](request, by, start_ns)
+                finally:
+                    requesters.NODE.reset(was)
+            except (DecodeError, UnicodeDecodeError) as error:
+                # Somebody else has written to the store.
+                raise kemu_errors.InternalError(f"unable to decode an object in the store: {error}") from None
+        except kemu_errors.ApiError as error:
+            if not (verb == "list" and isinstance(error, kemu_errors.Gone)):
+                self.log_refusal(verb or "", request, by, start_ns, error)
+            raise
+        except Exception as error:
+            if by != GATEWAY and not by.startswith(f"{GATEWAY} "):
+                raise
+            # A mistake in the code ends a run, but not a cluster that clients outside use (``WithPanicRecovery``).
+            found = kemu_errors.InternalError(f"This request caused apiserver to panic: {error!r}")
+            self.log_refusal(verb or "", request, by, start_ns, found)
+            raise found from error
+
+    async def _give(self, verb: str, request: Any, by: str, start_ns: int) -> Answer:
+        """A write of a role or a binding."""
+        was = escalations.CHECK.set(escalations.check_of(self.authorizer, by))
+        try:
+            return await self._verbs[verb](request, by, start_ns)
+        finally:
+            escalations.CHECK.reset(was)
+
+    def log_refusal(self, verb: str, request: Any, by: str, start_ns: int, error: kemu_errors.ApiError) -> None:
+        """``request``: any request or watch of the service."""
+        resource, namespace, name, uid = _target(request)
+        self._env.log(
+            "api.refused",
+            {
+                "verb": verb,
+                "resource": resource[:_LONGEST_LOGGED],
+                "namespace": namespace[:_LONGEST_LOGGED],
+                "name": name[:_LONGEST_LOGGED],
+                "uid": uid[:_LONGEST_LOGGED],
+                "by": _asking(request, by),
+                "start": start_ns,
+                "reason": error.reason,
+                "message": error.message[:_LONGEST_LOGGED],
+            },
+        )
+
+    async def _get(self, request: api_pb2.GetRequest, by: str, start_ns: int) -> bytes:
+        if request.subresource:
+            return await self._get_part(request)
+        return await self._reader.get(request)
+
+    async def _list(self, request: api_pb2.ListRequest, by: str, start_ns: int) -> api_pb2.ListResponse:
+        return await self._reader.list(request)
+
+    async def _create(self, request: api_pb2.CreateRequest, by: str, start_ns: int) -> Answer:
+        if request.content_type or request.HasField("options"):
+            return await self._create_with_options(request, by, start_ns)
+        where = request.resource
+        writer = applies.actor(by, self._tracks_all)
+        entry, obj = await self._registry.create(where.resource, where.namespace, request.object, writer)
+        if where.resource == "pods":
+            self._log_pod("create", obj.metadata, by, start_ns, entry.revision)
+        return entry.wire
+
+    async def _create_with_options(self, request: api_pb2.CreateRequest, by: str, start_ns: int) -> Answer:
+        where, asked = request.resource, request.options
+        options.check_write("CreateOptions", asked)
+        data, warnings = _body(where.resource, request.object, request.content_type, asked.field_validation)
+        with dry_runs.pretending(bool(asked.dry_run)):
+            writer = applies.writer(asked, by, self._tracks_all)
+            entry, obj = await self._registry.create(where.resource, where.namespace, data, writer)
+        if asked.dry_run:
+            return api_pb2.ObjectResponse(object=entry.value, warnings=warnings)
+        if where.resource == "pods":
+            self._log_pod("create", obj.metadata, by, start_ns, entry.revision)
+        return api_pb2.ObjectResponse(object=entry.wire, warnings=warnings)
+
+    async def _get_part(self, request: api_pb2.GetRequest) -> bytes:
+        """A subresource: the object itself, but for Scale."""
+        strategy = strategies.find_strategy(request.resource.resource)
+        resource = strategy.resource
+        if request.subresource != scales.SCALE or resource.plural not in scales.PLURALS:
+            strategies.check_subresource(strategy, request.subresource)
+            return await self._reader.get(request)
+        obj: Any = resource.message.FromString(await self._reader.get(request))
+        return bytes(scales.of(obj, obj.metadata.resourceVersion).SerializeToString(deterministic=True))
+
+    async def _update(self, request: api_pb2.UpdateRequest, by: str, start_ns: int) -> Answer:
+        where = request.resource
+        if request.content_type or request.HasField("options") or request.subresource == scales.SCALE:
+            return await self._update_with_options(request, by)
+        writer = applies.actor(by, self._tracks_all)
+        return _written(
+            *await self._registry.update(where.resource, where.namespace, request.object, request.subresource, writer)
+        )
+
+    async def _update_with_options(self, request: api_pb2.UpdateRequest, by: str) -> Answer:
+        where, asked = request.resource, request.options
+        writer = applies.writer(asked, by, self._tracks_all)
+        options.check_write("UpdateOptions", asked)
+        plural = scales.SCALE if request.subresource == scales.SCALE else where.resource
+        data, warnings = _body(plural, request.object, request.content_type, asked.field_validation)
+        with dry_runs.pretending(bool(asked.dry_run)):
+            if plural == scales.SCALE:
+                wanted = autoscaling_v1_pb2.Scale.FromString(data)
+                name = wanted.metadata.name
+                wire = await self._registry.scale(where.resource, where.namespace, name, lambda scale: wanted, writer)
+                return api_pb2.ObjectResponse(object=wire, warnings=warnings)
+            entry, gone, created = await self._registry.put(
+                where.resource, where.namespace, data, request.subresource, writer, request.name
+            )
+        wire = entry.value if entry.revision == NOT_WRITTEN else entry.wire
+        return api_pb2.ObjectResponse(object=wire, gone=gone, created=created, warnings=warnings)
+
+    async def _update_status(self, request: api_pb2.UpdateStatusRequest, by: str, start_ns: int) -> Answer:
+        where = request.resource
+        writer = applies.actor(by, self._tracks_all)
+        return _written(*await self._registry.update(where.resource, where.namespace, request.object, "status", writer))
+
+    async def _patch(self, request: api_pb2.PatchRequest, by: str, start_ns: int) -> Answer:
+        if request.HasField("options") or request.subresource == scales.SCALE or request.type == patches.APPLY:
+            return await self._patch_with_options(request, by)
+        return _written(*await self._registry.patch(request, None, applies.actor(by, self._tracks_all)))
+
+    async def _patch_with_options(self, request: api_pb2.PatchRequest, by: str) -> Answer:
+        asked, where, warnings = request.options, request.resource, list[str]()
+        options.check_patch(request)
+        writer = applies.writer(asked, by, self._tracks_all)
+        with dry_runs.pretending(bool(asked.dry_run)):
+            if request.subresource == scales.SCALE:
+                change: Callable[[Any], Any]
+                if request.type == patches.APPLY:
+                    applied = applies.Apply(scales.RESOURCE, request, self._registry.unix_now_ns())
+                    warnings += applied.warnings
+                    change, writer = applied.apply, applies.APPLIED
+                else:
+                    patch = patches.Json(request, warnings)
+
+                    def change(scale: Any) -> Any:
+                        patch.apply(scales.RESOURCE, scale)
+                        return scale
+
+                wire = await self._registry.scale(where.resource, where.namespace, request.name, change, writer)
+                return api_pb2.ObjectResponse(object=wire, warnings=warnings)
+            if request.type == patches.APPLY:
+                entry, gone, created = await self._registry.apply(request, warnings)
+                wire = entry.value if entry.revision == NOT_WRITTEN else entry.wire
+                return api_pb2.ObjectResponse(object=wire, gone=gone, created=created, warnings=warnings)
+            entry, gone = await self._registry.patch(request, warnings, writer)
+        return api_pb2.ObjectResponse(object=entry.wire, gone=gone, warnings=warnings)
+
+    async def _delete(self, request: api_pb2.DeleteRequest, by: str, start_ns: int) -> Answer:
+        with dry_runs.pretending(bool(request.dry_run)):
+            entry, gone = await self._registry.delete(request)
+        if request.resource.resource == "pods" and not request.dry_run:
+            self._log_pod("delete", _metadata(entry), by, start_ns, entry.revision)
+        warnings = deletions.warnings(request)
+        if not gone and not warnings:
+            return entry.wire
+        return api_pb2.ObjectResponse(object=entry.wire, gone=gone, warnings=warnings)
+
+    async def _delete_collection(
+        self, request: api_pb2.DeleteCollectionRequest, by: str, start_ns: int
+    ) -> api_pb2.ListResponse:
+        """One delete after the other, each for itself (``Store.DeleteCollection``): a refusal ends it."""
+        which = request.list
+        resource = selections.find_resource(which.resource.resource)
+        deletions.refuse_collections(resource)
+        found = await self._reader.list(which)
+        one = api_pb2.DeleteRequest()
+        one.CopyFrom(request.delete)
+        one.resource.resource = resource.plural
+        for wire in found.items:
+            metadata = resource.message.FromString(wire).metadata  # type: ignore[attr-defined]
+            one.resource.namespace, one.name = metadata.namespace, metadata.name
+            try:
+                await self._delete(one, by, start_ns)
+            except kemu_errors.NotFound:
+                continue  # somebody else was faster
+        return found
+
+    async def _bind(self, request: api_pb2.BindRequest, by: str, start_ns: int) -> bytes:
+        entry = await self._binder.bind(request)
+        self._log_pod("bind", _metadata(entry), _asking(request, by), start_ns, entry.revision)
+        return entry.wire
+
+    async def _commit(self, request: api_pb2.CommitRequest, by: str, start_ns: int) -> api_pb2.CommitResponse:
+        """The run log has one entry for each binding, as if they had come one by one."""
+        outcome = await self._binder.commit(request)
+        response = api_pb2.CommitResponse()
+        if outcome.refused_by is not None:
+            response.refused_by = outcome.refused_by
+        for binding, result in zip(request.bindings, outcome.results, strict=True):
+            if isinstance(result, kemu_errors.ApiError):
+                self.log_refusal("bind", binding, by, start_ns, result)
+                response.results.add().error = errors.encode(result)
+            else:
+                self._log_pod("bind", _metadata(result), by, start_ns, result.revision)
+                response.results.add().object = result.wire
+        return response
+
+    async def _evict(self, request: api_pb2.EvictRequest, by: str, start_ns: int) -> bytes:
+        self._admission.evict(request.name, request.namespace)
+        is_dry = options.check_dry_run("DeleteOptions", request.dry_run)
+        with dry_runs.pretending(is_dry):
+            entry, _ = await self._evictor.evict(request)
+        if not is_dry:
+            self._log_pod("evict", _metadata(entry), by, start_ns, entry.revision)
+        return entry.wire
+
+    def _log_pod(self, verb: str, metadata: Any, by: str, start_ns: int, revision: int) -> None:
+        self._env.log(
+            "api.request",
+            {
+                "verb": verb,
+                "resource": "pods",
+                "namespace": metadata.namespace,
+                "name": metadata.name,
+                "uid": metadata.uid,
+                "by": by,
+                "start": start_ns,
+                "rev": revision,
+            },
+        )
+
+
+def _asking(request: Any, by: str) -> str:
+    """Who asks for a binding: ``gateway/kube-scheduler`` where the caller says for whom it speaks."""
+    client = getattr(request, "client", "")
+    return f"{by}/{client}" if client else by
+
+
+def _body(plural: str, data: bytes, content_type: str, level: str) -> tuple[bytes, list[str]]:
+    """An object as protobuf, and warnings about it."""
+    if not content_type:
+        return data, []
+    resource = scales.RESOURCE if plural == scales.SCALE else selections.find_resource(plural)
+    obj, warnings = bodies.read(resource, data, content_type, level)
+    return obj.SerializeToString(deterministic=True), warnings
+
+
+def _written(entry: Entry, gone: bool) -> Answer:
+    return api_pb2.ObjectResponse(object=entry.wire, gone=True) if gone else entry.wire
+
+
+def _body_bytes(request: Any) -> int:
+    kind = type(request)
+    if kind is api_pb2.PatchRequest:
+        return len(request.patch) + len(request.removed)
+    return len(request.object) if kind in _WITH_OBJECT else 0
+
+
+_WITH_OBJECT = (api_pb2.CreateRequest, api_pb2.UpdateRequest, api_pb2.UpdateStatusRequest)
+
+
+def _metadata(entry: Entry) -> Any:
+    return shared_objects.OBJECTS.parse(PODS.message, entry.revision, entry.wire).metadata
+
+
+def _target(request: Any) -> tuple[str, str, str, str]:
+    """Resource, namespace, name and UID that a request speaks of, as far as it says."""
+    if request is None:
+        return "", "", "", ""
+    if isinstance(request, api_pb2.BindRequest):
+        return "pods", request.namespace, request.name, request.uid
+    if isinstance(request, api_pb2.CommitRequest):
+        return "pods", "", "", ""
+    if isinstance(request, api_pb2.EvictRequest):
+        return "pods", request.namespace, request.name, request.preconditions.uid
+    if isinstance(request, api_pb2.DeleteCollectionRequest):
+        return request.list.resource.resource, request.list.resource.namespace, "", ""
+    where = request.resource
+    if isinstance(request, _WITH_OBJECT):
+        resource = resources.BY_PLURAL.get(where.resource)
+        try:
+            obj: Any = resource.message.FromString(request.object) if resource is not None else None
+        except DecodeError:
+            obj = None
+        if obj is not None:
+            metadata = obj.metadata
+            return where.resource, where.namespace or metadata.namespace, metadata.name, metadata.uid
+        return where.resource, where.namespace, "", ""
+    uid = request.preconditions.uid if isinstance(request, (api_pb2.PatchRequest, api_pb2.DeleteRequest)) else ""
+    return where.resource, where.namespace, getattr(request, "name", ""), uid

@@ -1,0 +1,1 @@
+"""drainability, placements, snapshots."""

@@ -1,0 +1,171 @@
+"""The cluster as simulations change it: pods placed and taken away, nodes added and removed, and all of it undone.
+
+Filters are those of the scheduler (:mod:`kemu.emulated.scheduler.cycle.decisions`), with its default configuration,
+asked about a cache that informers keep up to date. While an iteration runs, changes from outside are held back
+(``Cluster.hold_snapshot``); what it changes itself stands in a journal, which :meth:`Snapshot.revert` undoes. Pods of
+nodes that do not exist get UIDs of their own, and no pod counts twice: to undo a simulation never drops a pod that
+runs. Mirrors
+``simulator/clustersnapshot`` (``Fork``, ``Revert``, ``Commit``; PredicateSnapshot and SchedulerPluginRunner).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from kemu.emulated.scheduler.cache.cluster import Cluster
+from kemu.emulated.scheduler.cache.nodes import NodeInfo
+from kemu.emulated.scheduler.cache.pods import PodInfo
+from kemu.emulated.scheduler.configuration import configurations
+from kemu.emulated.scheduler.cycle.decisions import Decider
+from kemu.emulated.scheduler.cycle.filtering import Filtering
+from kemu.emulated.scheduler.cycle.profiles import Profile
+from kemu.emulated.scheduler.framework.interfaces import Handle
+from kemu.emulated.scheduler.plugins import in_tree
+from kemu.messages.k8s import core_v1_pb2
+from kemu.runtime.env import Random
+
+Acceptable = Callable[[str], bool]
+"""Of a node, by name."""
+SPREAD_REASON = "node(s) didn't match pod topology spread constraints"
+
+
+class Rejection(NamedTuple):
+    """Why a pod does not fit on a node (``SchedulingError``)."""
+
+    plugin: str
+    reasons: tuple[str, ...]
+
+
+class Snapshot:
+    """``cluster`` is changed: in the end of an iteration it is as before, but for the order of nodes and pods."""
+
+    def __init__(self, cluster: Cluster, rng: Random) -> None:
+        self.cluster = cluster
+        configuration = configurations.configuration_of({}, "default-scheduler")
+        handle = Handle(cluster, rng)
+        self._decider = Decider(Profile(configuration.profiles[0], handle, in_tree.REGISTRY), cluster, rng)
+        self._journals: list[list[Callable[[], object]]] = []
+        self._last = -1
+        """The row of the last match: the next search begins behind it (``lastIndexOrderMapping``)."""
+        self._numbers = itertools.count()
+
+    # --- forks -------------------------------------------------------------------------------------------------------
+
+    def fork(self) -> None:
+        self._journals.append([])
+
+    def revert(self) -> None:
+        """Undo what happened since the last fork."""
+        for undo in reversed(self._journals.pop()):
+            undo()
+
+    def commit(self) -> None:
+        """Let it be part of the fork before."""
+        journal = self._journals.pop()
+        self._journals[-1] += journal
+
+    def _undoable(self, undo: Callable[[], object]) -> None:
+        self._journals[-1].append(undo)
+
+    # --- nodes -------------------------------------------------------------------------------------------------------
+
+    def node(self, name: str) -> NodeInfo | None:
+        info = self.cluster.nodes.get(name)
+        return info if info is not None and info.node is not None else None
+
+    def nodes(self) -> list[NodeInfo]:
+        """In the order in which they are tried."""
+        self.cluster.settle()
+        return list(self.cluster.rows)
+
+    def pods_on(self, name: str) -> list[Any]:
+        """The objects."""
+        return [info.pod for info in self.cluster.nodes[name].pods.values()]
+
+    def add_node(self, node: Any, pods: Iterable[Any] = ()) -> None:
+        """A node that does not exist, with copies of the pods (``SanitizedNodeInfo``)."""
+        name = node.metadata.name
+        if self.node(name) is not None:
+            raise ValueError(f"node {name} is there already")
+        self.cluster.set_node(node)
+        self._undoable(lambda: self.cluster.remove_node(name))
+        for pod in pods:
+            copy = core_v1_pb2.Pod()
+            copy.CopyFrom(pod)
+            copy.metadata.uid = f"simulated:{next(self._numbers)}"
+            copy.spec.nodeName = name
+            self.place(copy, name)
+
+    def remove_node(self, name: str) -> None:
+        """With its pods."""
+        for uid in list(self.cluster.nodes[name].pods):
+            self.take_away(uid)
+        node = self.cluster.nodes[name].node
+        self.cluster.remove_node(name)
+        self._undoable(lambda: self.cluster.set_node(node))
+
+    def change_node(self, node: Any) -> None:
+        """Another state of a node that is there."""
+        before = self.cluster.nodes[node.metadata.name].node
+        self.cluster.set_node(node)
+        self._undoable(lambda: self.cluster.set_node(before))
+
+    # --- pods --------------------------------------------------------------------------------------------------------
+
+    def place(self, pod: Any, node: str) -> None:
+        """Count a pod on a node, whether it fits or not."""
+        uid = pod.metadata.uid
+        if uid in self.cluster.pods:
+            raise ValueError(f"pod {uid} counts already, on node {self.cluster.pods[uid].node_name}")
+        self.cluster.add_pod(self.cluster.pod(pod), node)
+        self._undoable(lambda: self.cluster.remove_pod(uid))
+
+    def take_away(self, uid: str) -> None:
+        info = self.cluster.pods[uid]
+        node = info.node_name
+        self.cluster.remove_pod(uid)
+        self._undoable(lambda: self.cluster.add_pod(info, node))
+
+    def schedule(self, pod: Any, node: str) -> Rejection | None:
+        """Place it there if it fits (``SchedulePod``)."""
+        rejection = self.check(pod, node)
+        if rejection is None:
+            self.place(pod, node)
+        return rejection
+
+    def check(self, pod: Any, node: str) -> Rejection | None:
+        """Whether a pod fits on one node (``CheckPredicates``)."""
+        filtering, _info = self._filter(pod)
+        if filtering.rejection is not None:
+            return Rejection(filtering.rejection.plugin, filtering.rejection.reasons)
+        row = self.cluster.nodes[node].row
+        verdict = int(filtering.verdicts[row])
+        if not verdict:
+            return None
+        status = filtering.explain(verdict)
+        return Rejection(status.plugin, status.reasons)
+
+    def schedule_anywhere(self, pod: Any, acceptable: Acceptable | None = None) -> str:
+        """Place it on the first node where it fits, from the last match on (``SchedulePodOnAnyNodeMatching``).
+
+        Returns the node; "": there is none. Cordoned nodes are never tried.
+        """
+        filtering, _info = self._filter(pod)
+        if filtering.rejection is not None:
+            return ""
+        rows, count = self.cluster.rows, filtering.nodes
+        feasible: list[int] = (filtering.verdicts[:count] == 0).nonzero()[0].tolist()
+        for row in sorted(feasible, key=lambda row: (row - self._last - 1) % count):
+            node = rows[row]
+            if not node.unschedulable and (acceptable is None or acceptable(node.name)):
+                self._last = row
+                self.place(pod, node.name)
+                return str(node.name)
+        return ""
+
+    def _filter(self, pod: Any) -> tuple[Filtering, PodInfo]:
+        self.cluster.settle()
+        info = self.cluster.pending(pod)
+        return self._decider.filter(info), info

@@ -1,0 +1,213 @@
+"""kemu's API service, carried out by a real API server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import grpc
+
+from kemu import errors
+from kemu.emulated.apiserver import errors as refusals
+from kemu.emulated.bridge import answers, connections, requests, watches
+from kemu.messages.k8s import meta_v1_pb2
+from kemu.messages.v1 import api_pb2, api_pb2_grpc
+from kemu.runtime.env import Env
+from kemu.runtime.rpc import pumps
+
+_READS_OF_INFORMERS = ("list",)
+
+
+class Outbox:
+    """What is on its way to one client; all of one tick of the loop goes in one message."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+        self._message: Any = None
+        self.wake: Callable[[], None] = lambda: None
+
+    @property
+    def message(self) -> Any:
+        """The growing message."""
+        if self._message is None:
+            self._message = self._make()
+            self.wake()
+        return self._message
+
+    def take(self) -> Any:
+        message, self._message = self._message, None
+        return message
+
+
+class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
+    """``on_trouble`` is told when the cluster cannot be read or watched."""
+
+    def __init__(self, env: Env, connection: connections.Connection, on_trouble: Callable[[str], object]) -> None:
+        self._env = env
+        self._connection = connection
+        self._on_trouble = on_trouble
+        self._is_open = asyncio.Event()
+
+    def open(self) -> None:
+        """The connection is configured."""
+        self._is_open.set()
+
+    async def answer(self, verb: str, request: Any) -> Any:
+        """An ObjectResponse, ListResponse or CommitResponse. Raises Refused."""
+        try:
+            if verb == "commit":
+                return await self._commit(request)
+            made = requests.of(verb, request)
+        except errors.ApiError as error:
+            raise answers.Refused(meta_v1_pb2.Status.FromString(refusals.encode(error))) from None
+        try:
+            answer = answers.of(made, await self._connection.send(made))
+        except connections.Unreachable as error:
+            if verb in _READS_OF_INFORMERS:
+                self._on_trouble(str(error))
+            raise answers.Refused(answers.unreachable(str(error))) from error
+        except answers.Refused as refused:
+            if verb not in _READS_OF_INFORMERS:
+                raise
+            status = answers.passing(refused.status)
+            if status.reason == "ServiceUnavailable":
+                self._on_trouble(status.message)
+            raise answers.Refused(status) from None
+        return answer
+
+    async def _commit(self, request: api_pb2.CommitRequest) -> api_pb2.CommitResponse:
+        """Bindings one after the other; a real API server knows no transactions."""
+        if request.all_or_nothing:
+            raise errors.BadRequest("a real API server binds pods one by one, not all or nothing")
+        response = api_pb2.CommitResponse()
+        for binding in request.bindings:
+            result = response.results.add()
+            try:
+                result.object = (await self.answer("bind", binding)).object
+            except answers.Refused as refused:
+                result.error = refused.status.SerializeToString()
+        return response
+
+    # --- Session -----------------------------------------------------------------------------------------------------
+
+    async def Session(self, request_iterator: Any, context: Any) -> None:
+        await self._is_open.wait()
+        outbox = Outbox(api_pb2.SessionResponse)
+        pump = pumps.Pump(self._env.spawn, context, outbox.take, "replies")
+        outbox.wake = pump.wake
+        under_way: dict[asyncio.Task[Any], None] = {}
+        drained = asyncio.Event()
+
+        def done(task: asyncio.Task[Any]) -> None:
+            under_way.pop(task, None)
+            if not under_way:
+                drained.set()
+
+        def handle(batch: Any) -> None:
+            for call in batch.calls[:]:
+                task = self._env.spawn(self._serve(call, outbox), "call")
+                under_way[task] = None
+                task.add_done_callback(done)
+
+        try:
+            await pumps.each(context, handle)
+            while under_way:
+                drained.clear()
+                await drained.wait()
+        finally:
+            pump.stop()
+
+    async def _serve(self, call: api_pb2.Call, outbox: Outbox) -> None:
+        verb = call.WhichOneof("request") or ""
+        try:
+            answer = await self.answer(verb, getattr(call, verb, None))
+        except answers.Refused as refused:
+            outbox.message.replies.add(id=call.id, error=refused.status.SerializeToString())
+            return
+        reply = outbox.message.replies.add(id=call.id)
+        if isinstance(answer, api_pb2.ObjectResponse):
+            reply.object.CopyFrom(answer)
+        elif isinstance(answer, api_pb2.ListResponse):
+            reply.list.CopyFrom(answer)
+        else:
+            reply.commit.CopyFrom(answer)
+        outbox.message.sent_ns = self._env.clock.now_ns()
+
+    # --- Watch -------------------------------------------------------------------------------------------------------
+
+    async def Watch(self, request_iterator: Any, context: Any) -> None:
+        await self._is_open.wait()
+        outbox = Outbox(api_pb2.WatchResponse)
+        pump = pumps.Pump(self._env.spawn, context, outbox.take, "events")
+        outbox.wake = pump.wake
+        tasks: dict[int, asyncio.Task[Any]] = {}
+
+        def hand(event: api_pb2.WatchEvent) -> None:
+            outbox.message.events.append(event)
+
+        def stop(watch_id: int) -> None:
+            task = tasks.pop(watch_id, None)
+            if task is not None:
+                task.cancel()
+
+        def handle(request: Any) -> None:
+            if request.WhichOneof("request") == "create":
+                create = request.create
+                stop(create.watch_id)
+                watch = watches.Watch(self._env, self._connection, create, hand, self._on_trouble)
+                tasks[create.watch_id] = self._env.spawn(watch.run(), f"watch {create.resource.resource}")
+            else:
+                stop(request.cancel.watch_id)
+
+        try:
+            await pumps.each(context, handle)
+            await asyncio.get_running_loop().create_future()
+        finally:
+            pump.stop()
+            for watch_id in list(tasks):
+                stop(watch_id)
+
+    # --- unary -------------------------------------------------------------------------------------------------------
+
+    async def Get(self, request: api_pb2.GetRequest, context: Any) -> Any:
+        return await self._unary("get", request, context)
+
+    async def List(self, request: api_pb2.ListRequest, context: Any) -> Any:
+        return await self._unary("list", request, context)
+
+    async def Create(self, request: api_pb2.CreateRequest, context: Any) -> Any:
+        return await self._unary("create", request, context)
+
+    async def Update(self, request: api_pb2.UpdateRequest, context: Any) -> Any:
+        return await self._unary("update", request, context)
+
+    async def UpdateStatus(self, request: api_pb2.UpdateStatusRequest, context: Any) -> Any:
+        return await self._unary("update_status", request, context)
+
+    async def Patch(self, request: api_pb2.PatchRequest, context: Any) -> Any:
+        return await self._unary("patch", request, context)
+
+    async def Delete(self, request: api_pb2.DeleteRequest, context: Any) -> Any:
+        return await self._unary("delete", request, context)
+
+    async def DeleteCollection(self, request: api_pb2.DeleteCollectionRequest, context: Any) -> Any:
+        return await self._unary("delete_collection", request, context)
+
+    async def Bind(self, request: api_pb2.BindRequest, context: Any) -> Any:
+        return await self._unary("bind", request, context)
+
+    async def Evict(self, request: api_pb2.EvictRequest, context: Any) -> Any:
+        return await self._unary("evict", request, context)
+
+    async def Commit(self, request: api_pb2.CommitRequest, context: Any) -> Any:
+        return await self._unary("commit", request, context)
+
+    async def _unary(self, verb: str, request: Any, context: Any) -> Any:
+        await self._is_open.wait()
+        try:
+            return await self.answer(verb, request)
+        except answers.Refused as refused:
+            of_reason = errors.API_ERRORS.get(refused.status.reason, errors.ApiError)
+            code = getattr(grpc.StatusCode, of_reason.grpc_code)
+            await context.abort(code, refused.status.message)

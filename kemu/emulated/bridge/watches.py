@@ -1,0 +1,105 @@
+"""One watch at a real API server, kept alive, as events of kemu's Watch stream.
+
+A real server ends each watch after some minutes, and connections break: the watch goes on after the last revision that
+it has seen, with client-go's waits between attempts. Only when that revision is gone its owner hears of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kemu.emulated.bridge import answers, connections, requests
+from kemu.emulated.client import streams
+from kemu.emulated.objects.wire import envelopes
+from kemu.messages.k8s import meta_v1_pb2
+from kemu.messages.v1 import api_pb2
+from kemu.runtime.env import SECOND_NS, Env
+
+SHORTEST_S, LONGEST_S = 300, 600
+"""How long a watch is asked to last, as client-go's reflector does (``minWatchTimeout``)."""
+GONE = 410
+
+_TYPES = {
+    "ADDED": api_pb2.WatchEvent.ADDED,
+    "MODIFIED": api_pb2.WatchEvent.MODIFIED,
+    "DELETED": api_pb2.WatchEvent.DELETED,
+    "BOOKMARK": api_pb2.WatchEvent.BOOKMARK,
+}
+
+Hand = Callable[[api_pb2.WatchEvent], object]
+
+
+class Watch:
+    """``hand``: where its events go; ``on_trouble`` is told why the server cannot be watched now."""
+
+    def __init__(
+        self,
+        env: Env,
+        connection: connections.Connection,
+        create: api_pb2.WatchCreate,
+        hand: Hand,
+        on_trouble: Callable[[str], object],
+    ) -> None:
+        self._env = env
+        self._connection = connection
+        self._create = create
+        self._hand = hand
+        self._on_trouble = on_trouble
+        self._revision = "" if create.resource_version in ("", "0") else create.resource_version
+        self._backoff = streams.Backoff(env)
+
+    async def run(self) -> None:
+        """Returns when the watch has ended for good."""
+        clock = self._env.clock
+        while True:
+            began_ns = clock.now_ns()
+            try:
+                if await self._attempt():
+                    return
+            except connections.Unreachable as error:
+                self._on_trouble(str(error))
+            except answers.Refused as refused:
+                if refused.status.code == GONE:
+                    self._end(refused.status)
+                    return
+                self._on_trouble(str(refused))
+            else:
+                if clock.now_ns() - began_ns > SECOND_NS:
+                    continue
+            await clock.pause(self._backoff.next_s())
+
+    async def _attempt(self) -> bool:
+        """One request. Returns whether the watch is over."""
+        timeout_s = self._env.random.randrange(SHORTEST_S, LONGEST_S)
+        request = requests.watch(self._create, self._revision, timeout_s)
+        async for frame in self._connection.watch(request):
+            if isinstance(frame, connections.Answer):
+                answers.check(frame)
+                raise connections.Unreachable("the server watches in JSON only")
+            self._backoff.reset()
+            kind, envelope = envelopes.watch_event(frame)
+            if kind == "ERROR":
+                status = meta_v1_pb2.Status.FromString(envelope.raw)
+                if status.code == GONE:
+                    self._end(status)
+                    return True
+                self._on_trouble(status.message)
+                return False
+            if kind in _TYPES:
+                self._hand_on(_TYPES[kind], envelope.raw)
+        return False
+
+    def _hand_on(self, kind: api_pb2.WatchEvent.Type, raw: bytes) -> None:
+        revision = envelopes.resource_version(raw)
+        self._revision = str(revision)
+        event = api_pb2.WatchEvent(watch_id=self._create.watch_id, type=kind, resource_version=revision)
+        if kind != api_pb2.WatchEvent.BOOKMARK or b"initial-events-end" in raw:
+            event.object = raw
+        self._hand(event)
+
+    def _end(self, status: meta_v1_pb2.Status) -> None:
+        # One reason for both ways in which it is told.
+        status.reason = "Expired"
+        event = api_pb2.WatchEvent(watch_id=self._create.watch_id, type=api_pb2.WatchEvent.ERROR)
+        event.error = status.SerializeToString()
+        self._hand(event)

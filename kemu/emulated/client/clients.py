@@ -1,0 +1,335 @@
+"""Requests to the API server: one coroutine for each verb, batched on one ``Session`` stream.
+
+How they travel, and what happens when the connection breaks, is in :mod:`kemu.emulated.client.sessions`. Watching is
+done by informers (:mod:`kemu.emulated.client.informers`) over the one ``Watch`` stream of the client.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from google.protobuf.message import Message
+
+from kemu.emulated import safeguards
+from kemu.emulated.client import ablations, endpoints, sessions
+from kemu.emulated.objects import resources
+from kemu.emulated.objects.wire import shared_objects
+from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.v1 import api_pb2
+from kemu.runtime.env import Env
+
+ListResult = sessions.ListResult
+
+M = TypeVar("M", bound=Message)
+
+PATCH_TYPES = {
+    "merge": api_pb2.PatchRequest.MERGE,
+    "strategic": api_pb2.PatchRequest.STRATEGIC,
+}
+
+
+class Binding(NamedTuple):
+    """One of a commit."""
+
+    namespace: str
+    name: str
+    uid: str
+    node: str
+    node_generation: int | None = None
+    """How many bindings the node must have counted (:mod:`kemu.emulated.objects.pods.bind_generations`); None: no
+    matter."""
+
+
+class Client:
+    """One actor's connection to an API server: to the first one, or, when that is lost, to another one.
+
+    ``resource`` is always a plural (``pods``); methods return the object as it is after the request and raise
+    :class:`kemu.errors.ApiError` subclasses. Connects at the first request.
+    """
+
+    __slots__ = ("_session", "env", "lists_from_cache", "relists", "servers", "shares", "watches")
+
+    def __init__(
+        self,
+        env: Env,
+        apiservers: str | Sequence[str] = "apiserver/0",
+        ablated: Collection[str] = (),
+        *,
+        shares: bool = False,
+        acts_as: str = "",
+    ) -> None:
+        """``ablated``: the safeguards that the client lacks (:mod:`kemu.emulated.safeguards`). ``shares``: whoever uses
+        it never changes what informers have, or writes return (:mod:`kemu.emulated.objects.wire.shared_objects`).
+        ``acts_as``: as which user it calls, as with ``kubectl --as``; only administrators may."""
+        self.env = env
+        self.shares = shares
+        self.servers = endpoints.Endpoints(env, apiservers, acts_as)
+        self._session = sessions.Session(env, self.servers, shares=shares)
+        self.watches = ablations.watches_of(ablated)(env, self.servers)
+        """The one Watch stream of this client, for informers."""
+        self.relists = "relist-on-gap" not in ablated
+        """Whether its informers list again when their watch cannot be resumed."""
+        self.lists_from_cache = True
+        """Whether the first list of an informer may show the past (``resourceVersion: "0"``)."""
+
+    def parser(self, message: type[Message]) -> Callable[[int, bytes], Any]:
+        """Makes objects of revisions and bytes, for informers."""
+        if self.shares:
+            return functools.partial(shared_objects.OBJECTS.parse, message)
+        parse = message.FromString
+        return lambda revision, wire: parse(wire)
+
+    def create(self, obj: M) -> Coroutine[Any, Any, M]:
+        """Whatever waits for the answer keeps bytes, not ``obj``."""
+        namespace: str = obj.metadata.namespace  # type: ignore[attr-defined]
+        return self.create_serialised(type(obj), namespace, obj.SerializeToString(deterministic=True))
+
+    async def create_serialised(self, message: type[M], namespace: str, data: bytes) -> M:
+        """An object of class ``message``."""
+        resource = resources.BY_MESSAGE[message]
+        call = self._session.next_call()
+        request = call.create
+        request.resource.resource = resource.plural
+        request.resource.namespace = namespace
+        request.object = data
+        return await self._session.send(call, message, True, len(data))
+
+    async def update(self, obj: M, subresource: str = "") -> M:
+        """Replaces the object; with a ``resourceVersion`` in it, only if it is still the current one (Conflict).
+        ``subresource``: only that part of it, ``finalize`` of a namespace for example."""
+        resource, data = resources.BY_MESSAGE[type(obj)], obj.SerializeToString(deterministic=True)
+        self._note_version(resource, obj)
+        call = self._session.next_call()
+        request = call.update
+        request.resource.resource = resource.plural
+        request.resource.namespace = obj.metadata.namespace  # type: ignore[attr-defined]
+        request.object = data
+        request.subresource = subresource
+        return await self._session.send(call, type(obj), True, len(data))
+
+    async def update_status(self, obj: M) -> M:
+        """Like :meth:`update`, of the status subresource."""
+        resource, data = resources.BY_MESSAGE[type(obj)], obj.SerializeToString(deterministic=True)
+        self._note_version(resource, obj)
+        call = self._session.next_call()
+        request = call.update_status
+        request.resource.resource = resource.plural
+        request.resource.namespace = obj.metadata.namespace  # type: ignore[attr-defined]
+        request.object = data
+        return await self._session.send(call, type(obj), True, len(data))
+
+    def _note_version(self, resource: resources.Resource, obj: Message) -> None:
+        """The run log tells of updates that replace whatever is there."""
+        metadata = obj.metadata  # type: ignore[attr-defined]
+        if not metadata.resourceVersion:
+            key = resources.key(resource, metadata.namespace, metadata.name).decode()
+            self.env.log("client.unconditional", {"resource": resource.plural, "key": key})
+
+    async def patch(
+        self,
+        resource: str,
+        name: str,
+        namespace: str,
+        patch: Mapping[str, Any],
+        subresource: str = "",
+        type: str = "merge",  # noqa: A002  (the field's word)
+        uid: str = "",
+    ) -> Any:
+        """``type``: ``merge`` (RFC 7386) or ``strategic``. ``uid``: only if the object still has it (Conflict)."""
+        message, data = resources.BY_PLURAL[resource].message, json.dumps(patch, separators=(",", ":")).encode()
+        patch_type = PATCH_TYPES[type]
+        call, request = self._patch_call(resource, name, namespace, subresource, uid)
+        request.type = patch_type
+        request.patch = data
+        return await self._session.send(call, message, True, len(data))
+
+    async def patch_message(
+        self,
+        message: type[M],
+        name: str,
+        namespace: str,
+        patch: bytes,
+        subresource: str = "",
+        uid: str = "",
+        removed: bytes = b"",
+    ) -> M:
+        """A strategic patch in serialised messages: ``removed`` names what goes, ``patch`` holds what is set (see
+        ``PatchRequest.MESSAGE``). ``uid``: only if the object still has it (Conflict)."""
+        plural = resources.BY_MESSAGE[message].plural
+        call, request = self._patch_call(plural, name, namespace, subresource, uid)
+        request.type = api_pb2.PatchRequest.MESSAGE
+        request.patch = patch
+        if removed:
+            request.removed = removed
+        return await self._session.send(call, message, True, len(patch) + len(removed))
+
+    def _patch_call(self, resource: str, name: str, namespace: str, subresource: str, uid: str) -> tuple[Any, Any]:
+        """A call of the growing batch and its patch request, which says what is to be patched but not yet how."""
+        call = self._session.next_call()
+        request = call.patch
+        request.resource.resource = resource
+        request.resource.namespace = namespace
+        request.name = name
+        request.subresource = subresource
+        if uid:
+            request.preconditions.uid = uid
+        return call, request
+
+    async def delete(
+        self,
+        resource: str,
+        name: str,
+        namespace: str = "",
+        grace_period_seconds: int | None = None,
+        uid: str = "",
+        resource_version: str = "",
+        propagation_policy: str = "",
+    ) -> Any:
+        """``grace_period_seconds`` None: the object's own. ``uid``, ``resource_version``: preconditions (Conflict).
+        ``propagation_policy``: ``Background``, ``Foreground`` or ``Orphan``; "": the default of the kind.
+
+        Returns the object as it is now, or as it was when it is gone.
+        """
+        message = resources.BY_PLURAL[resource].message
+        call = self._session.next_call()
+        request = call.delete
+        request.resource.resource = resource
+        request.resource.namespace = namespace
+        request.name = name
+        if grace_period_seconds is not None:
+            request.grace_period_seconds = grace_period_seconds
+        if uid:
+            request.preconditions.uid = uid
+        if resource_version:
+            request.preconditions.resource_version = resource_version
+        request.propagation_policy = propagation_policy
+        return await self._session.send(call, message, True)
+
+    async def delete_collection(
+        self,
+        resource: str,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        grace_period_seconds: int | None = None,
+        propagation_policy: str = "",
+    ) -> sessions.ListResult:
+        """Deletes all objects that match, one by one, and returns them as they were before."""
+        message = resources.BY_PLURAL[resource].message
+        call = self._session.next_call()
+        request = call.delete_collection
+        request.list.resource.resource = resource
+        request.list.resource.namespace = namespace
+        request.list.label_selector = label_selector
+        request.list.field_selector = field_selector
+        if grace_period_seconds is not None:
+            request.delete.grace_period_seconds = grace_period_seconds
+        request.delete.propagation_policy = propagation_policy
+        return await self._session.send_list(call, message)
+
+    async def bind(
+        self,
+        namespace: str,
+        name: str,
+        uid: str,
+        node: str,
+        annotations: Mapping[str, str] | None = None,
+        *,
+        node_generation: int | None = None,
+    ) -> core_v1_pb2.Pod:
+        """Binds a pod to a node: once, Conflict after. The pod gets these annotations in the same request.
+        ``node_generation`` as in :class:`Binding`."""
+        call = self._session.next_call()
+        request = call.bind
+        request.namespace = namespace
+        request.name = name
+        request.uid = uid
+        request.node = node
+        if annotations:
+            request.annotations.update(annotations)
+        if node_generation is not None:
+            request.node_generation = node_generation
+        return await self._session.send(call, core_v1_pb2.Pod, True)
+
+    async def commit(self, bindings: Sequence[Binding], *, all_or_nothing: bool = False) -> sessions.Commit:
+        """Several bindings in one request, an extension of kemu. ``all_or_nothing``: together or not at all.
+
+        Raises only what concerns the request as a whole; why a single pod was not bound is among the results.
+        """
+        call = self._session.next_call()
+        request = call.commit
+        request.all_or_nothing = all_or_nothing
+        for one in bindings:
+            binding = request.bindings.add()
+            binding.namespace, binding.name, binding.uid, binding.node = one[:4]
+            if one.node_generation is not None:
+                binding.node_generation = one.node_generation
+        return await self._session.send_commit(call)
+
+    async def evict(
+        self,
+        namespace: str,
+        name: str,
+        grace_period_seconds: int | None = None,
+        uid: str = "",
+        resource_version: str = "",
+    ) -> core_v1_pb2.Pod:
+        """Deletes a pod if its disruption budgets allow it (TooManyRequests)."""
+        call = self._session.next_call()
+        request = call.evict
+        request.namespace = namespace
+        request.name = name
+        if grace_period_seconds is not None:
+            request.grace_period_seconds = grace_period_seconds
+        if uid:
+            request.preconditions.uid = uid
+        if resource_version:
+            request.preconditions.resource_version = resource_version
+        return await self._session.send(call, core_v1_pb2.Pod, True)
+
+    async def get(self, resource: str, name: str, namespace: str = "", resource_version: str = "") -> Any:
+        """``resource_version``: "" for the newest state, "0" for whatever the API server's cache holds."""
+        message = resources.BY_PLURAL[resource].message
+        call = self._session.next_call()
+        request = call.get
+        request.resource.resource = resource
+        request.resource.namespace = namespace
+        request.name = name
+        request.resource_version = resource_version
+        return await self._session.send(call, message, False)
+
+    async def list(
+        self,
+        resource: str,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        limit: int = 0,
+        resource_version: str = "",
+        continue_token: str = "",
+    ) -> sessions.ListResult:
+        """``limit`` 0: everything at once. ``namespace`` "": all of them. ``resource_version`` as in :meth:`get`."""
+        message = resources.BY_PLURAL[resource].message
+        call = self._session.next_call()
+        request = call.list
+        request.resource.resource = resource
+        request.resource.namespace = namespace
+        request.label_selector = label_selector
+        request.field_selector = field_selector
+        request.limit = limit
+        request.resource_version = resource_version
+        setattr(request, "continue", continue_token)
+        return await self._session.send_list(call, message)
+
+
+def of_actor(env: Env, config: Mapping[str, Any], *, shares: bool = True) -> Client:
+    """The client of an actor whose config names its ``apiserver``, or several, and perhaps what it lacks.
+
+    ``shares``: the actor runs nobody's code but kemu's."""
+    apiservers = config.get("apiserver") or "apiserver/0"
+    client = Client(env, apiservers, safeguards.ablated(config), shares=shares)
+    client.lists_from_cache = "k8s-59848" not in config.get("bugs", ())
+    return client

@@ -1,0 +1,384 @@
+"""A cached, live view of one collection, as client-go's shared informers: list, then watch.
+
+The informer keeps ``store`` up to date and reports every change to its handler, in the order of revisions. It resumes
+after the connection was lost. When the API server no longer knows the revision at which the watch stood, it lists again
+and computes what has changed since.
+
+    pods = informers.Informer(client, "pods", handler=informers.Callbacks(on_add=queue_pod, on_delete=forget_pod))
+    await pods.synced()
+    pods.store["default/web-0"]
+"""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from kemu import errors
+from kemu.emulated.client import clients, retries, sessions, streams
+from kemu.emulated.objects import resources
+from kemu.messages.v1 import api_pb2
+from kemu.runtime.env import SECOND_NS
+
+PAGE = 500
+"""Objects in one answer when a list is not served from the cache, as client-go's pager asks."""
+
+_ADDED, _MODIFIED, _DELETED, _BOOKMARK, _ERROR = range(5)
+_LETTERS = "AMDB"
+"""How the run log writes the types of events."""
+
+
+class Handler(Protocol):
+    """Synchronous methods; an exception in one ends the actor.
+
+    If there is an ``on_batch_end()`` too, it is called when all events that arrived together have been delivered.
+    Objects are shared with ``store``: read them, never change them.
+    """
+
+    def on_add(self, obj: Any) -> None: ...
+
+    def on_update(self, old: Any, new: Any) -> None: ...
+
+    def on_delete(self, old: Any) -> None:
+        """``old``: the last known state; after a new list the object may have changed once more before it went."""
+        ...
+
+
+def _ignore(*objects: Any) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Callbacks:
+    """A handler made of callables (``ResourceEventHandlerFuncs``); what is left out is ignored."""
+
+    on_add: Callable[[Any], None] = _ignore
+    on_update: Callable[[Any, Any], None] = _ignore
+    on_delete: Callable[[Any], None] = _ignore
+
+
+class _Compact(dict[str, Any]):
+    """A store that keeps objects as bytes, and parses one when it is asked for."""
+
+    __slots__ = ("_parse",)
+
+    def __init__(self, parse: Callable[[bytes], Any]) -> None:
+        super().__init__()
+        self._parse = parse
+
+    def __getitem__(self, key: str) -> Any:
+        return self._parse(super().__getitem__(key))
+
+    def __setitem__(self, key: str, obj: Any) -> None:
+        super().__setitem__(key, obj.SerializeToString(deterministic=True))
+
+    def get(self, key: str, default: Any = None) -> Any:
+        data = super().get(key)
+        return default if data is None else self._parse(data)
+
+    def pop(self, key: str, *default: Any) -> Any:
+        return self._parse(super().pop(key))
+
+
+class Informer:
+    """Without a ``handler`` only the store is kept.
+
+    ``from_cache``: the first list may come from the API server's watch cache, however stale (``resourceVersion=0``), as
+    with client-go's reflectors without the feature gate WatchListClient. A list after ``Expired`` is always consistent.
+    ``compact``: the store keeps bytes, which take a tenth of the memory of parsed objects; for those rarely looked at.
+    """
+
+    __slots__ = (
+        "_backoff",
+        "_client",
+        "_digests",
+        "_handler",
+        "_namespaced",
+        "_on_batch_end",
+        "_on_gap",
+        "_parse",
+        "_revisions",
+        "_started",
+        "_stopped",
+        "_types",
+        "_version",
+        "_waiters",
+        "_watch_id",
+        "field_selector",
+        "label_selector",
+        "namespace",
+        "resource",
+        "revision",
+        "store",
+    )
+
+    def __init__(
+        self,
+        client: clients.Client,
+        resource: str,
+        *,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        handler: Handler | None = None,
+        from_cache: bool = True,
+        compact: bool = False,
+    ) -> None:
+        row = resources.BY_PLURAL[resource]
+        self.resource = resource
+        self.namespace = namespace
+        self.label_selector = label_selector
+        self.field_selector = field_selector
+        self.store: dict[str, Any] = _Compact(row.message.FromString) if compact else {}
+        """By ``namespace/name``, or by name for kinds without namespaces."""
+        self.revision = 0
+        """The store holds the collection as of this revision."""
+        self._client = client
+        self._handler = handler
+        self._on_batch_end = getattr(handler, "on_batch_end", None)
+        self._parse = client.parser(row.message)
+        self._namespaced = row.namespaced
+        self._version = "0" if from_cache and client.lists_from_cache else ""
+        self._watch_id = 0
+        self._revisions: list[int] = []
+        """Of the events that are not in the log yet; beside them their types and the digests of their bytes."""
+        self._types: list[str] = []
+        self._digests: list[int] = []
+        self._waiters: list[asyncio.Future[None]] | None = []
+        """Of :meth:`synced`; None when it has."""
+        self._on_gap: Callable[[errors.Gone], None] = self._list_again if client.relists else self._go_on
+        self._backoff: streams.Backoff | None = None
+        self._started = False
+        self._stopped = False
+
+    @property
+    def id(self) -> str:
+        """Names the present watch in the run log; a new list begins a new one."""
+        return f"{self.resource}#{self._watch_id}"
+
+    def start(self) -> None:
+        """Begin to list and watch; more than once does nothing."""
+        if not self._started:
+            self._started = True
+            self._spawn_list()
+
+    def start_from(self, items: Sequence[Any], revision: int) -> None:
+        """Begin without a list: the collection is known to be ``items`` as of ``revision``, from having created them.
+
+        The handler is not told of them.
+        """
+        assert not self._started, f"{self.id} runs already"
+        self._started = True
+        self._watch_id = self._client.watches.next_id()
+        for obj in items:
+            self.store[self._key(obj)] = obj
+        self._watch(revision, len(items), None)
+        self._set_synced()
+
+    async def synced(self) -> None:
+        """Starts the informer and waits until the first list has been delivered."""
+        self.start()
+        if self._waiters is not None:
+            waiter = asyncio.get_running_loop().create_future()
+            self._waiters.append(waiter)
+            await waiter
+
+    def stop(self, reason: str = "stopped") -> None:
+        """No more events. The store stays as it is."""
+        if self._started and not self._stopped:
+            self._stopped = True
+            self._log_events()
+            self._client.watches.stop(self._watch_id)
+            self._client.env.log("watch.closed", {"watch": self.id, "reason": reason})
+
+    # --- list --------------------------------------------------------------------------------------------------------
+
+    def _spawn_list(self) -> None:
+        self._watch_id = self._client.watches.next_id()
+        self._client.env.spawn(self._list(), f"list {self.id}")
+
+    async def _list(self) -> None:
+        while True:
+            try:
+                items, version, digest = await retries.patiently(self._client.env, self._list_all)
+                break
+            except errors.Gone:
+                self._version = ""  # the rest of the pages is forgotten
+        if self._stopped:
+            return
+        self._backoff = None
+        self._watch(int(version), len(items), digest)
+        self._replace(items)
+        self._set_synced()
+
+    def _watch(self, revision: int, objects: int, digest: int | None) -> None:
+        """The store is about to hold the collection as of ``revision``: ask for what comes after."""
+        self.revision = revision
+        self._client.env.log(
+            "watch.listed",
+            {
+                "watch": self.id,
+                "resource": self.resource,
+                "namespace": self.namespace,
+                "label_selector": self.label_selector,
+                "field_selector": self.field_selector,
+                "rev": revision,
+                "objects": objects,
+                "digest": digest,
+            },
+        )
+        self._client.watches.start(self._watch_id, self)
+
+    def _set_synced(self) -> None:
+        waiters, self._waiters = self._waiters, None
+        for waiter in waiters or ():
+            if not waiter.done():
+                waiter.set_result(None)
+
+    async def _list_all(self) -> tuple[list[Any], str, int]:
+        client, limit = self._client, 0 if self._version == "0" else PAGE
+        page = await client.list(
+            self.resource, self.namespace, self.label_selector, self.field_selector, limit, self._version
+        )
+        items, version, digest = page.items, page.resource_version, page.digest
+        while page.continue_token:
+            page = await client.list(
+                self.resource,
+                self.namespace,
+                self.label_selector,
+                self.field_selector,
+                limit,
+                continue_token=page.continue_token,
+            )
+            items += page.items
+            digest = (digest + page.digest) & 0xFFFFFFFF
+        return items, version, digest
+
+    def _replace(self, items: list[Any]) -> None:
+        """Tell the handler how a new list differs from the store: what is gone first, then the rest in order."""
+        listed = {self._key(obj): obj for obj in items}
+        handler, old_store = self._handler, self.store
+        gone = [key for key in old_store if key not in listed]
+        for key in gone:
+            old = old_store.pop(key)
+            if handler is not None:
+                handler.on_delete(old)
+        for key, obj in listed.items():
+            self._put(key, obj)
+        if self._on_batch_end is not None:
+            self._on_batch_end()
+
+    def _put(self, key: str, obj: Any) -> None:
+        old = self.store.get(key)
+        self.store[key] = obj
+        handler = self._handler
+        if handler is None:
+            return
+        if old is None:
+            handler.on_add(obj)
+        elif old.metadata.uid != obj.metadata.uid:
+            # The name was given to a new object while nobody looked.
+            handler.on_delete(old)
+            handler.on_add(obj)
+        elif old.metadata.resourceVersion != obj.metadata.resourceVersion:
+            handler.on_update(old, obj)
+
+    def _key(self, obj: Any) -> str:
+        metadata = obj.metadata
+        name: str = metadata.name
+        return f"{metadata.namespace}/{name}" if self._namespaced else name
+
+    # --- watch: called by Watches ------------------------------------------------------------------------------------
+
+    def receive(self, event: api_pb2.WatchEvent) -> bool:
+        kind = event.type
+        if kind >= _BOOKMARK:
+            if kind == _BOOKMARK:
+                self.revision = event.resource_version
+                if not self._note(kind, event.resource_version, 0):
+                    return False  # what came before it in this message will be logged with it
+                self._log_events()
+            else:
+                self._on_error(event.error)
+            return False
+        data = event.object
+        obj = self._parse(event.resource_version, data)
+        metadata = obj.metadata  # type: ignore[attr-defined]
+        key = f"{metadata.namespace}/{metadata.name}" if self._namespaced else metadata.name
+        store = self.store
+        old = store.get(key)
+        handler = self._handler
+        # The store is up to date when the handler looks into it.
+        self.revision = revision = event.resource_version
+        if kind == _DELETED:
+            if old is not None:
+                del store[key]
+                if handler is not None:
+                    handler.on_delete(obj)
+        else:
+            store[key] = obj
+            if handler is not None:
+                if old is None:
+                    handler.on_add(obj)
+                else:
+                    handler.on_update(old, obj)
+        return self._note(kind, revision, zlib.crc32(data))
+
+    def _note(self, kind: int, revision: int, digest: int) -> bool:
+        """For the log. Returns whether it is the first event since the log was told."""
+        revisions = self._revisions
+        revisions.append(revision)
+        self._types.append(_LETTERS[kind])
+        self._digests.append(digest)
+        return len(revisions) == 1
+
+    def end_batch(self) -> None:
+        self._log_events()
+        if self._on_batch_end is not None:
+            self._on_batch_end()
+
+    def _log_events(self) -> None:
+        if self._revisions:
+            self._client.env.log(
+                "watch.events",
+                {
+                    "watch": self.id,
+                    "revs": self._revisions,
+                    "types": "".join(self._types),
+                    "digests": self._digests,
+                },
+            )
+            self._revisions, self._types, self._digests = [], [], []
+
+    def _on_error(self, status: bytes) -> None:
+        error = sessions.error_of(status)
+        watches = self._client.watches
+        if isinstance(error, errors.Gone):
+            self._on_gap(error)
+        elif isinstance(error, retries.PASSING):
+            # The server could not serve it now (say, its cache is still behind): the same watch again, a little later.
+            delay_ns = int(self._next_backoff_s() * SECOND_NS)
+            clock = self._client.env.clock
+            clock.call_at_ns(clock.now_ns() + delay_ns, watches.restart, self._watch_id)
+        else:
+            raise error
+
+    def _list_again(self, error: errors.Gone) -> None:
+        self._client.watches.stop(self._watch_id, ended=True)
+        self._log_events()
+        self._client.env.log("watch.closed", {"watch": self.id, "reason": error.reason})
+        self._version = ""
+        self._spawn_list()
+
+    def _go_on(self, error: errors.Gone) -> None:
+        """Without ``relist-on-gap``: the same watch, from what is there now. What was deleted meanwhile stays in the
+        store."""
+        self.revision = 0
+        self._client.watches.restart(self._watch_id)
+
+    def _next_backoff_s(self) -> float:
+        if self._backoff is None:
+            self._backoff = streams.Backoff(self._client.env)
+        return self._backoff.next_s()

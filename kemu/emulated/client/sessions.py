@@ -1,0 +1,367 @@
+"""Requests in batches over one ``Session`` stream; :mod:`kemu.emulated.client.clients` offers them as verbs.
+
+Requests issued in the same tick of the event loop leave in one message. When the connection breaks, requests that were
+under way fail with :class:`kemu.errors.ConnectionLost` (their outcome is unknown); requests made while it is away
+wait for the next attempt to connect and share its fate, so a caller that simply tries again cannot spin. A request that
+an overloaded API server has refused with Retry-After is sent again after that time, as by client-go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
+
+from google.protobuf.message import Message
+
+from kemu import errors
+from kemu.emulated.client import endpoints, streams
+from kemu.emulated.objects import resources
+from kemu.emulated.objects.wire import shared_objects, wires
+from kemu.messages.k8s import coordination_v1_pb2, core_v1_pb2, meta_v1_pb2
+from kemu.messages.v1 import api_pb2
+from kemu.runtime.env import SECOND_NS, Env, Took
+from kemu.runtime.rpc import ends
+
+M = TypeVar("M", bound=Message)
+
+MAX_CALLS_PER_MESSAGE = 500
+"""So that one message stays far below gRPC's limits however many pods are created in an instant."""
+
+MAX_BYTES_PER_MESSAGE = 16 << 20
+"""Of objects and patches in a message that holds more than one of them."""
+
+MAX_RETRIES = 10
+"""How often a request is sent again because of Retry-After, as in client-go (``rest.NewRequest``)."""
+
+_HOUSEKEEPING = frozenset((coordination_v1_pb2.Lease, core_v1_pb2.Node, core_v1_pb2.Event))
+"""Requests for these are under way in an idle cluster, too."""
+
+_STANDING = frozenset((coordination_v1_pb2.Lease, core_v1_pb2.Node))
+"""Reads show these with the heartbeats of the moment, if their kubelets state them."""
+
+
+_PREFIXES = {resource.message: f"/registry/{resource.plural}/" for resource in resources.RESOURCES}
+"""What the keys of a kind begin with in the store."""
+
+
+class _Pending(NamedTuple):
+    """A request without an answer."""
+
+    future: asyncio.Future[Any]
+    message: type[Message]
+    """Of the objects in the answer."""
+    mutating: bool
+    """It changes the cluster."""
+    call: api_pb2.Call
+    start_ns: int
+    """When it was made."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListResult:
+    """What a list returned."""
+
+    items: list[Any]
+    resource_version: str
+    """Of the collection: a watch continues from here."""
+    continue_token: str = ""
+    """Not empty: there is more; pass it to the next list."""
+    digest: int = 0
+    """Sum of the digests of the items (:mod:`kemu.emulated.objects.wire.wires`), modulo 2³²: it does not depend on
+    their order."""
+
+
+class Commit(NamedTuple):
+    """What came of several bindings in one request."""
+
+    results: list[core_v1_pb2.Pod | errors.ApiError]
+    """For each binding the pod as it is now, or why it was not bound."""
+    refused_by: int | None
+    """Of a commit that was refused as a whole: the index of the binding to blame. Those after it were not judged."""
+
+
+def error_of(status_bytes: bytes) -> errors.ApiError:
+    """The exception for a serialised ``metav1.Status``."""
+    status = meta_v1_pb2.Status.FromString(status_bytes)
+    details = status.details
+    causes = [errors.Cause(cause.field, cause.reason, cause.message) for cause in details.causes]
+    error_class = errors.API_ERRORS.get(status.reason, errors.ApiError)
+    if status.message == errors.NoSpace.MESSAGE:
+        error_class = errors.NoSpace
+    error = error_class(
+        status.message,
+        kind=details.kind,
+        name=details.name,
+        causes=causes,
+        retry_after_s=details.retryAfterSeconds,
+    )
+    if isinstance(error, errors.Gone):
+        error.continue_token = getattr(status.metadata, "continue")
+    return error
+
+
+def _digest(message: type[Message], listed: list[bytes], items: list[Any]) -> int:
+    if message in _STANDING:
+        total = sum(
+            wires.standing_digest(item.metadata.name, item.metadata.resourceVersion)
+            if wires.states_heartbeats(data)
+            else zlib.crc32(data)
+            for data, item in zip(listed, items, strict=True)
+        )
+    else:
+        total = sum(map(zlib.crc32, listed))
+    return total & 0xFFFFFFFF
+
+
+def _acknowledge(acks: list[list[Any]], start_ns: int, message: type[Message], metadata: Any, wire: bytes) -> None:
+    """Note that a write was acknowledged."""
+    version = metadata.resourceVersion
+    if version:
+        namespace, name = metadata.namespace, metadata.name
+        key = f"{_PREFIXES[message]}{namespace}/{name}" if namespace else _PREFIXES[message] + name
+        acks.append([start_ns, int(version), key, metadata.uid, zlib.crc32(wire)])
+
+
+class Session:
+    """Connects at the first request.
+
+    The run log gets what every answer says: ``client.acked``, ``client.got`` and ``client.listed`` (docs/runs.md).
+    """
+
+    __slots__ = (
+        "_batches",
+        "_env",
+        "_in_flight",
+        "_last_id",
+        "_peer",
+        "_postponed",
+        "_retries",
+        "_room",
+        "_servers",
+        "_shares",
+        "_size",
+        "_stream",
+    )
+
+    def __init__(self, env: Env, servers: endpoints.Endpoints, *, shares: bool = False) -> None:
+        self._env = env
+        self._shares = shares
+        self._servers = servers
+        self._peer = ""
+        """The API server that the stream was last opened to."""
+        self._last_id = 0
+        self._in_flight: dict[int, _Pending] = {}
+        """By id."""
+        self._retries: dict[int, int] = {}
+        """By id: of requests in flight that were refused before, how often."""
+        self._postponed = 0
+        """Requests that wait for their next attempt."""
+        self._batches: list[api_pb2.SessionRequest] = []
+        """Not yet written, oldest first; the last one is still growing while it has ``_room``."""
+        self._room = 0
+        self._size = 0
+        """Bytes of objects and patches in the growing batch."""
+        self._stream = streams.Stream(env, servers, "Session", self)
+        env.awaits(self._awaited)
+
+    def next_call(self) -> api_pb2.Call:
+        """Room for one request in the growing batch. The caller fills it without awaiting anything, then sends it."""
+        if self._room == 0:
+            self._batches.append(api_pb2.SessionRequest())
+            self._room = MAX_CALLS_PER_MESSAGE
+            self._size = 0
+        self._room -= 1
+        self._last_id += 1
+        call = self._batches[-1].calls.add()
+        call.id = self._last_id
+        return call
+
+    def send(self, call: api_pb2.Call, message: type[M], mutating: bool, size: int = 0) -> asyncio.Future[M]:
+        """The answer to come: an object of class ``message``. ``mutating``: the request changes the cluster. ``size``:
+        of the object or patch in it."""
+        self._size += size
+        if self._size > MAX_BYTES_PER_MESSAGE:
+            self._room = 0
+        future = asyncio.get_running_loop().create_future()
+        self._in_flight[call.id] = _Pending(future, message, mutating, call, self._env.clock.now_ns())
+        self._stream.wake()
+        return future
+
+    def send_list(self, call: api_pb2.Call, message: type[Message]) -> asyncio.Future[ListResult]:
+        """The answer to come: a list of objects of class ``message``. The request may delete them."""
+        future = asyncio.get_running_loop().create_future()
+        self._in_flight[call.id] = _Pending(future, message, False, call, self._env.clock.now_ns())
+        self._stream.wake()
+        return future
+
+    def send_commit(self, call: api_pb2.Call) -> asyncio.Future[Commit]:
+        """The answer to come: what became of each binding."""
+        future = asyncio.get_running_loop().create_future()
+        self._in_flight[call.id] = _Pending(future, core_v1_pb2.Pod, True, call, self._env.clock.now_ns())
+        self._stream.wake()
+        return future
+
+    def _parse_written(self, message: type[Message], wire: bytes) -> Any:
+        if self._shares:
+            return shared_objects.OBJECTS.parse(message, shared_objects.revision_of(wire), wire)
+        return message.FromString(wire)
+
+    def _awaited(self) -> int:
+        return self._postponed + sum(one.message not in _HOUSEKEEPING for one in self._in_flight.values())
+
+    def _postpone(self, pending: _Pending, after_s: int, retries: int) -> None:
+        clock = self._env.clock
+        self._postponed += 1
+        clock.call_at_ns(clock.now_ns() + after_s * SECOND_NS, self._send_again, pending, retries)
+
+    def _send_again(self, pending: _Pending, retries: int) -> None:
+        self._postponed -= 1
+        if pending.future.done():  # its caller was cancelled
+            return
+        call = self.next_call()
+        call_id = call.id
+        call.CopyFrom(pending.call)
+        call.id = call_id
+        self._in_flight[call_id] = pending._replace(call=call)
+        self._retries[call_id] = retries
+        self._stream.wake()
+
+    # --- called by the stream ----------------------------------------------------------------------------------------
+
+    def is_wanted(self) -> bool:
+        return bool(self._batches)
+
+    def on_open(self) -> None:
+        """What waited is written first."""
+        self._peer = self._servers.current
+
+    def take(self) -> api_pb2.SessionRequest | None:
+        if not self._batches:
+            return None
+        batch = self._batches.pop(0)
+        if not self._batches:
+            self._room = 0
+        return batch
+
+    def on_message(self, response: api_pb2.SessionResponse) -> None:
+        pop = self._in_flight.pop
+        answers: list[tuple[asyncio.Future[Any], Any]] = []
+        acks: list[list[Any]] = []
+        for reply in response.replies[:]:
+            pending = pop(reply.id, None)
+            if pending is None:
+                continue
+            future, message, mutating, _, start_ns = pending
+            retries = self._retries.pop(reply.id, 0) if self._retries else 0
+            which = reply.WhichOneof("result")
+            answer: Any
+            if which == "object":
+                wire = reply.object.object
+                if mutating:
+                    if reply.object.gone and pending.call.WhichOneof("request") != "delete":
+                        # The update took away the last finalizer. What it shows was never stored.
+                        answer = message.FromString(wire)
+                    else:
+                        answer = self._parse_written(message, wire)
+                        _acknowledge(acks, start_ns, message, answer.metadata, wire)
+                else:
+                    answer = message.FromString(wire)
+                    version = answer.metadata.resourceVersion
+                    self._log_get(pending, version, _digest(message, [wire], [answer]))
+            elif which == "list":
+                page, parse = reply.list, message.FromString
+                listed = page.items[:]
+                items = [parse(item) for item in listed]
+                digest = _digest(message, listed, items)
+                answer = ListResult(items, page.resource_version, getattr(page, "continue"), digest)
+                if pending.call.WhichOneof("request") == "list":
+                    self._log_list(pending, answer)
+            elif which == "commit":
+                results: list[Any] = []
+                for one in reply.commit.results:
+                    if one.WhichOneof("result") == "object":
+                        results.append(self._parse_written(message, one.object))
+                        _acknowledge(acks, start_ns, message, results[-1].metadata, one.object)
+                    else:
+                        results.append(error_of(one.error))
+                refused_by = reply.commit.refused_by if reply.commit.HasField("refused_by") else None
+                answer = Commit(results, refused_by)
+            else:
+                answer = error_of(reply.error)
+                if answer.retry_after_s and retries < MAX_RETRIES:
+                    self._postpone(pending, answer.retry_after_s, retries + 1)
+                    continue
+                if isinstance(answer, errors.NotFound) and pending.call.get.name == answer.name != "":
+                    self._log_get(pending, "", 0)
+            answers.append((future, answer))
+        if acks:
+            self._env.log_took("client.acked", partial(self._acknowledged, response.sent_ns, acks))
+        for future, answer in answers:
+            if future.done():  # its caller was cancelled
+                continue
+            if isinstance(answer, errors.ApiError):
+                future.set_exception(answer)
+            else:
+                future.set_result(answer)
+
+    def _acknowledged(self, sent_ns: int, acks: list[list[Any]], took: Took) -> dict[str, Any]:
+        """``acks``: with the start of each request in place of how long it took."""
+        for ack in acks:
+            ack[0] = took(ack[0])
+        return {"server": self._peer, "sent": sent_ns, "acks": acks}
+
+    def _log_get(self, pending: _Pending, version: str, digest: int) -> None:
+        """``version``: empty for an object that does not exist."""
+        request = pending.call.get
+        self._env.log_took(
+            "client.got",
+            lambda took: {
+                "server": self._peer,
+                "resource": request.resource.resource,
+                "namespace": request.resource.namespace,
+                "name": request.name,
+                "version": request.resource_version,
+                "took": took(pending.start_ns),
+                "rev": int(version or 0),
+                "digest": digest,
+            },
+        )
+
+    def _log_list(self, pending: _Pending, answer: ListResult) -> None:
+        request = pending.call.list
+        self._env.log_took(
+            "client.listed",
+            lambda took: {
+                "server": self._peer,
+                "resource": request.resource.resource,
+                "namespace": request.resource.namespace,
+                "label_selector": request.label_selector,
+                "field_selector": request.field_selector,
+                "version": request.resource_version,
+                "limit": request.limit,
+                "continue": getattr(request, "continue"),
+                "took": took(pending.start_ns),
+                "rev": int(answer.resource_version),
+                "count": len(answer.items),
+                "next": answer.continue_token,
+                "digest": answer.digest,
+            },
+        )
+
+    def on_lost(self, peer: str, why: str) -> None:
+        """A request that no server takes would break every connection: whoever made it is told so."""
+        unsent = {call.id for batch in self._batches for call in batch.calls}
+        for call_id in [call_id for call_id in self._in_flight if call_id not in unsent]:
+            future, _, _, call, _ = self._in_flight.pop(call_id)
+            self._retries.pop(call_id, None)
+            if future.done():
+                continue
+            if call.ByteSize() > ends.MAX_REQUEST_BYTES:
+                future.set_exception(
+                    errors.RequestEntityTooLarge(f"Request entity too large: limit is {ends.MAX_REQUEST_BYTES}")
+                )
+            else:
+                future.set_exception(errors.ConnectionLost(f"the connection to {peer} was lost: {why}"))

@@ -1,0 +1,111 @@
+"""What the syncs of the Job controller share: its client and queue, and what it remembers between syncs.
+
+All of it is lost in a crash; nothing in it is needed to count a pod once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kemu import errors
+from kemu.emulated import safeguards
+from kemu.emulated.client import clients, recorders, workqueues
+from kemu.emulated.controllers.jobs import backoffs, tracking
+from kemu.emulated.controllers.workloads import losses
+from kemu.runtime.env import SECOND_NS, Clock, Env
+
+EXPECTATIONS_NS = 5 * 60 * SECOND_NS
+"""After that, what has not been observed is no longer waited for (``ExpectationsTimeout``)."""
+
+
+class Expectations:
+    """How many creations and deletions of pods the watch has still to show, by key of the Job
+    (``ControllerExpectations`` of ``pkg/controller``): a new expectation replaces the last."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._counts: dict[str, tuple[int, int, int]] = {}
+        """Creations, deletions, and since when."""
+
+    def expect(self, job: str, creations: int = 0, deletions: int = 0) -> None:
+        self._counts[job] = creations, deletions, self._clock.now_ns()
+
+    def observe_creation(self, job: str, count: int = 1) -> None:
+        if job in self._counts:
+            creations, deletions, since_ns = self._counts[job]
+            self._counts[job] = creations - count, deletions, since_ns
+
+    def observe_deletion(self, job: str) -> None:
+        if job in self._counts:
+            creations, deletions, since_ns = self._counts[job]
+            self._counts[job] = creations, deletions - 1, since_ns
+
+    def are_met(self, job: str) -> bool:
+        creations, deletions, since_ns = self._counts.get(job, (0, 0, 0))
+        return (creations <= 0 and deletions <= 0) or self._clock.now_ns() - since_ns > EXPECTATIONS_NS
+
+    def forget(self, job: str) -> None:
+        self._counts.pop(job, None)
+
+
+class _ExpectsNothing(Expectations):
+    def are_met(self, job: str) -> bool:
+        return True
+
+
+class Writes:
+    """The newest resource versions that this controller has written for each Job: what it reads must be as new
+    (``ConsistencyStore`` of ``pkg/controller/util/consistency``)."""
+
+    def __init__(self) -> None:
+        self._versions: dict[str, dict[str, int]] = {}
+        """By key of the Job, then by resource."""
+
+    def wrote(self, job: str, resource: str, obj: Any) -> None:
+        versions = self._versions.setdefault(job, {})
+        versions[resource] = max(versions.get(resource, 0), int(obj.metadata.resourceVersion or 0))
+
+    def check(self, job: str, read: Mapping[str, int]) -> None:
+        """``EnsureReady``. ``read``: how new the caches are, by resource. Raises Conflict."""
+        for resource, version in self._versions.get(job, {}).items():
+            if version > read[resource]:
+                raise errors.Conflict(
+                    f"read version: {read[resource]} is not as new as written version: {version} for group resource "
+                    f"{resource}"
+                )
+        self.forget(job)
+
+    def forget(self, job: str) -> None:
+        self._versions.pop(job, None)
+
+
+class Context:
+    """One for each Job controller."""
+
+    def __init__(self, env: Env, client: clients.Client, config: Mapping[str, Any]) -> None:
+        self.env = env
+        self.client = client
+        self.queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env, 1.0, 60.0)
+        """Of keys of Jobs (``DefaultJobApiBackOff``, ``MaxJobApiBackOff``)."""
+        lacks = safeguards.ablated(config)
+        self.expectations: Expectations = safeguards.without(
+            Expectations, {"controller-expectations": _ExpectsNothing}, lacks
+        )(env.clock)
+        self.removals = tracking.ExpectedRemovals()
+        self.backoffs: dict[str, backoffs.Record] = {}
+        """By key of the Job."""
+        self.finished: dict[str, None] = {}
+        """UIDs of Jobs that have ended, although the watch does not show it yet (``finishedJobExpectations``)."""
+        self.writes = Writes()
+        self.losses = losses.Losses()
+        self.recorder = recorders.Recorder(
+            env, client, "job-controller", env.name.rpartition("/")[2], str(config.get("events", recorders.NOTABLE))
+        )
+
+    def unix_ns(self) -> int:
+        return self.env.clock.unix_ns()
+
+    def wake_with_delay(self, job: str, delay_ns: int) -> None:
+        """``enqueueSyncJobWithDelay``."""
+        self.queue.add_after_ns(job, max(delay_ns, SECOND_NS))

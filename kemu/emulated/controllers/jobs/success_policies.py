@@ -1,0 +1,28 @@
+"""Whether a Job's successPolicy is met (``matchSuccessPolicy`` of ``pkg/controller/job``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kemu.emulated.controllers.jobs import intervals
+
+
+def met(job: Any, succeeded: intervals.Intervals) -> str:
+    """Which rule is met, as the condition's message says; "": none."""
+    if not job.spec.HasField("successPolicy") or not succeeded:
+        return ""
+    for index, rule in enumerate(job.spec.successPolicy.rules):
+        if _is_met(rule, succeeded, job.spec.completions):
+            return f"Matched rules at index {index}"
+    return ""
+
+
+def _is_met(rule: Any, succeeded: intervals.Intervals, completions: int) -> bool:
+    if not rule.HasField("succeededIndexes"):
+        return bool(rule.HasField("succeededCount")) and intervals.total(succeeded) >= int(rule.succeededCount)
+    required = intervals.parse(rule.succeededIndexes, completions)
+    if not required:
+        return False
+    found = intervals.overlap(required, succeeded)
+    enough = rule.succeededCount if rule.HasField("succeededCount") else intervals.total(required)
+    return found == intervals.total(required) or found >= int(enough)

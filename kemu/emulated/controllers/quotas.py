@@ -1,0 +1,169 @@
+"""The actor ``controller/resourcequota``: counts what each namespace uses of its quotas, and writes it to their status.
+
+Admission charges what is created; this controller gives back what is deleted or has ended, sets the status of new and
+changed quotas, and every five minutes counts all of them anew. Between a deletion and the next count the namespace has
+less than its quota: that is the lag of this controller. It counts what its caches show, so a pod that was charged but
+that it does not see yet is left out. Mirrors ``pkg/controller/resourcequota``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kemu import errors
+from kemu.emulated.client import informers, workqueues
+from kemu.emulated.controllers import controllers
+from kemu.emulated.objects.amounts import resource_lists
+from kemu.emulated.objects.quotas import quotas, registry, usages
+from kemu.emulated.objects.quotas.evaluators import Evaluator
+from kemu.runtime.env import Env
+
+RESYNC_S = 5 * 60
+"""How often all quotas are counted anew (``--resource-quota-sync-period``)."""
+WORKERS = 5
+"""``--concurrent-resource-quota-syncs``, for each of the two queues."""
+
+
+class ResourceQuotaController(controllers.Controller):
+    """Factory: ``kemu.emulated.controllers.quotas:ResourceQuotaController``."""
+
+    def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
+        super().__init__(env, config)
+        self.queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env)
+        self.urgent: workqueues.WorkQueue[str] = workqueues.WorkQueue(env)
+        """Quotas whose status lacks what their spec says."""
+        self._quotas = informers.Informer(
+            self.client,
+            "resourcequotas",
+            handler=informers.Callbacks(self._quota_added, self._quota_updated, self._quota_deleted),
+        )
+        self._of_namespace: dict[str, dict[str, None]] = {}
+        """Keys of the quotas of each namespace."""
+        self._counted: dict[str, _Objects] = {}
+        """By plural, the kinds that quotas count. Watching begins with the first quota that does."""
+
+    async def run(self) -> None:
+        await self.begin(self._quotas)
+        self.env.spawn(self.work(self.urgent, self._sync, WORKERS), "quotas without status")
+        self.env.spawn(self._resync(), "full resync")
+        await self.work(self.queue, self._sync, WORKERS)
+
+    # --- events ------------------------------------------------------------------------------------------------------
+
+    def _quota_added(self, obj: Any) -> None:
+        """``addQuota``."""
+        key = controllers.key_of(obj)
+        self._of_namespace.setdefault(obj.metadata.namespace, {})[key] = None
+        quota = quotas.read(obj)
+        for plural, evaluator in registry.EVALUATORS.items():
+            if plural not in self._counted and evaluator.counted(quota.wanted):
+                self._counted[plural] = _Objects(self, plural, evaluator)
+        lacks = any(
+            name not in quota.used and any(one.counts(name) for one in registry.EVALUATORS.values())
+            for name in quota.hard
+        )
+        dirty = lacks or not resource_lists.is_same(quota.wanted, quota.hard)
+        (self.urgent if dirty else self.queue).add_after(key, self.lag_s())
+
+    def _quota_updated(self, old: Any, new: Any) -> None:
+        if not resource_lists.is_same(resource_lists.read(old.spec.hard), resource_lists.read(new.spec.hard)):
+            self._quota_added(new)
+
+    def _quota_deleted(self, obj: Any) -> None:
+        of_namespace = self._of_namespace[obj.metadata.namespace]
+        del of_namespace[controllers.key_of(obj)]
+        if not of_namespace:
+            del self._of_namespace[obj.metadata.namespace]
+
+    def replenish(self, evaluator: Evaluator, namespace: str) -> None:
+        """Something of that kind may count for less than before (``replenishQuota``)."""
+        for key in self._of_namespace.get(namespace, ()):
+            if any(evaluator.counts(name) for name in self._quotas.store[key].status.hard):
+                self.queue.add_after(key, self.lag_s())
+
+    # --- counting ----------------------------------------------------------------------------------------------------
+
+    async def _resync(self) -> None:
+        while True:
+            for key in list(self._quotas.store):
+                self.queue.add(key)
+            await self.clock.sleep(RESYNC_S, background=True)
+
+    async def _sync(self, key: str) -> None:
+        """``syncResourceQuotaFromKey``."""
+        for objects in list(self._counted.values()):
+            await objects.informer.synced()
+        obj = self._quotas.store.get(key)
+        if obj is None:
+            return
+        started_ns = self.clock.now_ns()
+        changed = recount(obj, self._objects_in(obj.metadata.namespace), self.unix_ns())
+        if changed is None:
+            return
+        try:
+            await self.client.update_status(changed)
+        except errors.NotFound:
+            return
+        finally:
+            self.env.log("quota.counted", {"quota": key, "start": started_ns})
+
+    def _objects_in(self, namespace: str) -> _Namespace:
+        return _Namespace(self._counted, namespace)
+
+
+class _Objects:
+    """All objects of a kind, by namespace."""
+
+    __slots__ = ("_controller", "_evaluator", "by_namespace", "informer")
+
+    def __init__(self, controller: ResourceQuotaController, plural: str, evaluator: Evaluator) -> None:
+        self._controller = controller
+        self._evaluator = evaluator
+        self.by_namespace: dict[str, dict[str, Any]] = {}
+        handler = informers.Callbacks(self._put, self._updated, self._deleted)
+        self.informer = informers.Informer(controller.client, plural, handler=handler)
+
+    def _put(self, obj: Any) -> None:
+        self.by_namespace.setdefault(obj.metadata.namespace, {})[obj.metadata.name] = obj
+
+    def _updated(self, old: Any, new: Any) -> None:
+        self._put(new)
+        if self._evaluator.frees(old, new, self._controller.unix_ns()):
+            self._controller.replenish(self._evaluator, new.metadata.namespace)
+
+    def _deleted(self, obj: Any) -> None:
+        namespace = obj.metadata.namespace
+        objects = self.by_namespace[namespace]
+        del objects[obj.metadata.name]
+        if not objects:
+            del self.by_namespace[namespace]
+        self._controller.replenish(self._evaluator, namespace)
+
+
+class _Namespace:
+    """The objects of one namespace, by plural."""
+
+    __slots__ = ("_counted", "_namespace")
+
+    def __init__(self, counted: Mapping[str, _Objects], namespace: str) -> None:
+        self._counted = counted
+        self._namespace = namespace
+
+    def __call__(self, plural: str) -> Iterable[Any]:
+        return self._counted[plural].by_namespace.get(self._namespace, {}).values()
+
+
+def recount(obj: Any, objects: usages.Objects, now_unix_ns: int) -> Any | None:
+    """The quota with a status that is right for these objects; None if it is so already (``syncResourceQuota``)."""
+    quota = quotas.read(obj)
+    counted = usages.calculate(quota, objects, now_unix_ns)
+    used = resource_lists.only({**quota.used, **counted}, quota.wanted)
+    is_first = not obj.status.hard or not obj.status.used
+    if not is_first and resource_lists.is_same(quota.wanted, quota.hard) and resource_lists.is_same(used, quota.used):
+        return None
+    changed = type(obj)()
+    changed.CopyFrom(obj)
+    resource_lists.write(changed.status.hard, quota.wanted)
+    resource_lists.write(changed.status.used, used)
+    return changed

@@ -1,0 +1,207 @@
+"""The actor ``controller/attach-detach``: which volumes are to be attached to which nodes, as VolumeAttachments say.
+
+A volume is attached where a pod has been scheduled that uses it, and detached when no such pod is left and the kubelet
+has unmounted it (``status.volumesInUse`` of the node). A volume of one node at a time stays where it is until then:
+the pod that waits for it elsewhere hears of a *Multi-Attach error*. A node that is not ready may be dead or just
+silent, and nobody unmounts there; after six minutes the volume is detached by force, or at once if an operator has
+tainted the node as out of service. The attaching itself is the drivers'
+(:mod:`kemu.emulated.controllers.volumes.csi_drivers`). Further config: ``events``
+(:data:`kemu.emulated.client.recorders.LEVELS`). Mirrors ``pkg/controller/volume/attachdetach``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from kemu import errors
+from kemu.emulated.client import informers, recorders, retries
+from kemu.emulated.controllers import controllers
+from kemu.emulated.objects import meta
+from kemu.emulated.objects.pods import pod_phases
+from kemu.emulated.objects.volumes import claims
+from kemu.messages.k8s import storage_v1_pb2
+from kemu.runtime.env import SECOND_NS, Env, Timer
+
+LOOP_NS = SECOND_NS // 10
+"""How often the original looks at everything (``reconcilerLoopPeriod``); here only after something has changed."""
+FORCE_AFTER_NS = 360 * SECOND_NS
+"""So long a volume may stay mounted on a node that is not ready (``reconcilerMaxWaitForUnmountDuration``)."""
+OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
+
+
+class Place(NamedTuple):
+    """A volume on a node."""
+
+    volume: str
+    node: str
+
+
+class AttachDetachController(controllers.Controller):
+    """Factory: ``kemu.emulated.controllers.volumes.attachments:AttachDetachController``."""
+
+    def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
+        super().__init__(env, config)
+        level = config.get("events", recorders.NOTABLE)
+        self._recorder = recorders.Recorder(env, self.client, "attachdetach-controller", "0", level)
+        self._pods = self._informer("pods", "spec.nodeName!=")
+        self._nodes = self._informer("nodes")
+        self._claims = self._informer("persistentvolumeclaims")
+        self._volumes = self._informer("persistentvolumes")
+        self._drivers = self._informer("csidrivers")
+        self._attachments = self._informer("volumeattachments")
+        self._asked_ns: dict[Place, int] = {}
+        """Since when a volume is to be detached."""
+        self._reported: dict[Place, None] = {}
+        """Where a Multi-Attach error has been reported."""
+        self._timer: Timer | None = None
+        self._due_ns = 0
+        self._turn = asyncio.Event()
+
+    def _informer(self, resource: str, fields: str = "") -> informers.Informer:
+        def changed(*objects: Any) -> None:
+            self._look_at(self.clock.now_ns())
+
+        handler = informers.Callbacks(changed, changed, changed)
+        return informers.Informer(self.client, resource, handler=handler, field_selector=fields)
+
+    async def run(self) -> None:
+        seen = (self._nodes, self._drivers, self._volumes, self._claims, self._attachments, self._pods)
+        await self.begin(*seen)
+        while True:
+            await self._turn.wait()
+            self._turn.clear()
+            await self._reconcile()
+
+    def _look_at(self, when_ns: int) -> None:
+        """Reconcile at the first turn from then on."""
+        due_ns = (when_ns // LOOP_NS + 1) * LOOP_NS
+        if self._timer is not None:
+            if self._due_ns <= due_ns:
+                return
+            self._timer.cancel()
+        self._due_ns = due_ns
+        self._timer = self.clock.call_at_ns(due_ns, self._is_due)
+
+    def _is_due(self) -> None:
+        self._timer = None
+        self._turn.set()
+
+    # One turn --------------------------------------------------------------------------------------------------------
+
+    async def _reconcile(self) -> None:
+        """``reconcile``: what has to go first."""
+        wanted = self._wanted()
+        there = {
+            Place(one.spec.source.persistentVolumeName, one.spec.nodeName): one
+            for one in self._attachments.store.values()
+        }
+        for place, attachment in there.items():
+            if place in wanted:
+                self._asked_ns.pop(place, None)
+            elif not attachment.metadata.HasField("deletionTimestamp"):
+                await self._detach_if_safe(place, attachment)
+        for place, pods in wanted.items():
+            if place not in there:
+                await self._attach_if_free(place, pods, there)
+        self._reported = {place: None for place in self._reported if place in wanted and place not in there}
+        self._asked_ns = {place: at_ns for place, at_ns in self._asked_ns.items() if place in there}
+
+    def _wanted(self) -> dict[Place, list[Any]]:
+        """The pods that want a volume on their node (the desired state of the world)."""
+        wanted: dict[Place, list[Any]] = {}
+        for pod in self._pods.store.values():
+            if not pod.spec.volumes or pod_phases.is_terminal(pod):
+                continue
+            for name in claims.claim_names(pod):
+                claim = self._claims.store.get(f"{pod.metadata.namespace}/{name}")
+                if claim is None or not claims.is_fully_bound(claim):
+                    continue
+                volume = self._volumes.store.get(claim.spec.volumeName)
+                if volume is not None and self._is_attachable(volume):
+                    wanted.setdefault(Place(volume.metadata.name, pod.spec.nodeName), []).append(pod)
+        return wanted
+
+    def _is_attachable(self, volume: Any) -> bool:
+        source = volume.spec.persistentVolumeSource
+        if not source.HasField("csi"):
+            return False
+        driver = self._drivers.store.get(source.csi.driver)
+        return driver is None or not driver.spec.HasField("attachRequired") or bool(driver.spec.attachRequired)
+
+    # Detaching -------------------------------------------------------------------------------------------------------
+
+    async def _detach_if_safe(self, place: Place, attachment: Any) -> None:
+        if not attachment.status.attached and not attachment.status.HasField("attachError"):
+            return  # it is being attached
+        now_ns = self.clock.now_ns()
+        asked_ns = self._asked_ns.setdefault(place, now_ns)
+        node = self._nodes.store.get(place.node)
+        is_ready = node is not None and meta.is_ready(node)
+        is_overdue = now_ns - asked_ns > FORCE_AFTER_NS
+        is_out = node is not None and any(taint.key == OUT_OF_SERVICE for taint in node.spec.taints)
+        is_mounted = node is not None and place.volume in node.status.volumesInUse
+        forced = is_out or (is_overdue and not is_ready)
+        if is_mounted and not forced:
+            if not is_overdue:
+                self._look_at(asked_ns + FORCE_AFTER_NS)
+            return
+        name = attachment.metadata.name
+        with contextlib.suppress(errors.NotFound):
+            await retries.patiently(self.env, lambda: self.client.delete("volumeattachments", name))
+        self._log("volumes.detach", place, forced=is_mounted, waited_ns=now_ns - asked_ns)
+
+    # Attaching -------------------------------------------------------------------------------------------------------
+
+    async def _attach_if_free(self, place: Place, pods: list[Any], there: Mapping[Place, Any]) -> None:
+        volume = self._volumes.store[place.volume]
+        if not allows_many(volume):
+            others = [one.node for one in there if one.volume == place.volume]
+            if others:
+                if place not in self._reported:
+                    self._reported[place] = None
+                    self._report(place, pods, others)
+                return
+        source = volume.spec.persistentVolumeSource.csi
+        attachment = storage_v1_pb2.VolumeAttachment()
+        attachment.metadata.name = claims.attachment_name(source.volumeHandle, source.driver, place.node)
+        attachment.spec.attacher, attachment.spec.nodeName = source.driver, place.node
+        attachment.spec.source.persistentVolumeName = place.volume
+        with contextlib.suppress(errors.AlreadyExists):
+            await retries.patiently(self.env, lambda: self.client.create(attachment))
+        self._log("volumes.attach", place)
+
+    def _report(self, place: Place, pods: list[Any], others: list[str]) -> None:
+        """``reportMultiAttachError``."""
+        running = [pod for pod in self._pods.store.values() if pod.spec.nodeName in others]
+        users = [pod for pod in running if place.volume in self._volumes_of(pod)]
+        for pod in pods:
+            names = [one.metadata.name for one in users if one.metadata.namespace == pod.metadata.namespace]
+            elsewhere = f"{len(users) - len(names)} pod(s) in different namespaces"
+            if not users:
+                text = "is already exclusively attached to one node and can't be attached to another"
+            elif len(names) == len(users):
+                text = f"is already used by pod(s) {', '.join(names)}"
+            elif names:
+                text = f"is already used by pod(s) {', '.join(names)} and {elsewhere}"
+            else:
+                text = f"is already used by {elsewhere}"
+            text = f'Multi-Attach error for volume "{place.volume}" Volume {text}'
+            self._recorder.event(pod, recorders.WARNING, "FailedAttachVolume", "FailedAttachVolume", text)
+            who = {"pod": controllers.key_of(pod), "uid": pod.metadata.uid}
+            self._log("volumes.multi_attach", place, **who, others=others)
+
+    def _volumes_of(self, pod: Any) -> list[str]:
+        found = (self._claims.store.get(f"{pod.metadata.namespace}/{name}") for name in claims.claim_names(pod))
+        return [claim.spec.volumeName for claim in found if claim is not None]
+
+    def _log(self, kind: str, place: Place, **more: Any) -> None:
+        self.env.log(kind, {"volume": place.volume, "node": place.node, **more})
+
+
+def allows_many(volume: Any) -> bool:
+    """Whether several nodes may have the volume at a time (``IsMultiAttachAllowed``)."""
+    modes = volume.spec.accessModes
+    return not modes or claims.READ_WRITE_MANY in modes or claims.READ_ONLY_MANY in modes

@@ -1,0 +1,383 @@
+"""The actor ``controller/csi-drivers``: all CSI drivers of the cluster, with the sidecars that run beside them.
+
+It creates and deletes volumes as ``external-provisioner`` does, attaches and detaches them as ``external-attacher``
+does, and publishes how much room is left. What the drivers themselves do is time that passes
+(:mod:`kemu.emulated.objects.volumes.drivers`): drawn from a distribution for each call. Creating a volume may fail, at
+random or because there is no room left. Then, if the claim waits for its consumer, the driver takes the selected node
+off the claim, which sends the pod back to the scheduler; otherwise it tries again later. Further config: ``drivers``
+(settings by name) and ``events`` (:data:`kemu.emulated.client.recorders.LEVELS`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from typing import Any
+
+from kemu import errors
+from kemu.emulated.client import informers, recorders, retries, workqueues
+from kemu.emulated.controllers import controllers
+from kemu.emulated.objects.amounts import quantities
+from kemu.emulated.objects.volumes import claims, drivers
+from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
+from kemu.runtime import distributions
+from kemu.runtime.env import Env
+
+WORKERS = 100
+"""Calls that the drivers work at side by side (``--worker-threads`` of external-provisioner)."""
+
+_FIRST_RETRY_S, _LONGEST_RETRY_S = 1.0, 300.0
+"""``--retry-interval-start`` and ``--retry-interval-max``."""
+_NAMESPACE = "kube-system"
+"""Of CSIStorageCapacity objects."""
+ATTACHER_PROTECTION = "external-attacher/"
+"""The beginning of the finalizer by which an attachment waits for its volume to be detached."""
+
+Segment = tuple[tuple[str, str], ...]
+"""A part of a driver's topology: labels and their values."""
+
+
+class CsiDrivers(controllers.Controller):
+    """Factory: ``kemu.emulated.controllers.volumes.csi_drivers:CsiDrivers``. Raises ValueError for wrong settings."""
+
+    def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
+        super().__init__(env, config)
+        self._drivers = drivers.Drivers(config.get("drivers") or {})
+        level = config.get("events", recorders.NOTABLE)
+        self._recorder = recorders.Recorder(env, self.client, "external-provisioner", "0", level)
+
+        def queue() -> workqueues.WorkQueue[str]:
+            return workqueues.WorkQueue(env, _FIRST_RETRY_S, _LONGEST_RETRY_S)
+
+        self._claim_queue, self._volume_queue, self._attachment_queue = queue(), queue(), queue()
+        self._claims = self._informer("persistentvolumeclaims", self._claim_queue)
+        self._volumes = self._informer("persistentvolumes", self._volume_queue)
+        self._attachments = self._informer("volumeattachments", self._attachment_queue)
+        self._classes = informers.Informer(self.client, "storageclasses", handler=_Calls(self._look_at_capacity))
+        self._nodes = informers.Informer(self.client, "nodes", handler=_Calls(self._look_at_capacity))
+        self._capacity_queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env)
+        self._making: dict[str, tuple[str, Segment, int]] = {}
+        """Volumes that are being created: driver, segment and size, by claim UID."""
+        self._installed: dict[str, None] = {}
+        """Drivers whose CSIDriver has been created."""
+        self._published: dict[str, Any] = {}
+        """CSIStorageCapacity objects by name."""
+
+    def _informer(self, resource: str, queue: workqueues.WorkQueue[str]) -> informers.Informer:
+        return informers.Informer(self.client, resource, handler=_Calls(lambda obj: queue.add(controllers.key_of(obj))))
+
+    async def run(self) -> None:
+        await self.begin(self._nodes, self._classes, self._volumes, self._claims, self._attachments)
+        self.env.spawn(self.work(self._claim_queue, self._provision, WORKERS), "claims")
+        self.env.spawn(self.work(self._volume_queue, self._delete_volume, WORKERS), "volumes")
+        self.env.spawn(self.work(self._capacity_queue, self._publish), "capacities")
+        await self.work(self._attachment_queue, self._attach_or_detach, WORKERS)
+
+    async def _take(self, driver: drivers.Driver, what: str) -> None:
+        """Let the time pass that a call of the driver takes."""
+        await self.clock.sleep(distributions.parse(driver.times[what]).draw(self.env.random))
+
+    # Creating --------------------------------------------------------------------------------------------------------
+
+    async def _provision(self, key: str) -> None:
+        """``syncClaim`` and ``provisionClaimOperation`` of sig-storage-lib-external-provisioner."""
+        claim = self._claims.store.get(key)
+        if claim is None or claim.spec.volumeName or claim.metadata.HasField("deletionTimestamp"):
+            return
+        annotations = claim.metadata.annotations
+        name = annotations.get(claims.STORAGE_PROVISIONER, "")
+        storage_class = self._classes.store.get(claims.class_of_claim(claim))
+        if not drivers.is_simulated(name) or storage_class is None or storage_class.provisioner != name:
+            return
+        node = annotations.get(claims.SELECTED_NODE, "")
+        waits = storage_class.volumeBindingMode == claims.WAIT_FOR_FIRST_CONSUMER
+        if waits and not node:
+            return
+        volume_name = f"pvc-{claim.metadata.uid}"
+        if volume_name in self._volumes.store:
+            return
+        await self._create(claim, storage_class, self._drivers.of(name), node if waits else "", volume_name)
+
+    async def _create(self, claim: Any, storage_class: Any, driver: drivers.Driver, node: str, name: str) -> None:
+        uid, started_ns, size = claim.metadata.uid, self.clock.now_ns(), claims.requested(claim).value
+        key = controllers.key_of(claim)
+        text = f'External provisioner is provisioning volume for claim "{key}"'
+        self._recorder.event(claim, recorders.NORMAL, "Provisioning", "Provisioning", text, routine=True)
+        segment = self._segment_for(driver, storage_class, node)
+        self._making[uid] = (driver.name, segment or (), size)
+        try:
+            await self._take(driver, "provision")
+            failure = self._failure(driver, segment, uid)
+            if failure:
+                self._log("csi.provision_failed", claim, started_ns, driver, why=failure)
+                text = f'failed to provision volume with StorageClass "{storage_class.metadata.name}": {failure}'
+                self._recorder.event(claim, recorders.WARNING, "ProvisioningFailed", "ProvisioningFailed", text)
+                if node:
+                    await self._send_back(claim)
+                    return
+                raise errors.ServiceUnavailable(failure)
+            volume = _volume(claim, storage_class, driver, segment or (), name)
+            with contextlib.suppress(errors.AlreadyExists):
+                await retries.patiently(self.env, lambda: self.client.create(volume))
+            self._log("csi.provisioned", claim, started_ns, driver, volume=name)
+            text = f"Successfully provisioned volume {name}"
+            self._recorder.event(claim, recorders.NORMAL, "ProvisioningSucceeded", "Provisioning", text, routine=True)
+        finally:
+            del self._making[uid]
+            self._look_at_capacity(None)
+
+    def _failure(self, driver: drivers.Driver, segment: Segment | None, uid: str) -> str:
+        """Why the driver does not create the volume; "" if it does."""
+        if segment is None:
+            return "error generating accessibility requirements: no available topology found"
+        if driver.failures and self.env.random.random() < driver.failures:
+            return "rpc error: code = ResourceExhausted desc = the storage system refused"
+        left = self._room_in(driver, segment, uid)
+        if left is not None and left < self._making[uid][2]:
+            return "rpc error: code = ResourceExhausted desc = no capacity left"
+        return ""
+
+    async def _send_back(self, claim: Any) -> None:
+        """``rescheduleProvisioning``: take the selected node off, so that the scheduler decides anew."""
+        changed = type(claim)()
+        changed.CopyFrom(claim)
+        del changed.metadata.annotations[claims.SELECTED_NODE]
+        with contextlib.suppress(errors.Conflict, errors.NotFound):
+            await retries.patiently(self.env, lambda: self.client.update(changed))
+
+    # Topology and capacity -------------------------------------------------------------------------------------------
+
+    def _segment_for(self, driver: drivers.Driver, storage_class: Any, node: str) -> Segment | None:
+        """Where the volume is made: beside the selected node, or where the class allows it and most room is left."""
+        if node:
+            known = self._nodes.store.get(node)
+            return None if known is None else _segment(driver, known)
+        allowed = [one for one in self._segments(driver) if _allows(storage_class, one)]
+        if not allowed:
+            return None
+        if driver.capacity is None:
+            # As many volumes everywhere: claims that wait for nobody are spread over the zones.
+            counts = dict.fromkeys(allowed, 0)
+            for volume in self._volumes.store.values():
+                where = _segment_of(driver, volume)
+                if where in counts:
+                    counts[where] += 1
+            return min(allowed, key=lambda one: counts[one])
+        return max(allowed, key=lambda one: self._room_in(driver, one) or 0)
+
+    def _segments(self, driver: drivers.Driver) -> list[Segment]:
+        return list(dict.fromkeys(_segment(driver, node) for node in self._nodes.store.values()))
+
+    def _room_in(self, driver: drivers.Driver, segment: Segment, of: str = "") -> int | None:
+        """Bytes that are left there; None: without end. ``of``: for the volume of this claim (UID); those that were
+        asked for later do not count."""
+        if driver.capacity is None:
+            return None
+        left = driver.capacity
+        for volume in self._volumes.store.values():
+            if _segment_of(driver, volume) == segment:
+                left -= claims.capacity(volume).value
+        for uid, (name, where, size) in self._making.items():
+            if uid == of:
+                break
+            if (name, where) == (driver.name, segment):
+                left -= size
+        return left
+
+    def _look_at_capacity(self, obj: Any) -> None:
+        self._capacity_queue.add("")
+
+    async def _publish(self, key: str) -> None:
+        """See that the drivers of all classes are there; keep a CSIStorageCapacity for each class and segment of those
+        whose capacity has an end."""
+        for name in dict.fromkeys(one.provisioner for one in self._classes.store.values()):
+            if drivers.is_simulated(name):
+                await self._install(self._drivers.of(name))
+        wanted: dict[str, Any] = {}
+        for storage_class in self._classes.store.values():
+            driver = self._drivers.of(storage_class.provisioner)
+            if driver.capacity is None:
+                continue
+            for segment in self._segments(driver):
+                name = "-".join(["csisc", storage_class.metadata.name, *(value for _label, value in segment)])
+                capacity = storage_v1_pb2.CSIStorageCapacity(storageClassName=storage_class.metadata.name)
+                capacity.metadata.namespace, capacity.metadata.name = _NAMESPACE, name
+                capacity.nodeTopology.SetInParent()
+                capacity.nodeTopology.matchLabels.update(segment)
+                left = max(0, self._room_in(driver, segment) or 0)
+                capacity.capacity.string = quantities.format_value(left, quantities.Format.BINARY_SI)
+                wanted[name] = capacity
+        for capacity in wanted.values():
+            await self._publish_one(capacity)
+
+    async def _install(self, driver: drivers.Driver) -> None:
+        """Create the CSIDriver of a driver; one that is there already stays as it is."""
+        if driver.name in self._installed:
+            return
+        self._installed[driver.name] = None
+        csi_driver = storage_v1_pb2.CSIDriver()
+        csi_driver.metadata.name = driver.name
+        csi_driver.spec.attachRequired = True
+        csi_driver.spec.storageCapacity = driver.capacity is not None
+        with contextlib.suppress(errors.AlreadyExists):
+            await retries.patiently(self.env, lambda: self.client.create(csi_driver))
+
+    async def _publish_one(self, capacity: Any) -> None:
+        name, client = capacity.metadata.name, self.client
+        known = self._published.get(name)
+        if known is None:
+            try:
+                known = await retries.patiently(self.env, lambda: client.create(capacity))
+            except errors.AlreadyExists:
+                known = await client.get("csistoragecapacities", name, _NAMESPACE)
+        elif known.capacity.string != capacity.capacity.string:
+            capacity.metadata.resourceVersion = known.metadata.resourceVersion
+            known = await retries.patiently(self.env, lambda: client.update(capacity))
+        self._published[name] = known
+
+    # Deleting --------------------------------------------------------------------------------------------------------
+
+    async def _delete_volume(self, name: str) -> None:
+        """``syncVolume`` and ``deleteVolumeOperation`` of sig-storage-lib-external-provisioner."""
+        self._look_at_capacity(None)
+        volume = self._volumes.store.get(name)
+        if volume is None or volume.status.phase != claims.RELEASED:
+            return
+        driver_name = volume.metadata.annotations.get(claims.PROVISIONED_BY, "")
+        if volume.spec.persistentVolumeReclaimPolicy != claims.DELETE or not drivers.is_simulated(driver_name):
+            return
+        attached = [one for one in self._attachments.store.values() if one.spec.source.persistentVolumeName == name]
+        if attached:
+            node = attached[0].spec.nodeName
+            text = f"persistentvolume {name} is still attached to node {node}"
+            self._recorder.event(volume, recorders.WARNING, "VolumeFailedDelete", "VolumeFailedDelete", text)
+            raise errors.ServiceUnavailable(text)
+        await self._take(self._drivers.of(driver_name), "delete")
+        try:
+            await retries.patiently(self.env, lambda: self.client.delete("persistentvolumes", name))
+            await self._unprotect(name)
+        except errors.NotFound:
+            return
+        self.env.log("csi.deleted", {"volume": name, "driver": driver_name})
+
+    async def _unprotect(self, name: str) -> None:
+        """Raises Conflict, and the volume is looked at again."""
+        client = self.client
+        volume = await retries.patiently(self.env, lambda: client.get("persistentvolumes", name))
+        if claims.PROVISIONER_PROTECTION in volume.metadata.finalizers:
+            volume.metadata.finalizers.remove(claims.PROVISIONER_PROTECTION)
+            await retries.patiently(self.env, lambda: client.update(volume))
+
+    # Attaching -------------------------------------------------------------------------------------------------------
+
+    async def _attach_or_detach(self, name: str) -> None:
+        """``syncAttach`` and ``syncDetach`` of external-attacher."""
+        attachment = self._attachments.store.get(name)
+        if attachment is None or not drivers.is_simulated(attachment.spec.attacher):
+            return
+        driver = self._drivers.of(attachment.spec.attacher)
+        if attachment.metadata.HasField("deletionTimestamp"):
+            await self._detach(attachment, driver)
+        elif not attachment.status.attached:
+            await self._attach(attachment, driver)
+
+    async def _attach(self, attachment: Any, driver: drivers.Driver) -> None:
+        protection = ATTACHER_PROTECTION + driver.name.replace(".", "-")
+        started_ns = self.clock.now_ns()
+        if protection not in attachment.metadata.finalizers:
+            changed = type(attachment)()
+            changed.CopyFrom(attachment)
+            changed.metadata.finalizers.append(protection)
+            attachment = await retries.patiently(self.env, lambda: self.client.update(changed))
+        await self._take(driver, "attach")
+        await retries.patiently(
+            self.env,
+            lambda: self.client.patch(
+                "volumeattachments", attachment.metadata.name, "", {"status": {"attached": True}}, "status"
+            ),
+        )
+        self._log_attachment("csi.attached", attachment, started_ns)
+
+    async def _detach(self, attachment: Any, driver: drivers.Driver) -> None:
+        protection = ATTACHER_PROTECTION + driver.name.replace(".", "-")
+        if protection not in attachment.metadata.finalizers:
+            return
+        started_ns = self.clock.now_ns()
+        await self._take(driver, "detach")
+        name = attachment.metadata.name
+        current = await retries.patiently(self.env, lambda: self.client.get("volumeattachments", name))
+        if protection in current.metadata.finalizers:
+            current.metadata.finalizers.remove(protection)
+            await retries.patiently(self.env, lambda: self.client.update(current))
+        self._log_attachment("csi.detached", attachment, started_ns)
+
+    # The run log -----------------------------------------------------------------------------------------------------
+
+    def _log(self, kind: str, claim: Any, started_ns: int, driver: drivers.Driver, **more: str) -> None:
+        data = {"claim": controllers.key_of(claim), "uid": claim.metadata.uid, "driver": driver.name}
+        self.env.log(kind, {**data, "start": started_ns, **more})
+
+    def _log_attachment(self, kind: str, attachment: Any, started_ns: int) -> None:
+        spec = attachment.spec
+        volume = self._volumes.store.get(spec.source.persistentVolumeName)
+        data: dict[str, Any] = {
+            "volume": spec.source.persistentVolumeName,
+            "node": spec.nodeName,
+            "driver": spec.attacher,
+        }
+        data["modes"] = [] if volume is None else list(volume.spec.accessModes)
+        self.env.log(kind, {**data, "start": started_ns})
+
+
+class _Calls:
+    """A handler that is told which object came, changed or went."""
+
+    def __init__(self, changed: Any) -> None:
+        self.on_add = changed
+        self.on_delete = changed
+        self.on_update = lambda old, new: changed(new)
+
+
+def _volume(claim: Any, storage_class: Any, driver: drivers.Driver, segment: Segment, name: str) -> Any:
+    """The PersistentVolume for what the driver has created."""
+    volume = core_v1_pb2.PersistentVolume()
+    metadata, spec = volume.metadata, volume.spec
+    metadata.name = name
+    metadata.annotations[claims.PROVISIONED_BY] = driver.name
+    if storage_class.reclaimPolicy == claims.DELETE:
+        metadata.finalizers.append(claims.PROVISIONER_PROTECTION)
+    spec.capacity["storage"].string = claim.spec.resources.requests["storage"].string
+    spec.accessModes.extend(claim.spec.accessModes)
+    spec.persistentVolumeReclaimPolicy = storage_class.reclaimPolicy
+    spec.storageClassName = claims.class_of_claim(claim)
+    spec.volumeMode = claim.spec.volumeMode or claims.FILESYSTEM
+    claims.refer(spec.claimRef, claim)
+    source = spec.persistentVolumeSource.csi
+    source.driver, source.volumeHandle = driver.name, name
+    if segment:
+        term = spec.nodeAffinity.required.nodeSelectorTerms.add()
+        for key, value in segment:
+            term.matchExpressions.add(key=key, operator="In", values=[value])
+    return volume
+
+
+def _segment(driver: drivers.Driver, node: Any) -> Segment:
+    labels = node.metadata.labels
+    return tuple((key, labels[key]) for key in driver.topology_keys if key in labels)
+
+
+def _segment_of(driver: drivers.Driver, volume: Any) -> Segment | None:
+    """Where a volume of the driver is; None for somebody else's."""
+    source = volume.spec.persistentVolumeSource
+    if not source.HasField("csi") or source.csi.driver != driver.name:
+        return None
+    terms = volume.spec.nodeAffinity.required.nodeSelectorTerms
+    return tuple((one.key, one.values[0]) for one in terms[0].matchExpressions) if terms else ()
+
+
+def _allows(storage_class: Any, segment: Segment) -> bool:
+    labels = dict(segment)
+    terms = storage_class.allowedTopologies
+    return not terms or any(
+        all(labels.get(one.key) in one.values for one in term.matchLabelExpressions) for term in terms
+    )

@@ -1,0 +1,1 @@
+"""daemon_histories, daemon_pods, daemon_sets."""

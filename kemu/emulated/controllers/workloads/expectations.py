@@ -1,0 +1,67 @@
+"""What a controller has done and not yet seen in its watch (``ControllerExpectations`` in ``pkg/controller``).
+
+An owner whose expectations are not met is not managed: with an old view its controller would create too many pods.
+Created pods are tracked by UID, too; Kubernetes counts them, as it does not know the UIDs beforehand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from kemu.emulated import safeguards
+from kemu.runtime.env import SECOND_NS, Clock
+
+TIMEOUT_S = 5 * 60
+"""After that the news is taken for lost (``ExpectationsTimeout``)."""
+
+CREATED, DELETED = "created", "deleted"
+
+
+class Expectations:
+    """By UID of the owner."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._pods: dict[str, dict[str, str]] = {}
+        """By UID of the pod: CREATED or DELETED."""
+        self._since_ns: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._pods)
+
+    def expect(self, owner: str, pod: str, what: str) -> None:
+        self._pods.setdefault(owner, {})[pod] = what
+        self._since_ns[owner] = self._clock.now_ns()
+
+    def observe(self, owner: str, pod: str, what: str) -> None:
+        pods = self._pods.get(owner)
+        if pods is not None and pods.get(pod) == what:
+            del pods[pod]
+            if not pods:
+                self.forget(owner)
+
+    def expects_deletion(self, owner: str, pod: str) -> bool:
+        return self._pods.get(owner, {}).get(pod) == DELETED
+
+    def are_met(self, owner: str) -> bool:
+        """Forgets those that are too old."""
+        if owner not in self._pods:
+            return True
+        if self._clock.now_ns() - self._since_ns[owner] < TIMEOUT_S * SECOND_NS:
+            return False
+        self.forget(owner)
+        return True
+
+    def forget(self, owner: str) -> None:
+        self._pods.pop(owner, None)
+        self._since_ns.pop(owner, None)
+
+
+class _ExpectsNothing(Expectations):
+    def are_met(self, owner: str) -> bool:
+        return True
+
+
+def without(ablated: Collection[str]) -> type[Expectations]:
+    """The class that controllers use which lack these safeguards (:mod:`kemu.emulated.safeguards`)."""
+    return safeguards.without(Expectations, {"controller-expectations": _ExpectsNothing}, ablated)

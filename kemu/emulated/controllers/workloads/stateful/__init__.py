@@ -1,0 +1,1 @@
+"""stateful_claims, stateful_pods, stateful_sets."""

@@ -1,0 +1,16 @@
+"""The Kubernetes REST API in front of the API server actors. Begin with ``app``.
+
+    app          the ASGI application: which request goes where
+    servers      HTTP on a socket: uvicorn in the running event loop
+    settings     what the gateway is told
+    backends     the API servers behind it, and which one a connection sticks to
+    streams      watches of clients on streams to API servers
+    discoveries  groups, kinds, schemas, version
+    monitoring   health and metrics
+    requests/    what is asked: path, query, media types, body
+    answers/     what is answered: objects in JSON, YAML and protobuf, lists, refusals
+    verbs/       one module for each group of verbs: from a request to calls of the gRPC service and back
+
+Nothing is decided twice: what Kubernetes decides behind its REST layer (validation, admission, authorization, patches,
+selectors) is left to the API servers (:mod:`kemu.emulated.apiserver`).
+"""

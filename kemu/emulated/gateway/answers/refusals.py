@@ -1,0 +1,64 @@
+"""Refusals over HTTP: a ``Status`` in the form that the client asked for."""
+
+from __future__ import annotations
+
+from kemu.emulated.gateway.answers import representations
+from kemu.emulated.gateway.answers.responses import Header, Response
+from kemu.emulated.gateway.requests.messages import Request
+from kemu.emulated.gateway.requests.negotiation import Form
+from kemu.emulated.objects import statuses
+from kemu.emulated.objects.conversion import go_values
+from kemu.emulated.objects.resources import Resource
+from kemu.errors import ApiError, UnsupportedMediaType
+from kemu.messages.k8s import meta_v1_pb2
+
+_EMPTY_DETAILS = (
+    "the server could not find the requested resource",
+    "the server does not allow this method on the requested resource",
+    "the server rejected our request due to an error in our request",
+    "only the following media types are accepted",
+    "the body of the request was in an unknown format",
+)
+"""Refusals that name nothing, but have details all the same."""
+_TOO_LARGE = "ResourceVersionTooLarge"
+
+
+def of_error(request: Request, error: ApiError) -> Response:
+    return response(request, statuses.of_error(error))
+
+
+def response(request: Request, status: meta_v1_pb2.Status) -> Response:
+    try:
+        form = request.form()
+    except ApiError:
+        form = Form()
+    tidied(status)
+    if status.code == UnsupportedMediaType.code and request.method != "PATCH":
+        status.ClearField("details")
+    headers: list[Header] = []
+    if status.details.retryAfterSeconds:
+        headers.append((b"retry-after", b"%d" % status.details.retryAfterSeconds))
+    body = representations.message(form, "v1", "Status", status)
+    return Response(status.code or 500, form.media, (body,), headers)
+
+
+def tidied(status: meta_v1_pb2.Status) -> meta_v1_pb2.Status:
+    """As Kubernetes writes it."""
+    if status.reason == ApiError.reason:
+        status.ClearField("reason")
+    if any(cause.reason == _TOO_LARGE for cause in status.details.causes):
+        # Clients of Kubernetes ask again then; kemu's own do as their informers say.
+        status.details.retryAfterSeconds = 1
+    go_values.trim(status.details)
+    if status.message.startswith(_EMPTY_DETAILS):
+        status.ClearField("details")
+        status.details.SetInParent()
+    return status
+
+
+def name_group(status: meta_v1_pb2.Status, row: Resource) -> None:
+    """Of a kind that is stored as one of another group: name its own."""
+    details = status.details
+    if details.kind == row.plural and not details.group:
+        details.group = row.group
+        status.message = status.message.replace(f'{row.plural} "', f'{row.qualified} "', 1)

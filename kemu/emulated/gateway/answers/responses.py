@@ -1,0 +1,103 @@
+"""What goes back over HTTP."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncGenerator, Callable, Sequence
+
+from kemu.emulated.gateway.requests.messages import Send
+
+Header = tuple[bytes, bytes]
+
+_UNCACHED: Header = (b"cache-control", b"no-cache, private")
+_PIECE = 1 << 16
+"""Bytes that are written at a time, so that the event loop gets its turn."""
+
+
+_ALL_WARNINGS, _ONE_OF_MANY = 4096, 256
+"""Letters of all warnings, and of one where there would be more."""
+
+
+class Response:
+    """``body``: its pieces, or what yields them as they come to be."""
+
+    __slots__ = ("_body", "_headers", "items", "on_sent", "status")
+
+    def __init__(
+        self,
+        status: int,
+        content_type: str,
+        body: Sequence[bytes] | AsyncGenerator[bytes, None],
+        headers: Sequence[Header] = (),
+    ) -> None:
+        self.status = status
+        self.items = 0
+        """Objects in a list."""
+        self.on_sent: Callable[[], None] | None = None
+        """To be called when the answer was sent, or could not be."""
+        self._body = body
+        self._headers = [(b"content-type", content_type.encode()), *headers] if content_type else [*headers]
+        if all(name != b"cache-control" for name, _ in headers):
+            self._headers.append(_UNCACHED)
+
+    def add(self, header: Header) -> None:
+        self._headers.append(header)
+
+    async def send(self, send: Send) -> None:
+        try:
+            await self._send(send)
+        finally:
+            if self.on_sent is not None:
+                self.on_sent()
+
+    async def _send(self, send: Send) -> None:
+        body = self._body
+        if isinstance(body, AsyncGenerator):
+            await send({"type": "http.response.start", "status": self.status, "headers": self._headers})
+            # Clients wait for the headers of a watch on which nothing happens.
+            await send({"type": "http.response.body", "body": b"", "more_body": True})
+            async with contextlib.aclosing(body):
+                async for piece in body:
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+            return
+        size = sum(map(len, body))
+        headers = [*self._headers, (b"content-length", b"%d" % size)]
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        if size <= _PIECE:
+            await send({"type": "http.response.body", "body": b"".join(body), "more_body": False})
+            return
+        waiting: list[bytes] = []
+        count = 0
+        for piece in body:
+            waiting.append(piece)
+            count += len(piece)
+            if count >= _PIECE:
+                await send({"type": "http.response.body", "body": b"".join(waiting), "more_body": True})
+                waiting, count = [], 0
+        await send({"type": "http.response.body", "body": b"".join(waiting), "more_body": False})
+
+
+def text(status: int, body: str) -> Response:
+    return Response(status, "text/plain; charset=utf-8", (body.encode(),), ((b"x-content-type-options", b"nosniff"),))
+
+
+def warnings(texts: Sequence[str]) -> list[Header]:
+    """As ``Warning`` headers, each text once. Of many, only the beginnings, and no more than clients take
+    (``filters/warning.go``)."""
+    once = list(dict.fromkeys(text for text in texts if text))
+    if sum(map(len, once)) > _ALL_WARNINGS and len(once) > 1:
+        once = list(dict.fromkeys(text[:_ONE_OF_MANY] for text in once))
+    found: list[Header] = []
+    written = 0
+    for text in once:
+        if found and written + len(text) > _ALL_WARNINGS:
+            break
+        written += len(text)
+        found.append((b"warning", f"299 - {_quoted(text)}".encode()))
+    return found
+
+
+def _quoted(text: str) -> str:
+    kept = "".join(one if one.isprintable() else " " for one in text)
+    return '"' + kept.replace("\\", "\\\\").replace('"', '\\"') + '"'

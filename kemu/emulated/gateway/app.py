@@ -1,0 +1,250 @@
+"""The ASGI application: which request goes where."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import logging
+import time
+import uuid
+from collections.abc import Callable
+
+from kemu.emulated.gateway import discoveries, monitoring
+from kemu.emulated.gateway.answers import refusals, responses
+from kemu.emulated.gateway.answers.representations import Representations
+from kemu.emulated.gateway.answers.responses import Response
+from kemu.emulated.gateway.authentication import impersonations
+from kemu.emulated.gateway.backends import Backends, Refused
+from kemu.emulated.gateway.limits import connections, lanes
+from kemu.emulated.gateway.monitoring import Metrics
+from kemu.emulated.gateway.requests import paths
+from kemu.emulated.gateway.requests.messages import Receive, Request, Scope, Send
+from kemu.emulated.gateway.requests.paths import Path
+from kemu.emulated.gateway.settings import Settings
+from kemu.emulated.gateway.streams import Backlog, Streams
+from kemu.emulated.gateway.verbs import calls, deletes, metrics, reads, reviews, subresources, watches, writes
+from kemu.emulated.gateway.verbs.calls import Call
+from kemu.emulated.gateway.verbs.subresources import Handler
+from kemu.emulated.objects import events
+from kemu.emulated.objects.resources import Resource
+from kemu.errors import (
+    ApiError,
+    BadRequest,
+    InternalError,
+    Invalid,
+    MethodNotAllowed,
+    NotAcceptable,
+    ServiceUnavailable,
+    UnsupportedMediaType,
+)
+from kemu.runtime.env import Channel, Clock
+
+log = logging.getLogger(__name__)
+
+DEPRECATED = {
+    ("v1", "endpoints"): "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+}
+"""What clients are told of a kind (``APILifecycleDeprecated``)."""
+_READS = ("GET", "HEAD", "OPTIONS")
+
+
+class Gateway:
+    """An ASGI 3 application. It runs on the event loop of whatever ``dial`` returns."""
+
+    def __init__(self, dial: Callable[[str], Channel], clock: Clock, settings: Settings) -> None:
+        self._clock = clock
+        self._settings = settings
+        self._backends = Backends(dial, settings.apiservers)
+        self._representations = Representations(settings.cache_bytes, clock)
+        self._metrics = Metrics()
+        self._closing = asyncio.Event()
+        self._streams = Streams(Backlog(settings.watch_backlog_bytes, settings.all_backlog_bytes), settings.max_watches)
+
+    def close(self) -> None:
+        """End all that goes on: watches, logs that are followed."""
+        self._streams.close()
+        self._closing.set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            raise RuntimeError(f"the gateway does not speak {scope['type']}")
+        response = await self._answer(scope, receive)
+        response.add((b"audit-id", str(uuid.uuid4()).encode()))
+        await response.send(send)
+
+    async def _answer(self, scope: Scope, receive: Receive) -> Response:
+        request = Request(scope, receive)
+        asked = _Asked()
+        begin = time.perf_counter()
+        kind = "readOnly" if request.method in _READS else "mutating"
+        self._metrics.in_flight[kind] += 1
+        try:
+            response = await self._serve(request, scope, asked)
+        except Refused as refused:
+            response = refusals.response(request, refused.status)
+        except ApiError as error:
+            response = refusals.of_error(request, error)
+        except Exception as error:
+            log.exception("%s %s", request.method, request.path)
+            response = refusals.of_error(request, InternalError(f"Internal error occurred: {error!r}"))
+        finally:
+            self._metrics.in_flight[kind] -= 1
+        self._metrics.count(asked.told, response.status, time.perf_counter() - begin)
+        if asked.warning:
+            response.add(*responses.warnings([asked.warning]))
+        return response
+
+    async def _serve(self, request: Request, scope: Scope, asked: _Asked) -> Response:
+        if request.problem is not None:
+            raise request.problem
+        number, request.path = self._backends.split(request.path)
+        if request.path.rstrip("/") == "/version":
+            return discoveries.version()
+        found = await monitoring.health(request, self._backends)
+        if found is not None:
+            return found
+        certificate = (scope.get("extensions") or {}).get(connections.TLS)
+        backend = self._backends.of(request.peer, number)
+        user = await self._settings.authenticator.authenticate(request.headers, certificate)
+        request.user = await impersonations.impersonated(user, request.impersonation(), backend.allows)
+        path = paths.parse(request.path)
+        if path is None:
+            await backend.require_path(request.user, request.method.lower(), request.path)
+            if request.path == "/metrics":
+                return self._metrics.response(self._streams.count())
+            return discoveries.document(request)
+        row = _row(path)
+        if row is None:
+            return responses.text(404, "404 page not found\n")
+        asked.told = monitoring.Asked(_verb(request, path), path.group, path.version, row.plural, _part(path))
+        asked.warning = DEPRECATED.get((row.api_version, row.plural), "")
+        call = Call(request, path, row, row, backend, self._settings, self._representations, self._clock, self._closing)
+        if request.method in _WITH_BODY and not request.user.is_master:
+            # Before the body is read, let alone parsed (``WithAuthorization`` comes before the handlers).
+            await call.require(_right(request, path), _part(path))
+        try:
+            return await self._carry_out(call)
+        except Refused as refused:
+            if refused.status.reason == ServiceUnavailable.reason:
+                self._backends.lost(request.peer, backend)
+            if row is events.ROW:
+                refusals.name_group(refused.status, row)
+            raise
+        except (BadRequest, Invalid, MethodNotAllowed, NotAcceptable, UnsupportedMediaType):
+            # Found before any API server was asked. Who has no right is told that first.
+            await call.require(_right(request, path), _part(path))
+            raise
+
+    async def _carry_out(self, call: Call) -> Response:
+        method, path = call.request.method, call.path
+        if path.subresource:
+            if (call.row.plural, path.subresource) == ("serviceaccounts", "token"):
+                return await _of(_TOKEN, method)(call)
+            return await _of(subresources.find(call.row, path.subresource), method)(call)
+        if call.row.api_version == metrics.API_VERSION:
+            return await _of(metrics.HANDLERS, method)(call)
+        if path.watches or (method == "GET" and not path.name and call.request.query.flag("watch")):
+            return await watches.watch(call, self._streams)
+        if method == "GET" and not path.name:
+            return await self._list(call)
+        return await _of(_OBJECTS if path.name else _collections(call), method)(call)
+
+    async def _list(self, call: Call) -> Response:
+        """With a seat, if there are many objects, until they are sent."""
+        query = call.request.query
+        selectors = query.text("labelSelector"), query.text("fieldSelector"), query.text("limit")
+        key = call.row.plural, call.path.namespace, *selectors
+        seat = await self._lane.enter(call.request.user.name, key)
+        try:
+            response = await _of(_collections(call), "GET")(call)
+        except BaseException:
+            if seat is not None:
+                seat.leave()
+            raise
+        self._lane.note(key, response.items)
+        if seat is not None:
+            response.on_sent = seat.leave
+        return response
+
+    @functools.cached_property
+    def _lane(self) -> lanes.Lane:
+        return lanes.Lane()
+
+
+class _Asked:
+    """What is found out of a request on its way."""
+
+    __slots__ = ("told", "warning")
+
+    def __init__(self) -> None:
+        self.told = monitoring.Asked("GET")
+        self.warning = ""
+
+
+def _verb(request: Request, path: Path) -> str:
+    """As metrics tell it; but for :data:`_RIGHTS` also the right to it."""
+    if request.method == "GET" and not path.name:
+        return "WATCH" if request.query.flag("watch") or path.watches else "LIST"
+    if request.method == "DELETE" and not path.name:
+        return "DELETECOLLECTION"
+    return request.method if request.method in _METHODS else "other"
+
+
+def _right(request: Request, path: Path) -> str:
+    """What the right to it is called."""
+    return _RIGHTS.get(request.method) or _verb(request, path).lower()
+
+
+def _part(path: Path) -> str:
+    return path.subresource if not path.subresource or path.subresource in _PARTS else "other"
+
+
+_PARTS = frozenset(
+    ("status", "scale", "resize", "finalize", "binding", "eviction", "token", "log", *subresources.STREAMS)
+)
+_RIGHTS = {"POST": "create", "PUT": "update"}
+_WITH_BODY = ("POST", "PUT", "PATCH", "DELETE")
+_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
+
+_OBJECTS: dict[str, Handler] = {
+    "GET": reads.get,
+    "PUT": writes.update,
+    "PATCH": writes.patch,
+    "DELETE": deletes.delete,
+}
+_COLLECTIONS: dict[str, Handler] = {
+    "GET": reads.list_,
+    "POST": writes.create,
+    "DELETE": deletes.delete_collection,
+}
+_TOKEN: dict[str, Handler] = {"POST": reviews.token_of_account}
+_ALL_NAMESPACES: dict[str, Handler] = {"GET": reads.list_}
+
+
+def _row(path: Path) -> Resource | None:
+    """None: there is no such group. Raises :class:`kemu.errors.NotFound` for what it does not have."""
+    which = f"{path.group}/{path.version}" if path.group else path.version, path.resource
+    row = calls.BY_URL.get(which) or reviews.ROWS.get(which) or metrics.ROWS.get(which)
+    if row is None:
+        if discoveries.is_unknown_group(path):
+            return None
+        raise calls.unknown_resource()
+    if path.rest and path.subresource != "proxy":
+        raise calls.unknown_resource()
+    if bool(path.namespace) > row.namespaced or (path.name and row.namespaced and not path.namespace):
+        raise calls.unknown_resource()
+    return row
+
+
+def _collections(call: Call) -> dict[str, Handler]:
+    if (call.row.api_version, call.row.plural) in reviews.ROWS:
+        return {"POST": reviews.CREATIONS[call.row.plural]}
+    return _COLLECTIONS if call.path.namespace or not call.row.namespaced else _ALL_NAMESPACES
+
+
+def _of(handlers: dict[str, Handler], method: str) -> Handler:
+    """Raises :class:`kemu.errors.MethodNotAllowed`."""
+    found = handlers.get(method)
+    if found is None:
+        raise calls.wrong_method()
+    return found

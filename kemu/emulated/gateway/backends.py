@@ -1,0 +1,152 @@
+"""The API servers behind the gateway.
+
+A connection of a client sticks to one of them, as behind a load balancer: what it reads there may be older than what
+it wrote elsewhere. Connections are dealt out in turns; a path that begins with ``/servers/1``, as the server's URL in a
+kubeconfig may, names one. When an API server is away, its connections move on to the next one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import grpc
+import grpc.aio
+from google.rpc import status_pb2
+
+from kemu.emulated.gateway.authentication.impersonations import Right
+from kemu.emulated.objects import identities, statuses
+from kemu.emulated.objects.identities import User
+from kemu.errors import ApiError, Forbidden, NotFound, ServerTimeout, ServiceUnavailable
+from kemu.messages.k8s import meta_v1_pb2
+from kemu.messages.v1 import api_pb2, api_pb2_grpc
+from kemu.runtime.env import Channel
+
+CHOICE = "/servers/"
+"""What a path begins with that names an API server by its number."""
+
+PATIENCE_S = 60.0
+"""How long a request may take that says nothing (``RequestTimeout`` of kube-apiserver), and at most."""
+
+_AS_KEY, _AS_GROUP_KEY = "kemu-as", "kemu-as-group"
+_DETAILS_KEY = "grpc-status-details-bin"
+_REMEMBERED = 10_000
+"""Connections whose API server is known."""
+
+
+class Refused(Exception):
+    """An API server has refused a request."""
+
+    def __init__(self, status: meta_v1_pb2.Status) -> None:
+        super().__init__(status.message)
+        self.status = status
+
+
+class Backend:
+    """One API server."""
+
+    __slots__ = ("name", "stub")
+
+    def __init__(self, name: str, channel: Channel) -> None:
+        self.name = name
+        self.stub: Any = api_pb2_grpc.ApiStub(channel)  # type: ignore[no-untyped-call]
+
+    async def call(self, method: str, request: Any, user: User, timeout_s: float = PATIENCE_S) -> Any:
+        """A unary call. Raises :class:`Refused`, and ServerTimeout after ``timeout_s``, in real time."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await getattr(self.stub, method)(request, metadata=metadata_of(user))
+        except TimeoutError:
+            raise ServerTimeout(
+                "Timeout: request did not complete within requested timeout - context deadline exceeded"
+            ) from None
+        except grpc.aio.AioRpcError as error:
+            raise Refused(status_of(error, self.name)) from None
+
+    async def allows(self, user: User, right: Right) -> bool:
+        """Whether a user may impersonate somebody. Raises :class:`Refused`."""
+        request = api_pb2.ReviewRequest(user=user.name, groups=user.groups)
+        asked = request.resource
+        asked.verb, asked.group, asked.resource = "impersonate", right.group, right.resource
+        asked.namespace, asked.name = right.namespace, right.name
+        return bool((await self.call("Review", request, identities.ADMINISTRATOR)).allowed)
+
+    async def failure(self) -> str:
+        """Why it does not answer; empty: it does."""
+        request = api_pb2.ReviewRequest()
+        request.non_resource.verb, request.non_resource.path = "get", "/readyz"
+        try:
+            await self.call("Review", request, identities.ADMINISTRATOR)
+        except Refused as refused:
+            return refused.status.message
+        return ""
+
+    async def require_path(self, user: User, verb: str, path: str) -> None:
+        """A user asks for a URL that is no resource. Raises Forbidden, or :class:`Refused`."""
+        request = api_pb2.ReviewRequest(user=user.name, groups=user.groups)
+        request.non_resource.verb, request.non_resource.path = verb, path
+        if not (await self.call("Review", request, identities.ADMINISTRATOR)).allowed:
+            raise Forbidden(f'forbidden: User "{user.name}" cannot {verb} path "{path}"')
+
+
+class Backends:
+    def __init__(self, dial: Callable[[str], Channel], names: Sequence[str]) -> None:
+        self._backends = [Backend(name, dial(name)) for name in names]
+        self._chosen: dict[Any, int] = {}
+        """By connection."""
+        self._next = 0
+
+    def __iter__(self) -> Any:
+        return iter(self._backends)
+
+    def split(self, path: str) -> tuple[int | None, str]:
+        """The API server that a path names, and what else the path says. Raises :class:`kemu.errors.NotFound`."""
+        if not path.startswith(CHOICE):
+            return None, path
+        number, _, rest = path.removeprefix(CHOICE).partition("/")
+        if not number.isdigit() or len(number) > 9 or int(number) >= len(self._backends):
+            raise NotFound(f"there is no API server {number}; there are {len(self._backends)}")
+        return int(number), f"/{rest}"
+
+    def of(self, peer: Any, number: int | None) -> Backend:
+        """The one that a connection sticks to, or the one with that number."""
+        if number is not None:
+            return self._backends[number]
+        if len(self._backends) == 1 or peer is None:
+            return self._backends[0]
+        chosen = self._chosen.get(peer)
+        if chosen is None:
+            if len(self._chosen) >= _REMEMBERED:
+                del self._chosen[next(iter(self._chosen))]
+            chosen = self._chosen[peer] = self._next
+            self._next = (self._next + 1) % len(self._backends)
+        return self._backends[chosen]
+
+    def lost(self, peer: Any, backend: Backend) -> None:
+        """That API server does not answer: the connection moves on."""
+        chosen = self._chosen.get(peer)
+        if chosen is not None and self._backends[chosen] is backend:
+            self._chosen[peer] = (chosen + 1) % len(self._backends)
+
+
+@lru_cache(1024)
+def metadata_of(user: User) -> tuple[tuple[str, str], ...] | None:
+    """Of a call, for whom it is made."""
+    if user == identities.ADMINISTRATOR:
+        return None
+    return ((_AS_KEY, user.name), *((_AS_GROUP_KEY, group) for group in user.groups))
+
+
+def status_of(error: grpc.aio.AioRpcError, server: str) -> meta_v1_pb2.Status:
+    """What an API server has refused with; if it did not answer, that."""
+    for key, value in error.trailing_metadata() or ():
+        if key == _DETAILS_KEY:
+            status = meta_v1_pb2.Status()
+            for detail in status_pb2.Status.FromString(value).details:
+                if detail.Unpack(status):
+                    return status
+    if error.code() is grpc.StatusCode.UNAVAILABLE:
+        return statuses.of_error(ServiceUnavailable(f"{server} is not reachable: {error.details()}"))
+    return statuses.of_error(ApiError(f"{error.code().name}: {error.details()}"))

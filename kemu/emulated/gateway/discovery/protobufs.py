@@ -1,0 +1,67 @@
+"""The documents of :mod:`~kemu.emulated.gateway.discovery.legacy` in protobuf, as clients ask that prefer it.
+
+The messages are those of ``apimachinery/pkg/apis/meta/v1``; each is a table of fields, by their names in JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kemu.emulated.gateway.requests import envelopes
+
+_Fields = dict[str, tuple[int, Any]]
+"""By name: a number, and the fields of the message, or None for a text or a flag."""
+
+_VERBS: _Fields = {"items": (1, None)}
+_RESOURCE: _Fields = {
+    "name": (1, None),
+    "namespaced": (2, None),
+    "kind": (3, None),
+    "verbs": (4, _VERBS),
+    "shortNames": (5, None),
+    "singularName": (6, None),
+    "categories": (7, None),
+    "group": (8, None),
+    "version": (9, None),
+    "storageVersionHash": (10, None),
+}
+_VERSION: _Fields = {"groupVersion": (1, None), "version": (2, None)}
+_ADDRESS: _Fields = {"clientCIDR": (1, None), "serverAddress": (2, None)}
+_GROUP: _Fields = {
+    "name": (1, None),
+    "versions": (2, _VERSION),
+    "preferredVersion": (3, _VERSION),
+    "serverAddressByClientCIDRs": (4, _ADDRESS),
+}
+_KINDS: dict[str, _Fields] = {
+    "APIResourceList": {"groupVersion": (1, None), "resources": (2, _RESOURCE)},
+    "APIGroup": _GROUP,
+    "APIGroupList": {"groups": (1, _GROUP)},
+    "APIVersions": {"versions": (1, None), "serverAddressByClientCIDRs": (2, _ADDRESS)},
+}
+
+
+def encoded(document: Mapping[str, Any]) -> bytes | None:
+    """In its envelope; None: there is no such message."""
+    fields = _KINDS.get(document.get("kind", ""))
+    if fields is None:
+        return None
+    return envelopes.pack("v1", document["kind"], _message(fields, document))
+
+
+def _message(fields: _Fields, document: Mapping[str, Any]) -> bytes:
+    found = []
+    for name, (number, inner) in fields.items():
+        value = document.get(name)
+        if inner is _VERBS:
+            found.append(envelopes.field(number, b"".join(envelopes.field(1, one.encode()) for one in value or ())))
+            continue
+        for one in value if isinstance(value, list) else () if value is None else (value,):
+            if inner is not None:
+                found.append(envelopes.field(number, _message(inner, one)))
+            elif isinstance(one, bool):
+                found.append(bytes((number << 3, one)))
+            else:
+                found.append(envelopes.field(number, one.encode()))
+    return b"".join(found)

@@ -1,0 +1,160 @@
+"""What the simulated containers of a pod would say: the lines of ``kubectl logs``.
+
+Nothing runs in them, so the lines follow from the pod: when a container started and how it ended stand in its status,
+what it answers to its probes and what it uses in its annotations, by which the kubelet goes as well. So they are the
+same whoever asks, and how often.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from kemu.emulated.kubelet.probes import answers
+from kemu.emulated.kubelet.usage import meters
+from kemu.emulated.objects import times
+from kemu.emulated.objects.amounts import quantities
+
+USAGE_EVERY_S = 60
+_BINARY = quantities.Format.BINARY_SI
+_OOM = "OOMKilled"
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """A container from one start to its end."""
+
+    pod: Any
+    container: Any
+    """Of the spec."""
+    restarts: int
+    """How often it had been restarted by then."""
+    started_s: int
+    """Unix time."""
+    ended: Any = None
+    """A ContainerStateTerminated; None: it runs."""
+
+    @property
+    def ended_s(self) -> int | None:
+        return None if self.ended is None else int(self.ended.finishedAt.seconds)
+
+    def lines(self, first_s: int, last_s: int) -> Iterator[tuple[int, str]]:
+        """What it says from the first time on, and before the last one, with the time; Unix seconds."""
+        ended_s = self.ended_s
+        end_s = last_s if ended_s is None else min(last_s, ended_s)
+        if first_s <= self.started_s < last_s:
+            yield self.started_s, self._greeting()
+        meter = meters.Meter(self.pod)
+        sources = [self._probes(meter, kind, max(first_s, self.started_s), end_s) for kind in answers.KINDS]
+        sources.append(self._usage(meter, max(first_s, self.started_s), end_s))
+        yield from heapq.merge(*sources, key=lambda line: line[0])
+        asked_s = self._asked_to_stop_s()
+        if asked_s is not None and first_s <= asked_s < last_s and (ended_s is None or asked_s <= ended_s):
+            yield asked_s, f"SIGTERM: {self.pod.metadata.deletionGracePeriodSeconds} s to stop"
+        if ended_s is not None and first_s <= ended_s < last_s:
+            yield ended_s, self._farewell()
+
+    def _greeting(self) -> str:
+        again = f", restart {self.restarts}" if self.restarts else ""
+        return f"{self.container.name} starts: image {self.container.image}{again} (simulated by kemu)"
+
+    def _farewell(self) -> str:
+        code, reason = self.ended.exitCode, self.ended.reason
+        if reason == _OOM:
+            limit = self.container.resources.limits
+            most = f" of {limit['memory'].string}" if "memory" in limit else ""
+            return f"out of memory: the limit{most} is reached, exit {code}"
+        return f"{self.container.name} exits with {code}" + (f": {reason}" if reason else "")
+
+    def _asked_to_stop_s(self) -> int | None:
+        metadata = self.pod.metadata
+        if not metadata.HasField("deletionTimestamp"):
+            return None
+        asked_s: int = metadata.deletionTimestamp.seconds - metadata.deletionGracePeriodSeconds
+        return max(self.started_s, asked_s)
+
+    def _probes(self, meter: meters.Meter, kind: str, first_s: int, last_s: int) -> Iterator[tuple[int, str]]:
+        probe = getattr(self.container, f"{kind}Probe")
+        if not self.container.HasField(f"{kind}Probe"):
+            return
+        rules = answers.of(self.pod).get(self.container.name, {}).get(kind, answers.SUCCEEDS)
+        seed = f"{self.pod.metadata.uid}/{self.container.name}/{kind}"
+        load = meters.ContainerLoad(meter, self.container)
+        answering = answers.Answers(rules, self.restarts + 1, load, seed)
+        period_s = probe.periodSeconds or 10
+        begin_s = self.started_s + probe.initialDelaySeconds
+        number = max(0, -((begin_s - first_s) // period_s))
+        passed = 0
+        while (at_s := begin_s + number * period_s) < last_s:
+            fails = answering.fails((at_s - self.started_s) * times.UNITS_NS["s"], number)
+            yield at_s, f"{_request(probe.handler, fails=fails)} ({kind} probe)"
+            passed = 0 if fails else passed + 1
+            if kind == answers.STARTUP and passed >= (probe.successThreshold or 1):
+                return
+            number += 1
+
+    def _usage(self, meter: meters.Meter, first_s: int, last_s: int) -> Iterator[tuple[int, str]]:
+        if not meter.is_used:
+            return
+        number = max(1, -((self.started_s - first_s) // USAGE_EVERY_S))
+        while (at_s := self.started_s + number * USAGE_EVERY_S) < last_s:
+            cpu, memory = (meter.amount(key, self.container.name, at_s - self.started_s) for key in meters.RESOURCES)
+            yield at_s, f"usage: cpu {cpu}m, memory {quantities.format_value(memory, _BINARY)}"
+            number += 1
+
+
+def _request(handler: Any, *, fails: bool) -> str:
+    """As a server would log it."""
+    if handler.HasField("httpGet"):
+        return f"GET {handler.httpGet.path or '/'} {503 if fails else 200}"
+    if handler.HasField("grpc"):
+        return f"grpc.health.v1.Health/Check {'NOT_SERVING' if fails else 'SERVING'}"
+    if handler.HasField("tcpSocket"):
+        return "connection refused" if fails else "connection accepted"
+    return f"{' '.join(handler.exec.command)}: exit {1 if fails else 0}"
+
+
+def current(pod: Any, container: Any) -> Instance | None:
+    """What runs, or ran last. None: it has not started, or waits for its next start."""
+    status = _status(pod, container.name)
+    if status is None:
+        return None
+    if status.state.HasField("running"):
+        return Instance(pod, container, status.restartCount, status.state.running.startedAt.seconds)
+    if status.state.HasField("terminated"):
+        return _ended(pod, container, status.restartCount, status.state.terminated)
+    if status.lastState.HasField("terminated"):
+        # As the kubelet: of one that waits to be started again, the log of the start before.
+        return _ended(pod, container, max(0, status.restartCount - 1), status.lastState.terminated)
+    return None
+
+
+def previous(pod: Any, container: Any) -> Instance | None:
+    """The one before that; None: there was none, or it is forgotten."""
+    status = _status(pod, container.name)
+    if status is None or not status.lastState.HasField("terminated"):
+        return None
+    return _ended(pod, container, max(0, status.restartCount - 1), status.lastState.terminated)
+
+
+def waiting_reason(pod: Any, container: Any) -> str:
+    status = _status(pod, container.name)
+    if status is None:
+        return "ContainerCreating"
+    return str(status.state.waiting.reason)
+
+
+def _ended(pod: Any, container: Any, restarts: int, terminated: Any) -> Instance:
+    return Instance(pod, container, restarts, terminated.startedAt.seconds, terminated)
+
+
+def _status(pod: Any, name: str) -> Any:
+    statuses = (*pod.status.initContainerStatuses, *pod.status.containerStatuses)
+    return next((one for one in statuses if one.name == name), None)
+
+
+def containers(pod: Any) -> dict[str, Any]:
+    """By name, init containers first."""
+    return {one.name: one for one in (*pod.spec.initContainers, *pod.spec.containers)}

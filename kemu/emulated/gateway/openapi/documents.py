@@ -1,0 +1,84 @@
+"""The documents: ``/openapi/v3``, which names the others, and ``/openapi/v3/apis/apps/v1``.
+
+The root tells of each document by a hash, so that clients may keep it: of everything that the documents are made of, so
+that the root can be had without making them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import lru_cache
+from importlib import resources as files
+from typing import Any
+
+import kemu
+from kemu.emulated.gateway.discovery import catalogue
+from kemu.emulated.gateway.discovery.catalogue import Version
+from kemu.emulated.gateway.openapi import operations
+from kemu.emulated.gateway.openapi.schemas import Collection
+
+ROOT = "/openapi/v3"
+
+_TITLE, _VERSION = "Kubernetes", "unversioned"
+
+_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
+WITHOUT = ("metrics.k8s.io",)
+"""Groups without a document: nobody creates or applies what they hold."""
+
+
+def versions() -> list[Version]:
+    """Those that have a document."""
+    return [one for one in catalogue.versions() if one.group not in WITHOUT]
+
+
+def name_of(version: Version) -> str:
+    """``api/v1``, ``apis/apps/v1``."""
+    return f"apis/{version.api_version}" if version.group else f"api/{version.version}"
+
+
+@lru_cache(1)
+def root() -> bytes:
+    paths = {name_of(one): {"serverRelativeURL": f"{ROOT}/{name_of(one)}?hash={tag()}"} for one in versions()}
+    return _encoder.encode({"paths": dict(sorted(paths.items()))}).encode()
+
+
+@lru_cache(64)
+def document(name: str) -> bytes | None:
+    """Of a group version: ``apis/apps/v1``; None for one that is not served."""
+    for version in versions():
+        if name_of(version) == name:
+            return _encoder.encode(_document(version)).encode()
+    return None
+
+
+def _document(version: Version) -> dict[str, Any]:
+    collection = Collection()
+    paths = operations.paths(version, collection)
+    return {
+        "openapi": "3.0.0",
+        "info": {"title": _TITLE, "version": _VERSION},
+        "paths": paths,
+        "components": {"schemas": dict(sorted(collection.found.items()))},
+    }
+
+
+@lru_cache(1)
+def tag() -> str:
+    """Changes whenever a document may."""
+    digest = hashlib.sha512(kemu.__version__.encode())
+    digest.update(repr(catalogue.versions()).encode())
+    for package, suffixes in (
+        ("kemu.emulated.gateway.openapi", (".py",)),
+        ("kemu.emulated.gateway.openapi.texts", (".txt",)),
+    ):
+        for file in sorted(files.files(package).iterdir(), key=lambda one: one.name):
+            if file.name.endswith(suffixes):
+                digest.update(file.read_bytes())
+    digest.update(files.files("kemu.emulated.objects.managed_fields").joinpath("types.txt").read_bytes())
+    for file in sorted(files.files("kemu.messages.k8s").iterdir(), key=lambda one: one.name):
+        if file.name.endswith("_pb2.py"):
+            digest.update(file.read_bytes())
+    return digest.hexdigest().upper()

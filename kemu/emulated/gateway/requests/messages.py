@@ -1,0 +1,100 @@
+"""One request of a client, as the rest of the gateway sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from typing import Any
+
+from kemu.emulated.gateway.limits import connections
+from kemu.emulated.gateway.requests import negotiation
+from kemu.emulated.gateway.requests.negotiation import Form
+from kemu.emulated.gateway.requests.queries import Query
+from kemu.emulated.objects import identities
+from kemu.emulated.objects.identities import User
+from kemu.errors import BadRequest, RequestEntityTooLarge
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+
+class Request:
+    """Made of an ASGI scope."""
+
+    __slots__ = ("_headers", "_receive", "headers", "method", "path", "peer", "problem", "query", "reset", "user")
+
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        self._receive = receive
+        self.method: str = scope["method"]
+        self.path: str = scope["path"]
+        self._headers: Sequence[tuple[bytes, bytes]] = scope["headers"]
+        self.headers: Mapping[str, str] = headers_of(scope)
+        self.peer: Any = scope.get("client")
+        """Address of the client's end of the connection."""
+        self.reset: Callable[[bool], None] | None = (scope.get("extensions") or {}).get(connections.RESET)
+        """Ends the connection; with True by a reset."""
+        self.problem: BadRequest | None = None
+        """The query cannot be read."""
+        try:
+            self.query = Query(scope["query_string"].decode("latin-1"))
+        except BadRequest as error:
+            self.query, self.problem = Query(""), error
+        self.user: User = identities.ADMINISTRATOR
+
+    @property
+    def agent(self) -> str:
+        return self.headers.get("user-agent", "")
+
+    def impersonation(self) -> list[tuple[str, str]]:
+        """The headers about whom the request is made as."""
+        if not any(name.startswith("impersonate-") for name in self.headers):
+            return []
+        pairs = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in self._headers]
+        return [pair for pair in pairs if pair[0].startswith("impersonate-")]
+
+    def form(self) -> Form:
+        """Raises :class:`kemu.errors.NotAcceptable`, and BadRequest for a Table with unknown objects."""
+        form = negotiation.including(
+            negotiation.negotiate(self.headers.get("accept", "")), self.query.text("includeObject")
+        )
+        if negotiation.is_human(self.query.text("pretty"), self.agent):
+            return form._replace(pretty=True)
+        return form
+
+    async def body(self, limit: int) -> bytes:
+        """Raises :class:`kemu.errors.RequestEntityTooLarge`, and BadRequest when the client has gone away."""
+        length = self.headers.get("content-length", "")
+        if length.isdigit() and int(length) > limit:
+            raise _too_large(limit)
+        pieces: list[bytes] = []
+        size = 0
+        while True:
+            message = await self._receive()
+            if message["type"] != "http.request":
+                raise BadRequest("the client has closed the connection")
+            piece = message.get("body", b"")
+            size += len(piece)
+            if size > limit:
+                raise _too_large(limit)
+            pieces.append(piece)
+            if not message.get("more_body", False):
+                return b"".join(pieces)
+
+    async def disconnected(self) -> None:
+        """Waits until the client has gone."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+
+def headers_of(scope: Scope) -> dict[str, str]:
+    """By lower-case name. Of those that come several times, all values."""
+    found: dict[str, str] = {}
+    for name, value in scope["headers"]:
+        key = name.decode("latin-1")
+        text = value.decode("latin-1")
+        found[key] = f"{found[key]},{text}" if key in found else text
+    return found
+
+
+def _too_large(limit: int) -> RequestEntityTooLarge:
+    return RequestEntityTooLarge(f"Request entity too large: limit is {limit}")

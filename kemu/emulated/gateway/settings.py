@@ -1,0 +1,54 @@
+"""What the gateway is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from kemu.emulated.gateway.authentication import service_accounts
+from kemu.emulated.gateway.requests.documents import Yaml
+from kemu.emulated.objects import identities
+from kemu.emulated.objects.identities import User
+
+
+class Authenticator(Protocol):
+    """Says who makes a request."""
+
+    async def authenticate(self, headers: Mapping[str, str], certificate: Mapping[str, Any] | None = None) -> User:
+        """``headers``: by lower-case name. ``certificate``: as ``getpeercert`` has it, of a chain that was verified.
+
+        Raises :class:`kemu.errors.Unauthorized`.
+        """
+        ...
+
+
+class Everybody:
+    """Takes everybody for the administrator."""
+
+    async def authenticate(self, headers: Mapping[str, str], certificate: Mapping[str, Any] | None = None) -> User:
+        return identities.ADMINISTRATOR
+
+
+@dataclass(frozen=True)
+class Settings:
+    apiservers: tuple[str, ...] = ("apiserver/0",)
+    """Names of the actors."""
+    authenticator: Authenticator = field(default_factory=Everybody)
+    accounts: service_accounts.Tokens | None = None
+    """Signs tokens of service accounts; None: there are none."""
+    max_body_bytes: int = 3 << 20
+    """``MaxRequestBodyBytes`` of kube-apiserver."""
+    cache_bytes: int = 64 << 20
+    """Of objects that are kept in the forms in which they were sent."""
+    all_backlog_bytes: int = 128 << 20
+    """Of events that may wait for the clients of all watches; those that leave most unread are ended."""
+    watch_backlog_bytes: int = 16 << 20
+    """Of events that may wait for one watch whose client does not read; then it is ended."""
+    least_watch_s: float = 1800.0
+    """How long a watch lasts at least that does not say so; at most twice as long (``MinRequestTimeout``)."""
+    node_usage: Callable[[str, int], Mapping[str, int]] = lambda node, second: {}
+    """What a node uses besides its pods, by the seconds since the start: ``cpu`` in millicores, ``memory`` in bytes."""
+    yaml: Yaml = field(default_factory=Yaml)
+    max_watches: int = 10_000
+    """Of one user."""

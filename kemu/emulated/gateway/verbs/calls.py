@@ -1,0 +1,110 @@
+"""What every verb needs."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, NamedTuple
+
+from kemu.emulated.gateway.answers.representations import Representations
+from kemu.emulated.gateway.backends import PATIENCE_S, Backend
+from kemu.emulated.gateway.requests import events as stored_events
+from kemu.emulated.gateway.requests.messages import Request
+from kemu.emulated.gateway.requests.paths import Path
+from kemu.emulated.gateway.settings import Settings
+from kemu.emulated.objects import events, identities, resources, times
+from kemu.emulated.objects.resources import Resource
+from kemu.errors import BadRequest, Forbidden, MethodNotAllowed, NotFound
+from kemu.messages.v1 import api_pb2
+from kemu.runtime.env import SECOND_NS, Clock
+
+BY_URL: dict[tuple[str, str], Resource] = {
+    (row.api_version, row.plural): row for row in (*resources.RESOURCES, events.ROW)
+}
+"""By API version and plural."""
+
+
+class Call(NamedTuple):
+    """A request for a resource."""
+
+    request: Request
+    path: Path
+    row: Resource
+    """Of the collection that the URL names."""
+    shown: Resource
+    """Of what is sent and shown: another one for some subresources."""
+    backend: Backend
+    settings: Settings
+    representations: Representations
+    clock: Clock
+    closing: asyncio.Event
+    """Set when the gateway ends."""
+
+    async def ask(self, method: str, message: Any) -> Any:
+        """One call of the API server's service. Raises :class:`kemu.emulated.gateway.backends.Refused`."""
+        return await self.backend.call(method, message, self.request.user, self._timeout_s())
+
+    async def look(self, method: str, message: Any) -> Any:
+        """The same as the gateway itself, on behalf of a user who may have it. Raises Refused."""
+        return await self.backend.call(method, message, identities.ADMINISTRATOR)
+
+    async def require(self, verb: str, subresource: str = "") -> None:
+        """What the gateway answers itself is for those who may have it. Raises Forbidden, and Refused."""
+        path, user = self.path, self.request.user
+        request = api_pb2.ReviewRequest(user=user.name, groups=user.groups)
+        asked = request.resource
+        asked.verb, asked.group, asked.resource, asked.subresource = verb, path.group, path.resource, subresource
+        asked.namespace, asked.name = path.namespace, path.name
+        found = await self.look("Review", request)
+        if found.allowed:
+            return
+        qualified = f"{path.resource}.{path.group}" if path.group else path.resource
+        what = f'{qualified} "{path.name}"' if path.name else qualified
+        combined = f"{path.resource}/{subresource}" if subresource else path.resource
+        where = f'in the namespace "{path.namespace}"' if path.namespace else "at the cluster scope"
+        text = f'User "{user.name}" cannot {verb} resource "{combined}" in API group "{path.group}" {where}'
+        why = f": {found.reason}" if found.reason else ""
+        raise Forbidden(f"{what} is forbidden: {text}{why}", kind=path.resource, name=path.name)
+
+    def where(self) -> api_pb2.Resource:
+        return api_pb2.Resource(resource=self.row.plural, namespace=self.path.namespace)
+
+    def now_s(self) -> float:
+        """Unix time in the cluster."""
+        return self.clock.unix_ns() / SECOND_NS
+
+    def _timeout_s(self) -> float:
+        """What the client is ready to wait (``withRequestDeadline``). Raises :class:`kemu.errors.BadRequest`."""
+        text = self.request.query.text("timeout")
+        if not text:
+            return PATIENCE_S
+        try:
+            seconds = times.parse_duration(text) / SECOND_NS
+        except ValueError as error:
+            raise BadRequest(f"invalid timeout specified in the URL - {error}") from None
+        return min(seconds, PATIENCE_S) if seconds > 0 else PATIENCE_S
+
+    def field_selector(self) -> str:
+        """Of a list or watch."""
+        text = self.request.query.text("fieldSelector")
+        return stored_events.selector(text) if text and self.row is events.ROW else text
+
+    async def body(self) -> bytes:
+        return await self.request.body(self.settings.max_body_bytes)
+
+    def write_options(self) -> api_pb2.WriteOptions:
+        query = self.request.query
+        return api_pb2.WriteOptions(
+            dry_run=query.texts("dryRun"),
+            field_manager=query.text("fieldManager"),
+            field_validation=query.text("fieldValidation"),
+            user_agent=self.request.agent,
+        )
+
+
+def unknown_resource() -> NotFound:
+    """As for a URL that no API serves."""
+    return NotFound("the server could not find the requested resource")
+
+
+def wrong_method() -> MethodNotAllowed:
+    return MethodNotAllowed("the server does not allow this method on the requested resource")

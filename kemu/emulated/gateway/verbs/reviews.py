@@ -1,0 +1,206 @@
+"""What is posted to be answered, not stored: who one is, what somebody may do, and tokens of service accounts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kemu.emulated.gateway.answers import representations
+from kemu.emulated.gateway.answers.responses import Response
+from kemu.emulated.gateway.authentication import service_accounts
+from kemu.emulated.gateway.requests import bodies
+from kemu.emulated.gateway.verbs import calls
+from kemu.emulated.gateway.verbs.calls import Call
+from kemu.emulated.gateway.verbs.subresources import Handler, bind
+from kemu.emulated.objects import identities
+from kemu.emulated.objects.resources import Resource
+from kemu.emulated.objects.validation import causes
+from kemu.errors import BadRequest, Conflict, Forbidden, Unauthorized
+from kemu.messages.k8s import authentication_v1_pb2, authorization_v1_pb2, core_v1_pb2
+from kemu.messages.v1 import api_pb2
+
+AUTHORIZATION, AUTHENTICATION = "authorization.k8s.io/v1", "authentication.k8s.io/v1"
+
+
+# What somebody may do ------------------------------------------------------------------------------------------------
+
+
+async def _access_of_self(call: Call) -> Response:
+    review = await _read(call)
+    await _decide(call, review, api_pb2.ReviewRequest())
+    return _answer(call, review)
+
+
+async def _access(call: Call) -> Response:
+    """Of any user; what is local to a namespace speaks of that one."""
+    review = await _read(call)
+    spec = review.spec
+    problems = []
+    if not spec.user and not spec.groups:
+        problems.append(causes.invalid("spec.user", "", "at least one of user or group must be specified"))
+    if call.row.namespaced and spec.resourceAttributes.namespace != call.path.namespace:
+        text = f"must match the namespace of the review: {call.path.namespace}"
+        problems.append(causes.invalid("spec.resourceAttributes.namespace", spec.resourceAttributes.namespace, text))
+    _refuse(call, problems)
+    await _decide(call, review, api_pb2.ReviewRequest(user=spec.user, groups=spec.groups))
+    return _answer(call, review)
+
+
+async def _decide(call: Call, review: Any, request: api_pb2.ReviewRequest) -> None:
+    """Fills in the status. Raises :class:`kemu.errors.Invalid`."""
+    spec = review.spec
+    if spec.HasField("resourceAttributes") == spec.HasField("nonResourceAttributes"):
+        text = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        if spec.HasField("resourceAttributes"):
+            text = "cannot be specified in combination with resourceAttributes"
+        _refuse(call, [causes.invalid("spec.resourceAttributes", None, text)])
+    if spec.HasField("nonResourceAttributes"):
+        stated = spec.nonResourceAttributes
+        request.non_resource.verb, request.non_resource.path = stated.verb, stated.path
+    else:
+        asked, found = request.resource, spec.resourceAttributes
+        asked.verb, asked.group, asked.resource = found.verb, found.group, found.resource
+        asked.subresource, asked.namespace, asked.name = found.subresource, found.namespace, found.name
+    answer = await call.ask("Review", request)
+    review.status.allowed = answer.allowed
+    if answer.reason:
+        review.status.reason = answer.reason
+
+
+async def _rules_of_self(call: Call) -> Response:
+    review = await _read(call)
+    if not review.spec.namespace:
+        raise BadRequest("no namespace on request")
+    found = await call.ask("Rules", api_pb2.RulesRequest(namespace=review.spec.namespace))
+    status = review.status
+    status.incomplete = found.incomplete
+    if found.error:
+        status.evaluationError = found.error
+    for rule in found.rules:
+        if rule.paths:
+            status.nonResourceRules.add(verbs=rule.verbs, nonResourceURLs=rule.paths)
+        else:
+            status.resourceRules.add(
+                verbs=rule.verbs, apiGroups=rule.groups, resources=rule.resources, resourceNames=rule.names
+            )
+    return _answer(call, review)
+
+
+# Who somebody is ----------------------------------------------------------------------------------------------------
+
+
+async def _self(call: Call) -> Response:
+    review = await _read(call)
+    if call.request.user == identities.ANONYMOUS:
+        raise Forbidden("Forbidden")
+    review.metadata.creationTimestamp.seconds = int(call.now_s())
+    _tell(review.status.userInfo, call.request.user)
+    return _answer(call, review)
+
+
+async def _token(call: Call) -> Response:
+    await call.require("create")
+    review = await _read(call)
+    if not review.spec.token:
+        raise BadRequest("token is required for TokenReview in authentication")
+    try:
+        user = await call.settings.authenticator.authenticate({"authorization": f"Bearer {review.spec.token}"})
+    except Unauthorized as error:
+        review.status.error = error.message
+    else:
+        review.status.authenticated = True
+        _tell(review.status.user, user)
+        review.status.audiences.append(service_accounts.ISSUER)
+    return _answer(call, review)
+
+
+def _tell(info: Any, user: identities.User) -> None:
+    info.username = user.name
+    info.groups.extend(user.groups)
+
+
+async def token_of_account(call: Call) -> Response:
+    """``TokenREST.Create`` of ``core/serviceaccount/storage``."""
+    await call.require("create", "token")
+    tokens = call.settings.accounts
+    if tokens is None:
+        raise calls.unknown_resource()
+    call = call._replace(shown=TOKEN_REQUEST)
+    asked = await _read(call)
+    path, metadata, spec = call.path, asked.metadata, asked.spec
+    for name, stated, wanted in (
+        ("name", metadata.name, path.name), ("namespace", metadata.namespace, path.namespace)
+    ):  # fmt: skip
+        if stated and stated != wanted:
+            text = f"must match the service account {name} if specified"
+            _refuse(call, [causes.invalid(f"metadata.{name}", stated, text)], path.name)
+    request = api_pb2.GetRequest(resource=call.where(), name=path.name)
+    found = await call.backend.call("Get", request, identities.ADMINISTRATOR)
+    account = core_v1_pb2.ServiceAccount.FromString(found.object)
+    uid = account.metadata.uid
+    if metadata.uid and metadata.uid != uid:
+        text = f"the UID in the token request ({metadata.uid}) does not match the UID of the service account ({uid})"
+        what = f'Operation cannot be fulfilled on TokenRequest.authentication.k8s.io "{path.name}": {text}'
+        raise Conflict(what, kind="TokenRequest", name=path.name)
+    seconds = spec.expirationSeconds if spec.HasField("expirationSeconds") else service_accounts.USUAL_S
+    problems = []
+    if seconds < service_accounts.SHORTEST_S:
+        text = "may not specify a duration less than 10 minutes"
+        problems.append(causes.invalid("spec.expirationSeconds", seconds, text))
+    if seconds > service_accounts.LONGEST_S:
+        text = "may not specify a duration larger than 2^32 seconds"
+        problems.append(causes.invalid("spec.expirationSeconds", seconds, text))
+    _refuse(call, problems)
+    now_s = int(call.now_s())
+    spec.expirationSeconds = seconds
+    if not spec.audiences:
+        spec.audiences.append(service_accounts.ISSUER)
+    metadata.name, metadata.namespace, metadata.uid = path.name, path.namespace, uid
+    metadata.creationTimestamp.seconds = now_s
+    owner = service_accounts.Account(path.namespace, path.name, uid)
+    asked.status.token = tokens.sign(owner, now_s=now_s, seconds=seconds, audiences=list(spec.audiences))
+    asked.status.expirationTimestamp.seconds = now_s + seconds
+    return _answer(call, asked)
+
+
+# What all of them do ------------------------------------------------------------------------------------------------
+
+
+async def _read(call: Call) -> Any:
+    row = call.shown
+    kinds = ((row.api_version, row.kind),)
+    return await bodies.message(call.request, call.settings.max_body_bytes, row.message, kinds)
+
+
+def _refuse(call: Call, problems: list[Any], name: str = "") -> None:
+    """Raises :class:`kemu.errors.Invalid` where there are any."""
+    if problems:
+        row = call.shown
+        raise causes.error_of_kind(f"{row.kind}.{row.group}", row.kind, name, problems)
+
+
+def _answer(call: Call, message: Any) -> Response:
+    form, row = call.request.form(), call.shown
+    message.metadata.SetInParent()
+    return Response(201, form.media, (representations.message(form, row.api_version, row.kind, message),))
+
+
+def _row(api_version: str, plural: str, message: Any, namespaced: bool = False) -> Resource:
+    return Resource(plural, message.DESCRIPTOR.name, api_version, message, namespaced, (), False)
+
+
+TOKEN_REQUEST = _row(AUTHENTICATION, "tokenrequests", authentication_v1_pb2.TokenRequest, namespaced=True)
+
+_HANDLERS: tuple[tuple[Resource, Handler], ...] = (
+    (_row(AUTHORIZATION, "selfsubjectaccessreviews", authorization_v1_pb2.SelfSubjectAccessReview), _access_of_self),
+    (_row(AUTHORIZATION, "subjectaccessreviews", authorization_v1_pb2.SubjectAccessReview), _access),
+    (_row(AUTHORIZATION, "localsubjectaccessreviews", authorization_v1_pb2.LocalSubjectAccessReview, True), _access),
+    (_row(AUTHORIZATION, "selfsubjectrulesreviews", authorization_v1_pb2.SelfSubjectRulesReview), _rules_of_self),
+    (_row(AUTHENTICATION, "selfsubjectreviews", authentication_v1_pb2.SelfSubjectReview), _self),
+    (_row(AUTHENTICATION, "tokenreviews", authentication_v1_pb2.TokenReview), _token),
+    (_row("v1", "bindings", core_v1_pb2.Binding, namespaced=True), bind),
+)
+
+ROWS: dict[tuple[str, str], Resource] = {(row.api_version, row.plural): row for row, _ in _HANDLERS}
+"""Of what is only ever posted, by API version and plural."""
+CREATIONS: dict[str, Handler] = {row.plural: handler for row, handler in _HANDLERS}
+"""By plural."""

@@ -1,0 +1,155 @@
+"""What can be done to a part of an object, or by way of it: status, scale, binding, eviction, commands."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from kemu.emulated.gateway.answers import representations
+from kemu.emulated.gateway.answers.responses import Response
+from kemu.emulated.gateway.backends import Refused
+from kemu.emulated.gateway.requests import bodies
+from kemu.emulated.gateway.verbs import calls, deletes, logs, reads, writes
+from kemu.emulated.gateway.verbs.calls import Call
+from kemu.emulated.objects.resources import Resource
+from kemu.emulated.objects.validation import causes
+from kemu.errors import ApiError, BadRequest
+from kemu.messages.k8s import autoscaling_v1_pb2, core_v1_pb2, meta_v1_pb2, policy_v1_pb2
+from kemu.messages.v1 import api_pb2
+
+Handler = Callable[[Call], Awaitable[Response]]
+
+SCALE = Resource("scale", "Scale", "autoscaling/v1", autoscaling_v1_pb2.Scale)
+SCALABLE = ("deployments", "replicasets", "statefulsets", "replicationcontrollers")
+
+STREAMS = ("attach", "exec", "portforward", "proxy")
+"""What would speak with a container."""
+_SIMULATED = "the containers of this cluster are simulated: nothing runs in them that could answer"
+
+_WHOLE: dict[str, Handler] = {"GET": reads.get, "PUT": writes.update, "PATCH": writes.patch}
+
+
+def find(row: Resource, subresource: str) -> dict[str, Handler]:
+    """What can be done, by method. Raises :class:`kemu.errors.NotFound` for what does not exist."""
+    if subresource == "status" and row.has_status:
+        return _WHOLE
+    if subresource == "scale" and row.plural in SCALABLE:
+        return _SCALE
+    found = _HANDLERS.get((row.plural, subresource))
+    if found is None:
+        raise calls.unknown_resource()
+    return found
+
+
+# Scale --------------------------------------------------------------------------------------------------------------
+
+
+async def _get_scale(call: Call) -> Response:
+    return await reads.get(call._replace(shown=SCALE))
+
+
+async def _update_scale(call: Call) -> Response:
+    return await writes.update(call._replace(shown=SCALE))
+
+
+async def _patch_scale(call: Call) -> Response:
+    return await writes.patch(call._replace(shown=SCALE))
+
+
+_SCALE: dict[str, Handler] = {"GET": _get_scale, "PUT": _update_scale, "PATCH": _patch_scale}
+
+_LONGEST_CLIENT = 63
+"""Of a program's name in the run log."""
+
+# Binding and eviction -----------------------------------------------------------------------------------------------
+
+
+async def bind(call: Call) -> Response:
+    """Of a pod, or, as in old times, in the collection ``bindings``."""
+    form = call.request.form()
+    binding = await _message(call, core_v1_pb2.Binding, (("v1", "Binding"),))
+    name = _check_address(call, "Binding", binding.metadata)
+    target = binding.target
+    if target.kind not in ("", "Node"):
+        cause = causes.not_supported("target.kind", target.kind, ("Node", "<empty>"))
+        raise ApiError(f"{cause.field}: {cause.message}")
+    if call.request.query.texts("dryRun"):
+        await call.ask("Get", api_pb2.GetRequest(resource=_pods(call), name=name))
+    else:
+        request = api_pb2.BindRequest(
+            namespace=call.path.namespace,
+            name=name,
+            uid=binding.metadata.uid,
+            node=target.name,
+            annotations=binding.metadata.annotations,
+            client=call.request.agent.partition("/")[0][:_LONGEST_CLIENT],
+        )
+        await call.ask("Bind", request)
+    return _done(form)
+
+
+async def _evict(call: Call) -> Response:
+    form = call.request.form()
+    kinds = ("policy/v1", "Eviction"), ("policy/v1beta1", "Eviction")
+    eviction = await _message(call, policy_v1_pb2.Eviction, kinds)
+    _check_address(call, "Eviction", eviction.metadata)
+    options = eviction.deleteOptions
+    request = api_pb2.EvictRequest(
+        namespace=call.path.namespace,
+        name=call.path.name,
+        dry_run=[*options.dryRun, *call.request.query.texts("dryRun")][:1],
+    )
+    if options.HasField("gracePeriodSeconds"):
+        request.grace_period_seconds = options.gracePeriodSeconds
+    request.preconditions.CopyFrom(deletes.preconditions(options))
+    await call.ask("Evict", request)
+    return _done(form)
+
+
+async def _refuse_stream(call: Call) -> Response:
+    """As a cluster refuses whose nodes cannot be reached; clients print the message."""
+    await call.require("create", call.path.subresource)
+    await call.look("Get", api_pb2.GetRequest(resource=call.where(), name=call.path.name))
+    if "upgrade" not in call.request.headers and call.path.subresource != "proxy":
+        raise BadRequest("Upgrade request required")
+    raise Refused(meta_v1_pb2.Status(status="Failure", message=_SIMULATED, reason="NotImplemented", code=501))
+
+
+async def _message(call: Call, message: Any, kinds: tuple[tuple[str, str], ...]) -> Any:
+    return await bodies.message(call.request, call.settings.max_body_bytes, message, kinds)
+
+
+def _check_address(call: Call, kind: str, metadata: Any) -> str:
+    """The name of the pod. Raises :class:`kemu.errors.BadRequest` where the body speaks of another one."""
+    path = call.path
+    if metadata.namespace and metadata.namespace != path.namespace:
+        raise BadRequest("the namespace of the provided object does not match the namespace sent on the request")
+    if path.name and metadata.name != path.name:
+        raise BadRequest(f"name in URL does not match name in {kind} object")
+    return path.name or metadata.name
+
+
+def _pods(call: Call) -> api_pb2.Resource:
+    return api_pb2.Resource(resource="pods", namespace=call.path.namespace)
+
+
+def _done(form: Any) -> Response:
+    status = meta_v1_pb2.Status(status="Success", code=201)
+    status.metadata.SetInParent()
+    return Response(201, form.media, (representations.message(form, "v1", "Status", status),))
+
+
+_STREAMED: dict[str, Handler] = dict.fromkeys(("GET", "POST"), _refuse_stream)
+_PROXIED: dict[str, Handler] = dict.fromkeys(("GET", "POST", "PUT", "PATCH", "DELETE"), _refuse_stream)
+
+_HANDLERS: dict[tuple[str, str], dict[str, Handler]] = {
+    ("pods", "binding"): {"POST": bind},
+    ("pods", "eviction"): {"POST": _evict},
+    ("pods", "resize"): _WHOLE,
+    ("pods", "log"): {"GET": logs.read},
+    ("namespaces", "finalize"): {"PUT": writes.update},
+    ("certificatesigningrequests", "approval"): _WHOLE,
+    **{("pods", one): _STREAMED for one in STREAMS if one != "proxy"},
+    **{(plural, "proxy"): _PROXIED for plural in ("pods", "services", "nodes")},
+}
+"""By plural and subresource: what is done, by method."""

@@ -1,0 +1,154 @@
+"""Watch: events of an API server's Watch stream, as a response that does not end."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import random
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from kemu.emulated.gateway.answers import representations
+from kemu.emulated.gateway.answers.responses import Response
+from kemu.emulated.gateway.backends import Refused
+from kemu.emulated.gateway.requests import envelopes, negotiation
+from kemu.emulated.gateway.requests.negotiation import Form
+from kemu.emulated.gateway.streams import Streams, Watch
+from kemu.emulated.gateway.verbs import reads
+from kemu.emulated.gateway.verbs.calls import Call
+from kemu.errors import Gone
+from kemu.messages.k8s import meta_v1_pb2
+from kemu.messages.v1 import api_pb2
+
+EVENTS_AT_A_TIME = 100
+"""That are put into a form before others get their turn."""
+BYTES_AT_A_TIME = 1 << 15
+"""That are written at a time: with TLS, the buffer of a connection stays as large as it once was."""
+LARGE_BYTES = 1 << 16
+"""After more at a time the rest waits until the client has read it: the buffer of a connection holds no second one."""
+
+_TYPES = {
+    api_pb2.WatchEvent.ADDED: "ADDED",
+    api_pb2.WatchEvent.MODIFIED: "MODIFIED",
+    api_pb2.WatchEvent.DELETED: "DELETED",
+    api_pb2.WatchEvent.BOOKMARK: "BOOKMARK",
+    api_pb2.WatchEvent.ERROR: "ERROR",
+}
+
+
+_SCALED = ("Deployment", "ReplicaSet", "StatefulSet")
+"""Kinds whose replicas are no pointer inside kube-apiserver: bookmarks, objects without content, have none of them."""
+
+
+async def watch(call: Call, streams: Streams) -> Response:
+    form = negotiation.including(
+        negotiation.negotiate_stream(call.request.headers.get("accept", "")),
+        call.request.query.text("includeObject"),
+    )
+    lasts_s = _duration_s(call)
+    found = await streams.open(call.backend, call.request.user, _create(call))
+    try:
+        await _accepted(found)
+    except BaseException:
+        await found.close()
+        raise
+    media = form.media if form.media == negotiation.JSON else f"{form.media};stream=watch"
+    return Response(200, media, _body(call, form, found, lasts_s))
+
+
+def _create(call: Call) -> api_pb2.WatchCreate:
+    """Raises :class:`kemu.errors.BadRequest`."""
+    query, path = call.request.query, call.path
+    create = api_pb2.WatchCreate(
+        resource=call.where(),
+        label_selector=query.text("labelSelector"),
+        field_selector=call.field_selector(),
+        resource_version=query.text("resourceVersion"),
+        resource_version_match=query.text("resourceVersionMatch"),
+        allow_bookmarks=bool(query.flag("allowWatchBookmarks")),
+        send_initial_events=reads.initial_events(query),
+        acknowledge=True,
+    )
+    if path.name:
+        create.field_selector = f"metadata.name={path.name}"
+    return create
+
+
+async def _accepted(found: Watch) -> None:
+    """Wait until the API server has taken the watch. Raises :class:`kemu.emulated.gateway.backends.Refused`."""
+    if not await found.wait(None):
+        raise found.failure()
+    first = found.peek()
+    if first.type == api_pb2.WatchEvent.ERROR:
+        status = meta_v1_pb2.Status.FromString(first.error)
+        if status.reason != Gone.reason:
+            raise Refused(status)
+
+
+def _duration_s(call: Call) -> float:
+    """How long the watch lasts. Raises :class:`kemu.errors.BadRequest`."""
+    wanted_s = call.request.query.number("timeoutSeconds") or 0
+    # As kube-apiserver does, so that not all clients come again at the same time.
+    return float(wanted_s) if wanted_s > 0 else call.settings.least_watch_s * (1 + random.random())
+
+
+async def _body(call: Call, form: Form, found: Watch, lasts_s: float) -> AsyncGenerator[bytes, None]:
+    loop = asyncio.get_running_loop()
+    gone = loop.create_task(call.request.disconnected())
+    gone.add_done_callback(lambda _: found.end())
+    ends_at = loop.time() + lasts_s
+    is_first, revision, size = True, 0, 0
+    pieces: list[bytes] = []
+    if call.request.reset is not None:
+        found.on_cut = functools.partial(call.request.reset, True)
+    try:
+        while await found.wait(ends_at):
+            for events in found.take(EVENTS_AT_A_TIME, BYTES_AT_A_TIME):
+                for event in events:
+                    pieces.append(frame(call, form, event, is_first))
+                    is_first = is_first and not pieces[-1]
+                    revision = max(revision, event.resource_version)
+                    size += len(pieces[-1])
+                    if size > BYTES_AT_A_TIME or event is events[-1]:
+                        found.write(size)
+                        yield b"".join(pieces)
+                        if size > LARGE_BYTES:
+                            pieces.clear()
+                            yield b""
+                        found.written(size)
+                        pieces, size = [], 0
+                if events[-1].type == api_pb2.WatchEvent.ERROR:
+                    return
+        if revision and loop.time() >= ends_at and call.request.query.flag("allowWatchBookmarks"):
+            # So that the client can go on from here however long ago the last event was.
+            bookmark = api_pb2.WatchEvent(type=api_pb2.WatchEvent.BOOKMARK, resource_version=revision)
+            yield frame(call, form, bookmark, is_first)
+    finally:
+        gone.cancel()
+        await found.close()
+
+
+def frame(call: Call, form: Form, event: Any, is_first: bool) -> bytes:
+    """One event, as it is sent."""
+    kind = _TYPES.get(event.type)
+    if kind is None:
+        return b""
+    if kind == "ERROR":
+        status = meta_v1_pb2.Status.FromString(event.error)
+        inner = representations.message(Form(form.media), "v1", "Status", status)
+    else:
+        wire = event.object if kind != "BOOKMARK" else _bookmark(call, event)
+        inner = call.representations.embedded(form, call.shown, wire, is_first)
+    if form.media == negotiation.PROTOBUF:
+        return envelopes.watch_frame(kind, inner)
+    return b'{"type":"%b","object":%b}\n' % (kind.encode(), inner.rstrip())
+
+
+def _bookmark(call: Call, event: Any) -> bytes:
+    """Its object: empty but for the version, and, at the end of the initial state, an annotation."""
+    found: Any = representations.stored(call.row).message.FromString(event.object)
+    found.metadata.resourceVersion = str(event.resource_version)
+    if call.row.kind in _SCALED:
+        found.spec.replicas = 0
+    data: bytes = found.SerializeToString(deterministic=True)
+    return data

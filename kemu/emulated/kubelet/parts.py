@@ -1,0 +1,98 @@
+"""The parts of a kubelet that deal with pods: workers, admission, node pressure, static pods, shutdowns of the machine.
+
+They are as large as the rest of the kubelet, and do nothing as long as the node has no pod and nothing of its own to
+watch (:func:`are_needed`). So the kubelet builds them when the first pod comes: most nodes of a very large cluster wait
+for theirs for long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from kemu.emulated import safeguards
+from kemu.emulated.client import clients, recorders
+from kemu.emulated.kubelet import ablations
+from kemu.emulated.kubelet.admission import predicates
+from kemu.emulated.kubelet.node import boots, node_statuses, shutdowns
+from kemu.emulated.kubelet.pressure import eviction_loops
+from kemu.emulated.kubelet.settings import kubelet_configurations
+from kemu.emulated.kubelet.sync import static_pods, status_managers
+from kemu.emulated.kubelet.volumes import managers
+from kemu.emulated.objects.volumes import drivers
+from kemu.runtime.env import Env
+
+
+def are_needed(env: Env, config: Mapping[str, Any], node: Any) -> bool:
+    """Whether a kubelet without a pod may have something to do. ``node``: as it is to be registered."""
+    if any(config.get(key) for key in ("kubelet", "staticPods", "usage", "machine", "bugs")) or env.disk.list():
+        return True
+    return bool(node.status.images) or eviction_loops.is_short_of_something(node)
+
+
+class Parts:
+    """Of one kubelet."""
+
+    def __init__(
+        self,
+        env: Env,
+        config: Mapping[str, Any],
+        settings: kubelet_configurations.Settings,
+        client: clients.Client,
+        node: node_statuses.OwnNode,
+        boot: boots.Boot,
+        recorder: recorders.Recorder,
+        fresh_node: Callable[[], Awaitable[Any]],
+        on_preempted: Callable[[], None],
+        up_since_ns: int,
+    ) -> None:
+        """``config``: of the actor. ``up_since_ns``: when the kubelet started. ``fresh_node`` and ``on_preempted``: see
+        :class:`kemu.emulated.kubelet.admission.arrivals.Arrivals`."""
+        self._node = node
+        lacks = safeguards.ablated(config)
+        self.pods = ablations.pod_workers(lacks)(
+            env,
+            client,
+            settings,
+            node.name,
+            fresh_node,
+            boot,
+            config.get("images") or {},
+            config.get("podStatuses") or status_managers.EXACT,
+            ablations.arrivals(lacks),
+            up_since_ns,
+        )
+        self.pods.tells_too_soon = "k8s-106884" in config.get("bugs", ())
+        wanted = node.wanted()
+        if wanted.spec.podCIDR:
+            self.pods.tell_all(wanted, recorder)
+        self.pressures = eviction_loops.EvictionLoop(
+            env, wanted, config, self.pods, node.set_pressures, self.pods.images
+        )
+        self.pods.pressures = self.pressures
+        arrivals = self.pods.arrivals
+        arrivals.refuses = self.pressures.admit
+        arrivals.on_preempted = on_preempted
+        arrivals.preempts_for_all = bool(config.get("preemptsForAll", False))
+        arrivals.recorder = self.pressures.collector.recorder = recorder
+        self.pods.recorder = self.pods.probers.recorder = self.pods.allocations.recorder = recorder
+        if config.get("storage") is not None:
+            known = drivers.Drivers(config["storage"])
+            self.pods.volumes = managers.VolumeManager(env, client, node.name, known, recorder)
+        self.static_pods = static_pods.StaticPods(env, client, config.get("staticPods", ()), self.pods)
+        self.shutdowns = shutdowns.Shutdowns(env, settings.shutdown, node.wanted, recorder, self.pods, self._close)
+        self.pods.images.start(wanted.status.images, is_new=boot.is_new)
+        self.pods.images.on_changed = self._on_images
+
+    def see_node(self, node: Any) -> None:
+        """The Node by which pods are admitted from now on."""
+        self.pods.arrivals.node = predicates.NodeView(node)
+
+    def _close(self) -> None:
+        """The machine is about to go off."""
+        self.pods.arrivals.closed = shutdowns.NOT_ADMITTED
+        self._node.set_not_ready(shutdowns.NOT_READY_MESSAGE)
+
+    def _on_images(self) -> None:
+        self._node.images_changed()
+        self.pressures.note()

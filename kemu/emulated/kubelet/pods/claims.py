@@ -1,0 +1,25 @@
+"""What one pod takes from its node: resources and host ports."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kemu.emulated.objects.amounts import requests
+from kemu.emulated.objects.pods import host_ports
+
+
+class Claim:
+    """What one pod takes from its node while it counts there."""
+
+    __slots__ = ("ports", "requests")
+
+    def __init__(self, amounts: dict[str, int], ports: tuple[host_ports.HostPort, ...]) -> None:
+        self.requests = amounts
+        """cpu in millicores, everything else in whole units; the place that the pod takes is not among them."""
+        self.ports = ports
+
+
+def claim_of(pod: Any, *, running: bool = False) -> Claim:
+    """``running``: the pod is on the node already. What its status says it has counts, too, where that is more."""
+    amounts = requests.pod_requests_on_node(pod) if running else requests.pod_requests(pod)
+    return Claim(amounts, host_ports.of(pod.spec))

@@ -1,0 +1,473 @@
+"""Starting containers: image pulls, starts, restarts after an exit, and back-offs.
+
+One container of a pod is started at a time: its image, its start, then the next. Init containers go first, each to its
+end; a sidecar only has to start. Mirrors ``pkg/kubelet/kuberuntime`` (``computePodActions``,
+``computeInitContainerActions``, ``SyncPod``, ``doBackOff``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from kemu.emulated.kubelet.images import pulls
+from kemu.emulated.kubelet.node import boots
+from kemu.emulated.kubelet.pods import containers, lives, statuses
+from kemu.emulated.kubelet.pods.containers import (
+    BACKING_OFF,
+    DONE,
+    IDLE,
+    INIT,
+    MAIN,
+    PULLING,
+    RUNNING,
+    SIDECAR,
+    STARTING,
+    UNNOTICED,
+    UNPULLED,
+    Container,
+)
+from kemu.emulated.kubelet.pods.workers import ACTIVE, STOPPING, Worker
+from kemu.emulated.kubelet.settings import kubelet_configurations
+from kemu.emulated.kubelet.sync.life_events import LifeEvents
+from kemu.emulated.objects.pods import pod_phases
+from kemu.runtime.env import SECOND_NS, Env
+
+FIRST_BACKOFF_S = 10.0
+"""Before the second restart, and before the second pull; doubles with every further one. The first restart does not
+wait, as in the kubelet."""
+
+LONGEST_PULL_BACKOFF_S = 300.0
+
+FORGIVEN_AFTER_NS = 600 * SECOND_NS
+"""A container that ran longer starts anew with its back-off."""
+
+RELIST_NS = SECOND_NS
+"""From a failed pull until the kubelet reports the back-off, and from an OOM kill until it notices (relist period of
+``pkg/kubelet/pleg``)."""
+
+REPORT_START_AFTER_NS = 5 * SECOND_NS
+"""Where statuses are written sparingly, a pod that runs sooner is reported Running at once, without the
+ContainerCreating before."""
+
+
+class StartHost(Protocol):
+    """The owner of the pod."""
+
+    def log(self, kind: str, worker: Worker, data: dict[str, Any]) -> None: ...
+
+    def starting(self, worker: Worker) -> None:
+        """Its containers are about to start."""
+
+    def report(self, worker: Worker) -> None:
+        """Its status has changed."""
+
+    def runs(self, worker: Worker, container: Container) -> None:
+        """A container of it has started."""
+
+    def hook_failed(self, worker: Worker, container: Container) -> int:
+        """Its postStart hook has failed and it is killed; returns when it will have stopped."""
+
+    def has_exited(self, worker: Worker) -> None:
+        """A container of it has exited."""
+
+    def has_run(self, worker: Worker) -> None:
+        """All of its main containers have started."""
+
+    def completed(self, worker: Worker, phase: str) -> None:
+        """Only its sidecars would start again."""
+
+    def has_stopped(self, worker: Worker) -> None:
+        """STOPPING: a container has ended."""
+
+
+class Starts:
+    def __init__(
+        self,
+        env: Env,
+        config: kubelet_configurations.Settings,
+        puller: pulls.Pulls,
+        host: StartHost,
+        boot: boots.Boot = boots.BEFORE,
+    ) -> None:
+        self._env = env
+        self._clock = env.clock
+        self._config = config
+        self._pulls = puller
+        self._images = puller.images
+        self._host = host
+        self._boot = boot
+        self.events: LifeEvents | None = None
+        """None: the usual life of containers leaves no events."""
+        self._wanting: dict[Container, Worker] = {}
+        """Containers with the policy Never that wait until another pod has pulled their image."""
+        puller.on_pulled = self._image_has_come
+
+    def begin(self, worker: Worker) -> None:
+        """The pod has been admitted. The time that its start takes counts from ``worker.begun_ns``."""
+        self.prepare(worker)
+        self.go_on(worker)
+
+    def prepare(self, worker: Worker) -> None:
+        """The pod has been admitted, but has to wait before its containers start."""
+        worker.containers = containers.of(worker.pod)
+        worker.passed = 0
+        worker.mains_to_start = len(worker.pod.spec.containers)
+        self._host.starting(worker)
+
+    def resume(self, worker: Worker) -> None:
+        """The pod has been adopted: its containers run on, and the next ones start."""
+        mains = [one for one in worker.containers if one.kind == MAIN]
+        for container in worker.containers:
+            if container.state == RUNNING and worker.state == ACTIVE:
+                self.until_exit(worker, container)
+        if worker.state != ACTIVE:
+            return
+        if any(one.kind == INIT and one.state == DONE and not one.has_succeeded for one in worker.containers):
+            self._host.completed(worker, pod_phases.FAILED)
+        elif all(one.state == DONE for one in mains):
+            self._host.completed(worker, statuses.last_phase(worker.pod, worker.containers))
+        else:
+            self.go_on(worker)
+
+    def go_on(self, worker: Worker) -> None:
+        """Start the containers that can start, and report the pod if that takes long."""
+        self.advance(worker)
+        if worker.has_run or worker.state != ACTIVE:
+            return
+        busy = worker.busy
+        if busy is None or busy.state == PULLING or busy.kind != MAIN or self._starts_late(worker):
+            self._host.report(worker)
+
+    def advance(self, worker: Worker) -> None:
+        """Start containers in turn, as long as a start takes no time."""
+        while worker.busy is None and worker.state == ACTIVE:
+            container = _next(worker)
+            if container is None:
+                return
+            self._fetch(worker, container)
+
+    def _starts_late(self, worker: Worker) -> bool:
+        container = worker.busy
+        return container is not None and container.started_ns > worker.start_ns + REPORT_START_AFTER_NS
+
+    # --- images ------------------------------------------------------------------------------------------------------
+
+    def _fetch(self, worker: Worker, container: Container) -> None:
+        """The container may start as soon as its image is there."""
+        image, policy = container.image, container.pull_policy
+        here = self._images.is_here(image)
+        if here and policy != pulls.ALWAYS:
+            if self.events is not None:
+                self.events.present(worker, container)
+            self._launch(worker, container)
+        elif policy == pulls.NEVER:
+            self._unpulled(worker, container, pulls.NEVER_PULLED, pulls.never_pulled_message(image))
+            self._wanting[container] = worker
+        else:
+            error = lives.pull_error(worker.pod, container)
+            worker.busy = container
+            container.state = PULLING
+            if self.events is not None:
+                self.events.pulling(worker, container)
+            begun_ns = worker.begun_ns if not worker.has_sandbox else self._clock.now_ns()
+            worker.pull = self._pulls.pull(image, bool(error), lambda: self._pulled(worker, container, error, begun_ns))
+            if worker.pull is None:
+                self._fetched(worker, container, error, begun_ns)
+
+    def _pulled(self, worker: Worker, container: Container, error: str, begun_ns: int) -> None:
+        """A pull that took its time is over."""
+        worker.pull = None
+        if not error:
+            data = {"start": begun_ns, "container": container.name, "image": container.image}
+            self._host.log("kubelet.pulled", worker, data)
+        if not worker.has_sandbox:
+            worker.begun_ns = self._clock.now_ns()
+        self._fetched(worker, container, error, begun_ns)
+        self.go_on(worker)
+
+    def _fetched(self, worker: Worker, container: Container, error: str, begun_ns: int) -> None:
+        worker.busy = None
+        if not error:
+            if self.events is not None:
+                image, took_ns = self._images.get(container.image), max(0, self._clock.now_ns() - begun_ns)
+                self.events.pulled(worker, container, took_ns, image.size_bytes or 0 if image is not None else 0)
+            self._env.step("after-pull")
+            container.pulls_failed = 0
+            self._launch(worker, container)
+            return
+        delay_s = min(FIRST_BACKOFF_S * 2.0 ** min(container.pulls_failed, 64), LONGEST_PULL_BACKOFF_S)
+        container.pulls_failed += 1
+        data = {"container": container.name, "image": container.image, "message": error, "delay_s": delay_s}
+        self._host.log("kubelet.pull_failed", worker, data)
+        if self.events is not None:
+            self.events.not_pulled(worker, container, error)
+        self._unpulled(worker, container, pulls.PULL_FAILED, error)
+        message = pulls.backing_off_message(container.image, error)
+        retry_ns = self._clock.now_ns() + int(delay_s * SECOND_NS)
+        self._at(container, self._clock.now_ns() + RELIST_NS, self._waits_to_pull, worker, container, message, retry_ns)
+
+    def _waits_to_pull(self, worker: Worker, container: Container, message: str, retry_ns: int) -> None:
+        container.waiting, container.message = pulls.PULL_BACKING_OFF, message
+        if self.events is not None:
+            self.events.waits_to_pull(worker, container)
+        self._at(container, retry_ns, self._again, worker, container)
+        self._host.report(worker)
+
+    def _unpulled(self, worker: Worker, container: Container, reason: str, message: str) -> None:
+        container.state = UNPULLED
+        container.waiting, container.message = reason, message
+        self._host.report(worker)
+
+    def _image_has_come(self, image: str) -> None:
+        for container in [one for one in self._wanting if one.image == image]:
+            worker = self._wanting.pop(container)
+            self._at(container, self._clock.now_ns(), self._again, worker, container)
+
+    def _again(self, worker: Worker, container: Container) -> None:
+        """The pause before this container is over."""
+        container.timer = None
+        container.state = IDLE
+        worker.passed = 0
+        self.go_on(worker)
+
+    # --- starts ------------------------------------------------------------------------------------------------------
+
+    def _launch(self, worker: Worker, container: Container) -> None:
+        pod, now_ns = worker.pod, self._clock.now_ns()
+        if container.created_ns is None:
+            container.created_ns = now_ns
+        if self.events is not None:
+            self.events.created(worker, container)
+        when_ns = now_ns
+        if not worker.has_sandbox:
+            worker.has_sandbox = True
+            said_s = lives.start_s(pod)
+            start_s = self._config.pod_start.draw(self._env.random) if said_s is None else said_s
+            when_ns = max(now_ns, worker.begun_ns + int(start_s * SECOND_NS))
+        own_s = lives.container_start_s(pod, container)
+        if own_s:
+            when_ns += int(own_s * SECOND_NS)
+        if when_ns > now_ns:
+            worker.busy = container
+            container.state = STARTING
+            container.started_ns = when_ns
+            self._at(container, when_ns, self._started, worker, container)
+        else:
+            self._post_start(worker, container)
+
+    def _started(self, worker: Worker, container: Container) -> None:
+        container.timer = None
+        worker.busy = None
+        self._post_start(worker, container)
+        self.go_on(worker)
+
+    # --- postStart ---------------------------------------------------------------------------------------------------
+
+    def _post_start(self, worker: Worker, container: Container) -> None:
+        """The process has started. The pod waits for the hook of the container, and so does its status
+        (``startContainer``)."""
+        spec = containers.spec_of(worker.pod, container) if container.is_hooked else None
+        if spec is None:
+            container.started_ns = self._clock.now_ns()
+            self._run(worker, container)
+            return
+        worker.busy = container
+        container.state = STARTING
+        container.started_ns = now_ns = self._clock.now_ns()
+        hook_s = lives.post_start_s(worker.pod, container, spec.lifecycle.postStart)
+        self._at(container, now_ns + int(hook_s * SECOND_NS), self._hook_done, worker, container)
+
+    def _hook_done(self, worker: Worker, container: Container) -> None:
+        container.timer = None
+        if lives.post_start_fails(worker.pod, container):
+            stopped_ns = self._host.hook_failed(worker, container)
+            self._at(container, stopped_ns, self._stopped_after_hook, worker, container)
+            return
+        worker.busy = None
+        self._run(worker, container)
+        self.go_on(worker)
+
+    def _stopped_after_hook(self, worker: Worker, container: Container) -> None:
+        container.timer = None
+        worker.busy = None
+        self.exit(worker, container, containers.KILLED if container.forced else 0)
+        self.go_on(worker)
+
+    # --- runs --------------------------------------------------------------------------------------------------------
+
+    def _run(self, worker: Worker, container: Container) -> None:
+        container.state = RUNNING
+        container.forced = False
+        if container.last is not None:
+            container.restarts += 1
+        if worker.has_several:
+            self._host.log("kubelet.started", worker, {"container": container.name, "restarts": container.restarts})
+        if self.events is not None:
+            self.events.started(worker, container)
+        self._env.step("after-start")
+        first = not container.has_started
+        container.has_started = True
+        if first and container.kind == MAIN:
+            worker.mains_to_start -= 1
+            if not worker.mains_to_start:
+                worker.has_run = True
+                self._host.log("kubelet.running", worker, {"start": max(worker.start_ns, self._boot.at_ns)})
+        self._host.runs(worker, container)
+        if worker.has_run or worker.has_several:
+            self._host.report(worker)
+        if container.state == RUNNING:
+            self.until_exit(worker, container)
+        if worker.has_run:
+            self._host.has_run(worker)
+
+    def until_exit(self, worker: Worker, container: Container) -> None:
+        """It runs since ``started_ns``, until it exits by itself."""
+        end_ns = exit_ns(worker, container)
+        if end_ns is None:
+            return
+        if end_ns > self._clock.now_ns():
+            self._at(container, end_ns, self._due, worker, container)
+        else:
+            self.exit(worker, container, lives.exit_code(worker.pod, container))
+
+    def _due(self, worker: Worker, container: Container) -> None:
+        container.timer = None
+        self.exit(worker, container, lives.exit_code(worker.pod, container))
+        self.advance(worker)
+
+    # --- exits -------------------------------------------------------------------------------------------------------
+
+    def exit(self, worker: Worker, container: Container, code: int, reason: str = "") -> None:
+        """A container that was up has exited. What can start then has still to be started."""
+        self.note_exit(worker, container, code, reason)
+        if worker.state == STOPPING:
+            container.state = DONE
+            self._host.has_stopped(worker)
+        elif container.is_replaced or containers.restarts(worker.pod, container, code):
+            self._restart(worker, container)
+        else:
+            container.state = DONE
+            self._ended(worker, container, code)
+
+    def note_exit(self, worker: Worker, container: Container, code: int, reason: str = "") -> None:
+        cancel(container)
+        container.before = container.last
+        now_ns, epoch_ns = self._clock.now_ns(), self._clock.unix_offset_ns
+        container.last = containers.Exit(code, epoch_ns + container.started_ns, epoch_ns + now_ns, reason)
+        if worker.has_several:
+            data = {"start": container.started_ns, "container": container.name, "exit_code": code}
+            self._host.log("kubelet.exited", worker, data)
+        container.state = DONE
+        if not container.is_replaced:
+            self._host.has_exited(worker)
+
+    def _ended(self, worker: Worker, container: Container, code: int) -> None:
+        """For good."""
+        if container.kind == INIT:
+            if code:
+                self._host.completed(worker, pod_phases.FAILED)
+            else:
+                self._host.report(worker)
+        elif all(one.state == DONE for one in worker.containers if one.kind == MAIN):
+            self._host.completed(worker, statuses.last_phase(worker.pod, worker.containers))
+        else:
+            self._host.report(worker)
+
+    def _restart(self, worker: Worker, container: Container) -> None:
+        now_ns = self._clock.now_ns()
+        if now_ns - container.started_ns > FORGIVEN_AFTER_NS:
+            container.crashes = 0
+        crashes = container.crashes
+        # Far beyond the longest pause a larger exponent would only overflow.
+        longest_s = self._config.max_restart_period_s
+        delay_s = min(FIRST_BACKOFF_S * 2.0 ** min(crashes - 1, 64), longest_s) if crashes else 0.0
+        container.crashes += 1
+        if container.is_replaced:
+            container.is_replaced = False
+            delay_s = self._replacement_pause_s(container, delay_s)
+        container.backoff_s = delay_s
+        assert container.last is not None
+        data = {
+            "start": container.started_ns,
+            "exit_code": container.last.code,
+            "delay_s": delay_s,
+            "container": container.name,
+        }
+        self._host.log("kubelet.restarting", worker, data)
+        if delay_s:
+            container.state = BACKING_OFF
+            self._host.has_exited(worker)
+            if self.events is not None:
+                self.events.waits_to_restart(worker, container)
+            self._at(container, now_ns + int(delay_s * SECOND_NS), self._again, worker, container)
+            self._host.report(worker)
+        elif container.last.reason == containers.OOM_KILLED:
+            # Until then its memory is free: started at once, it would take it from those that it was killed for.
+            container.state = UNNOTICED
+            self._at(container, now_ns + RELIST_NS, self._again, worker, container)
+            self._host.report(worker)
+        else:
+            container.state = IDLE
+            worker.passed = 0
+
+    def _replacement_pause_s(self, container: Container, pause_s: float) -> float:
+        """The sync that kills a container starts it anew, too, and knows only the exit before this one: while that is
+        not older than the pause, the container waits, now for all of the pause (``doBackOff``)."""
+        before = container.before
+        if before is None:
+            container.crashes -= 1
+            return 0.0
+        since_ns = self._clock.unix_offset_ns + self._clock.now_ns() - before.finished_unix_ns
+        return pause_s if since_ns < pause_s * SECOND_NS else 0.0
+
+    def _at(self, container: Container, when_ns: int, callback: Callable[..., None], *args: Any) -> None:
+        cancel(container)
+        container.timer = self._clock.call_at_ns(when_ns, callback, *args)
+
+    def give_up(self, worker: Worker) -> None:
+        """No container starts any more."""
+        if worker.pull is not None:
+            worker.pull.cancel()
+            worker.pull = None
+        worker.busy = None
+        for container in worker.containers:
+            if not container.is_up:
+                cancel(container)
+                container.state = DONE
+                self._wanting.pop(container, None)
+
+
+def cancel(container: Container) -> None:
+    if container.timer is not None:
+        container.timer.cancel()
+        container.timer = None
+
+
+def exit_ns(worker: Worker, container: Container) -> int | None:
+    """When a running container exits by itself."""
+    run_s = lives.run_s(worker.pod, container)
+    return None if run_s is None else container.started_ns + int(run_s * SECOND_NS)
+
+
+def _next(worker: Worker) -> Container | None:
+    """Whose turn it is to be started."""
+    found = worker.containers
+    for index in range(worker.passed, len(found)):
+        container = found[index]
+        state, kind = container.state, container.kind
+        if state == IDLE:
+            return container
+        if (kind == INIT and state != DONE) or (kind == SIDECAR and not _lets_pass(worker, container)):
+            return None
+        worker.passed = index + 1
+    return None
+
+
+def _lets_pass(worker: Worker, sidecar: Container) -> bool:
+    """Whether the containers after a sidecar may start: it has passed its startup probe, or one of them has started
+    before (``computeInitContainerActions``)."""
+    if not sidecar.has_started or not sidecar.holds_start:
+        return sidecar.has_started
+    after = worker.containers[worker.containers.index(sidecar) + 1 :]
+    return any(one.has_started for one in after)

@@ -1,0 +1,30 @@
+"""The CSINode of a kubelet: the drivers on its node, how many volumes of each it takes, by which labels they know
+it."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+from kemu import errors
+from kemu.emulated.client import clients, retries
+from kemu.emulated.objects import meta
+from kemu.emulated.objects.volumes import drivers
+from kemu.messages.k8s import storage_v1_pb2
+from kemu.runtime.env import Env
+
+
+async def register(env: Env, client: clients.Client, node: Any, known: drivers.Drivers) -> None:
+    """Create it (``pkg/volume/csi/nodeinfomanager``); one that is there already stays as it is."""
+    name = node.metadata.name
+    csi_node = storage_v1_pb2.CSINode()
+    csi_node.metadata.name = name
+    csi_node.metadata.ownerReferences.append(meta.owner_reference(node, "v1", "Node", controller=False))
+    for driver_name in known.named():
+        driver = known.of(driver_name)
+        here = csi_node.spec.drivers.add(name=driver_name, nodeID=name)
+        here.topologyKeys.extend(key for key in driver.topology_keys if key in node.metadata.labels)
+        if driver.volumes_per_node is not None:
+            here.allocatable.count = driver.volumes_per_node
+    with contextlib.suppress(errors.AlreadyExists):
+        await retries.patiently(env, lambda: client.create(csi_node))

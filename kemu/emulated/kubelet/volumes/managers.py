@@ -1,0 +1,237 @@
+"""The volume manager: a pod's containers start when its volumes are attached and mounted, and it is gone when they are
+unmounted.
+
+A volume that is to be mounted is first reported in use (``status.volumesInUse`` of the Node), so that nobody detaches
+it, and reported no longer when it has been unmounted for the last pod. The kubelet does not attach: it waits until the
+VolumeAttachment of its node says so. A pod that waits for two minutes gets an event, and goes on waiting. Mirrors
+``pkg/kubelet/volumemanager``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from kemu import errors
+from kemu.emulated.client import clients, informers, recorders, retries
+from kemu.emulated.kubelet.pods.workers import Worker
+from kemu.emulated.objects.volumes import claims, drivers
+from kemu.runtime import distributions
+from kemu.runtime.env import Env
+
+TIMEOUT_S = 123.0
+"""After so long without its volumes, the sync of a pod fails (``podAttachAndMountTimeout``)."""
+RETRY_S = 10.0
+"""From then until the next sync (``backOffPeriod``)."""
+POLL_S = 0.3
+"""How often a claim is looked at that is not bound yet (``podAttachAndMountRetryInterval``)."""
+
+
+class _Mounts:
+    """The volumes of one pod."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        """PersistentVolumes that are reported in use for it."""
+        self.mounted: list[tuple[str, drivers.Driver | None]] = []
+        self.task: asyncio.Task[None] | None = None
+        self.on_unmounted: list[Callable[[], None]] = []
+        self.is_leaving = False
+
+
+class VolumeManager:
+    """Of one kubelet."""
+
+    def __init__(
+        self, env: Env, client: clients.Client, node: str, known: drivers.Drivers, recorder: recorders.Recorder
+    ) -> None:
+        self._env = env
+        self._clock = env.clock
+        self._client = client
+        self._node = node
+        self._drivers = known
+        self._recorder = recorder
+        self._pods: dict[str, _Mounts] = {}
+        """By UID."""
+        self._users: dict[str, int] = {}
+        """How many pods use a volume."""
+        self._told: list[str] = []
+        self._telling = False
+
+    @staticmethod
+    def concerns(pod: Any) -> bool:
+        return bool(pod.spec.volumes) and next(claims.claim_names(pod), None) is not None
+
+    # Mounting --------------------------------------------------------------------------------------------------------
+
+    def mount(self, worker: Worker, ready: Callable[[], None]) -> None:
+        """``ready`` is called when all volumes of the pod are mounted, unless it is told to go before."""
+        mounts = self._pods[worker.uid] = _Mounts()
+        mounts.task = self._env.spawn(self._mount(worker, mounts, ready), f"mount volumes of {worker.key}")
+
+    def adopt(self, worker: Worker) -> None:
+        """The pod ran before this kubelet started: its volumes are mounted."""
+        mounts = self._pods[worker.uid] = _Mounts()
+        self._env.spawn(self._reconstruct(worker, mounts), f"volumes of {worker.key}")
+
+    async def _reconstruct(self, worker: Worker, mounts: _Mounts) -> None:
+        for name in claims.claim_names(worker.pod):
+            volume = await self._volume_of(worker, name)
+            self._use(mounts, volume.metadata.name)
+            mounts.mounted.append((volume.metadata.name, self._driver_of(volume)))
+        await self._tell()
+
+    async def _mount(self, worker: Worker, mounts: _Mounts, ready: Callable[[], None]) -> None:
+        started_ns = self._clock.now_ns()
+        names = list(dict.fromkeys(claims.claim_names(worker.pod)))
+        left = {volume.name: claims.claim_name(worker.pod.metadata.name, volume) for volume in worker.pod.spec.volumes}
+        waiting = {volume: claim for volume, claim in left.items() if claim}
+        complaint = self._env.spawn(self._complain(worker, waiting), f"patience of {worker.key}")
+        try:
+            for name in names:
+                volume = await self._volume_of(worker, name)
+                driver = self._driver_of(volume)
+                self._use(mounts, volume.metadata.name)
+                await self._tell()
+                if driver is not None:
+                    await self._until_attached(volume)
+                    await self._take(driver, "mount")
+                mounts.mounted.append((volume.metadata.name, driver))
+                waiting = {one: claim for one, claim in waiting.items() if claim != name}
+        finally:
+            complaint.cancel()
+        mounts.task = None
+        volumes = [name for name, _driver in mounts.mounted]
+        self._env.log(
+            "kubelet.mounted", {"pod": worker.key, "uid": worker.uid, "start": started_ns, "volumes": volumes}
+        )  # fmt: skip
+        ready()
+
+    async def _complain(self, worker: Worker, waiting: dict[str, str]) -> None:
+        """The event of each sync that fails."""
+        while True:
+            await self._clock.sleep(TIMEOUT_S, background=True)
+            names = " ".join(waiting)
+            text = (
+                f"Unable to attach or mount volumes: unmounted volumes=[{names}], unattached volumes=[{names}], failed "
+                "to process volumes=[]: context deadline exceeded"
+            )
+            self._recorder.event(worker.pod, recorders.WARNING, "FailedMount", "FailedMount", text)
+            self._env.log("kubelet.mount_timeout", {"pod": worker.key, "uid": worker.uid, "volumes": list(waiting)})
+            await self._clock.sleep(RETRY_S, background=True)
+
+    async def _volume_of(self, worker: Worker, claim_name: str) -> Any:
+        """The volume of a claim, once it is bound (``getPVCExtractPV`` and ``getPVSpec``)."""
+        namespace = worker.pod.metadata.namespace
+        while True:
+            try:
+                claim = await retries.patiently(
+                    self._env, lambda: self._client.get("persistentvolumeclaims", claim_name, namespace)
+                )
+                if claim.status.phase == claims.BOUND and claim.spec.volumeName:
+                    return await self._get("persistentvolumes", claim.spec.volumeName)
+            except errors.NotFound:
+                pass
+            await self._clock.sleep(POLL_S)
+
+    async def _take(self, driver: drivers.Driver, what: str) -> None:
+        """Let the time pass that it takes the driver on this node."""
+        await self._clock.sleep(distributions.parse(driver.times[what]).draw(self._env.random))
+
+    async def _get(self, resource: str, name: str) -> Any:
+        return await retries.patiently(self._env, lambda: self._client.get(resource, name))
+
+    def _driver_of(self, volume: Any) -> drivers.Driver | None:
+        """None for a volume that no driver attaches: a directory of the node, or a network file system."""
+        source = volume.spec.persistentVolumeSource
+        return self._drivers.of(source.csi.driver) if source.HasField("csi") else None
+
+    async def _until_attached(self, volume: Any) -> None:
+        """``verifyControllerAttachedVolume`` and ``waitForVolumeAttachment``."""
+        source = volume.spec.persistentVolumeSource.csi
+        if not await self._needs_attaching(source.driver):
+            return
+        attached = asyncio.Event()
+
+        def look(*objects: Any) -> None:
+            attachment = objects[-1]
+            if attachment.status.attached and not attachment.metadata.HasField("deletionTimestamp"):
+                attached.set()
+
+        name = claims.attachment_name(source.volumeHandle, source.driver, self._node)
+        informer = informers.Informer(
+            self._client,
+            "volumeattachments",
+            handler=informers.Callbacks(look, look),
+            field_selector=f"metadata.name={name}",
+        )
+        informer.start()
+        try:
+            await attached.wait()
+        finally:
+            informer.stop()
+
+    async def _needs_attaching(self, driver: str) -> bool:
+        try:
+            found = await retries.patiently(self._env, lambda: self._client.get("csidrivers", driver))
+        except errors.NotFound:
+            return True
+        return not found.spec.HasField("attachRequired") or bool(found.spec.attachRequired)
+
+    # Unmounting ------------------------------------------------------------------------------------------------------
+
+    def unmount(self, worker: Worker) -> None:
+        """The pod has no containers left."""
+        mounts = self._pods.get(worker.uid)
+        if mounts is None or mounts.is_leaving:
+            return
+        mounts.is_leaving = True
+        if mounts.task is not None:
+            mounts.task.cancel()
+        self._env.spawn(self._unmount(worker, mounts), f"unmount volumes of {worker.key}")
+
+    def when_unmounted(self, worker: Worker, then: Callable[[], None]) -> None:
+        """Call ``then`` when the pod has no volumes left; at once if it has none now."""
+        mounts = self._pods.get(worker.uid)
+        if mounts is None:
+            then()
+        else:
+            mounts.on_unmounted.append(then)
+
+    async def _unmount(self, worker: Worker, mounts: _Mounts) -> None:
+        for name, driver in mounts.mounted:
+            if driver is not None:
+                await self._take(driver, "unmount")
+            self._env.log("kubelet.unmounted", {"pod": worker.key, "uid": worker.uid, "volume": name})
+        for name in mounts.names:
+            self._users[name] -= 1
+            if not self._users[name]:
+                del self._users[name]
+        del self._pods[worker.uid]
+        for then in mounts.on_unmounted:
+            then()
+        await self._tell()
+
+    # The Node --------------------------------------------------------------------------------------------------------
+
+    def _use(self, mounts: _Mounts, name: str) -> None:
+        mounts.names.append(name)
+        self._users[name] = self._users.get(name, 0) + 1
+
+    async def _tell(self) -> None:
+        """Report the volumes in use, before one is mounted and after one is unmounted."""
+        while self._telling:
+            await self._clock.sleep(0.001)
+        self._telling = True
+        try:
+            while self._told != list(self._users):
+                names = list(self._users)
+                await retries.patiently(self._env, functools.partial(self._send, names))
+                self._told = names
+        finally:
+            self._telling = False
+
+    async def _send(self, names: list[str]) -> None:
+        await self._client.patch("nodes", self._node, "", {"status": {"volumesInUse": names}}, "status")

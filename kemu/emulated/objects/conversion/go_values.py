@@ -1,0 +1,125 @@
+"""What a message in Kubernetes' protobuf says, as Go reads it.
+
+Go's generated code writes every field that is no pointer, also when it is empty: ``nodeName: ""``, ``replicas: 0``, a
+time without seconds. Decoded into a struct, and written as JSON or compared with another, these are as good as absent;
+here they go, so that a message from a Go client is the one that the same object in JSON would give. Pointers keep what
+they state: ``replicas: 0`` of a Deployment is no default.
+
+``pointers.txt`` beside this module is what ``scripts/record pointers`` prints.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib import resources
+from typing import Any
+
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+
+from kemu.emulated.objects.conversion import descriptors
+from kemu.messages.k8s import meta_v1_pb2
+
+_TIMES = (meta_v1_pb2.Time.DESCRIPTOR.full_name, meta_v1_pb2.MicroTime.DESCRIPTOR.full_name)
+_WHOLE = (
+    meta_v1_pb2.Quantity.DESCRIPTOR.full_name,
+    meta_v1_pb2.IntOrString.DESCRIPTOR.full_name,
+)
+"""Values of one piece: what they hold is theirs."""
+
+_SCALAR, _TIME, _STRUCT, _POINTER, _LIST, _MAP, _INT_OR_STRING = range(7)
+
+
+def trim(message: Any) -> None:
+    """Remove what Go writes of fields without a value, in place."""
+    plan = _plan(message.DESCRIPTOR)
+    for field, value in message.ListFields():
+        kind = plan.get(field.number)
+        if kind is None:
+            continue
+        if kind == _SCALAR:
+            if not value:
+                message.ClearField(field.name)
+        elif kind == _LIST:
+            for one in value:
+                trim(one)
+        elif kind == _MAP:
+            for one in value.values():
+                trim(one)
+        elif kind == _TIME:
+            # Go writes nothing for no time, and zeros for that of the epoch (``time_proto.go``).
+            if not value.ByteSize():
+                message.ClearField(field.name)
+            elif not value.nanos and field.message_type.full_name == _TIMES[0]:
+                value.ClearField("nanos")
+        elif kind == _INT_OR_STRING:
+            value.ClearField("intVal" if value.type == 1 else "strVal")
+        else:
+            trim(value)
+            if kind == _STRUCT and not value.ByteSize():
+                message.ClearField(field.name)
+
+
+def check_texts(message: Any) -> None:
+    """Raises ValueError for a text that is none: messages of proto2 take any bytes, and show them as such."""
+    for field, value in message.ListFields():
+        if field.message_type is not None:
+            entry = descriptors.map_value(field)
+            if entry is not None:
+                _check_map(field, entry, value)
+            elif field.is_repeated:
+                for one in value:
+                    check_texts(one)
+            else:
+                check_texts(value)
+        elif field.type == FieldDescriptor.TYPE_STRING:
+            for one in value if field.is_repeated else (value,):
+                if type(one) is not str:
+                    raise ValueError(f"{field.name} is no UTF-8")
+
+
+def _check_map(field: FieldDescriptor, entry: FieldDescriptor, value: Any) -> None:
+    for key, one in value.items():
+        if type(key) is not str or (entry.type == FieldDescriptor.TYPE_STRING and type(one) is not str):
+            raise ValueError(f"{field.name} is no UTF-8")
+        if entry.message_type is not None:
+            check_texts(one)
+
+
+@lru_cache(1)
+def _pointers() -> dict[str, frozenset[str]]:
+    """By message, as ``core.v1.podspec``: in small letters, as Go's generator writes ``aPIGroup``."""
+    text = resources.files("kemu.emulated.objects.conversion").joinpath("pointers.txt").read_text()
+    return {name: frozenset(fields) for name, *fields in (line.lower().split() for line in text.splitlines())}
+
+
+@lru_cache(None)
+def _plan(descriptor: Descriptor) -> dict[int, int]:
+    """How each field is treated, by number; those that always stay are left out."""
+    pointers = _pointers().get(descriptor.full_name.removeprefix("kemu.k8s.").lower(), frozenset())
+    found = {}
+    for field in descriptor.fields:
+        kind = _kind(field, field.name.lower() in pointers)
+        if kind is not None:
+            found[field.number] = kind
+    return found
+
+
+def _kind(field: FieldDescriptor, is_pointer: bool) -> int | None:
+    values = descriptors.map_value(field)
+    if values is not None:
+        return _MAP if _is_struct(values) else None
+    if field.is_repeated:
+        return _LIST if _is_struct(field) else None
+    if field.message_type is None:
+        return None if is_pointer else _SCALAR
+    if field.message_type.full_name in _TIMES:
+        return _TIME
+    if field.message_type.full_name == _WHOLE[1]:
+        return _INT_OR_STRING
+    if not _is_struct(field):
+        return None
+    return _POINTER if is_pointer else _STRUCT
+
+
+def _is_struct(field: FieldDescriptor) -> bool:
+    return field.message_type is not None and field.message_type.full_name not in (*_WHOLE, *_TIMES)

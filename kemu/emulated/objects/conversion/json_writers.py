@@ -1,0 +1,131 @@
+"""From the fields of messages to JSON values: one writer for each field, made on first use.
+
+Role: the half of :mod:`kemu.emulated.objects.conversion.convert` that writes.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from typing import Any
+
+from google.protobuf.descriptor import FieldDescriptor
+
+from kemu.emulated.objects import times
+from kemu.emulated.objects.conversion import descriptors
+from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
+
+
+def write_fields(message: Any, data: dict[str, Any]) -> None:
+    writers = _WRITERS
+    for field, value in message.ListFields():
+        writer = writers.get(field)
+        if writer is None:
+            writer = writers[field] = _writer(field)
+        writer(value, data)
+
+
+Writer = Callable[[Any, dict[str, Any]], None]
+"""Puts the value of one field into the JSON object of its message."""
+
+_WRITERS: dict[FieldDescriptor, Writer] = {}
+
+
+def _writer(field: FieldDescriptor) -> Writer:
+    name = field.name
+    if descriptors.is_inline(field):
+        return write_fields
+    value_field = descriptors.map_value(field)
+    if value_field is not None:
+        value_type = value_field.message_type
+        if value_type is not None:
+            write_value: Callable[[Any], Any] | None = PLAIN.get(value_type.full_name, _to_json)
+        else:
+            write_value = _plain_bytes if value_field.type == FieldDescriptor.TYPE_BYTES else None
+
+        def write_map(value: Any, data: dict[str, Any]) -> None:
+            if write_value is None:
+                data[name] = {key: value[key] for key in sorted(value)}
+            else:
+                data[name] = {key: write_value(value[key]) for key in sorted(value)}
+
+        return write_map
+    convert = _converter(field)
+    if field.is_repeated:
+
+        def write_list(value: Any, data: dict[str, Any]) -> None:
+            data[name] = list(value) if convert is None else [convert(item) for item in value]
+
+        return write_list
+
+    def write_one(value: Any, data: dict[str, Any]) -> None:
+        data[name] = value if convert is None else convert(value)
+
+    return write_one
+
+
+def _converter(field: FieldDescriptor) -> Callable[[Any], Any] | None:
+    """A function from the value of a field to JSON; None where both are the same."""
+    if field.message_type is not None:
+        convert: Callable[[Any], Any] = PLAIN.get(field.message_type.full_name, _to_json)
+        return convert
+    if field.type == FieldDescriptor.TYPE_BYTES:
+        return _plain_bytes
+    return None
+
+
+def _to_json(message: Any) -> dict[str, Any]:
+    data: dict[str, Any] = {}
+    write_fields(message, data)
+    return data
+
+
+def _plain_bytes(value: bytes) -> str:
+    return base64.b64encode(value).decode()
+
+
+def _plain_int_or_string(message: Any) -> int | str:
+    return str(message.strVal) if message.type == 1 else int(message.intVal)
+
+
+def _plain_time(message: Any) -> str | None:
+    # A zero time is an unset one, as in Kubernetes.
+    return times.format_time(message.seconds) if message.seconds or message.nanos else None
+
+
+def _plain_micro_time(message: Any) -> str | None:
+    return times.format_micro_time(message.seconds, message.nanos) if message.seconds or message.nanos else None
+
+
+def _plain_fields_v1(message: Any) -> Any:
+    try:
+        return json.loads(message.Raw)
+    except ValueError:
+        # Bookkeeping of clients on which nothing in kemu depends.
+        return {}
+
+
+def _plain_raw_extension(message: Any) -> Any:
+    try:
+        return json.loads(message.raw) if message.raw else None
+    except ValueError:
+        # A client has sent bytes that are no JSON.
+        return None
+
+
+def _plain_node_selector(message: Any) -> dict[str, Any]:
+    """Kubernetes writes the terms of a node selector even when there are none: such a selector matches nothing."""
+    return {"nodeSelectorTerms": None} | _to_json(message)
+
+
+PLAIN: dict[str, Callable[[Any], Any]] = {
+    meta_v1_pb2.Quantity.DESCRIPTOR.full_name: lambda message: message.string,
+    meta_v1_pb2.IntOrString.DESCRIPTOR.full_name: _plain_int_or_string,
+    meta_v1_pb2.Time.DESCRIPTOR.full_name: _plain_time,
+    meta_v1_pb2.MicroTime.DESCRIPTOR.full_name: _plain_micro_time,
+    core_v1_pb2.NodeSelector.DESCRIPTOR.full_name: _plain_node_selector,
+    meta_v1_pb2.FieldsV1.DESCRIPTOR.full_name: _plain_fields_v1,
+    meta_v1_pb2.RawExtension.DESCRIPTOR.full_name: _plain_raw_extension,
+}
+"""Messages whose JSON form is not an object of their fields, by their full name."""

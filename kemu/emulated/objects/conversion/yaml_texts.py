@@ -1,0 +1,119 @@
+"""YAML that strangers send: read by libyaml, which is fast, after a look at its shape, without which it is not safe.
+
+A document of a few bytes can stand for billions of values by its aliases, and one that is nested deeply enough
+overflows libyaml's stack.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import yaml
+
+from kemu.emulated.objects.conversion import sizes
+
+MAX_DEPTH = 100
+"""Of nested mappings and lists."""
+MOST_ALIASED = 10
+"""How many times more values than it has a document may stand for by its aliases; a few are always allowed."""
+FEW = 1_000
+
+_Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class BadShape(yaml.YAMLError):
+    """Nested too deeply, or too much for what it is."""
+
+    def __init__(self, text: str, mark: Any) -> None:
+        super().__init__(text)
+        self.line: int = 1 if mark is None else mark.line + 1
+        self.column: int = 1 if mark is None else mark.column + 1
+
+
+class _Loader(_Base):  # type: ignore[misc]
+    """YAML as JSON has it: no dates, and keys that stand twice are told."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012
+        letter: [pair for pair in pairs if pair[0] != "tag:yaml.org,2002:timestamp"]
+        for letter, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+    twice: list[str]
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if key.value in seen:
+                    self.twice.append(f'line {key.start_mark.line + 1}: key "{key.value}" already set in map')
+                seen.add(key.value)
+        found: dict[Any, Any] = super().construct_mapping(node, deep)
+        return found
+
+
+def load(data: bytes) -> tuple[Any, list[str]]:
+    """What one document holds, and which keys stand twice in it. Raises yaml.YAMLError or ValueError, and
+    RequestEntityTooLarge."""
+    if data[:1] == b"{":
+        # Most programs send JSON, which is YAML, too.
+        try:
+            sizes.check_json(data)
+            return json.loads(data, object_pairs_hook=_once), []
+        except (ValueError, RecursionError):
+            pass
+    check_shape(data, most=sizes.MOST_VALUES)
+    loader = _Loader(data)
+    loader.twice = []
+    try:
+        return loader.get_single_data(), loader.twice
+    finally:
+        loader.dispose()
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key stands twice")
+    return found
+
+
+def safe_load(text: str) -> Any:
+    """As ``yaml.safe_load``, for texts that strangers write. Raises yaml.YAMLError."""
+    check_shape(text)
+    return yaml.safe_load(text)
+
+
+def check_shape(data: bytes | str, few: int = FEW, most: int | None = None) -> None:
+    """Raises yaml.YAMLError for what is nested too deeply, or stands for too much: more than ``few`` values and, by
+    its aliases, many more than it has. Documents of one text count together. Raises RequestEntityTooLarge for more
+    than ``most`` values of its own."""
+    open_sizes: list[int] = [0]
+    """Of what is open, the values that it stands for so far."""
+    anchored: dict[str, int] = {}
+    anchors: list[str | None] = []
+    own = 0
+    for event in yaml.parse(data, Loader=_Base):
+        if isinstance(event, yaml.AliasEvent):
+            if event.anchor in anchors:
+                raise yaml.YAMLError(f"anchor '{event.anchor}' value contains itself")
+            open_sizes[-1] += anchored.get(event.anchor or "", 1)
+        elif isinstance(event, yaml.ScalarEvent):
+            own += 1
+            open_sizes[-1] += 1
+            if event.anchor:
+                anchored[event.anchor] = 1
+        elif isinstance(event, yaml.CollectionStartEvent):
+            own += 1
+            open_sizes.append(1)
+            anchors.append(event.anchor)
+            if len(anchors) > MAX_DEPTH:
+                raise BadShape("exceeded max depth", event.start_mark)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            size, anchor = open_sizes.pop(), anchors.pop()
+            if anchor:
+                anchored[anchor] = size
+            open_sizes[-1] += size
+        if most is not None and own > 2 * most:  # keys count here, too
+            raise sizes.too_many()
+        if open_sizes[-1] > few + MOST_ALIASED * own:
+            raise BadShape("document contains excessive aliasing", event.start_mark)

@@ -1,0 +1,113 @@
+"""The defaults of the core group without pods, and of small API groups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kemu.emulated.objects.defaulting import pods, shared
+from kemu.messages.k8s import (
+    autoscaling_v2_pb2,
+    core_v1_pb2,
+    discovery_v1_pb2,
+    networking_v1_pb2,
+    policy_v1_pb2,
+    scheduling_v1_pb2,
+)
+
+NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"
+
+
+def _default_node(node: Any) -> None:
+    status = node.status
+    if status.capacity and not status.allocatable:
+        for name in status.capacity:
+            status.allocatable[name].string = status.capacity[name].string
+
+
+def _default_namespace(namespace: Any) -> None:
+    if namespace.metadata.name:
+        namespace.metadata.labels[NAMESPACE_NAME_LABEL] = namespace.metadata.name
+    if not namespace.status.phase:
+        namespace.status.phase = "Active"
+
+
+def _default_priority_class(priority_class: Any) -> None:
+    if not priority_class.preemptionPolicy:
+        priority_class.preemptionPolicy = "PreemptLowerPriority"
+
+
+CLIENT_IP_S = 10800
+"""How long a Service with ``sessionAffinity: ClientIP`` remembers a client."""
+
+
+def _default_service(service: Any) -> None:
+    spec = service.spec
+    if not spec.sessionAffinity:
+        spec.sessionAffinity = "None"
+    if spec.sessionAffinity == "None":
+        spec.ClearField("sessionAffinityConfig")
+    elif spec.sessionAffinity == "ClientIP" and not spec.sessionAffinityConfig.clientIP.HasField("timeoutSeconds"):
+        spec.sessionAffinityConfig.clientIP.timeoutSeconds = CLIENT_IP_S
+    if not spec.type:
+        spec.type = "ClusterIP"
+    if not spec.HasField("internalTrafficPolicy") and spec.type != "ExternalName":
+        spec.internalTrafficPolicy = "Cluster"
+    if spec.type in ("NodePort", "LoadBalancer") and not spec.externalTrafficPolicy:
+        spec.externalTrafficPolicy = "Cluster"
+    if spec.type == "LoadBalancer" and not spec.HasField("allocateLoadBalancerNodePorts"):
+        spec.allocateLoadBalancerNodePorts = True
+    for port in spec.ports:
+        if not port.protocol:
+            port.protocol = "TCP"
+        target = port.targetPort
+        if not target.strVal and not target.intVal:
+            target.type = 0
+            target.intVal = port.port
+
+
+def _default_replication_controller(controller: Any) -> None:
+    spec = controller.spec
+    pods.default_pod_spec(spec.template.spec)
+    labels = spec.template.metadata.labels
+    if not spec.selector:
+        spec.selector.update(labels)
+    if not controller.metadata.labels:
+        controller.metadata.labels.update(labels)
+    shared.default_replicas(spec)
+
+
+def _default_secret(secret: Any) -> None:
+    if not secret.type:
+        secret.type = "Opaque"
+    # Not a default, but what the conversion of every request does: stringData is for writing only.
+    for key in sorted(secret.stringData):
+        secret.data[key] = secret.stringData[key].encode()
+    secret.ClearField("stringData")
+
+
+def _prepare_status_only(obj: Any) -> None:
+    """A kind without a generation."""
+    obj.ClearField("status")
+
+
+FILL = {
+    core_v1_pb2.Node: _default_node,
+    core_v1_pb2.Namespace: _default_namespace,
+    core_v1_pb2.Service: _default_service,
+    core_v1_pb2.ReplicationController: _default_replication_controller,
+    core_v1_pb2.Secret: _default_secret,
+    scheduling_v1_pb2.PriorityClass: _default_priority_class,
+}
+
+PREPARE = {
+    core_v1_pb2.Service: _prepare_status_only,
+    core_v1_pb2.PodTemplate: shared.prepare_generation,
+    networking_v1_pb2.Ingress: shared.prepare_status,
+    networking_v1_pb2.IngressClass: shared.prepare_generation,
+    networking_v1_pb2.NetworkPolicy: shared.prepare_generation,
+    discovery_v1_pb2.EndpointSlice: shared.prepare_generation,
+    autoscaling_v2_pb2.HorizontalPodAutoscaler: _prepare_status_only,
+    core_v1_pb2.ReplicationController: shared.prepare_status,
+    policy_v1_pb2.PodDisruptionBudget: shared.prepare_status,
+    scheduling_v1_pb2.PriorityClass: shared.prepare_generation,
+}

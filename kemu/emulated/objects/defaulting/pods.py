@@ -1,0 +1,243 @@
+"""The defaults of pods and of the templates of pods."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from kemu.emulated.objects.amounts import pod_totals, qos, quantities, requests
+from kemu.emulated.objects.defaulting import storage
+from kemu.messages.k8s import core_v1_pb2
+
+DEFAULT_SCHEDULER = "default-scheduler"
+DEFAULT_GRACE_PERIOD_S = 30
+
+_MILLI_NANO = 1_000_000
+
+
+def default_pod(pod: Any) -> None:
+    spec = pod.spec
+    spec.ParseFromString(_filled_in(spec.SerializeToString(deterministic=True)))
+
+
+@lru_cache(1024)
+def _filled_in(spec_bytes: bytes) -> bytes:
+    """The spec of a pod with its defaults. Cached, because most pods are copies of one spec."""
+    pod: Any = core_v1_pb2.Pod()
+    spec = pod.spec
+    spec.ParseFromString(spec_bytes)
+    default_pod_spec(spec)
+    for container in spec.containers:
+        if container.HasField("resources"):
+            _default_requests(container.resources)
+    for container in spec.initContainers:
+        if container.HasField("resources"):
+            _default_requests(container.resources)
+    if spec.HasField("resources"):
+        _default_pod_resources(pod)
+    if not spec.HasField("enableServiceLinks"):
+        spec.enableServiceLinks = True
+    if spec.hostNetwork:
+        for containers in (spec.containers, spec.initContainers):
+            for container in containers:
+                for port in container.ports:
+                    if not port.hostPort:
+                        port.hostPort = port.containerPort
+    filled_in: bytes = spec.SerializeToString(deterministic=True)
+    return filled_in
+
+
+def default_pod_spec(spec: Any) -> None:
+    """The defaults that pods and pod templates share."""
+    for container in spec.containers:
+        _default_container(container)
+    for container in spec.initContainers:
+        _default_container(container)
+    for container in spec.ephemeralContainers:
+        _default_container(container.ephemeralContainerCommon)
+    for volume in spec.volumes:
+        _default_volume(volume)
+    if spec.overhead:
+        round_up(spec.overhead)
+    if not spec.dnsPolicy:
+        spec.dnsPolicy = "ClusterFirst"
+    if not spec.restartPolicy:
+        spec.restartPolicy = "Always"
+    if not spec.HasField("securityContext"):
+        spec.securityContext.SetInParent()
+    if not spec.HasField("terminationGracePeriodSeconds"):
+        spec.terminationGracePeriodSeconds = DEFAULT_GRACE_PERIOD_S
+    if not spec.schedulerName:
+        spec.schedulerName = DEFAULT_SCHEDULER
+    # The old and the new name of the field always hold the same value.
+    if spec.serviceAccountName:
+        spec.serviceAccount = spec.serviceAccountName
+    elif spec.serviceAccount:
+        spec.serviceAccountName = spec.serviceAccount
+
+
+def _default_container(container: Any) -> None:
+    if not container.imagePullPolicy:
+        container.imagePullPolicy = _pull_policy(container.image)
+    if not container.terminationMessagePath:
+        container.terminationMessagePath = "/dev/termination-log"
+    if not container.terminationMessagePolicy:
+        container.terminationMessagePolicy = "File"
+    if container.HasField("resources"):
+        round_up(container.resources.requests)
+        round_up(container.resources.limits)
+    for port in container.ports:
+        if not port.protocol:
+            port.protocol = "TCP"
+    for variable in container.env:
+        if variable.valueFrom.HasField("fieldRef") and not variable.valueFrom.fieldRef.apiVersion:
+            variable.valueFrom.fieldRef.apiVersion = "v1"
+    for name in ("livenessProbe", "readinessProbe", "startupProbe"):
+        if container.HasField(name):
+            _default_probe(getattr(container, name))
+    if container.HasField("lifecycle"):
+        for name in ("postStart", "preStop"):
+            if container.lifecycle.HasField(name):
+                _default_http_get(getattr(container.lifecycle, name))
+
+
+@lru_cache(4096)
+def _pull_policy(image: str) -> str:
+    """``Always`` for an image of tag ``latest`` or without tag and digest, else ``IfNotPresent``."""
+    if not image:
+        return "IfNotPresent"
+    last = image.rpartition("/")[2]
+    if "@" in last:
+        return "IfNotPresent"
+    _, colon, tag = last.partition(":")
+    return "Always" if not colon or tag == "latest" else "IfNotPresent"
+
+
+def _default_probe(probe: Any) -> None:
+    _default_http_get(probe.handler)
+    for name, value in (("timeoutSeconds", 1), ("periodSeconds", 10), ("successThreshold", 1), ("failureThreshold", 3)):
+        if not getattr(probe, name):
+            setattr(probe, name, value)
+
+
+def _default_http_get(handler: Any) -> None:
+    if handler.HasField("httpGet"):
+        if not handler.httpGet.path:
+            handler.httpGet.path = "/"
+        if not handler.httpGet.scheme:
+            handler.httpGet.scheme = "HTTP"
+
+
+def _default_volume(volume: Any) -> None:
+    source = volume.volumeSource
+    if not source.ListFields():
+        source.emptyDir.SetInParent()
+        return
+    for name in ("secret", "configMap", "downwardAPI", "projected"):
+        if source.HasField(name) and not getattr(source, name).HasField("defaultMode"):
+            getattr(source, name).defaultMode = 0o644
+    if source.HasField("hostPath") and not source.hostPath.HasField("type"):
+        source.hostPath.type = ""
+    if source.HasField("image") and not source.image.pullPolicy:
+        source.image.pullPolicy = _pull_policy(source.image.reference)
+    if source.HasField("ephemeral"):
+        storage.default_claim_spec(source.ephemeral.volumeClaimTemplate.spec)
+    if source.HasField("iscsi") and not source.iscsi.iscsiInterface:
+        source.iscsi.iscsiInterface = "default"
+    if source.HasField("rbd"):
+        source.rbd.pool = source.rbd.pool or "rbd"
+        source.rbd.user = source.rbd.user or "admin"
+        source.rbd.keyring = source.rbd.keyring or "/etc/ceph/keyring"
+
+
+def _default_requests(resources: Any) -> None:
+    """A limit without a request becomes the request."""
+    limits, wanted = resources.limits, resources.requests
+    for name in limits:
+        if name not in wanted:
+            wanted[name].string = limits[name].string
+
+
+def _default_pod_resources(pod: Any) -> None:
+    """Pod-level limits without requests: the sum of the containers' requests becomes the request, else the limit."""
+    resources = pod.spec.resources
+    round_up(resources.requests)
+    round_up(resources.limits)
+    if not resources.limits:
+        return
+    wanted = resources.requests
+    try:
+        together = pod_totals.of_containers(pod, pod_totals.REQUESTS, use_status=False)
+    except ValueError:
+        return
+    for name, amount in together.items():
+        if name in (requests.CPU, requests.MEMORY) and name not in wanted:
+            wanted[name].string = str(amount)
+    for name in resources.limits:
+        if name not in wanted and requests.is_pod_level_resource(name):
+            wanted[name].string = resources.limits[name].string
+    round_up(wanted)
+
+
+def round_up(amounts: Any) -> None:
+    """Kubernetes stores amounts in thousandths at the finest."""
+    for name in amounts:
+        text = amounts[name].string
+        rounded = _milli_text(text)
+        if rounded is not text:
+            amounts[name].string = rounded
+
+
+@lru_cache(65_536)
+def _milli_text(text: str) -> str:
+    """The text itself where it has no part below a thousandth."""
+    try:
+        quantity = quantities.parse(text)
+    except ValueError:
+        return text
+    if quantity.nano % _MILLI_NANO == 0:
+        return text
+    return str(quantities.Quantity(quantity.milli * _MILLI_NANO, quantity.format))
+
+
+def prepare_pod(pod: Any) -> None:
+    pod.metadata.generation = 1
+    pod.ClearField("status")
+    status = pod.status
+    status.phase = "Pending"
+    try:
+        status.qosClass = qos.computed_qos_class(pod)
+    except ValueError:
+        status.ClearField("qosClass")  # A bad quantity: validation refuses the pod.
+    spec = pod.spec
+    if spec.schedulingGates:
+        status.conditions.add(
+            type="PodScheduled",
+            status="False",
+            reason="SchedulingGated",
+            message="Scheduling is blocked due to non-empty scheduling gates",
+        )
+    if spec.HasField("affinity"):
+        for affinity in (spec.affinity.podAffinity, spec.affinity.podAntiAffinity):
+            for term in affinity.requiredDuringSchedulingIgnoredDuringExecution:
+                _merge_label_keys(pod, term, term.mismatchLabelKeys)
+            for weighted in affinity.preferredDuringSchedulingIgnoredDuringExecution:
+                _merge_label_keys(pod, weighted.podAffinityTerm, weighted.podAffinityTerm.mismatchLabelKeys)
+    for constraint in spec.topologySpreadConstraints:
+        _merge_label_keys(pod, constraint, ())
+
+
+def _merge_label_keys(pod: Any, term: Any, mismatch_keys: Any) -> None:
+    """Turn the pod's own values of ``matchLabelKeys`` and ``mismatchLabelKeys`` into requirements of the selector."""
+    if not term.HasField("labelSelector"):
+        return
+    labels = pod.metadata.labels
+    for keys, operator in ((term.matchLabelKeys, "In"), (mismatch_keys, "NotIn")):
+        for key in keys:
+            if key in labels:
+                term.labelSelector.matchExpressions.add(key=key, operator=operator, values=[labels[key]])
+
+
+FILL = {core_v1_pb2.Pod: default_pod}
+
+PREPARE = {core_v1_pb2.Pod: prepare_pod}

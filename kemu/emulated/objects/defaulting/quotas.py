@@ -1,0 +1,34 @@
+"""The defaults of ResourceQuotas and LimitRanges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from google.protobuf.message import Message
+
+from kemu.messages.k8s import core_v1_pb2
+
+
+def _fill_limit_range(limit_range: Any) -> None:
+    """``SetDefaults_LimitRangeItem``: what containers get by default follows from the bounds."""
+    for item in limit_range.spec.limits:
+        if item.type == "Container":
+            _complete(item.default, item.max)
+            _complete(item.defaultRequest, item.default)
+            _complete(item.defaultRequest, item.min)
+
+
+def _complete(amounts: Any, others: Any) -> None:
+    for name in sorted(others):
+        if name not in amounts:
+            amounts[name].CopyFrom(others[name])
+
+
+def _prepare_quota(quota: Any) -> None:
+    quota.ClearField("status")
+
+
+FILL: dict[type[Message], Callable[[Any], None]] = {core_v1_pb2.LimitRange: _fill_limit_range}
+
+PREPARE: dict[type[Message], Callable[[Any], None]] = {core_v1_pb2.ResourceQuota: _prepare_quota}

@@ -1,0 +1,72 @@
+"""The defaults of networking.k8s.io, discovery.k8s.io, rbac.authorization.k8s.io, and of Endpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from google.protobuf.message import Message
+
+from kemu.messages.k8s import certificates_v1_pb2, core_v1_pb2, discovery_v1_pb2, networking_v1_pb2, rbac_v1_pb2
+
+RBAC_GROUP = "rbac.authorization.k8s.io"
+
+
+def _default_endpoints(endpoints: Any) -> None:
+    for subset in endpoints.subsets:
+        for port in subset.ports:
+            port.protocol = port.protocol or "TCP"
+
+
+def _default_slice(endpoint_slice: Any) -> None:
+    for port in endpoint_slice.ports:
+        if not port.HasField("name"):
+            port.name = ""
+        if not port.HasField("protocol"):
+            port.protocol = "TCP"
+
+
+def _default_policy(policy: Any) -> None:
+    spec = policy.spec
+    for rule in (*spec.ingress, *spec.egress):
+        for port in rule.ports:
+            if not port.HasField("protocol"):
+                port.protocol = "TCP"
+    if not spec.policyTypes:
+        spec.policyTypes.append("Ingress")
+        if spec.egress:
+            spec.policyTypes.append("Egress")
+
+
+def _default_ingress_class(ingress_class: Any) -> None:
+    spec = ingress_class.spec
+    if spec.HasField("parameters") and not spec.parameters.HasField("scope"):
+        spec.parameters.scope = "Cluster"
+
+
+def _default_binding(binding: Any) -> None:
+    if not binding.roleRef.apiGroup:
+        binding.roleRef.apiGroup = RBAC_GROUP
+    for subject in binding.subjects:
+        if not subject.apiGroup and subject.kind in ("User", "Group"):
+            subject.apiGroup = RBAC_GROUP
+
+
+FILL: dict[type[Message], Callable[[Any], None]] = {
+    core_v1_pb2.Endpoints: _default_endpoints,
+    discovery_v1_pb2.EndpointSlice: _default_slice,
+    networking_v1_pb2.NetworkPolicy: _default_policy,
+    networking_v1_pb2.IngressClass: _default_ingress_class,
+    rbac_v1_pb2.RoleBinding: _default_binding,
+    rbac_v1_pb2.ClusterRoleBinding: _default_binding,
+}
+
+
+def _prepare_status(obj: Any) -> None:
+    obj.ClearField("status")
+
+
+PREPARE: dict[type[Message], Callable[[Any], None]] = {
+    certificates_v1_pb2.CertificateSigningRequest: _prepare_status,
+    networking_v1_pb2.ServiceCIDR: _prepare_status,
+}

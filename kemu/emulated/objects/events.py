@@ -1,0 +1,85 @@
+"""Events in their two forms: that of the core group, which is stored, and that of events.k8s.io.
+
+The same objects are read and written in both. The fields are the same, but for some of their names
+(``pkg/apis/events/v1/conversion.go``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kemu.emulated.objects.resources import BY_MESSAGE, Resource
+from kemu.messages.k8s import core_v1_pb2, events_v1_pb2
+
+STORED = BY_MESSAGE[core_v1_pb2.Event]
+ROW = Resource("events", "Event", "events.k8s.io/v1", events_v1_pb2.Event, True, ("ev",), False)
+"""Of the other form."""
+
+_NAMES = {
+    "reportingController": "reportingComponent",
+    "regarding": "involvedObject",
+    "note": "message",
+    "deprecatedSource": "source",
+    "deprecatedFirstTimestamp": "firstTimestamp",
+    "deprecatedLastTimestamp": "lastTimestamp",
+    "deprecatedCount": "count",
+}
+"""From events.k8s.io to the core group; the others have one name."""
+_SELECTABLE = ("regarding.", "reportingController")
+
+
+def shown(stored: Any) -> events_v1_pb2.Event:
+    """The form of events.k8s.io."""
+    found = events_v1_pb2.Event()
+    for field in events_v1_pb2.Event.DESCRIPTOR.fields:
+        _copy(stored, _NAMES.get(field.name, field.name), found, field.name)
+    return found
+
+
+def stored(found: Any) -> core_v1_pb2.Event:
+    """The form of the core group."""
+    event = core_v1_pb2.Event()
+    for field in events_v1_pb2.Event.DESCRIPTOR.fields:
+        _copy(found, field.name, event, _NAMES.get(field.name, field.name))
+    return event
+
+
+def renamed(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The JSON of an event of events.k8s.io, or of a part of one, as that of one of the core group.
+
+    Names of fields that only the core group has are made such that nobody has them.
+    """
+    found: dict[str, Any] = {}
+    for name, value in document.items():
+        if name == "apiVersion":
+            found[name] = STORED.api_version if value == ROW.api_version else value
+        elif name in _NAMES.values():
+            found[f"{name} (of the core group)"] = value
+        else:
+            found[_NAMES.get(name, name)] = value
+    return found
+
+
+def renamed_path(pointer: str) -> str:
+    """The same of a path in a JSON patch."""
+    first, *rest = pointer.removeprefix("/").split("/")
+    return "/" + "/".join([_NAMES.get(first, first), *rest])
+
+
+def selected(field: str) -> str:
+    """The same of a field in a selector (``AddFieldLabelConversionsForEvent``)."""
+    if not field.startswith(_SELECTABLE):
+        return field
+    first, dot, rest = field.partition(".")
+    return _NAMES[first] + dot + rest
+
+
+def _copy(one: Any, name: str, other: Any, other_name: str) -> None:
+    if not one.HasField(name):
+        return
+    value = getattr(one, name)
+    if hasattr(value, "CopyFrom"):
+        getattr(other, other_name).CopyFrom(value)
+    else:
+        setattr(other, other_name, value)

@@ -1,0 +1,97 @@
+"""The fields of a KubeletConfiguration (kubelet.config.k8s.io/v1beta1).
+
+What those that act may hold is checked in :mod:`kemu.lab.scenario.format.keys.kubelet_keys` and
+:mod:`kemu.emulated.kubelet.settings`.
+"""
+
+from __future__ import annotations
+
+from kemu.emulated.objects.fields.sorts import Acts, Harmless, Reason, Refused, Sort
+
+_NO_LIMIT = "kemu does not limit the rate of a client"
+
+SORTS: dict[str, Sort] = {
+    **dict.fromkeys(
+        (
+            "apiVersion", "kind", "maxPods", "kubeReserved", "systemReserved", "enforceNodeAllocatable",
+            "localStorageCapacityIsolation", "nodeLeaseDurationSeconds", "nodeStatusUpdateFrequency",
+            "nodeStatusReportFrequency", "evictionHard", "evictionSoft", "evictionSoftGracePeriod",
+            "evictionPressureTransitionPeriod", "evictionMaxPodGracePeriod", "evictionMinimumReclaim",
+            "mergeDefaultEvictionSettings", "serializeImagePulls", "maxParallelImagePulls",
+            "imageGCHighThresholdPercent", "imageGCLowThresholdPercent", "imageMinimumGCAge", "imageMaximumGCAge",
+            "nodeStatusMaxImages", "crashLoopBackOff", "shutdownGracePeriod", "shutdownGracePeriodCriticalPods",
+            "shutdownGracePeriodByPodPriority",
+        ),
+        Acts(),
+    ),
+    "kernelMemcgNotification": Acts("as on a machine with cgroups v1; on one with v2 a real kubelet ignores it"),
+    "housekeepingInterval": Acts("kemu's own: how often the eviction manager looks, which is 10s in a real kubelet"),
+    "staticPods": Acts("kemu's own: manifests of static pods, in place of staticPodPath"),
+    **dict.fromkeys(
+        (
+            "cgroupDriver", "cgroupRoot", "cgroupsPerQOS", "containerLogMaxFiles", "containerLogMaxSize",
+            "containerLogMaxWorkers", "containerLogMonitorInterval", "cpuCFSQuota", "cpuCFSQuotaPeriod",
+            "kubeReservedCgroup", "kubeletCgroups", "runtimeRequestTimeout", "seccompDefault", "singleProcessOOMKill",
+            "systemCgroups", "systemReservedCgroup", "userNamespaces",
+        ),
+        Harmless(Reason.CONTAINERS),
+    ),
+    **dict.fromkeys(
+        (
+            "clusterDNS", "clusterDomain", "hairpinMode", "iptablesDropBit", "iptablesMasqueradeBit",
+            "makeIPTablesUtilChains", "podCIDR", "resolvConf",
+        ),
+        Harmless(Reason.NETWORK),
+    ),
+    **dict.fromkeys(
+        (
+            "authentication", "authorization", "imagePullCredentialsVerificationPolicy",
+            "preloadedImagesVerificationAllowlist", "rotateCertificates", "serverTLSBootstrap", "tlsCertFile",
+            "tlsCipherSuites", "tlsCurvePreferences", "tlsMinVersion", "tlsPrivateKeyFile",
+        ),
+        Harmless(Reason.IDENTITY),
+    ),
+    "configMapAndSecretChangeDetectionStrategy": Harmless(Reason.CONTENT),
+    "providerID": Harmless(Reason.RECORDED),
+    **dict.fromkeys(
+        (
+            "address", "containerRuntimeEndpoint", "contentType", "enableContentionProfiling",
+            "enableDebugFlagsHandler", "enableDebuggingHandlers", "enableProfilingHandler", "enableServer",
+            "enableSystemLogHandler", "enableSystemLogQuery", "failCgroupV1", "failSwapOn", "healthzBindAddress",
+            "healthzPort", "imageServiceEndpoint", "logging", "maxOpenFiles", "oomScoreAdj", "podLogsDir", "port",
+            "protectKernelDefaults", "readOnlyPort", "showHiddenMetricsForVersion", "streamingConnectionIdleTimeout",
+            "tracing",
+        ),
+        Harmless(Reason.PROCESS),
+    ),
+    **dict.fromkeys(
+        ("fileCheckFrequency", "httpCheckFrequency", "syncFrequency", "volumeStatsAggPeriod"), Harmless(Reason.PROMPT)
+    ),
+    **dict.fromkeys(
+        (
+            "allowedUnsafeSysctls", "cpuManagerPolicyOptions", "cpuManagerReconcilePeriod",
+            "enableControllerAttachDetach", "eventBurst", "kubeAPIBurst", "memoryReservationPolicy",
+            "memoryThrottlingFactor", "registryBurst", "staticPodURLHeader", "topologyManagerPolicyOptions",
+            "topologyManagerScope", "volumePluginDir",
+        ),
+        Harmless(Reason.UNUSED),
+    ),
+    "cpuManagerPolicy": Refused("no container gets CPUs of its own", ("", "none")),
+    "eventRecordQPS": Refused(_NO_LIMIT, (0,)),
+    "featureGates": Refused("no gate of the kubelet switches anything in kemu", ({},)),
+    "kubeAPIQPS": Refused(_NO_LIMIT),
+    "memoryManagerPolicy": Refused("no container gets memory of one NUMA node", ("", "None")),
+    "memorySwap": Refused("machines have no swap", ({}, {"swapBehavior": ""}, {"swapBehavior": "NoSwap"})),
+    "podPidsLimit": Refused("no pod is kept from starting processes", (-1,)),
+    "podsPerCore": Refused("maxPods alone limits the pods of a node", (0,)),
+    "qosReserved": Refused("no memory is kept for pods of a higher QoS class", ({},)),
+    "registerNode": Refused("a kubelet always registers its node", (True,)),
+    "registerWithTaints": Refused("taints stand in the node of the scenario", ([],)),
+    "registryPullQPS": Refused("the rate of image pulls is not limited, only how many run at once", (0,)),
+    "reservedMemory": Refused("there are no NUMA nodes; kubeReserved and systemReserved are built", ([],)),
+    "reservedSystemCPUs": Refused("no CPUs are set apart; kubeReserved and systemReserved are built", ("",)),
+    "runOnce": Refused("a kubelet never exits by itself", (False,)),
+    "staticPodPath": Refused("manifests of static pods stand in staticPods", ("",)),
+    "staticPodURL": Refused("manifests of static pods stand in staticPods", ("",)),
+    "topologyManagerPolicy": Refused("there are no NUMA nodes to align resources with", ("", "none")),
+}  # fmt: skip

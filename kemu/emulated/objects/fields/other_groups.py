@@ -1,0 +1,42 @@
+"""The fields of the kinds of small API groups: policy, scheduling.k8s.io, coordination.k8s.io, node.k8s.io."""
+
+from __future__ import annotations
+
+from kemu.emulated.objects.fields.sorts import Reason, Sort, message
+
+ACCEPTED = ("PriorityClass", "RuntimeClass", "PodDisruptionBudget", "Lease")
+"""Kinds that scenarios may hold."""
+
+POLICY: dict[str, Sort] = {
+    **message("PodDisruptionBudget", parts="metadata spec status"),
+    **message("PodDisruptionBudgetSpec", acts="minAvailable selector maxUnavailable unhealthyPodEvictionPolicy"),
+    **message(
+        "PodDisruptionBudgetStatus",
+        acts="observedGeneration disruptedPods disruptionsAllowed currentHealthy desiredHealthy",
+        harmless={Reason.RECORDED: "expectedPods conditions"},
+    ),
+}
+
+SCHEDULING: dict[str, Sort] = {
+    **message(
+        "PriorityClass",
+        acts="value globalDefault preemptionPolicy",
+        parts="metadata",
+        harmless={Reason.RECORDED: "description"},
+    ),
+}
+
+COORDINATION: dict[str, Sort] = {
+    **message("Lease", parts="metadata spec"),
+    **message(
+        "LeaseSpec",
+        acts="holderIdentity leaseDurationSeconds acquireTime renewTime leaseTransitions",
+        harmless={Reason.COORDINATED: "strategy preferredHolder"},
+    ),
+}
+
+NODE: dict[str, Sort] = {
+    **message("RuntimeClass", acts="overhead scheduling", parts="metadata", harmless={Reason.CONTAINERS: "handler"}),
+}
+
+SORTS: dict[str, Sort] = {**POLICY, **SCHEDULING, **COORDINATION, **NODE}

@@ -1,0 +1,82 @@
+"""The fields of volumes, claims and the kinds of storage.k8s.io."""
+
+from __future__ import annotations
+
+from kemu.emulated.objects.fields.sorts import Reason, Sort, message
+
+ACCEPTED: tuple[str, ...] = (
+    "PersistentVolume", "PersistentVolumeClaim", "StorageClass", "CSINode", "CSIDriver", "CSIStorageCapacity",
+    "VolumeAttachment",
+)  # fmt: skip
+"""Kinds that scenarios may hold."""
+
+_NO_CONTENT = "volumes have no content, so that none can be filled with another's"
+_NO_ATTRIBUTES = "kemu has no controller that changes the attributes of volumes"
+
+SORTS: dict[str, Sort] = {
+    **message("PersistentVolume", parts="metadata spec status"),
+    **message(
+        "PersistentVolumeSpec",
+        acts="capacity persistentVolumeSource accessModes claimRef persistentVolumeReclaimPolicy storageClassName "
+        "volumeMode nodeAffinity",
+        harmless={Reason.CONTAINERS: "mountOptions"},
+        refused={"volumeAttributesClassName": _NO_ATTRIBUTES},
+    ),
+    **message(
+        "PersistentVolumeStatus",
+        acts="phase",
+        harmless={Reason.RECORDED: "message reason lastPhaseTransitionTime"},
+    ),
+    **message("PersistentVolumeClaim", parts="metadata spec status"),
+    **message(
+        "PersistentVolumeClaimSpec",
+        acts="accessModes selector resources volumeName storageClassName volumeMode",
+        refused={
+            "dataSource": _NO_CONTENT,
+            "dataSourceRef": _NO_CONTENT,
+            "volumeAttributesClassName": _NO_ATTRIBUTES,
+        },
+    ),
+    **message(
+        "PersistentVolumeClaimStatus",
+        acts="phase accessModes capacity",
+        harmless={
+            Reason.RECORDED: "conditions allocatedResources allocatedResourceStatuses "
+            "currentVolumeAttributesClassName modifyVolumeStatus",
+        },
+    ),
+    **message(
+        "StorageClass",
+        acts="provisioner reclaimPolicy volumeBindingMode allowedTopologies",
+        parts="metadata",
+        harmless={
+            Reason.CONTENT: "parameters",
+            Reason.CONTAINERS: "mountOptions",
+            Reason.EXPANSION: "allowVolumeExpansion",
+        },
+    ),
+    **message("CSINode", parts="metadata spec"),
+    **message("CSINodeSpec", parts="drivers"),
+    **message(
+        "CSINodeDriver",
+        acts="name topologyKeys allocatable",
+        harmless={Reason.RECORDED: "nodeID"},
+    ),
+    **message("CSIDriver", parts="metadata spec"),
+    **message(
+        "CSIDriverSpec",
+        acts="attachRequired storageCapacity",
+        harmless={
+            Reason.CONTAINERS: "podInfoOnMount fsGroupPolicy tokenRequests requiresRepublish seLinuxMount "
+            "serviceAccountTokenInSecrets",
+            Reason.RECORDED: "volumeLifecycleModes nodeAllocatableUpdatePeriodSeconds",
+            Reason.UNUSED: "preventPodSchedulingIfMissing",
+        },
+    ),
+    **message(
+        "CSIStorageCapacity",
+        acts="nodeTopology storageClassName capacity maximumVolumeSize",
+        parts="metadata",
+    ),
+    **message("VolumeAttachment", acts="spec status", parts="metadata"),
+}

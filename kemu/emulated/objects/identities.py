@@ -1,0 +1,93 @@
+"""Who makes a request: the users and groups of Kubernetes behind the actors of a run.
+
+The name of an actor is authentic: in memory the channel states it, between processes a token proves it
+(:mod:`kemu.runtime.host.tokens`). What its user is called here is what kubeadm writes into certificates and what
+kube-controller-manager gives its controllers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+MASTERS, AUTHENTICATED = "system:masters", "system:authenticated"
+UNAUTHENTICATED = "system:unauthenticated"
+NODES, NODE_PREFIX = "system:nodes", "system:node:"
+SERVICE_ACCOUNTS, SERVICE_ACCOUNT_PREFIX = "system:serviceaccounts", "system:serviceaccount:"
+KUBE_SCHEDULER = "system:kube-scheduler"
+
+CONTROLLERS = {
+    "node-lifecycle": "node-controller",
+    "taint-eviction": "node-controller",
+    "node-affinity-eviction": "node-controller",
+    "pod-gc": "pod-garbage-collector",
+    "replicaset": "replicaset-controller",
+    "statefulset": "statefulset-controller",
+    "daemonset": "daemon-set-controller",
+    "deployment": "deployment-controller",
+    "job": "job-controller",
+    "cronjob": "cronjob-controller",
+    "ttl-after-finished": "ttl-after-finished-controller",
+    "disruption": "disruption-controller",
+    "resourcequota": "resourcequota-controller",
+    "garbage-collector": "generic-garbage-collector",
+    "namespace": "namespace-controller",
+    "persistentvolume-binder": "persistent-volume-binder",
+    "attach-detach": "attachdetach-controller",
+    "ephemeral-volume": "ephemeral-volume-controller",
+}
+"""The service accounts of controllers whose names differ from those of their actors."""
+
+
+class User(NamedTuple):
+    name: str
+    groups: tuple[str, ...]
+
+    @property
+    def node(self) -> str:
+        """The node whose kubelet it is; empty: it is none (``NodeIdentity``)."""
+        is_node = self.name.startswith(NODE_PREFIX) and NODES in self.groups
+        return self.name.removeprefix(NODE_PREFIX) if is_node else ""
+
+    @property
+    def is_master(self) -> bool:
+        """Whether it may do everything."""
+        return MASTERS in self.groups
+
+
+ADMINISTRATOR = User("kubernetes-admin", (MASTERS, AUTHENTICATED))
+"""The user of a scenario, and whoever else is no component of the cluster."""
+
+
+ANONYMOUS = User("system:anonymous", (UNAUTHENTICATED,))
+"""Whoever shows neither a token nor a certificate."""
+
+
+def service_account(name: str, namespace: str = "kube-system") -> User:
+    return of_name(f"{SERVICE_ACCOUNT_PREFIX}{namespace}:{name}")
+
+
+def of_name(name: str, groups: Sequence[str] = ()) -> User:
+    """A user by name; those of the system have their groups."""
+    found = list(groups)
+    if name.startswith(NODE_PREFIX):
+        found.append(NODES)
+    elif name.startswith(SERVICE_ACCOUNT_PREFIX):
+        namespace = name.removeprefix(SERVICE_ACCOUNT_PREFIX).partition(":")[0]
+        found += [SERVICE_ACCOUNTS, f"{SERVICE_ACCOUNTS}:{namespace}"]
+    return User(name, tuple(dict.fromkeys([*found, AUTHENTICATED])))
+
+
+def of_actor(actor: str) -> User:
+    """The user of an actor."""
+    kind, _, rest = actor.partition("/")
+    name = rest.partition("/")[0]
+    if kind == "kubelet":
+        return of_name(NODE_PREFIX + rest)
+    if kind == "scheduler":
+        return of_name(KUBE_SCHEDULER) if name == "default-scheduler" else service_account(name)
+    if kind == "controller":
+        return service_account(CONTROLLERS.get(name, name))
+    if kind == "extender":
+        return service_account(f"extender-{name}")
+    return ADMINISTRATOR

@@ -1,0 +1,335 @@
+"""The managed fields of one kind: what an update and an apply make of them (``managedfields.FieldManager``).
+
+The layers of the original, from the outside: versions are checked, kubectl's annotation ``last-applied-configuration``
+is kept in step and its fields are taken over, objects that were not tracked become so, the number of entries is
+limited, times are set, what nobody manages is stripped.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from kemu import errors
+from kemu.emulated.objects.managed_fields import entries, fieldsets, resets, schemas, updaters, values
+from kemu.emulated.objects.managed_fields.entries import APPLY, UPDATE, Entry, Times
+from kemu.emulated.objects.managed_fields.fieldsets import FieldSet, Path
+from kemu.emulated.objects.managed_fields.updaters import Conflicts, Identity, Managed, Managers
+from kemu.errors import Cause
+
+MAX_UPDATERS = 10
+"""More entries of updates than these are merged, the oldest first (``DefaultMaxUpdateManagers``)."""
+ANCIENT, BEFORE_FIRST_APPLY, UNKNOWN = "ancient-changes", "before-first-apply", "unknown"
+KUBECTL = "kubectl"
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+MAX_ANNOTATION_BYTES = 256 * 1024
+
+_SELF = Identity("current-operation", UPDATE, "", "")
+
+_STRIPPED = fieldsets.of(
+    [
+        ("f:apiVersion",),
+        ("f:kind",),
+        ("f:metadata",),
+        *(
+            ("f:metadata", "f:" + name)
+            for name in (
+                "name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation",
+                "managedFields", "resourceVersion",
+            )
+        ),
+    ]
+)  # fmt: skip
+"""What nobody manages (``stripMetaManager``)."""
+
+
+def name_of(field_manager: str, user_agent: str) -> str:
+    """Who writes, by the options of a request: a manager that it names, or the client (``managerOrUserAgent``)."""
+    if field_manager:
+        return field_manager
+    prefix = user_agent.partition("/")[0]
+    kept = "".join(letter for letter in prefix if letter.isprintable())
+    return kept.encode()[:128].decode(errors="ignore")
+
+
+@lru_cache(None)
+def of(api_version: str, kind: str, subresource: str) -> FieldManager:
+    """That of a kind's objects, for one way to them. Raises KeyError."""
+    name = schemas.find(api_version, kind)
+    if name is None:
+        raise KeyError(f"{api_version} {kind}")
+    return FieldManager(name, api_version, kind, subresource)
+
+
+@dataclass(frozen=True, slots=True)
+class FieldManager:
+    type: str
+    """For :func:`.schemas.resolve`."""
+    api_version: str
+    kind: str
+    subresource: str
+
+    # --- update -------------------------------------------------------------------------------------------------------
+
+    def update(self, old: Mapping[str, Any] | None, new: dict[str, Any], manager: str, now: str) -> list[Entry]:
+        """The entries after ``manager`` has made ``new`` of ``old``; None for ``old``: it creates the object.
+
+        Both are complete manifests, with their entries. ``new`` comes as the client sent it, patched and with defaults.
+        """
+        sent = entries_of(new)
+        managed, when = self._managed(entries_of(old) if old is not None else [], sent)
+        is_new = old is None or not (old.get("metadata") or {}).get("uid")
+        if not managed and not is_new:
+            # Who is not tracked yet becomes so by an apply (skipNonAppliedManager).
+            return []
+        try:
+            managed, when = self._updated(self._empty() if old is None else old, new, managed, when, manager, now)
+        except ValueError:
+            return []  # UpdateNoErrors
+        return entries.encode(managed, when)
+
+    def _managed(self, live: list[Entry], sent: list[Entry]) -> tuple[Managers, Times]:
+        """Where the state begins: with what a client sends, if it sends something (``decodeLiveOrNew``)."""
+        if not self.subresource:
+            if len(sent) == 1 and not sent[0]:
+                return {}, {}
+            try:
+                managed, when = entries.decode(sent)
+                if managed:
+                    return managed, when
+            except ValueError:
+                pass
+        try:
+            return entries.decode(live)
+        except ValueError:
+            return {}, {}
+
+    def _updated(
+        self, old: Mapping[str, Any], new: Mapping[str, Any], managed: Managers, when: Times, manager: str, now: str
+    ) -> tuple[Managers, Times]:
+        by = Identity(manager or UNKNOWN, UPDATE, self.api_version, self.subresource)
+        keep = resets.of(self.kind, self.subresource)
+        kind = schemas.resolve(self.type)
+        managed = updaters.update(kind, self._typed(old), self._typed(new), managed, _SELF, self.api_version, keep)
+        managed = _stripped(managed, _SELF)
+        mine = managed.pop(_SELF, None)
+        if mine is not None:
+            previous = managed.get(by)
+            fields = fieldsets.union(mine.fields, previous.fields) if previous is not None else mine.fields
+            managed[by] = Managed(fields, mine.api_version, mine.applied)
+            when = {**when, by: now}
+        return _capped(managed, when)
+
+    # --- apply --------------------------------------------------------------------------------------------------------
+
+    def apply(
+        self, live: dict[str, Any] | None, config: dict[str, Any], manager: str, now: str, *, force: bool
+    ) -> dict[str, Any]:
+        """The object after ``manager`` has applied ``config``, with its entries. ``live``: None for a new object.
+
+        Raises :class:`kemu.errors.ApiError`.
+        """
+        found = config.get("apiVersion", ""), config.get("kind", "")
+        if found != (self.api_version, self.kind):
+            raise errors.BadRequest(f"invalid object type: {_kind_text(*map(str, found))}")
+        try:
+            managed, when = entries.decode(entries_of(live) if live is not None else [])
+        except ValueError as error:
+            raise errors.ApiError(f"failed to decode managed fields: {error}") from None
+        state = live if live is not None else self._empty()
+        try:
+            new, managed, when = self._applied_with_last(state, config, managed, when, manager, now, force=force)
+        except Conflicts as error:
+            raise _conflict(error.found) from None
+        metadata = new.get("metadata")
+        if not isinstance(metadata, dict):
+            metadata = new["metadata"] = {}
+        if manager == KUBECTL and (metadata.get("annotations") or {}).get(LAST_APPLIED):
+            _keep_last_applied(metadata["annotations"], config)
+        written = entries.encode(managed, when)
+        metadata.pop("managedFields", None)
+        if written:
+            metadata["managedFields"] = written
+        return new
+
+    def _applied_with_last(
+        self,
+        live: dict[str, Any],
+        config: dict[str, Any],
+        managed: Managers,
+        when: Times,
+        manager: str,
+        now: str,
+        *,
+        force: bool,
+    ) -> tuple[dict[str, Any], Managers, Times]:
+        """kubectl may take what it once applied on the client's side (``lastAppliedManager``)."""
+        try:
+            return self._applied(live, config, managed, when, manager, now, force=force)
+        except Conflicts as error:
+            if manager != KUBECTL:
+                raise
+            try:
+                allowed = self._last_applied(live)
+            except ValueError:
+                raise error from None
+            left = [(who, path) for who, path in error.found if not fieldsets.has(allowed, path)]
+            if left:
+                raise Conflicts(left) from None
+        return self._applied(live, config, managed, when, manager, now, force=True)
+
+    def _applied(
+        self,
+        live: dict[str, Any],
+        config: dict[str, Any],
+        managed: Managers,
+        when: Times,
+        manager: str,
+        now: str,
+        *,
+        force: bool,
+    ) -> tuple[dict[str, Any], Managers, Times]:
+        if not managed:
+            # What the object has already belongs to whoever made it (skipNonAppliedManager).
+            managed, when = self._updated(self._empty(), live, managed, when, BEFORE_FIRST_APPLY, now)
+        by = Identity(manager or UNKNOWN, APPLY, "", self.subresource)
+        if "managedFields" in (config.get("metadata") or {}):
+            raise errors.BadRequest("metadata.managedFields must be nil")
+        try:
+            values.check(schemas.resolve(self.type), config)
+        except ValueError as error:
+            raise errors.ApiError(f"failed to create typed patch object ({describe(config)}): {error}") from None
+        before, keep, kind = self._typed(live), resets.of(self.kind, self.subresource), schemas.resolve(self.type)
+        try:
+            new, managed = updaters.apply(kind, before, config, managed, by, self.api_version, keep, force=force)
+        except values.Mistyped as error:
+            raise errors.ApiError(f"failed to merge config: {error}") from None
+        managed = _stripped(managed, by)
+        if new == before:
+            return copy.deepcopy(live), managed, when
+        return copy.deepcopy(new), managed, {**when, by: now}
+
+    def _last_applied(self, live: dict[str, Any]) -> FieldSet:
+        """Fields of the annotation that are still as it says. Raises ValueError."""
+        text = ((live.get("metadata") or {}).get("annotations") or {}).get(LAST_APPLIED)
+        if not text:
+            raise ValueError("no last applied annotation")
+        last = json.loads(text)
+        if not isinstance(last, dict) or last.get("apiVersion") != self.api_version:
+            raise ValueError("expected version of last applied to match live object")
+        kind = schemas.resolve(self.type)
+        values.check(kind, last)
+        comparison = values.compare(kind, last, self._typed(live))
+        found = values.fields_of(kind, last)
+        for changed in (comparison.modified, comparison.added, comparison.removed):
+            found = fieldsets.difference(found, changed)
+        return found
+
+    # --- common -------------------------------------------------------------------------------------------------------
+
+    def _empty(self) -> dict[str, Any]:
+        return {"apiVersion": self.api_version, "kind": self.kind}
+
+    def _typed(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
+        """As the Go types have it, without its entries."""
+        found: dict[str, Any] = schemas.as_go_writes(self.type, manifest)
+        metadata = found.get("metadata")
+        if metadata and "managedFields" in metadata:
+            found["metadata"] = {name: value for name, value in metadata.items() if name != "managedFields"}
+        return found
+
+
+def describe(manifest: Mapping[str, Any]) -> str:
+    """Which object it is, as errors say it (``objectGVKNN``)."""
+    metadata = manifest.get("metadata") or {}
+    what = _kind_text(manifest.get("apiVersion", ""), manifest.get("kind", ""))
+    return f"{metadata.get('namespace', '')}/{metadata.get('name', '')}; {what}"
+
+
+def entries_of(manifest: Mapping[str, Any]) -> list[Entry]:
+    found: list[Entry] = (manifest.get("metadata") or {}).get("managedFields") or []
+    return found
+
+
+def _stripped(managed: Managers, by: Identity) -> Managers:
+    one = managed.get(by)
+    if one is None:
+        return managed
+    fields = fieldsets.difference(one.fields, _STRIPPED)
+    found = {who: other for who, other in managed.items() if who != by}
+    if fields:
+        found[by] = Managed(fields, one.api_version, one.applied)
+    return found
+
+
+def _capped(managed: Managers, when: Times) -> tuple[Managers, Times]:
+    """The oldest updates become one entry where there are too many (``capManagersManager``)."""
+    oldest = [who for who, one in managed.items() if not one.applied]
+    if len(oldest) <= MAX_UPDATERS:
+        return managed, when
+    oldest.sort(key=lambda who: (entries.seconds(when.get(who)), entries.identifier(who).encode()))
+    managed, when = dict(managed), dict(when)
+    left = len(oldest)
+    first: dict[str, Identity] = {}
+    for who in oldest:
+        if left <= MAX_UPDATERS:
+            break
+        one = managed[who]
+        bucket = Identity(ANCIENT, UPDATE, one.api_version, "")
+        if one.api_version not in first:
+            first[one.api_version] = who
+            continue
+        if bucket not in managed:
+            managed[bucket] = managed.pop(first[one.api_version])
+        managed[bucket] = Managed(fieldsets.union(one.fields, managed[bucket].fields), one.api_version, one.applied)
+        del managed[who]
+        left -= 1
+        if who in when:
+            when[bucket] = when[who]
+        else:
+            when.pop(bucket, None)
+    return managed, when
+
+
+def _keep_last_applied(annotations: dict[str, Any], config: dict[str, Any]) -> None:
+    """``lastAppliedUpdater``: the annotation says what was applied."""
+    applied = copy.deepcopy(config)
+    metadata = applied.get("metadata")
+    if isinstance(metadata, dict) and isinstance(metadata.get("annotations"), dict):
+        metadata["annotations"].pop(LAST_APPLIED, None)
+    text = json.dumps(applied, separators=(",", ":"), sort_keys=True, ensure_ascii=False) + "\n"
+    size = sum(len(name.encode()) + len(str(value).encode()) for name, value in annotations.items())
+    size += len(text.encode()) - len(str(annotations[LAST_APPLIED]).encode())
+    if size > MAX_ANNOTATION_BYTES:
+        del annotations[LAST_APPLIED]
+    else:
+        annotations[LAST_APPLIED] = text
+
+
+def _conflict(found: list[tuple[Identity, Path]]) -> errors.Conflict:
+    causes = [
+        Cause(fieldsets.text(path), "FieldManagerConflict", f"conflict with {entries.describe(who)}")
+        for who, path in found
+    ]
+    if len(found) == 1:
+        who, path = found[0]
+        message = f"Apply failed with 1 conflict: conflict with {entries.describe(who)}: {fieldsets.text(path)}"
+        return errors.Conflict(message, causes=causes)
+    by_manager: dict[Identity, list[Path]] = {}
+    for who, path in found:
+        by_manager.setdefault(who, []).append(path)
+    lines = []
+    for who in sorted(by_manager, key=lambda one: entries.identifier(one).encode()):
+        lines.append(f"conflicts with {entries.describe(who)}:")
+        lines += [f"- {fieldsets.text(path)}" for path in by_manager[who]]
+    return errors.Conflict(f"Apply failed with {len(found)} conflicts: " + "\n".join(lines), causes=causes)
+
+
+def _kind_text(api_version: str, kind: str) -> str:
+    """``GroupVersionKind.String``."""
+    group, slash, version = api_version.rpartition("/")
+    return f"{group}/{version}, Kind={kind}" if slash or api_version else f"/, Kind={kind}"

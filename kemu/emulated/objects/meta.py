@@ -1,0 +1,158 @@
+"""Helpers for what all objects share: names, times, owners, conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kemu.emulated.objects import times
+from kemu.messages.k8s import meta_v1_pb2
+
+SECOND_NS = 1_000_000_000
+
+MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
+"""Of the pods that stand in the API for the static pods of a kubelet."""
+
+
+def set_time(time: meta_v1_pb2.Time | meta_v1_pb2.MicroTime, unix_ns: int) -> None:
+    """Set a timestamp in place from Unix nanoseconds: whole seconds in a ``Time``, microseconds in a ``MicroTime``."""
+    seconds, nanos = divmod(unix_ns, SECOND_NS)
+    time.seconds = seconds
+    if type(time) is meta_v1_pb2.MicroTime:
+        time.nanos = nanos - nanos % 1000
+    else:
+        time.ClearField("nanos")
+
+
+def unix_ns(time: meta_v1_pb2.Time | meta_v1_pb2.MicroTime) -> int:
+    """Unix nanoseconds of a timestamp; 0 when it is unset."""
+    return time.seconds * SECOND_NS + time.nanos
+
+
+def namespaced_name(obj: Any) -> str:
+    """``ns/name``, or ``name`` for an object without a namespace."""
+    metadata = obj.metadata
+    namespace = metadata.namespace
+    return f"{namespace}/{metadata.name}" if namespace else metadata.name
+
+
+def split_name(namespaced: str) -> tuple[str, str]:
+    """Namespace ("" when there is none) and name of :func:`namespaced_name`."""
+    namespace, _, name = namespaced.rpartition("/")
+    return namespace, name
+
+
+def have_same_entries(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
+    """Whether two maps (labels, annotations) are equal: for maps of messages faster than ``==`` of copies."""
+    if len(one) != len(other):
+        return False
+    for key in one:  # noqa: SIM110  # a generator would cost as much again
+        if key not in other or one[key] != other[key]:
+            return False
+    return True
+
+
+def controller_of(obj: Any) -> meta_v1_pb2.OwnerReference | None:
+    """The reference to the owner that controls the object, or None."""
+    for reference in obj.metadata.ownerReferences:
+        if reference.controller:
+            return reference  # type: ignore[no-any-return]
+    return None
+
+
+def owner_reference(owner: Any, api_version: str, kind: str, *, controller: bool = True) -> meta_v1_pb2.OwnerReference:
+    """A reference to ``owner`` for the metadata of an object that belongs to it."""
+    return meta_v1_pb2.OwnerReference(
+        apiVersion=api_version,
+        kind=kind,
+        name=owner.metadata.name,
+        uid=owner.metadata.uid,
+        controller=controller,
+        blockOwnerDeletion=controller,
+    )
+
+
+def get_condition(conditions: Sequence[Any], condition_type: str) -> Any | None:
+    """The condition of that type, or None."""
+    # A slice: a loop over the field of a message itself ends with an exception that costs as much as an element.
+    for condition in conditions[:]:
+        if condition.type == condition_type:
+            return condition
+    return None
+
+
+def has_condition(conditions: Sequence[Any], condition_type: str, status: str = "True") -> bool:
+    """Whether the condition of that type is there with that status."""
+    condition = get_condition(conditions, condition_type)
+    return condition is not None and condition.status == status
+
+
+def condition_patch(
+    conditions: Sequence[Any],
+    condition_type: str,
+    status: str,
+    reason: str,
+    message: str,
+    now_unix_ns: int,
+    generation: int = 0,
+) -> dict[str, Any] | None:
+    """A strategic patch that sets one condition of an object's status; None when nothing would change.
+
+    ``generation``: of the object, as for :func:`set_condition`.
+    """
+    known = get_condition(conditions, condition_type)
+    if known is not None and (known.status, known.reason, known.message) == (status, reason, message):
+        return None
+    condition: dict[str, Any] = {"type": condition_type, "status": status, "reason": reason, "message": message}
+    if generation:
+        condition["observedGeneration"] = generation
+    if known is None or known.status != status:
+        condition["lastTransitionTime"] = times.format_time(now_unix_ns // 1_000_000_000)
+    order = {
+        "$setElementOrder/conditions": [
+            *({"type": one.type} for one in conditions),
+            *([] if known is not None else [{"type": condition_type}]),
+        ]
+    }
+    return {"status": {**(order if conditions else {}), "conditions": [condition]}}
+
+
+def is_ready(obj: Any) -> bool:
+    """Whether the condition Ready of a pod or node is True."""
+    return has_condition(obj.status.conditions, "Ready")
+
+
+def set_condition(
+    conditions: Any,
+    condition_type: str,
+    status: str,
+    reason: str,
+    message: str,
+    now_unix_ns: int,
+    generation: int = 0,
+) -> bool:
+    """Set a condition in place, adding it when it is new; returns whether anything changed.
+
+    ``lastTransitionTime`` moves only when the status changes, as in Kubernetes. Empty ``reason`` and ``message`` are
+    left out. ``generation``: the condition's observedGeneration; 0: it stays as it is.
+    """
+    condition = get_condition(conditions, condition_type)
+    if condition is None:
+        condition = conditions.add()
+        condition.type = condition_type
+    elif condition.status == status and condition.reason == reason and condition.message == message:
+        if not generation or condition.observedGeneration == generation:
+            return False
+    else:
+        condition.ClearField("reason")
+        condition.ClearField("message")
+    if condition.status != status:
+        condition.status = status
+        set_time(condition.lastTransitionTime, now_unix_ns)
+    if reason:
+        condition.reason = reason
+    if message:
+        condition.message = message
+    if generation:
+        condition.observedGeneration = generation
+    return True

@@ -1,0 +1,1 @@
+"""bind_generations, gpu_cards, host_ports, planned_fields, pod_phases."""

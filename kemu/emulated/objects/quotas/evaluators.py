@@ -1,0 +1,66 @@
+"""How objects of a kind are counted. :mod:`kemu.emulated.objects.quotas.registry` knows the evaluator of each kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from kemu.emulated.objects.amounts import resource_lists
+from kemu.emulated.objects.amounts.quantities import Quantity
+from kemu.emulated.objects.quotas.scopes import Selector
+from kemu.emulated.objects.resources import Resource
+
+CREATE, UPDATE = "CREATE", "UPDATE"
+
+ALIASES = {
+    "configmaps": "configmaps",
+    "resourcequotas": "resourcequotas",
+    "replicationcontrollers": "replicationcontrollers",
+    "secrets": "secrets",
+}
+"""Kinds that are also counted under a name without ``count/`` (``legacyObjectCountAliases``)."""
+
+
+def count_name(resource: Resource) -> str:
+    """The name under which a quota counts all objects of a kind: ``count/deployments.apps``."""
+    return f"count/{resource.qualified}"
+
+
+class Evaluator:
+    """Counts the objects of one kind; kinds of which more counts than their number override it
+    (``objectCountEvaluator``)."""
+
+    has_scopes = False
+    """Whether objects of the kind can be in a scope; a quota with scopes does not count other kinds."""
+
+    def __init__(self, resource: Resource) -> None:
+        self.resource = resource
+        names = [count_name(resource), *([ALIASES[resource.plural]] if resource.plural in ALIASES else ())]
+        self._names = frozenset(names)
+        self._counts = dict.fromkeys(sorted(names), resource_lists.ONE)
+
+    def handles(self, operation: str, subresource: str, new: Any, old: Any) -> bool:
+        """Whether the request may change what counts."""
+        return operation == CREATE and not subresource
+
+    def counted(self, names: Iterable[str]) -> list[str]:
+        """Which of these resources this evaluator counts (``MatchingResources``)."""
+        return sorted(name for name in dict.fromkeys(names) if self.counts(name))
+
+    def counts(self, name: str) -> bool:
+        return name in self._names
+
+    def in_scope(self, selector: Selector, obj: Any) -> bool:
+        return False
+
+    def missing(self, required: Sequence[str], obj: Any) -> str:
+        """What the object must state because a quota counts it; "" for nothing (``Constraints``)."""
+        return ""
+
+    def usage(self, obj: Any, now_unix_ns: int) -> Mapping[str, Quantity]:
+        """What the object counts for. Raises ValueError for an amount that is no quantity."""
+        return self._counts
+
+    def frees(self, old: Any, new: Any, now_unix_ns: int) -> bool:
+        """Whether quotas should be counted anew after this change (``DefaultUpdateFilter``)."""
+        return False

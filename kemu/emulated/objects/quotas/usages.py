@@ -1,0 +1,39 @@
+"""What the objects of a namespace use of a quota (``CalculateUsage`` and ``CalculateUsageStats``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from kemu.emulated.objects.amounts import quantities, resource_lists
+from kemu.emulated.objects.amounts.quantities import Quantity
+from kemu.emulated.objects.quotas import registry
+from kemu.emulated.objects.quotas.quotas import Quota
+
+CLAIMS_OF_DEVICES = ".deviceclass.resource.k8s.io/devices"
+COUNT_OF_DEVICE_CLAIMS = "count/resourceclaims.resource.k8s.io"
+"""Known to quotas, but kemu has no ResourceClaims: none are used."""
+
+
+Objects = Callable[[str], Iterable[Any]]
+"""By plural, the objects of a namespace."""
+
+
+def calculate(quota: Quota, objects: Objects, now_unix_ns: int) -> dict[str, Quantity]:
+    """What is used of each resource in ``spec.hard`` that anybody counts."""
+    used: dict[str, Quantity] = {}
+    for name in sorted(quota.wanted):
+        if name == COUNT_OF_DEVICE_CLAIMS or name.endswith(CLAIMS_OF_DEVICES):
+            used[name] = quantities.ZERO
+    for plural, evaluator in registry.EVALUATORS.items():
+        names = evaluator.counted(quota.wanted)
+        if not names:
+            continue
+        total = dict.fromkeys(names, quantities.ZERO)
+        # Other kinds are in no scope: a quota with scopes counts none of them.
+        if evaluator.has_scopes or not quota.selectors:
+            for obj in objects(plural):
+                if quota.has_in_scope(evaluator, obj):
+                    total = resource_lists.add(total, resource_lists.only(evaluator.usage(obj, now_unix_ns), names))
+        used = resource_lists.add(used, total)
+    return used

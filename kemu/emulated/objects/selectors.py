@@ -1,0 +1,532 @@
+"""Label selectors, field selectors, node selector terms and tolerations, compiled.
+
+Selectors are compiled once and matched often. Each compiled selector exposes its equality requirements as
+``equals: dict[key, value]``, for indexes (of watchers, of pods by node); ``matches`` checks all requirements.
+
+Label and node selectors match any ``Mapping[str, str]``: a dict or a protobuf map of labels.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from kemu.emulated.objects import names, resources
+
+Labels = Mapping[str, str]
+
+IN, NOT_IN, EXISTS, DOES_NOT_EXIST, GT, LT = "In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"
+
+
+class SelectorError(ValueError):
+    """A selector that cannot be parsed; the text says what is wrong and where."""
+
+
+# Labels -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One condition on one label."""
+
+    key: str
+    operator: str
+    """``In``, ``NotIn``, ``Exists``, ``DoesNotExist``, ``Gt`` or ``Lt``."""
+    values: tuple[str, ...] = ()
+
+    def matches(self, labels: Labels) -> bool:
+        value = labels.get(self.key)
+        operator = self.operator
+        if operator == IN:
+            return value is not None and value in self.values
+        if operator == NOT_IN:
+            return value is None or value not in self.values
+        if operator == EXISTS:
+            return value is not None
+        if operator == DOES_NOT_EXIST:
+            return value is None
+        if value is None:
+            return False
+        left, right = names.int64(value), names.int64(self.values[0])
+        if left is None or right is None:
+            return False
+        return left > right if operator == GT else left < right
+
+    def __str__(self) -> str:
+        values = ",".join(sorted(self.values))
+        match self.operator:
+            case "In":
+                return f"{self.key}={values}" if len(self.values) == 1 else f"{self.key} in ({values})"
+            case "NotIn":
+                return f"{self.key}!={values}" if len(self.values) == 1 else f"{self.key} notin ({values})"
+            case "Exists":
+                return self.key
+            case "DoesNotExist":
+                return f"!{self.key}"
+            case _:
+                return f"{self.key}{'>' if self.operator == GT else '<'}{values}"
+
+
+class LabelSelector:
+    """A compiled label selector: all requirements must hold. Without requirements it matches everything."""
+
+    __slots__ = ("_others", "equals", "nothing", "requirements")
+
+    def __init__(self, requirements: Iterable[Requirement] = (), *, nothing: bool = False) -> None:
+        self.requirements = tuple(requirements)
+        self.nothing = nothing
+        """Matches no object at all, as an absent selector does."""
+        self.equals: dict[str, str] = {}
+        """Labels that must have exactly this value."""
+        others = []
+        for requirement in self.requirements:
+            if requirement.operator == IN and len(requirement.values) == 1 and requirement.key not in self.equals:
+                self.equals[requirement.key] = requirement.values[0]
+            else:
+                others.append(requirement)
+        self._others = tuple(others)
+
+    @property
+    def everything(self) -> bool:
+        """Whether it has no requirements, and so matches all labels."""
+        return not self.requirements and not self.nothing
+
+    def matches(self, labels: Labels) -> bool:
+        if self.nothing:
+            return False
+        for key, value in self.equals.items():
+            if labels.get(key) != value:
+                return False
+        for requirement in self._others:  # noqa: SIM110 - a generator costs more than the usual single requirement
+            if not requirement.matches(labels):
+                return False
+        return True
+
+    def __str__(self) -> str:
+        return ",".join(str(requirement) for requirement in self.requirements)
+
+    def __repr__(self) -> str:
+        return f"LabelSelector({'nothing' if self.nothing else str(self)!r})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, LabelSelector):
+            return NotImplemented
+        return self.requirements == other.requirements and self.nothing == other.nothing
+
+    def __hash__(self) -> int:
+        return hash((self.requirements, self.nothing))
+
+
+EVERYTHING = LabelSelector()
+NOTHING = LabelSelector(nothing=True)
+
+_TOKEN = re.compile(r"\s*(==|!=|[=!<>(),]|[^\s=!<>(),]+)|\s+$", re.ASCII)
+
+
+@lru_cache(4096)
+def parse_labels(text: str) -> LabelSelector:
+    """Compile the text form: ``a=b,c!=d,e in (x,y),f notin (z),g,!h,i>5``. Raises SelectorError."""
+    return LabelSelector(sorted(_Parser(text).requirements(), key=lambda requirement: requirement.key))
+
+
+def compile_labels(selector: Any | None) -> LabelSelector:
+    """Compile a ``meta.v1.LabelSelector`` message. None (an absent field) matches nothing, an empty one everything.
+
+    Raises SelectorError for an unknown operator or missing values, which validation refuses.
+    """
+    if selector is None:
+        return NOTHING
+    match_labels = selector.matchLabels
+    requirements = [Requirement(key, IN, (match_labels[key],)) for key in sorted(match_labels)]
+    for expression in selector.matchExpressions:
+        if expression.operator not in (IN, NOT_IN, EXISTS, DOES_NOT_EXIST):
+            raise SelectorError(f'"{expression.operator}" is not a valid label selector operator')
+        _check_requirement(expression.key, expression.operator, expression.values)
+        requirements.append(Requirement(expression.key, expression.operator, tuple(expression.values)))
+    return LabelSelector(requirements) if requirements else EVERYTHING
+
+
+def compile_labels_field(message: Any, field: str) -> LabelSelector:
+    """:func:`compile_labels` of a field that may be absent: ``compile_labels_field(pdb.spec, "selector")``."""
+    return compile_labels(getattr(message, field) if message.HasField(field) else None)
+
+
+def labels_equal(labels: Labels) -> LabelSelector:
+    """The selector of exact values, as ``spec.selector`` of a Service or ``nodeSelector``; empty matches everything."""
+    return LabelSelector(Requirement(key, IN, (labels[key],)) for key in sorted(labels))
+
+
+def _check_requirement(key: str, operator: str, values: Sequence[str]) -> None:
+    problems = names.label_key(key)
+    if problems:
+        raise SelectorError(f'key: Invalid value: "{key}": {"; ".join(problems)}')
+    if operator in (IN, NOT_IN) and not values:
+        raise SelectorError(f"{key}: for 'in', 'notin' operators, values set can't be empty")
+    if operator in (EXISTS, DOES_NOT_EXIST) and values:
+        raise SelectorError(f"{key}: values set must be empty for exists and does not exist")
+    if operator in (GT, LT) and (len(values) != 1 or not names.is_int64(values[0])):
+        raise SelectorError(f"{key}: for 'Gt', 'Lt' operators, exactly one value is required, an integer")
+    for value in values:
+        problems = names.label_value(value)
+        if problems:
+            raise SelectorError(f'{key}: Invalid value: "{value}": {"; ".join(problems)}')
+
+
+class _Parser:
+    """Recursive descent over the tokens of a text."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = [token for token in (match.group(1) for match in _TOKEN.finditer(text)) if token]
+        self.position = 0
+
+    def requirements(self) -> list[Requirement]:
+        found: list[Requirement] = []
+        if not self.tokens:
+            return found
+        if not self._begins():
+            raise self._unexpected(self._peek(), "!, identifier, or 'end of string'")
+        while True:
+            try:
+                found.append(self._requirement())
+            except SelectorError as error:
+                raise SelectorError(f"unable to parse requirement: {error}") from None
+            token = self._next()
+            if token == "":
+                return found
+            if token != ",":
+                raise self._unexpected(token, "',' or 'end of string'")
+            if not self._begins():
+                raise self._unexpected(self._peek(), "identifier after ','")
+
+    def _begins(self) -> bool:
+        """Whether a requirement can begin here."""
+        token = self._peek()
+        return token == "!" or (token != "" and token[0] not in "=!<>(),")
+
+    def _requirement(self) -> Requirement:
+        token = self._next()
+        negated = token == "!"
+        if negated:
+            token = self._next()
+        key = self._word(token, "identifier")
+        if negated:
+            return self._checked(key, DOES_NOT_EXIST, ())
+        following = self._peek()
+        if following in ("", ","):
+            return self._checked(key, EXISTS, ())
+        operator = self._next()
+        match operator:
+            case "=" | "==":
+                return self._checked(key, IN, (self._value(),))
+            case "!=":
+                return self._checked(key, NOT_IN, (self._value(),))
+            case ">" | "<":
+                return self._checked(key, GT if operator == ">" else LT, (self._value(),))
+            case "in" | "notin":
+                return self._checked(key, IN if operator == "in" else NOT_IN, self._values())
+            case _:
+                raise self._unexpected(operator, "in, notin, =, ==, !=, gt, lt")
+
+    def _values(self) -> tuple[str, ...]:
+        token = self._next()
+        if token != "(":
+            raise self._unexpected(token, "'('")
+        values = [self._value()]
+        while True:
+            token = self._next()
+            if token == ")":
+                return tuple(sorted(dict.fromkeys(values)))
+            if token != ",":
+                raise self._unexpected(token, "',' or ')'")
+            values.append(self._value())
+
+    def _value(self) -> str:
+        """A value may be empty, before a comma, a parenthesis or the end."""
+        if self._peek() in ("", ",", ")"):
+            return ""
+        return self._word(self._next(), "identifier")
+
+    def _word(self, token: str, wanted: str) -> str:
+        if token == "" or token[0] in "=!<>(),":
+            raise self._unexpected(token, wanted)
+        return token
+
+    def _checked(self, key: str, operator: str, values: tuple[str, ...]) -> Requirement:
+        _check_requirement(key, operator, values)
+        return Requirement(key, operator, values)
+
+    def _peek(self) -> str:
+        return self.tokens[self.position] if self.position < len(self.tokens) else ""
+
+    def _next(self) -> str:
+        token = self._peek()
+        self.position += 1
+        return token
+
+    def _unexpected(self, token: str, wanted: str) -> SelectorError:
+        """As ``Parser`` of ``apimachinery/pkg/labels`` says it."""
+        return SelectorError(f"found '{token}', expected: {wanted}")
+
+
+# Fields -------------------------------------------------------------------------------------------------------------
+
+
+def _text(value: str | bool) -> str:
+    return value if isinstance(value, str) else "true" if value else "false"
+
+
+_COMMON_FIELDS: dict[str, Callable[[Any], str | bool]] = {
+    "metadata.name": lambda obj: obj.metadata.name,
+    "metadata.namespace": lambda obj: obj.metadata.namespace,
+}
+
+_KIND_FIELDS: dict[str, dict[str, Callable[[Any], str | bool]]] = {
+    "pods": {
+        "spec.nodeName": lambda pod: pod.spec.nodeName,
+        "spec.restartPolicy": lambda pod: pod.spec.restartPolicy,
+        "spec.schedulerName": lambda pod: pod.spec.schedulerName,
+        "spec.serviceAccountName": lambda pod: pod.spec.serviceAccountName,
+        "spec.hostNetwork": lambda pod: pod.spec.hostNetwork,
+        "status.phase": lambda pod: pod.status.phase,
+        "status.podIP": lambda pod: pod.status.podIP,
+        "status.nominatedNodeName": lambda pod: pod.status.nominatedNodeName,
+    },
+    "nodes": {"spec.unschedulable": lambda node: node.spec.unschedulable},
+    "namespaces": {"status.phase": lambda namespace: namespace.status.phase},
+    "replicationcontrollers": {"status.replicas": lambda rc: str(rc.status.replicas)},
+    "replicasets": {"status.replicas": lambda rs: str(rs.status.replicas)},
+    "jobs": {"status.successful": lambda job: str(job.status.succeeded)},
+    "services": {"spec.clusterIP": lambda service: service.spec.clusterIP, "spec.type": lambda svc: svc.spec.type},
+    "resourceslices": {
+        "spec.nodeName": lambda resource_slice: resource_slice.spec.nodeName,
+        "spec.driver": lambda resource_slice: resource_slice.spec.driver,
+    },
+    "events": {
+        "involvedObject.kind": lambda event: event.involvedObject.kind,
+        "involvedObject.namespace": lambda event: event.involvedObject.namespace,
+        "involvedObject.name": lambda event: event.involvedObject.name,
+        "involvedObject.uid": lambda event: event.involvedObject.uid,
+        "involvedObject.apiVersion": lambda event: event.involvedObject.apiVersion,
+        "involvedObject.resourceVersion": lambda event: event.involvedObject.resourceVersion,
+        "involvedObject.fieldPath": lambda event: event.involvedObject.fieldPath,
+        "reason": lambda event: event.reason,
+        "reportingComponent": lambda event: event.reportingComponent or event.source.component,
+        "source": lambda event: event.source.component or event.reportingComponent,
+        "type": lambda event: event.type,
+    },
+}
+
+
+@lru_cache(1024)
+def supported_fields(resource: str) -> Mapping[str, Callable[[Any], str | bool]]:
+    """The fields of a kind, by its plural, that field selectors may name, and how to get each from an object."""
+    return {**_COMMON_FIELDS, **_KIND_FIELDS.get(resource, {})}
+
+
+class FieldSelector:
+    """A compiled field selector of one kind: ``field=value`` and ``field!=value``, all of which must hold."""
+
+    __slots__ = ("_checks", "equals", "not_equals", "resource")
+
+    def __init__(self, resource: str, equals: dict[str, str], not_equals: Sequence[tuple[str, str]]) -> None:
+        self.resource = resource
+        self.equals = equals
+        """Fields that must have exactly this value."""
+        self.not_equals = tuple(not_equals)
+        getters = supported_fields(resource)
+        self._checks = tuple(
+            (getters[field], value, wanted)
+            for pairs, wanted in ((tuple(equals.items()), True), (self.not_equals, False))
+            for field, value in pairs
+        )
+
+    @property
+    def everything(self) -> bool:
+        return not self._checks
+
+    def matches(self, message: Any) -> bool:
+        for getter, value, wanted in self._checks:  # noqa: SIM110 - a generator costs more than the usual single check
+            if (_text(getter(message)) == value) is not wanted:
+                return False
+        return True
+
+    def __str__(self) -> str:
+        terms = [f"{field}={_escape(value)}" for field, value in self.equals.items()]
+        terms += [f"{field}!={_escape(value)}" for field, value in self.not_equals]
+        return ",".join(terms)
+
+    def __repr__(self) -> str:
+        return f"FieldSelector({self.resource}: {self})"
+
+
+_TERM = re.compile(r"(.*?)(!=|==|=)(.*)", re.DOTALL)
+_TERMS = re.compile(r"(?:\\.|[^,\\])+|\\$", re.DOTALL)
+
+
+@lru_cache(65_536)
+def parse_fields(text: str, resource: str) -> FieldSelector:
+    """Compile ``spec.nodeName=n1,status.phase!=Failed`` for a kind, given by its plural. Raises SelectorError.
+
+    A backslash takes the special meaning of ``,``, ``=`` and ``\\`` in values.
+    """
+    known = supported_fields(resource)
+    field, _, value = text.partition("=")
+    if field in known and value.isascii() and value.replace("-", "").isalnum():
+        # The selector of a kubelet, of which there are many.
+        return FieldSelector(resource, {field: value}, ())
+    equals: dict[str, str] = {}
+    not_equals: list[tuple[str, str]] = []
+    contradiction: list[tuple[str, str]] = []
+    for term in sorted(_TERMS.findall(text)):
+        match = _TERM.fullmatch(term)
+        if match is None:
+            raise SelectorError(f"invalid selector: '{text}'; can't understand '{term}'")
+        field, operator, raw = match.groups()
+        value = _unescape(raw)
+        if field not in known:
+            raise SelectorError(_unsupported(field, resource))
+        if operator == "!=":
+            not_equals.append((field, value))
+        elif equals.setdefault(field, value) != value:
+            contradiction.append((field, equals[field]))
+    # Two values for one field can never both hold: ask for the first one, and for not the first one.
+    return FieldSelector(resource, equals, [*not_equals, *contradiction])
+
+
+def _unsupported(field: str, resource: str) -> str:
+    row = resources.BY_PLURAL.get(resource)
+    if resource in _KIND_FIELDS or (row is not None and not row.group):
+        return f"field label not supported: {field}"
+    return f'"{field}" is not a known field selector: only "metadata.name", "metadata.namespace"'
+
+
+def _unescape(value: str) -> str:
+    if "\\" not in value:
+        if "=" in value:
+            raise SelectorError(f"invalid field selector: unescaped character in '{value}'")
+        return value
+    result = []
+    characters = iter(value)
+    for character in characters:
+        if character == "\\":
+            character = next(characters, "")
+            if character not in ("\\", ",", "="):
+                raise SelectorError(f"invalid field selector: invalid escape sequence in '{value}'")
+        elif character == "=":
+            raise SelectorError(f"invalid field selector: unescaped character in '{value}'")
+        result.append(character)
+    return "".join(result)
+
+
+def _escape(value: str) -> str:
+    return value.replace("\\", "\\\\").replace(",", "\\,").replace("=", "\\=")
+
+
+# Nodes --------------------------------------------------------------------------------------------------------------
+
+
+class NodeSelectorTerm:
+    """A compiled ``NodeSelectorTerm``: all of its requirements, on labels and on ``metadata.name``, must hold.
+
+    A term without requirements matches nothing; neither does one with an invalid part (an unknown operator, a value of
+    ``Gt`` that is no integer, a value that no label can have).
+    """
+
+    __slots__ = ("expressions", "fields", "never")
+
+    def __init__(self, term: Any) -> None:
+        self.expressions = tuple(Requirement(one.key, one.operator, tuple(one.values)) for one in term.matchExpressions)
+        self.fields = tuple(Requirement(one.key, one.operator, tuple(one.values)) for one in term.matchFields)
+        self.never = not self.expressions and not self.fields
+        for requirement in self.expressions:
+            if requirement.operator not in (IN, NOT_IN, EXISTS, DOES_NOT_EXIST, GT, LT):
+                self.never = True
+            else:
+                try:
+                    _check_requirement(requirement.key, requirement.operator, requirement.values)
+                except SelectorError:
+                    self.never = True
+        for requirement in self.fields:
+            if requirement.operator not in (IN, NOT_IN) or len(requirement.values) != 1:
+                self.never = True
+
+    def matches(self, labels: Labels, name: str) -> bool:
+        """``labels`` and ``name`` of a node."""
+        if self.never:
+            return False
+        for requirement in self.expressions:
+            if not requirement.matches(labels):
+                return False
+        for requirement in self.fields:
+            value = name if requirement.key == "metadata.name" else ""
+            if (value == requirement.values[0]) is not (requirement.operator == IN):
+                return False
+        return True
+
+
+class NodeSelector:
+    """A compiled ``NodeSelector``: one of its terms must match."""
+
+    __slots__ = ("terms",)
+
+    def __init__(self, selector: Any) -> None:
+        self.terms = tuple(NodeSelectorTerm(term) for term in selector.nodeSelectorTerms)
+
+    def matches(self, labels: Labels, name: str) -> bool:
+        return any(term.matches(labels, name) for term in self.terms)
+
+
+class RequiredNodeAffinity:
+    """The nodes that a pod accepts: ``spec.nodeSelector`` and the required part of its node affinity."""
+
+    __slots__ = ("affinity", "node_selector")
+
+    def __init__(self, pod_spec: Any) -> None:
+        self.node_selector = tuple((key, pod_spec.nodeSelector[key]) for key in sorted(pod_spec.nodeSelector))
+        self.affinity: NodeSelector | None = None
+        node_affinity = pod_spec.affinity.nodeAffinity
+        if node_affinity.HasField("requiredDuringSchedulingIgnoredDuringExecution"):
+            self.affinity = NodeSelector(node_affinity.requiredDuringSchedulingIgnoredDuringExecution)
+
+    @property
+    def everything(self) -> bool:
+        """Whether any node will do."""
+        return not self.node_selector and self.affinity is None
+
+    def matches(self, labels: Labels, name: str) -> bool:
+        for key, value in self.node_selector:
+            if labels.get(key) != value:
+                return False
+        return self.affinity is None or self.affinity.matches(labels, name)
+
+
+# Taints -------------------------------------------------------------------------------------------------------------
+
+
+def tolerates(toleration: Any, taint: Any) -> bool:
+    """Whether a toleration matches a taint: effect and key empty or equal, and ``Exists`` or an equal value."""
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    operator = toleration.operator
+    if operator == EXISTS:
+        return True
+    return operator in ("", "Equal") and bool(toleration.value == taint.value)
+
+
+def tolerates_any(tolerations: Iterable[Any], taint: Any) -> bool:
+    """Whether one of the tolerations matches the taint."""
+    return any(tolerates(toleration, taint) for toleration in tolerations)
+
+
+def untolerated_taint(taints: Iterable[Any], tolerations: Sequence[Any], effects: Sequence[str]) -> Any | None:
+    """The first taint of one of ``effects`` that no toleration matches, or None."""
+    for taint in taints:
+        if taint.effect in effects and not tolerates_any(tolerations, taint):
+            return taint
+    return None

@@ -1,0 +1,41 @@
+"""Refusals as the ``metav1.Status`` that clients get."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from kemu import errors
+from kemu.emulated.objects import resources
+from kemu.errors import ApiError
+from kemu.messages.k8s import meta_v1_pb2
+
+
+def of_error(error: ApiError) -> meta_v1_pb2.Status:
+    """The ``metav1.Status`` of a refusal."""
+    status = meta_v1_pb2.Status(status="Failure", message=error.message, reason=error.reason, code=error.code)
+    if isinstance(error, errors.Gone) and error.continue_token:
+        setattr(status.metadata, "continue", error.continue_token)
+    if error.kind or error.name or error.causes or error.retry_after_s:
+        details = status.details
+        if error.retry_after_s:
+            details.retryAfterSeconds = error.retry_after_s
+        if error.name:
+            details.name = error.name
+        if error.kind:
+            details.kind = error.kind
+            group = _group(error.kind)
+            if group:
+                details.group = group
+        for cause in error.causes:
+            details.causes.add(reason=cause.reason, message=cause.message, field=cause.field)
+    return status
+
+
+@lru_cache(256)
+def _group(kind: str) -> str:
+    """The API group of what an error names: a plural, perhaps with a subresource, or a kind."""
+    if kind.endswith("Options"):
+        return "meta.k8s.io"
+    plural = kind.partition("/")[0]
+    resource = resources.BY_PLURAL.get(plural) or resources.BY_KIND.get(kind)
+    return resource.group if resource is not None else "autoscaling" if kind == "Scale" else ""

@@ -1,0 +1,152 @@
+"""Checks of amounts of resources: names, quantities, requests against limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from kemu.emulated.objects import names
+from kemu.emulated.objects.amounts import quantities, requests
+from kemu.emulated.objects.amounts.requests import HUGE_PAGES_PREFIX
+from kemu.emulated.objects.validation.causes import forbidden, invalid, not_supported, required
+from kemu.emulated.objects.validation.metadata import NOT_NEGATIVE
+from kemu.errors import Cause
+from kemu.messages.k8s import core_v1_pb2
+
+_CONTAINER_RESOURCES = ("cpu", "memory", "ephemeral-storage")
+_QUOTA_RESOURCES = (
+    "pods", "services", "replicationcontrollers", "resourcequotas", "secrets", "configmaps", "persistentvolumeclaims",
+    "services.nodeports", "services.loadbalancers", "storage",
+    "requests.cpu", "requests.memory", "requests.storage", "requests.ephemeral-storage",
+    "limits.cpu", "limits.memory", "limits.ephemeral-storage",
+)  # fmt: skip
+_COUNTED_RESOURCES = (
+    "pods", "services", "replicationcontrollers", "resourcequotas", "secrets", "configmaps", "persistentvolumeclaims",
+    "services.nodeports", "services.loadbalancers",
+)  # fmt: skip
+
+NameRule = Callable[[str], tuple[str, ...]]
+
+
+@lru_cache(4096)
+def container_resource_name(name: str) -> tuple[str, ...]:
+    """What is wrong with the name of a resource that a container requests."""
+    problems = names.label_key(name)
+    if problems:
+        return problems
+    if "/" not in name:
+        if name in _CONTAINER_RESOURCES or name.startswith(HUGE_PAGES_PREFIX):
+            return ()
+        if name in _QUOTA_RESOURCES:
+            return ("must be a standard resource for containers",)
+        return ("must be a standard resource type or fully qualified", "must be a standard resource for containers")
+    if not requests.is_native(name) and not requests.is_extended(name):
+        return ("doesn't follow extended resource name standard",)
+    return ()
+
+
+@lru_cache(4096)
+def any_resource_name(name: str) -> tuple[str, ...]:
+    """What is wrong with the name of a resource of a node or quota. Any qualified name will do."""
+    return names.label_key(name)
+
+
+def is_quota_resource(name: str) -> bool:
+    """Whether quotas know it without being told by its form (``IsStandardQuotaResourceName``)."""
+    if name.startswith((HUGE_PAGES_PREFIX, f"requests.{HUGE_PAGES_PREFIX}")):
+        return True
+    return name in _CONTAINER_RESOURCES or (name in _QUOTA_RESOURCES and name != "storage")
+
+
+@lru_cache(4096)
+def standard_resource_name(name: str) -> tuple[str, ...]:
+    """What is wrong with the name of a resource that stands anywhere (``validateResourceName``)."""
+    problems = names.label_key(name)
+    if not problems and "/" not in name and not is_quota_resource(name) and name != "storage":
+        return ("must be a standard resource type or fully qualified",)
+    return problems
+
+
+@lru_cache(4096)
+def quota_resource_name(name: str) -> tuple[str, ...]:
+    """What is wrong with the name of a resource that a quota limits."""
+    problems = standard_resource_name(name)
+    if "/" not in name and not is_quota_resource(name):
+        return (*problems, "must be a standard resource for quota")
+    return problems
+
+
+def may_overcommit(name: str) -> bool:
+    return requests.is_native(name) and not name.startswith(HUGE_PAGES_PREFIX)
+
+
+@lru_cache(65_536)
+def _amount_problem(name: str, text: str) -> tuple[str, str] | None:
+    """The value to show and what is wrong with it; None for a valid amount."""
+    try:
+        quantity = quantities.parse(text)
+    except ValueError as error:
+        return text, str(error)
+    if quantity.nano < 0:
+        return str(quantity), NOT_NEGATIVE
+    if quantity.nano % quantities.NANO and (requests.is_extended(name) or name in _COUNTED_RESOURCES):
+        return str(quantity), "must be an integer"
+    return None
+
+
+def check_amounts(amounts: Any, path: str, name_rule: NameRule, found: list[Cause]) -> bool:
+    """Check the names and quantities of a resource list; returns whether all quantities can be parsed."""
+    readable = True
+    for name in sorted(amounts):
+        here = f"{path}[{name}]"
+        problems = name_rule(name)
+        if problems:
+            found.extend(invalid(here, name, problem) for problem in problems)
+        text = amounts[name].string
+        problem = _amount_problem(name, text)
+        if problem is not None:
+            found.append(invalid(here, *problem))
+            readable = readable and problem[1] in (NOT_NEGATIVE, "must be an integer")
+    return readable
+
+
+def check_requirements(resources: Any, path: str, name_rule: NameRule, found: list[Cause]) -> bool:
+    """Check requests and limits; returns whether all quantities can be parsed.
+
+    A request may not exceed its limit; of resources that cannot be overcommitted it must equal it.
+    """
+    limits, wanted = resources.limits, resources.requests
+    readable = check_amounts(limits, f"{path}.limits", name_rule, found) if limits else True
+    readable &= check_amounts(wanted, f"{path}.requests", name_rule, found)
+    if not readable:
+        return False
+    for name in sorted(wanted):
+        if name in limits:
+            request, limit = quantities.parse(wanted[name].string), quantities.parse(limits[name].string)
+            if request.nano != limit.nano and not may_overcommit(name):
+                detail = f"must be equal to {name} limit of {limit}"
+                found.append(invalid(f"{path}.requests", str(request), detail))
+            elif request.nano > limit.nano:
+                detail = f"must be less than or equal to {name} limit of {limit}"
+                found.append(invalid(f"{path}.requests", str(request), detail))
+        elif not may_overcommit(name):
+            found.append(required(f"{path}.limits", "Limit must be set for non overcommitable resources"))
+    huge_pages = any(name.startswith(HUGE_PAGES_PREFIX) for amounts in (wanted, limits) for name in amounts)
+    if huge_pages and not any(name in amounts for amounts in (wanted, limits) for name in ("cpu", "memory")):
+        found.append(forbidden(path, "HugePages require cpu or memory"))
+    return True
+
+
+def check_overhead(overhead: Any, path: str, found: list[Cause]) -> None:
+    """Check the overhead of a pod or runtime class, as the limits of a container (``validateOverhead``)."""
+    limits = core_v1_pb2.ResourceRequirements()
+    for name in sorted(overhead):
+        limits.limits[name].string = overhead[name].string
+    check_requirements(limits, path, container_resource_name, found)
+
+
+def check_pod_level_names(amounts: Any, path: str, found: list[Cause]) -> None:
+    """``spec.resources`` of a pod may name only cpu, memory and huge pages."""
+    other = [name for name in sorted(amounts) if not requests.is_pod_level_resource(name)]
+    found.extend(not_supported(f"{path}[{name}]", name, ("cpu", HUGE_PAGES_PREFIX, "memory")) for name in other)

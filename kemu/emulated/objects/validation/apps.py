@@ -1,0 +1,115 @@
+"""The checks of the group apps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kemu.emulated.objects import resources, selectors
+from kemu.emulated.objects.validation.causes import IMMUTABLE, forbidden, invalid, not_supported, required
+from kemu.emulated.objects.validation.metadata import check_label_selector, check_not_negative
+from kemu.emulated.objects.validation.pod_specs import templates
+from kemu.emulated.objects.validation.rules import Rules
+from kemu.errors import Cause
+from kemu.messages.k8s import apps_v1_pb2
+
+
+def _check_selector_fits(spec: Any, kind: str, found: list[Cause]) -> None:
+    """The selector must be there, not empty, and match the pods that the template makes."""
+    if not spec.HasField("selector"):
+        found.append(required("spec.selector"))
+        # No selector matches nothing.
+        _refuse_labels(spec.template.metadata.labels, found)
+        return
+    before = len(found)
+    check_label_selector(spec.selector, "spec.selector", found)
+    if not spec.selector.matchLabels and not spec.selector.matchExpressions:
+        found.append(invalid("spec.selector", spec.selector, f"empty selector is invalid for {kind}"))
+    elif len(found) == before:
+        labels = spec.template.metadata.labels
+        if not selectors.compile_labels(spec.selector).matches(labels):
+            _refuse_labels(labels, found)
+
+
+def _refuse_labels(labels: Any, found: list[Cause]) -> None:
+    shown = {key: labels[key] for key in sorted(labels)} or None
+    found.append(invalid("spec.template.metadata.labels", shown, "`selector` does not match template `labels`"))
+
+
+def _check_workload(workload: Any, found: list[Cause]) -> None:
+    """ReplicaSet, Deployment, StatefulSet and DaemonSet."""
+    spec = workload.spec
+    # Kubernetes says "deployment" for replica sets too.
+    kind = resources.of(workload).kind.lower().replace("replicaset", "deployment")
+    is_deployment = isinstance(workload, apps_v1_pb2.Deployment)
+    _check_amounts(spec, ("replicas",) if is_deployment else ("replicas", "minReadySeconds"), found)
+    _check_selector_fits(spec, kind, found)
+    claims = spec.volumeClaimTemplates if kind == "statefulset" else ()
+    templates.check_template(spec.template, ("Always",), found, [claim.metadata.name for claim in claims])
+    if is_deployment:
+        _check_strategy(spec.strategy, found)
+        _check_amounts(spec, ("minReadySeconds",), found)
+    _check_amounts(spec, ("revisionHistoryLimit", "progressDeadlineSeconds"), found)
+
+
+def _check_amounts(spec: Any, fields: tuple[str, ...], found: list[Cause]) -> None:
+    for field in fields:
+        if field in spec.DESCRIPTOR.fields_by_name:
+            check_not_negative(getattr(spec, field), f"spec.{field}", found)
+
+
+def _check_strategy(strategy: Any, found: list[Cause]) -> None:
+    if strategy.type == "Recreate":
+        if strategy.HasField("rollingUpdate"):
+            why = "may not be specified when strategy `type` is 'Recreate'"
+            found.append(forbidden("spec.strategy.rollingUpdate", why))
+    elif strategy.type != "RollingUpdate":
+        found.append(not_supported("spec.strategy.type", strategy.type, ("Recreate", "RollingUpdate")))
+
+
+def _check_workload_update(new: Any, old: Any, found: list[Cause]) -> None:
+    if new.spec != old.spec:
+        _check_workload(new, found)
+    if isinstance(new, apps_v1_pb2.StatefulSet):
+        _check_stateful_set_update(new.spec, old.spec, found)
+    elif new.spec.selector != old.spec.selector:
+        shown = new.spec.selector if new.spec.HasField("selector") else None
+        found.append(invalid("spec.selector", shown, IMMUTABLE))
+
+
+_STATEFUL_MAY_CHANGE = (
+    "replicas",
+    "ordinals",
+    "template",
+    "updateStrategy",
+    "revisionHistoryLimit",
+    "persistentVolumeClaimRetentionPolicy",
+    "minReadySeconds",
+)
+
+
+def _check_stateful_set_update(new: Any, old: Any, found: list[Cause]) -> None:
+    """``ValidateStatefulSetUpdate``."""
+    rest, before = type(new)(), type(old)()
+    for one, spec in ((rest, new), (before, old)):
+        one.CopyFrom(spec)
+        for field in _STATEFUL_MAY_CHANGE:
+            one.ClearField(field)
+    if rest != before:
+        *most, last = (f"'{field}'" for field in _STATEFUL_MAY_CHANGE)
+        detail = f"updates to statefulset spec for fields other than {', '.join(most)} and {last} are forbidden"
+        found.append(forbidden("spec", detail))
+
+
+def _check_controller_revision_update(new: Any, old: Any, found: list[Cause]) -> None:
+    if new.data != old.data:
+        found.append(invalid("data", new.data, IMMUTABLE))
+    check_not_negative(new.revision, "revision", found)
+
+
+RULES = {
+    apps_v1_pb2.ReplicaSet: Rules(_check_workload, _check_workload_update),
+    apps_v1_pb2.Deployment: Rules(_check_workload, _check_workload_update),
+    apps_v1_pb2.StatefulSet: Rules(_check_workload, _check_workload_update),
+    apps_v1_pb2.DaemonSet: Rules(_check_workload, _check_workload_update),
+    apps_v1_pb2.ControllerRevision: Rules(update=_check_controller_revision_update),
+}

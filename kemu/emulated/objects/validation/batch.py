@@ -1,0 +1,473 @@
+"""The checks of the group batch (``pkg/apis/batch/validation``)."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from kemu.emulated.objects import cron_expressions, names, selectors
+from kemu.emulated.objects.defaulting import batch as defaulting
+from kemu.emulated.objects.validation.causes import (
+    IMMUTABLE,
+    REQUIRED,
+    duplicate,
+    invalid,
+    not_supported,
+    required,
+    too_long,
+)
+from kemu.emulated.objects.validation.metadata import check_label_selector, check_not_negative
+from kemu.emulated.objects.validation.pod_specs import templates
+from kemu.emulated.objects.validation.rules import Rules
+from kemu.errors import Cause
+from kemu.messages.k8s import batch_v1_pb2
+
+INDEXED, NON_INDEXED = "Indexed", "NonIndexed"
+_ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")
+_OPERATORS = ("In", "NotIn")
+_STATUSES = ("False", "True", "Unknown")
+_REPLACEMENTS = ("Failed", "TerminatingOrFailed")
+_CONCURRENCY = ("Allow", "Forbid", "Replace")
+_LARGE, _LIMIT_FOR_LARGE = 100_000, 10_000
+"""From more completions on, and with a limit for each index, parallelism and failed indexes are limited to this."""
+_MANAGED_BY = 63
+_CRON_JOB_NAME = 52
+"""The names of its Jobs are eleven characters longer."""
+_ZONE_PART = re.compile(r"[A-Za-z.\-_0-9+]{1,14}")
+_NEVER_OR_ON_FAILURE = ("OnFailure", "Never")
+
+
+def _check_job(job: Any, found: list[Cause]) -> None:
+    spec, metadata = job.spec, job.metadata
+    _check_generated_selector(job, found)
+    _check_spec(spec, "spec", found)
+    if not spec.HasField("selector"):
+        found.append(required("spec.selector"))
+    else:
+        before = len(found)
+        check_label_selector(spec.selector, "spec.selector", found)
+        labels = spec.template.metadata.labels
+        if len(found) == before and not selectors.compile_labels(spec.selector).matches(labels):
+            shown = {key: labels[key] for key in sorted(labels)}
+            found.append(invalid("spec.template.metadata.labels", shown, "`selector` does not match template `labels`"))
+    if spec.completionMode == INDEXED and spec.completions > 0:
+        host = f"{metadata.name}-{spec.completions - 1}"
+        if names.dns_label(host):
+            what = f"will not able to create pod with invalid DNS label: {host}"
+            found.append(invalid("metadata.name", metadata.name, what))
+
+
+def _check_generated_selector(job: Any, found: list[Cause]) -> None:
+    """``validateGeneratedSelector``."""
+    spec, metadata = job.spec, job.metadata
+    if spec.manualSelector or not spec.HasField("selector"):
+        return
+    expected = dict.fromkeys(defaulting.JOB_UIDS, metadata.uid)
+    expected |= dict.fromkeys(defaulting.JOB_NAMES, metadata.name)
+    labels = spec.template.metadata.labels
+    for key, value in expected.items():
+        if key not in labels:
+            found.append(required("spec.template.metadata.labels", f"must be '{value}'"))
+        elif labels[key] != value:
+            shown = {name: labels[name] for name in sorted(labels)}
+            found.append(invalid("spec.template.metadata.labels", shown, f"must be '{value}'"))
+    if not selectors.compile_labels(spec.selector).matches(expected):
+        found.append(invalid("spec.selector", spec.selector, "`selector` not auto-generated"))
+
+
+def _check_spec(spec: Any, path: str, found: list[Cause]) -> None:
+    """``validateJobSpec``."""
+    for field in (
+        "parallelism",
+        "completions",
+        "activeDeadlineSeconds",
+        "backoffLimit",
+        "ttlSecondsAfterFinished",
+        "backoffLimitPerIndex",
+        "maxFailedIndexes",
+    ):
+        check_not_negative(getattr(spec, field), f"{path}.{field}", found)
+    if spec.HasField("maxFailedIndexes") and not spec.HasField("backoffLimitPerIndex"):
+        found.append(required(f"{path}.backoffLimitPerIndex", "when maxFailedIndexes is specified"))
+    if spec.HasField("managedBy"):
+        _check_managed_by(spec.managedBy, f"{path}.managedBy", found)
+    if spec.completionMode and spec.completionMode not in (INDEXED, NON_INDEXED):
+        supported = (NON_INDEXED, INDEXED)
+        found.append(not_supported(f"{path}.completionMode", spec.completionMode, supported))
+    if spec.completionMode == INDEXED:
+        _check_indexed(spec, path, found)
+    elif spec.completionMode in ("", NON_INDEXED):
+        found += [
+            invalid(f"{path}.{field}", getattr(spec, field), "requires indexed completion mode")
+            for field in ("backoffLimitPerIndex", "maxFailedIndexes")
+            if spec.HasField(field)
+        ]
+    if spec.HasField("podFailurePolicy"):
+        _check_failure_policy(spec, f"{path}.podFailurePolicy", found)
+    if spec.HasField("successPolicy"):
+        if spec.completionMode != INDEXED:
+            found.append(invalid(f"{path}.successPolicy", spec.successPolicy, "requires indexed completion mode"))
+        else:
+            _check_success_policy(spec, f"{path}.successPolicy", found)
+    if spec.podReplacementPolicy:
+        replacements = _REPLACEMENTS[:1] if spec.HasField("podFailurePolicy") else _REPLACEMENTS
+        if spec.podReplacementPolicy not in replacements:
+            found.append(not_supported(f"{path}.podReplacementPolicy", spec.podReplacementPolicy, replacements))
+    templates.check_template(spec.template, ("Always", *_NEVER_OR_ON_FAILURE), found, path=f"{path}.template")
+    _check_restart_policy(spec, f"{path}.template.spec.restartPolicy", found)
+
+
+def _check_restart_policy(spec: Any, path: str, found: list[Cause]) -> None:
+    policy = spec.template.spec.restartPolicy
+    if policy in ("", "Always"):
+        found.append(required(path, 'valid values: "OnFailure", "Never"'))
+    elif policy not in _NEVER_OR_ON_FAILURE:
+        found.append(not_supported(path, policy, _NEVER_OR_ON_FAILURE))
+    elif spec.HasField("podFailurePolicy") and policy != "Never":
+        found.append(invalid(path, policy, 'only "Never" is supported when podFailurePolicy is specified'))
+
+
+def _check_managed_by(name: str, path: str, found: list[Cause]) -> None:
+    """``IsDomainPrefixedPath``."""
+    domain, slash, rest = name.partition("/")
+    if not name:
+        found.append(required(path))
+    elif not slash or not domain or not rest:
+        what = 'must be a domain-prefixed path (such as "acme.io/foo")'
+        found.append(invalid(path, name, what))
+    else:
+        found.extend(invalid(path, domain, problem) for problem in names.dns_subdomain(domain))
+    if len(name) > _MANAGED_BY:
+        found.append(too_long(path, _MANAGED_BY))
+
+
+def _check_indexed(spec: Any, path: str, found: list[Cause]) -> None:
+    has_completions = spec.HasField("completions")
+    if not has_completions:
+        found.append(required(f"{path}.completions", "when completion mode is Indexed"))
+    if spec.parallelism > _LARGE:
+        what = f"must be less than or equal to {_LARGE} when completion mode is Indexed"
+        found.append(invalid(f"{path}.parallelism", spec.parallelism, what))
+    if has_completions and spec.maxFailedIndexes > spec.completions:
+        what = "must be less than or equal to completions"
+        found.append(invalid(f"{path}.maxFailedIndexes", spec.maxFailedIndexes, what))
+    if spec.maxFailedIndexes > _LARGE:
+        what = f"must be less than or equal to {_LARGE}"
+        found.append(invalid(f"{path}.maxFailedIndexes", spec.maxFailedIndexes, what))
+    if spec.completions <= _LARGE or not spec.HasField("backoffLimitPerIndex"):
+        return
+    if not spec.HasField("maxFailedIndexes"):
+        what = f"must be specified when completions is above {_LARGE}"
+        found.append(required(f"{path}.maxFailedIndexes", what))
+    for field in ("parallelism", "maxFailedIndexes"):
+        if getattr(spec, field) > _LIMIT_FOR_LARGE:
+            what = (
+                f"must be less than or equal to {_LIMIT_FOR_LARGE} when completions are above {_LARGE} and used with "
+                "backoff limit per index"
+            )
+            found.append(invalid(f"{path}.{field}", getattr(spec, field), what))
+
+
+# Policies -----------------------------------------------------------------------------------------------------------
+
+
+def _check_failure_policy(spec: Any, path: str, found: list[Cause]) -> None:
+    rules = spec.podFailurePolicy.rules
+    if len(rules) > 20:
+        found.append(_too_many(f"{path}.rules", len(rules), 20))
+    containers = {one.name for one in (*spec.template.spec.containers, *spec.template.spec.initContainers)}
+    for index, rule in enumerate(rules):
+        here = f"{path}.rules[{index}]"
+        _check_action(spec, rule.action, f"{here}.action", found)
+        if rule.HasField("onExitCodes"):
+            _check_exit_codes(rule.onExitCodes, f"{here}.onExitCodes", containers, found)
+        for number, pattern in enumerate(rule.onPodConditions):
+            place = f"{here}.onPodConditions[{number}]"
+            found.extend(invalid(f"{place}.type", pattern.type, one) for one in names.label_key(pattern.type))
+            if pattern.status not in _STATUSES:
+                found.append(_choice(f"{place}.status", pattern.status, _STATUSES))
+        if len(rule.onPodConditions) > 20:
+            found.append(_too_many(f"{here}.onPodConditions", len(rule.onPodConditions), 20))
+        if rule.HasField("onExitCodes") == bool(rule.onPodConditions):
+            what = "both OnExitCodes and OnPodConditions is not supported"
+            if not rule.onPodConditions:
+                what = "one of OnExitCodes and OnPodConditions is required"
+            found.append(_without_value(here, f"specifying {what}"))
+
+
+def _check_action(spec: Any, action: str, path: str, found: list[Cause]) -> None:
+    if action == "FailIndex" and not spec.HasField("backoffLimitPerIndex"):
+        found.append(invalid(path, action, "requires the backoffLimitPerIndex to be set"))
+    elif action not in _ACTIONS:
+        found.append(_choice(path, action, _ACTIONS))
+
+
+def _check_exit_codes(codes: Any, path: str, containers: set[str], found: list[Cause]) -> None:
+    if codes.operator not in _OPERATORS:
+        found.append(_choice(f"{path}.operator", codes.operator, _OPERATORS))
+    if codes.HasField("containerName") and codes.containerName not in containers:
+        what = "must be one of the container or initContainer names in the pod template"
+        found.append(invalid(f"{path}.containerName", codes.containerName, what))
+    values = list(codes.values)
+    if not values:
+        found.append(invalid(f"{path}.values", None, "at least one value is required"))
+    elif len(values) > 255:
+        found.append(_too_many(f"{path}.values", len(values), 255))
+    for index, value in enumerate(values):
+        here = f"{path}.values[{index}]"
+        if codes.operator == "In" and value == 0:
+            found.append(invalid(here, value, "must not be 0 for the In operator"))
+        if value in values[:index]:
+            found.append(duplicate(here, value))
+    if values != sorted(values):
+        found.append(invalid(f"{path}.values", values, "must be ordered"))
+
+
+def _check_success_policy(spec: Any, path: str, found: list[Cause]) -> None:
+    rules, completions = spec.successPolicy.rules, spec.completions
+    if not rules:
+        what = "at least one rules must be specified when the successPolicy is specified"
+        found.append(required(f"{path}.rules", what))
+    if len(rules) > 20:
+        found.append(_too_many(f"{path}.rules", len(rules), 20))
+    for index, rule in enumerate(rules):
+        here = f"{path}.rules[{index}]"
+        has_indexes, has_count = rule.HasField("succeededIndexes"), rule.HasField("succeededCount")
+        if not has_indexes and not has_count:
+            found.append(required(here, "at least one of succeededCount or succeededIndexes must be specified"))
+        total = 0
+        if has_indexes:
+            try:
+                total = _count_indexes(rule.succeededIndexes, completions)
+            except ValueError as error:
+                what = f"error parsing succeededIndexes: {error}"
+                found.append(invalid(f"{here}.succeededIndexes", rule.succeededIndexes, what))
+        if has_count:
+            _check_succeeded_count(rule, completions, total, f"{here}.succeededCount", found)
+
+
+def _check_succeeded_count(rule: Any, completions: int, total: int, path: str, found: list[Cause]) -> None:
+    count = rule.succeededCount
+    check_not_negative(count, path, found)
+    if count > completions:
+        what = f"must be less than or equal to {completions} (the number of specified completions)"
+        found.append(invalid(path, count, what))
+    if rule.HasField("succeededIndexes") and count > total:
+        what = f"must be less than or equal to {total} (the number of indexes in the specified succeededIndexes field)"
+        found.append(invalid(path, count, what))
+
+
+def _count_indexes(text: str, completions: int) -> int:
+    """``validateIndexesFormat``. Raises ValueError."""
+    last, total = None, 0
+    for part in text.split(",") if text else ():
+        limits = part.split("-")
+        if len(limits) > 2:
+            raise ValueError(
+                f'the fragment "{part}" violates the requirement that an index interval can have at most two parts '
+                "separated by '-'"
+            )
+        numbers = [_index(limit, completions) for limit in limits]
+        if len(numbers) > 1 and numbers[0] >= numbers[1]:
+            raise ValueError(f"non-increasing order, previous: {numbers[0]}, current: {numbers[1]}")
+        if last is not None and last >= numbers[0]:
+            raise ValueError(f"non-increasing order, previous: {last}, current: {numbers[0]}")
+        last = numbers[-1]
+        total += last - numbers[0] + 1
+    return total
+
+
+def _index(text: str, completions: int) -> int:
+    number = names.int64(text)
+    if number is None:
+        raise ValueError(f'cannot convert string to integer for index: "{text}"')
+    if number >= completions:
+        raise ValueError(f'too large index: "{text}"')
+    return number
+
+
+def _choice(path: str, value: str, supported: tuple[str, ...]) -> Cause:
+    """A value that is missing, or none of these."""
+    if not value:
+        return required(path, f"valid values: [{' '.join(f'{chr(34)}{one}{chr(34)}' for one in supported)}]")
+    return not_supported(path, value, supported)
+
+
+def _too_many(path: str, count: int, most: int) -> Cause:
+    return Cause(path, "FieldValueTooMany", f"Too many: {count}: must have at most {most} items")
+
+
+def _without_value(path: str, detail: str) -> Cause:
+    return Cause(path, invalid(path, "", "").reason, f"Invalid value: {detail}")
+
+
+# Updates ------------------------------------------------------------------------------------------------------------
+
+
+def _check_job_update(new: Any, old: Any, found: list[Cause]) -> None:
+    _check_job(new, found)
+    spec, was = new.spec, old.spec
+    if spec.completionMode != INDEXED:
+        _immutable(spec, was, "completions", found)
+    elif spec.completions != was.completions and spec.completions != spec.parallelism:
+        what = "can only be modified in tandem with spec.parallelism"
+        found.append(invalid("spec.completions", spec.completions, what))
+    for field in (
+        "selector",
+        "completionMode",
+        "podFailurePolicy",
+        "backoffLimitPerIndex",
+        "managedBy",
+        "successPolicy",
+    ):
+        _immutable(spec, was, field, found)
+    if spec.template != was.template and spec.template != _allowed_template(new, old):
+        found.append(invalid("spec.template", spec.template, IMMUTABLE))
+
+
+def _immutable(new: Any, old: Any, field: str, found: list[Cause]) -> None:
+    if new.HasField(field) != old.HasField(field) or getattr(new, field) != getattr(old, field):
+        found.append(invalid(f"spec.{field}", getattr(new, field), IMMUTABLE))
+
+
+def _allowed_template(new: Any, old: Any) -> Any:
+    """The old template with the changes that a suspended Job without pods allows: where its pods may go, and their
+    resources (``validatePodTemplateUpdate``)."""
+    template = type(old.spec.template)()
+    template.CopyFrom(old.spec.template)
+    suspended = any(one.type == "Suspended" and one.status == "True" for one in old.status.conditions)
+    is_idle = not old.status.HasField("startTime") or suspended
+    if not old.spec.suspend or not is_idle or old.status.active:
+        return template
+    wanted = new.spec.template
+    template.metadata.CopyFrom(wanted.metadata)
+    for field in ("nodeSelector", "tolerations", "schedulingGates"):
+        template.spec.ClearField(field)
+    template.spec.nodeSelector.update(wanted.spec.nodeSelector)
+    template.spec.tolerations.extend(wanted.spec.tolerations)
+    template.spec.schedulingGates.extend(wanted.spec.schedulingGates)
+    template.spec.affinity.ClearField("nodeAffinity")
+    if wanted.spec.affinity.HasField("nodeAffinity"):
+        template.spec.affinity.nodeAffinity.CopyFrom(wanted.spec.affinity.nodeAffinity)
+    if not wanted.spec.HasField("affinity") and not template.spec.affinity.ListFields():
+        template.spec.ClearField("affinity")
+    for field in ("containers", "initContainers"):
+        by_name = {one.name: one for one in getattr(wanted.spec, field)}
+        for container in getattr(template.spec, field):
+            if container.name in by_name:
+                container.resources.CopyFrom(by_name[container.name].resources)
+    return template
+
+
+def _check_job_status(new: Any, old: Any, found: list[Cause]) -> None:
+    """The rules of ``ValidateJobUpdateStatus`` about what no controller may do: numbers that shrink, ends that are
+    undone, pods that run after the end."""
+    status, was = new.status, old.status
+    for field in ("active", "succeeded", "failed", "ready", "terminating"):
+        check_not_negative(getattr(status, field), f"status.{field}", found)
+    if status.failed < was.failed:
+        found.append(invalid("status.failed", status.failed, "cannot decrease the failed counter"))
+    can_shrink = new.spec.completionMode == INDEXED and new.spec.completions == new.spec.parallelism
+    if status.succeeded < was.succeeded and not can_shrink:
+        found.append(invalid("status.succeeded", status.succeeded, "cannot decrease the succeeded counter"))
+    now = {one.type for one in status.conditions if one.status == "True"}
+    before = {one.type for one in was.conditions if one.status == "True"}
+    for kind in ("Failed", "Complete", "FailureTarget"):
+        if kind in before and kind not in now:
+            what = f"cannot disable the terminal {kind}=True condition"
+            found.append(_without_value("status.conditions", what))
+    if "SuccessCriteriaMet" in before and "SuccessCriteriaMet" not in now:
+        what = "cannot disable the SuccessCriteriaMet=True condition"
+        found.append(_without_value("status.conditions", what))
+    for one, other in (("Complete", "Failed"), ("Complete", "FailureTarget")):
+        if one in now and other in now and not {one, other} <= before:
+            what = f"cannot set {one}=True and {other}=true conditions"
+            found.append(_without_value("status.conditions", what))
+    if (status.ready, status.active) != (was.ready, was.active) and status.ready > status.active:
+        found.append(invalid("status.ready", status.ready, "cannot set more ready pods than active"))
+    if not now & {"Failed", "Complete"} or before & {"Failed", "Complete"}:
+        return
+    if status.active:
+        found.append(invalid("status.active", status.active, "active>0 is invalid for finished job"))
+    if status.terminating:
+        found.append(invalid("status.terminating", status.terminating, "terminating>0 is invalid for finished job"))
+    uncounted = status.uncountedTerminatedPods
+    if uncounted.succeeded or uncounted.failed:
+        found.append(invalid("status.uncountedTerminatedPods", uncounted, "must be empty for finished job"))
+
+
+# CronJobs -----------------------------------------------------------------------------------------------------------
+
+
+def _check_cron_job(cron_job: Any, found: list[Cause]) -> None:
+    _check_cron_spec(cron_job.spec, None, found)
+    name = cron_job.metadata.name
+    if len(name) > _CRON_JOB_NAME:
+        found.append(invalid("metadata.name", name, f"must be no more than {_CRON_JOB_NAME} characters"))
+
+
+def _check_cron_job_update(new: Any, old: Any, found: list[Cause]) -> None:
+    _check_cron_spec(new.spec, old.spec, found)
+
+
+def _check_cron_spec(spec: Any, old: Any | None, found: list[Cause]) -> None:
+    """``validateCronJobSpec``."""
+    if not spec.schedule:
+        found.append(required("spec.schedule"))
+    else:
+        _check_schedule(spec, old is not None and "TZ" in old.schedule, found)
+    check_not_negative(spec.startingDeadlineSeconds, "spec.startingDeadlineSeconds", found)
+    if spec.HasField("timeZone") and (old is None or old.timeZone != spec.timeZone):
+        _check_time_zone(spec.timeZone, found)
+    if spec.concurrencyPolicy not in _CONCURRENCY:
+        found.append(
+            not_supported("spec.concurrencyPolicy", spec.concurrencyPolicy, _CONCURRENCY)
+            if spec.concurrencyPolicy
+            else Cause("spec.concurrencyPolicy", REQUIRED, "Required value")
+        )
+    job, path = spec.jobTemplate.spec, "spec.jobTemplate.spec"
+    _check_spec(job, path, found)
+    if job.HasField("selector"):
+        found.append(invalid(f"{path}.selector", job.selector, "`selector` will be auto-generated"))
+    if job.manualSelector:
+        found.append(not_supported(f"{path}.manualSelector", True, ("nil", "false")))
+    for field in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
+        check_not_negative(getattr(spec, field), f"spec.{field}", found)
+
+
+def _check_schedule(spec: Any, may_have_zone: bool, found: list[Cause]) -> None:
+    schedule = spec.schedule
+    try:
+        cron_expressions.parse(schedule)
+    except cron_expressions.CronError as error:
+        found.append(invalid("spec.schedule", schedule, str(error)))
+    if "TZ" in schedule and not may_have_zone:
+        what = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
+        found.append(invalid("spec.schedule", schedule, what))
+    elif "TZ" in schedule and spec.HasField("timeZone"):
+        what = "cannot use both timeZone field and TZ or CRON_TZ in schedule"
+        found.append(invalid("spec.schedule", schedule, what))
+
+
+def _check_time_zone(name: str, found: list[Cause]) -> None:
+    path = "spec.timeZone"
+    if not name:
+        found.append(invalid(path, name, "timeZone must be nil or non-empty string"))
+        return
+    parts = name.split("/")
+    if any(one in (".", "..") or one.startswith("-") or not _ZONE_PART.fullmatch(one) for one in parts):
+        found.append(invalid(path, name, f"unknown time zone {name}"))
+        return
+    if name.lower() == "local":
+        what = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
+        found.append(invalid(path, name, what))
+    try:
+        cron_expressions.find_zone(name)
+    except cron_expressions.CronError as error:
+        found.append(invalid(path, name, str(error)))
+
+
+RULES = {
+    batch_v1_pb2.Job: Rules(_check_job, _check_job_update, _check_job_status),
+    batch_v1_pb2.CronJob: Rules(_check_cron_job, _check_cron_job_update),
+}

@@ -1,0 +1,88 @@
+"""The causes of a refusal, one for each field, in the words of ``k8s.io/apimachinery/pkg/util/validation/field``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from google.protobuf.message import Message
+
+from kemu.emulated.objects import resources
+from kemu.emulated.objects.conversion import convert
+from kemu.errors import Cause, Invalid
+
+INVALID = "FieldValueInvalid"
+REQUIRED = "FieldValueRequired"
+DUPLICATE = "FieldValueDuplicate"
+NOT_SUPPORTED = "FieldValueNotSupported"
+NOT_FOUND = "FieldValueNotFound"
+FORBIDDEN = "FieldValueForbidden"
+TOO_LONG = "FieldValueTooLong"
+
+IMMUTABLE = "field is immutable"
+
+
+def invalid(field: str, value: Any, detail: str) -> Cause:
+    return Cause(field, INVALID, f"Invalid value: {shown(value)}: {detail}")
+
+
+def required(field: str, detail: str = "") -> Cause:
+    return Cause(field, REQUIRED, f"Required value: {detail}" if detail else "Required value")
+
+
+def duplicate(field: str, value: Any) -> Cause:
+    return Cause(field, DUPLICATE, f"Duplicate value: {shown(value)}")
+
+
+def not_supported(field: str, value: Any, supported: Sequence[str]) -> Cause:
+    known = ", ".join(shown(one) for one in supported)
+    return Cause(field, NOT_SUPPORTED, f"Unsupported value: {shown(value)}: supported values: {known}")
+
+
+def not_found(field: str, value: Any) -> Cause:
+    return Cause(field, NOT_FOUND, f"Not found: {shown(value)}")
+
+
+def forbidden(field: str, detail: str) -> Cause:
+    return Cause(field, FORBIDDEN, f"Forbidden: {detail}")
+
+
+def too_long(field: str, limit_bytes: int) -> Cause:
+    return Cause(field, TOO_LONG, f"Too long: may not be more than {limit_bytes} bytes")
+
+
+def shown(value: Any) -> str:
+    """A refused value as Kubernetes prints it: strings quoted, messages (also in lists) as JSON."""
+    if isinstance(value, Message):
+        value = convert.to_value(value)
+    elif isinstance(value, list):
+        value = [convert.to_value(one) if isinstance(one, Message) else one for one in value]
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=isinstance(value, dict))
+
+
+def error(obj: Any, causes: Sequence[Cause]) -> Invalid:
+    """The refusal of a whole object: ``Pod "a" is invalid: spec.containers: Required value``."""
+    resource = resources.of(obj)
+    kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
+    return error_of_kind(kind, resource.kind, obj.metadata.name or obj.metadata.generateName, causes)
+
+
+def error_of_kind(qualified: str, kind: str, name: str, causes: Sequence[Cause]) -> Invalid:
+    """``qualified``: the kind with its group."""
+    # Kubernetes, too, drops repeated texts.
+    texts = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes))
+    what = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+    return Invalid(f"{qualified} {shown(name)} is invalid: {what}", kind=kind, name=name, causes=causes)
+
+
+def check_dry_run(values: Sequence[str]) -> list[Cause]:
+    """``metav1validation.ValidateDryRun``: "All", once, is all there is."""
+    if all(value == "All" for value in values):
+        return []
+    return [not_supported("dryRun", list(values), ("All",))]
+
+
+def error_of_options(kind: str, causes: Sequence[Cause]) -> Invalid:
+    """The refusal of the options of a request: ``DeleteOptions.meta.k8s.io "" is invalid: …``."""
+    return error_of_kind(f"{kind}.meta.k8s.io", kind, "", causes)

@@ -1,0 +1,197 @@
+"""The checks of the core group without pods and volumes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kemu.emulated.objects import names, selectors
+from kemu.emulated.objects.validation import finalizers, placement
+from kemu.emulated.objects.validation.amounts import any_resource_name, check_amounts
+from kemu.emulated.objects.validation.causes import (
+    IMMUTABLE,
+    duplicate,
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+    too_long,
+)
+from kemu.emulated.objects.validation.metadata import check_label_key, check_labels, check_not_negative
+from kemu.emulated.objects.validation.pod_specs import pods, templates
+from kemu.emulated.objects.validation.rules import Rules
+from kemu.errors import Cause
+from kemu.messages.k8s import core_v1_pb2
+
+
+def _check_node(node: Any, found: list[Cause]) -> None:
+    _check_taints(node.spec.taints, "spec.taints", found)
+    status = node.status
+    check_amounts(status.capacity, "status.capacity", any_resource_name, found)
+    check_amounts(status.allocatable, "status.allocatable", any_resource_name, found)
+
+
+def _check_taints(taints: Any, path: str, found: list[Cause]) -> None:
+    seen: dict[tuple[str, str], None] = {}
+    for index, taint in enumerate(taints):
+        here = f"{path}[{index}]"
+        check_label_key(taint.key, f"{here}.key", found)
+        problems = names.label_value(taint.value)
+        if problems:
+            found.append(invalid(f"{here}.value", taint.value, ";".join(problems)))
+        if not taint.effect:
+            found.append(required(f"{here}.effect"))
+        elif taint.effect not in placement.TAINT_EFFECTS:
+            found.append(not_supported(f"{here}.effect", taint.effect, placement.TAINT_EFFECTS))
+        pair = (taint.key, taint.effect)
+        if pair in seen:
+            found.append(duplicate(here, taint))
+        seen[pair] = None
+
+
+def _check_node_update(new: Any, old: Any, found: list[Cause]) -> None:
+    # Kubernetes names the wrong place (ValidateNodeUpdate).
+    _check_taints(new.spec.taints, "metadata.taints", found)
+    before = _pod_ranges(old.spec)
+    if before and _pod_ranges(new.spec) != before:
+        found.append(forbidden("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid'))
+    if old.spec.providerID and new.spec.providerID != old.spec.providerID:
+        found.append(forbidden("spec.providerID", 'node updates may not change providerID except from "" to valid'))
+
+
+def _pod_ranges(spec: Any) -> list[str]:
+    return list(spec.podCIDRs) or ([spec.podCIDR] if spec.podCIDR else [])
+
+
+def _check_node_status(new: Any, old: Any, found: list[Cause]) -> None:
+    check_amounts(new.status.capacity, "status.capacity", any_resource_name, found)
+    check_amounts(new.status.allocatable, "status.allocatable", any_resource_name, found)
+
+
+_EVENT_LIMITS = {"reportingInstance": 128, "action": 128, "reason": 128, "message": 1024}
+
+
+def _check_event(event: Any, found: list[Cause]) -> None:
+    """``legacyValidateEvent``: an event with an ``eventTime`` is one of events.k8s.io."""
+    namespace, own = event.involvedObject.namespace, event.metadata.namespace
+    is_new = event.HasField("eventTime")
+    allowed = (namespace,) if namespace else ("default", "kube-system") if is_new else ("", "default")
+    if own not in allowed and not (is_new and namespace):
+        found.append(invalid("involvedObject.namespace", namespace, "does not match event.namespace"))
+    if not is_new:
+        return
+    controller = event.reportingComponent
+    if not controller:
+        found.append(required("reportingController"))
+    found.extend(invalid("reportingController", controller, why) for why in names.label_key(controller))
+    for field, limit in _EVENT_LIMITS.items():
+        text = getattr(event, field)
+        if not text and field != "message":
+            found.append(required(field))
+        if len(text.encode()) > limit:
+            found.append(invalid(field, "", f"can have at most {limit} characters"))
+
+
+def _check_service(service: Any, found: list[Cause]) -> None:
+    spec = service.spec
+    check_labels(spec.selector, "spec.selector", found)
+    types = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
+    if spec.type not in types:
+        found.append(not_supported("spec.type", spec.type, types))
+    if not spec.ports and spec.clusterIP != "None" and spec.type != "ExternalName":
+        found.append(required("spec.ports"))
+    for index, port in enumerate(spec.ports):
+        if not 1 <= port.port <= 65535:
+            found.append(invalid(f"spec.ports[{index}].port", port.port, "must be between 1 and 65535, inclusive"))
+
+
+def _check_replication_controller(controller: Any, found: list[Cause]) -> None:
+    spec = controller.spec
+    check_not_negative(spec.replicas, "spec.replicas", found)
+    if not spec.selector:
+        found.append(required("spec.selector"))
+    elif not selectors.labels_equal(spec.selector).matches(spec.template.metadata.labels):
+        labels = {key: spec.template.metadata.labels[key] for key in sorted(spec.template.metadata.labels)}
+        found.append(invalid("spec.template.metadata.labels", labels, "`selector` does not match template `labels`"))
+    templates.check_template(spec.template, ("Always",), found)
+
+
+_SEALED = "field is immutable when `immutable` is set"
+_LARGEST_BYTES = 1024 * 1024
+
+
+def _check_config_map(config_map: Any, found: list[Cause]) -> None:
+    size = 0
+    for field, other in (("data", config_map.binaryData), ("binaryData", config_map.data)):
+        entries = getattr(config_map, field)
+        for key in sorted(entries):
+            found.extend(invalid(f"{field}[{key}]", key, why) for why in names.config_map_key(key))
+            if field == "data" and key in other:
+                found.append(invalid(f"data[{key}]", key, "duplicate of key present in binaryData"))
+            size += len(entries[key].encode() if field == "data" else entries[key])
+    if size > _LARGEST_BYTES:
+        found.append(too_long("", _LARGEST_BYTES))
+
+
+def _check_config_map_update(new: Any, old: Any, found: list[Cause]) -> None:
+    if old.immutable:
+        _check_sealed(new, old, ("data", "binaryData"), found)
+    _check_config_map(new, found)
+
+
+def _check_secret(secret: Any, found: list[Cause]) -> None:
+    size = 0
+    for key in sorted(secret.data):
+        found.extend(invalid(f"data[{key}]", key, why) for why in names.config_map_key(key))
+        size += len(secret.data[key])
+    if size > _LARGEST_BYTES:
+        found.append(too_long("data", _LARGEST_BYTES))
+
+
+def _check_secret_update(new: Any, old: Any, found: list[Cause]) -> None:
+    if new.type != old.type:
+        found.append(invalid("type", new.type, IMMUTABLE))
+    if old.immutable:
+        _check_sealed(new, old, ("data",), found)
+    _check_secret(new, found)
+
+
+def _check_sealed(new: Any, old: Any, fields: tuple[str, ...], found: list[Cause]) -> None:
+    if not new.immutable:
+        found.append(forbidden("immutable", _SEALED))
+    for field in fields:
+        one, other = getattr(new, field), getattr(old, field)
+        if len(one) != len(other) or any(key not in other or one[key] != other[key] for key in one):
+            found.append(forbidden(field, _SEALED))
+
+
+def _check_namespace(namespace: Any, found: list[Cause]) -> None:
+    finalizers.check_namespace(namespace, found, indexed=False)
+
+
+def _check_namespace_update(new: Any, old: Any, found: list[Cause]) -> None:
+    _check_namespace(new, found)
+
+
+def _check_namespace_status(new: Any, old: Any, found: list[Cause]) -> None:
+    is_going = new.metadata.HasField("deletionTimestamp")
+    wanted, when = ("Terminating", "is not empty") if is_going else ("Active", "is empty")
+    if new.status.phase != wanted:
+        why = f"may only be '{wanted}' if `deletionTimestamp` {when}"
+        found.append(invalid("status.Phase", new.status.phase, why))
+
+
+RULES = {
+    core_v1_pb2.Pod: Rules(pods.check_pod_create, pods.check_pod_update, pods.check_pod_status_update),
+    core_v1_pb2.Node: Rules(_check_node, _check_node_update, _check_node_status),
+    core_v1_pb2.Namespace: Rules(
+        _check_namespace, _check_namespace_update, _check_namespace_status, name_rule=names.dns_label
+    ),
+    core_v1_pb2.Event: Rules(_check_event),
+    core_v1_pb2.Service: Rules(_check_service, name_rule=names.dns_1035_label),
+    core_v1_pb2.ReplicationController: Rules(_check_replication_controller),
+    core_v1_pb2.ConfigMap: Rules(_check_config_map, _check_config_map_update),
+    core_v1_pb2.Secret: Rules(_check_secret, _check_secret_update),
+    core_v1_pb2.ServiceAccount: Rules(),
+    core_v1_pb2.Endpoints: Rules(),
+    core_v1_pb2.PodTemplate: Rules(),
+}

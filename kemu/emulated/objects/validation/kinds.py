@@ -1,0 +1,63 @@
+"""The entry points of validation; the checks themselves are in one module for each API group.
+
+:func:`validate_create`, :func:`validate_update` and :func:`validate_status_update` return causes in a fixed order, none
+for a valid object; :func:`kemu.emulated.objects.validation.causes.error` turns them into an error. Callers fill in
+defaults first (:mod:`kemu.emulated.objects.defaulting.defaults`). Pods are checked in
+:mod:`kemu.emulated.objects.validation.pod_specs.pods`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from google.protobuf.message import Message
+
+from kemu.emulated.objects import resources
+from kemu.emulated.objects.validation import apps, batch, core, devices, quotas, small_groups, storage
+from kemu.emulated.objects.validation.metadata import check_metadata, check_metadata_update
+from kemu.emulated.objects.validation.rules import Rules
+from kemu.errors import Cause
+from kemu.messages.k8s import policy_v1_pb2
+
+_RULES: dict[type[Message], Rules] = {
+    kind: rules
+    for group in (core, quotas, storage, apps, batch, devices, small_groups)
+    for kind, rules in group.RULES.items()
+}
+
+
+def validate_create(obj: Any) -> list[Cause]:
+    """What is wrong with a new object; empty for a valid one. Raises KeyError for a message that is no object."""
+    found: list[Cause] = []
+    rules = _RULES[type(obj)]
+    check_metadata(obj.metadata, resources.of(obj).namespaced, rules.name_rule, found)
+    rules.create(obj, found)
+    return found
+
+
+def validate_update(new: Any, old: Any) -> list[Cause]:
+    """What is wrong with replacing ``old`` by ``new``, both complete; the status is not checked."""
+    found: list[Cause] = []
+    check_metadata_update(new.metadata, old.metadata, found)
+    if not isinstance(new, policy_v1_pb2.PodDisruptionBudget):
+        # rest.BeforeUpdate checks it, and most strategies do so again.
+        found += [cause for cause in found if not cause.field.startswith("metadata.finalizers[")]
+    rules = _RULES[type(new)]
+    if rules.update is None:
+        rules.create(new, found)
+    else:
+        rules.update(new, old, found)
+    return found
+
+
+def validate_status_update(new: Any, old: Any) -> list[Cause]:
+    """What is wrong with replacing the status of ``old`` by that of ``new``, both complete."""
+    found: list[Cause] = []
+    check_metadata_update(new.metadata, old.metadata, found)
+    if not isinstance(new, policy_v1_pb2.PodDisruptionBudget):
+        # rest.BeforeUpdate checks it, and most strategies do so again.
+        found += [cause for cause in found if not cause.field.startswith("metadata.finalizers[")]
+    rules = _RULES[type(new)]
+    if rules.status_update is not None:
+        rules.status_update(new, old, found)
+    return found

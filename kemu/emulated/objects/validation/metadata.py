@@ -1,0 +1,166 @@
+"""Checks of ``metadata``, which all kinds share, and of labels, selectors and other common parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kemu.emulated.objects import names
+from kemu.emulated.objects.validation import finalizers
+from kemu.emulated.objects.validation.causes import IMMUTABLE, forbidden, invalid, required, shown, too_long
+from kemu.errors import Cause
+
+ANNOTATIONS_LIMIT_BYTES = 256 * 1024
+NOT_NEGATIVE = "must be greater than or equal to 0"
+
+NameRule = Callable[[str], names.Messages]
+
+
+def check_metadata(metadata: Any, namespaced: bool, name_rule: NameRule, found: list[Cause]) -> None:
+    """On create, after a name has been generated."""
+    name = metadata.name
+    if not name:
+        found.append(required("metadata.name", "name or generateName is required"))
+    elif problems := name_rule(name):
+        found.extend(invalid("metadata.name", name, problem) for problem in problems)
+    if metadata.generateName:
+        prefix = metadata.generateName
+        # A trailing dash is allowed: generated text follows it.
+        stem = prefix[:-1] + "a" if prefix.endswith("-") and len(prefix) > 1 else prefix
+        found.extend(invalid("metadata.generateName", prefix, problem) for problem in name_rule(stem))
+    namespace = metadata.namespace
+    if namespaced:
+        if not namespace:
+            found.append(required("metadata.namespace"))
+        elif problems := names.dns_label(namespace):
+            found.extend(invalid("metadata.namespace", namespace, problem) for problem in problems)
+    elif namespace:
+        found.append(forbidden("metadata.namespace", "not allowed on this type"))
+    if metadata.generation < 0:
+        found.append(invalid("metadata.generation", metadata.generation, NOT_NEGATIVE))
+    _check_common(metadata, found)
+    if metadata.finalizers:
+        finalizers.check_new(metadata.finalizers, found)
+
+
+def check_metadata_update(new: Any, old: Any, found: list[Cause]) -> None:
+    """On update of the object or its status. The server checks ``resourceVersion``."""
+    for field in ("name", "namespace", "uid"):
+        value = getattr(new, field)
+        if value != getattr(old, field):
+            found.append(invalid(f"metadata.{field}", value, IMMUTABLE))
+    if new.creationTimestamp.seconds != old.creationTimestamp.seconds:
+        found.append(invalid("metadata.creationTimestamp", _time(new, "creationTimestamp"), IMMUTABLE))
+    if new.deletionTimestamp.seconds != old.deletionTimestamp.seconds:
+        found.append(invalid("metadata.deletionTimestamp", _time(new, "deletionTimestamp"), IMMUTABLE))
+    if new.deletionGracePeriodSeconds != old.deletionGracePeriodSeconds:
+        value = new.deletionGracePeriodSeconds if new.HasField("deletionGracePeriodSeconds") else None
+        found.append(invalid("metadata.deletionGracePeriodSeconds", value, IMMUTABLE))
+    if new.generation < old.generation:
+        found.append(invalid("metadata.generation", new.generation, "must not be decremented"))
+    if old.HasField("deletionTimestamp"):
+        added = sorted(set(new.finalizers) - set(old.finalizers))
+        if added:
+            what = ", ".join(shown(one) for one in added)
+            found.append(
+                forbidden(
+                    "metadata.finalizers",
+                    "no new finalizers can be added if the object is being deleted, "
+                    f"found new finalizers []string{{{what}}}",
+                )
+            )
+    _check_common(new, found)
+    if new.finalizers:
+        finalizers.check_standard(new.finalizers, "metadata.finalizers", found)
+
+
+def _time(metadata: Any, field: str) -> Any:
+    return getattr(metadata, field) if metadata.HasField(field) else None
+
+
+def _check_common(metadata: Any, found: list[Cause]) -> None:
+    if metadata.labels:
+        check_labels(metadata.labels, "metadata.labels", found)
+    if metadata.annotations:
+        _check_annotations(metadata.annotations, found)
+    if metadata.ownerReferences:
+        _check_owners(metadata.ownerReferences, found)
+
+
+def check_labels(labels: Mapping[str, str], path: str, found: list[Cause]) -> None:
+    for key in sorted(labels):
+        value = labels[key]
+        if problems := names.label_key(key):
+            found.extend(invalid(path, key, problem) for problem in problems)
+        if value and (problems := names.label_value(value)):
+            found.extend(invalid(path, value, problem) for problem in problems)
+
+
+def check_label_key(key: str, path: str, found: list[Cause]) -> None:
+    """For label keys and other qualified names: taint keys, gates, topology keys."""
+    found.extend(invalid(path, key, problem) for problem in names.label_key(key))
+
+
+def check_label_value(value: str, path: str, found: list[Cause]) -> None:
+    found.extend(invalid(path, value, problem) for problem in names.label_value(value))
+
+
+def _check_annotations(annotations: Mapping[str, str], found: list[Cause]) -> None:
+    size = 0
+    for key in sorted(annotations):
+        if problems := names.label_key(key.lower()):
+            found.extend(invalid("metadata.annotations", key, problem) for problem in problems)
+        size += len(key.encode()) + len(annotations[key].encode())
+    if size > ANNOTATIONS_LIMIT_BYTES:
+        found.append(too_long("metadata.annotations", ANNOTATIONS_LIMIT_BYTES))
+
+
+def _check_owners(references: Any, found: list[Cause]) -> None:
+    path = "metadata.ownerReferences"
+    controller = ""
+    for reference in references:
+        if not reference.apiVersion:
+            found.append(invalid(f"{path}.apiVersion", "", "version must not be empty"))
+        missing = [field for field in ("kind", "name", "uid") if not getattr(reference, field)]
+        found.extend(invalid(f"{path}.{field}", "", "must not be empty") for field in missing)
+        if reference.kind == "Event" and reference.apiVersion == "v1":
+            found.append(invalid(path, reference, "/v1, Kind=Event is disallowed from being an owner"))
+        if reference.controller:
+            this = f"{reference.kind}/{reference.name}"
+            if controller:
+                detail = (
+                    "Only one reference can have Controller set to true. "
+                    f'Found "true" in references for {controller} and {this}'
+                )
+                found.append(invalid(path, list(references), detail))
+            else:
+                controller = this
+
+
+def check_label_selector(selector: Any, path: str, found: list[Cause]) -> None:
+    check_labels(selector.matchLabels, f"{path}.matchLabels", found)
+    for index, requirement in enumerate(selector.matchExpressions):
+        here = f"{path}.matchExpressions[{index}]"
+        check_set_operator(requirement, here, found)
+        check_label_key(requirement.key, f"{here}.key", found)
+        for position, value in enumerate(requirement.values):
+            check_label_value(value, f"{here}.values[{position}]", found)
+
+
+def check_set_operator(requirement: Any, path: str, found: list[Cause]) -> None:
+    """A requirement has values exactly where its operator takes some."""
+    operator = requirement.operator
+    if operator in ("In", "NotIn"):
+        if not requirement.values:
+            found.append(required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'"))
+    elif operator in ("Exists", "DoesNotExist"):
+        if requirement.values:
+            detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+            found.append(forbidden(f"{path}.values", detail))
+    else:
+        found.append(invalid(f"{path}.operator", operator, "not a valid selector operator"))
+
+
+def check_not_negative(value: int, path: str, found: list[Cause]) -> None:
+    if value < 0:
+        found.append(invalid(path, value, NOT_NEGATIVE))

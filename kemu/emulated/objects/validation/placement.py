@@ -1,0 +1,184 @@
+"""Checks of where a pod may run: tolerations, affinity, topology spread, scheduling gates.
+
+Parts of :mod:`kemu.emulated.objects.validation.pod_specs.pods`; the texts are those of ``pkg/apis/core/validation`` of
+Kubernetes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from kemu.emulated.objects import names
+from kemu.emulated.objects.validation.causes import duplicate, forbidden, invalid, not_supported, required
+from kemu.emulated.objects.validation.metadata import (
+    check_label_key,
+    check_label_selector,
+    check_label_value,
+    check_set_operator,
+)
+from kemu.errors import Cause
+
+TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_INCLUSION_POLICIES = ("Honor", "Ignore")
+_UNSATISFIABLE_ACTIONS = ("DoNotSchedule", "ScheduleAnyway")
+
+
+def check_tolerations(tolerations: Iterable[Any], path: str, found: list[Cause]) -> None:
+    for index, toleration in enumerate(tolerations):
+        here = f"{path}[{index}]"
+        operator = toleration.operator
+        if toleration.key:
+            check_label_key(toleration.key, f"{here}.key", found)
+        elif operator != "Exists":
+            detail = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
+            found.append(invalid(f"{here}.operator", operator, detail))
+        if toleration.HasField("tolerationSeconds") and toleration.effect != "NoExecute":
+            detail = "effect must be 'NoExecute' when `tolerationSeconds` is set"
+            found.append(invalid(f"{here}.effect", toleration.effect, detail))
+        if operator in ("Equal", ""):
+            problems = names.label_value(toleration.value)
+            if problems:
+                found.append(invalid(f"{here}.operator", toleration.value, ";".join(problems)))
+        elif operator == "Exists":
+            if toleration.value:
+                detail = "value must be empty when `operator` is 'Exists'"
+                found.append(invalid(f"{here}.operator", toleration.value, detail))
+        else:
+            found.append(not_supported(f"{here}.operator", operator, ("Equal", "Exists")))
+        if toleration.effect and toleration.effect not in TAINT_EFFECTS:
+            found.append(not_supported(f"{here}.effect", toleration.effect, TAINT_EFFECTS))
+
+
+def check_affinity(affinity: Any, path: str, found: list[Cause]) -> None:
+    if affinity.HasField("nodeAffinity"):
+        node_affinity, here = affinity.nodeAffinity, f"{path}.nodeAffinity"
+        field = "requiredDuringSchedulingIgnoredDuringExecution"
+        if node_affinity.HasField(field):
+            check_node_selector(getattr(node_affinity, field), f"{here}.{field}", found)
+        field = "preferredDuringSchedulingIgnoredDuringExecution"
+        for index, term in enumerate(getattr(node_affinity, field)):
+            _check_weight(term.weight, f"{here}.{field}[{index}].weight", found)
+            _check_node_term(term.preference, f"{here}.{field}[{index}].preference", False, found)
+    for kind in ("podAffinity", "podAntiAffinity"):
+        if affinity.HasField(kind):
+            _check_pod_affinity(getattr(affinity, kind), f"{path}.{kind}", found)
+
+
+def _check_weight(weight: int, path: str, found: list[Cause]) -> None:
+    if not 1 <= weight <= 100:
+        found.append(invalid(path, weight, "must be in the range 1-100"))
+
+
+def check_node_selector(selector: Any, path: str, found: list[Cause]) -> None:
+    if not selector.nodeSelectorTerms:
+        found.append(required(f"{path}.nodeSelectorTerms", "must have at least one node selector term"))
+    for index, term in enumerate(selector.nodeSelectorTerms):
+        _check_node_term(term, f"{path}.nodeSelectorTerms[{index}]", True, found)
+
+
+def _check_node_term(term: Any, path: str, values_too: bool, found: list[Cause]) -> None:
+    """``values_too``: whether values must be valid label values; those of preferred terms may be any text."""
+    for index, requirement in enumerate(term.matchExpressions):
+        here = f"{path}.matchExpressions[{index}]"
+        if requirement.operator not in ("Gt", "Lt"):
+            check_set_operator(requirement, here, found)
+        elif len(requirement.values) != 1:
+            detail = "must be specified single value when `operator` is 'Lt' or 'Gt'"
+            found.append(required(f"{here}.values", detail))
+        check_label_key(requirement.key, f"{here}.key", found)
+        if values_too:
+            for position, value in enumerate(requirement.values):
+                check_label_value(value, f"{here}.values[{position}]", found)
+    for index, requirement in enumerate(term.matchFields):
+        here = f"{path}.matchFields[{index}]"
+        if requirement.operator not in ("In", "NotIn"):
+            found.append(invalid(f"{here}.operator", requirement.operator, "not a valid selector operator"))
+        elif len(requirement.values) != 1:
+            detail = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
+            found.append(required(f"{here}.values", detail))
+        if requirement.key != "metadata.name":
+            found.append(invalid(f"{here}.key", requirement.key, "not a valid field selector key"))
+            continue
+        for position, value in enumerate(requirement.values):
+            problems = names.dns_subdomain(value)
+            found.extend(invalid(f"{here}.values[{position}]", value, problem) for problem in problems)
+
+
+def _check_pod_affinity(affinity: Any, path: str, found: list[Cause]) -> None:
+    field = "requiredDuringSchedulingIgnoredDuringExecution"
+    for index, term in enumerate(getattr(affinity, field)):
+        _check_pod_term(term, f"{path}.{field}[{index}]", found)
+    field = "preferredDuringSchedulingIgnoredDuringExecution"
+    for index, weighted in enumerate(getattr(affinity, field)):
+        here = f"{path}.{field}[{index}]"
+        _check_weight(weighted.weight, f"{here}.weight", found)
+        _check_pod_term(weighted.podAffinityTerm, f"{here}.podAffinityTerm", found)
+
+
+def _check_pod_term(term: Any, path: str, found: list[Cause]) -> None:
+    for field in ("labelSelector", "namespaceSelector"):
+        if term.HasField(field):
+            check_label_selector(getattr(term, field), f"{path}.{field}", found)
+    for namespace in term.namespaces:
+        problems = names.dns_label(namespace)
+        found.extend(invalid(f"{path}.namespace", namespace, problem) for problem in problems)
+    _check_label_keys(term, path, ("matchLabelKeys", "mismatchLabelKeys"), found)
+    for index, key in enumerate(term.matchLabelKeys):
+        if key in term.mismatchLabelKeys:
+            found.append(
+                invalid(f"{path}.matchLabelKeys[{index}]", key, "exists in both matchLabelKeys and mismatchLabelKeys")
+            )
+    if not term.topologyKey:
+        found.append(required(f"{path}.topologyKey", "can not be empty"))
+    check_label_key(term.topologyKey, f"{path}.topologyKey", found)
+
+
+def _check_label_keys(holder: Any, path: str, fields: Sequence[str], found: list[Cause]) -> None:
+    for field in fields:
+        keys = getattr(holder, field)
+        if keys and not holder.HasField("labelSelector"):
+            found.append(forbidden(f"{path}.{field}", "must not be specified when labelSelector is not set"))
+        for index, key in enumerate(keys):
+            check_label_key(key, f"{path}.{field}[{index}]", found)
+
+
+def check_spread(constraints: Iterable[Any], path: str, found: list[Cause]) -> None:
+    seen: dict[tuple[str, str], None] = {}
+    for index, constraint in enumerate(constraints):
+        here = f"{path}[{index}]"
+        if constraint.maxSkew <= 0:
+            found.append(invalid(f"{here}.maxSkew", constraint.maxSkew, "must be greater than zero"))
+        if not constraint.topologyKey:
+            found.append(required(f"{here}.topologyKey", "can not be empty"))
+        else:
+            check_label_key(constraint.topologyKey, f"{here}.topologyKey", found)
+        when = constraint.whenUnsatisfiable
+        if when not in _UNSATISFIABLE_ACTIONS:
+            found.append(not_supported(f"{here}.whenUnsatisfiable", when, _UNSATISFIABLE_ACTIONS))
+        pair = (constraint.topologyKey, when)
+        if pair in seen:
+            found.append(duplicate(f"{here}.{{topologyKey, whenUnsatisfiable}}", f"{{{pair[0]}, {pair[1]}}}"))
+        seen[pair] = None
+        if constraint.HasField("minDomains"):
+            if constraint.minDomains <= 0:
+                found.append(invalid(f"{here}.minDomains", constraint.minDomains, "must be greater than zero"))
+            if when != "DoNotSchedule":
+                detail = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {when}"
+                found.append(invalid(f"{here}.minDomains", constraint.minDomains, detail))
+        for field in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
+            policy = getattr(constraint, field)
+            if policy and policy not in _INCLUSION_POLICIES:
+                found.append(not_supported(f"{here}.{field}", policy, _INCLUSION_POLICIES))
+        _check_label_keys(constraint, here, ("matchLabelKeys",), found)
+        if constraint.HasField("labelSelector"):
+            check_label_selector(constraint.labelSelector, f"{here}.labelSelector", found)
+
+
+def check_gates(gates: Iterable[Any], path: str, found: list[Cause]) -> None:
+    seen: dict[str, None] = {}
+    for index, gate in enumerate(gates):
+        check_label_key(gate.name, f"{path}[{index}]", found)
+        if gate.name in seen:
+            found.append(duplicate(f"{path}[{index}]", gate.name))
+        seen[gate.name] = None

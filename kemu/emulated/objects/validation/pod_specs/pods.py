@@ -1,0 +1,476 @@
+"""Checks of pods and pod templates, with the texts of ``pkg/apis/core/validation`` of Kubernetes.
+
+Where pods may run is checked in :mod:`kemu.emulated.objects.validation.placement`. Fields that schedulers, kubelets
+and controllers read are checked; most of those that only a container runtime reads (security contexts, probe handlers)
+are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any
+
+from kemu.emulated.objects import names
+from kemu.emulated.objects.amounts import quantities, requests
+from kemu.emulated.objects.validation import storage
+from kemu.emulated.objects.validation.amounts import (
+    check_overhead,
+    check_pod_level_names,
+    check_requirements,
+    container_resource_name,
+)
+from kemu.emulated.objects.validation.causes import duplicate, forbidden, invalid, not_found, not_supported, required
+from kemu.emulated.objects.validation.metadata import check_label_key, check_labels, check_not_negative
+from kemu.emulated.objects.validation.placement import check_affinity, check_gates, check_spread, check_tolerations
+from kemu.emulated.objects.validation.pod_specs.probes import check_probes, check_readiness_gates
+from kemu.errors import Cause
+from kemu.messages.k8s import core_v1_pb2
+
+RESTART_POLICIES = ("Always", "OnFailure", "Never")
+PREEMPTION_POLICIES = ("PreemptLowerPriority", "Never")
+_DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
+_PULL_POLICIES = ("Always", "IfNotPresent", "Never")
+_MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")
+_PROTOCOLS = ("SCTP", "TCP", "UDP")
+_MAX_INT32 = 2**31 - 1
+
+_PODS_MAY_CHANGE = (
+    "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
+    "`spec.tolerations` (only additions to existing tolerations),"
+    "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
+)
+
+
+def check_pod_create(pod: Any, found: list[Cause]) -> None:
+    """The spec of a new pod; its metadata are checked elsewhere."""
+    found += _causes_in_new(pod.spec.SerializeToString(deterministic=True))
+
+
+@lru_cache(1024)
+def _causes_in_new(spec_bytes: bytes) -> tuple[Cause, ...]:
+    """Cached, because most pods are copies of one spec."""
+    spec = core_v1_pb2.PodSpec.FromString(spec_bytes)
+    found: list[Cause] = []
+    check_pod_spec(spec, "spec", found)
+    if spec.ephemeralContainers:
+        found.append(forbidden("spec.ephemeralContainers", "cannot be set on create"))
+    if spec.nodeName and spec.schedulingGates:
+        found.append(forbidden("spec.nodeName", "cannot be set until all schedulingGates have been cleared"))
+    _check_images_trimmed(spec, found)
+    return tuple(found)
+
+
+def check_pod_spec(spec: Any, path: str, found: list[Cause], claims: Iterable[str] = ()) -> None:
+    """The spec of a pod or of a template (``path`` then is ``spec.template.spec``).
+
+    ``claims``: volumes that it gets besides its own, from the claim templates of a StatefulSet.
+    """
+    volumes = _check_volumes(spec.volumes, f"{path}.volumes", found) if spec.volumes else ()
+    volumes = (*volumes, *claims)
+    readable = _check_containers(spec, path, volumes, found)
+    if spec.HasField("resources"):
+        _check_pod_resources(spec, f"{path}.resources", readable, found)
+    _check_choice(spec.restartPolicy, f"{path}.restartPolicy", RESTART_POLICIES, found)
+    _check_choice(spec.dnsPolicy, f"{path}.dnsPolicy", _DNS_POLICIES, found)
+    if not spec.HasField("terminationGracePeriodSeconds"):
+        found.append(required(f"{path}.terminationGracePeriodSeconds"))
+    if spec.nodeSelector:
+        check_labels(spec.nodeSelector, f"{path}.nodeSelector", found)
+    if spec.HasField("affinity"):
+        check_affinity(spec.affinity, f"{path}.affinity", found)
+    if spec.tolerations:
+        check_tolerations(spec.tolerations, f"{path}.tolerations", found)
+    if spec.topologySpreadConstraints:
+        check_spread(spec.topologySpreadConstraints, f"{path}.topologySpreadConstraints", found)
+    if spec.schedulingGates:
+        check_gates(spec.schedulingGates, f"{path}.schedulingGates", found)
+    for index, gate in enumerate(spec.readinessGates):
+        check_label_key(gate.conditionType, f"{path}.readinessGates[{index}].conditionType", found)
+    for field in ("nodeName", "priorityClassName", "serviceAccountName", "runtimeClassName"):
+        name = getattr(spec, field)
+        if name:
+            found.extend(invalid(f"{path}.{field}", name, problem) for problem in names.dns_subdomain(name))
+    for field in ("hostname", "subdomain"):
+        name = getattr(spec, field)
+        if name:
+            found.extend(invalid(f"{path}.{field}", name, problem) for problem in names.dns_label(name))
+    if spec.HasField("activeDeadlineSeconds") and not 1 <= spec.activeDeadlineSeconds <= _MAX_INT32:
+        detail = f"must be between 1 and {_MAX_INT32}, inclusive"
+        found.append(invalid(f"{path}.activeDeadlineSeconds", spec.activeDeadlineSeconds, detail))
+    if spec.HasField("preemptionPolicy"):
+        _check_choice(spec.preemptionPolicy, f"{path}.preemptionPolicy", PREEMPTION_POLICIES, found)
+    if spec.readinessGates:
+        check_readiness_gates(spec.readinessGates, f"{path}.readinessGates", found)
+    if spec.overhead:
+        check_overhead(spec.overhead, f"{path}.overhead", found)
+    if spec.HasField("os"):
+        _check_choice(spec.os.name, f"{path}.os.name", ("linux", "windows"), found)
+
+
+def _check_choice(value: str, path: str, choices: Sequence[str], found: list[Cause]) -> None:
+    if value not in choices:
+        found.append(not_supported(path, value, choices) if value else required(path))
+
+
+# Containers ---------------------------------------------------------------------------------------------------------
+
+
+def _check_containers(spec: Any, path: str, volumes: Sequence[str], found: list[Cause]) -> bool:
+    """Returns whether all of their quantities can be parsed."""
+    containers = spec.containers
+    if not containers:
+        found.append(required(f"{path}.containers"))
+    readable = True
+    seen: dict[str, None] = {}
+    host_ports: dict[str, None] = {}
+    for index, container in enumerate(containers):
+        here = f"{path}.containers[{index}]"
+        readable &= _check_container(container, here, volumes, seen, found)
+        if container.ports:
+            _check_host_ports(container.ports, here, host_ports, spec.hostNetwork, found)
+        check_probes(container, spec.terminationGracePeriodSeconds, here, found)
+    for index, container in enumerate(spec.initContainers):
+        here = f"{path}.initContainers[{index}]"
+        readable &= _check_container(container, here, volumes, seen, found)
+        if container.ports:
+            _check_host_ports(container.ports, here, {}, False, found)
+        if container.restartPolicy == "Always":
+            check_probes(container, spec.terminationGracePeriodSeconds, here, found)
+        else:
+            for field in ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe"):
+                if container.HasField(field):
+                    detail = "may not be set for init containers without restartPolicy=Always"
+                    found.append(forbidden(f"{here}.{field}", detail))
+    return readable
+
+
+def _check_container(
+    container: Any, path: str, volumes: Sequence[str], seen: dict[str, None], found: list[Cause]
+) -> bool:
+    name = container.name
+    if not name:
+        found.append(required(f"{path}.name"))
+    else:
+        problems = names.dns_label(name)
+        if problems:
+            found.extend(invalid(f"{path}.name", name, problem) for problem in problems)
+    if not container.image:
+        found.append(required(f"{path}.image"))
+    if container.imagePullPolicy not in _PULL_POLICIES:
+        _check_choice(container.imagePullPolicy, f"{path}.imagePullPolicy", _PULL_POLICIES, found)
+    if container.terminationMessagePolicy not in _MESSAGE_POLICIES:
+        _check_choice(container.terminationMessagePolicy, f"{path}.terminationMessagePolicy", _MESSAGE_POLICIES, found)
+    if container.HasField("restartPolicy"):
+        _check_choice(container.restartPolicy, f"{path}.restartPolicy", RESTART_POLICIES, found)
+    if container.ports:
+        _check_ports(container.ports, f"{path}.ports", found)
+    for index, variable in enumerate(container.env):
+        if not variable.name:
+            found.append(required(f"{path}.env[{index}].name"))
+    if container.volumeMounts:
+        _check_mounts(container.volumeMounts, f"{path}.volumeMounts", volumes, found)
+    readable = True
+    if container.HasField("resources"):
+        readable = check_requirements(container.resources, f"{path}.resources", container_resource_name, found)
+    if name in seen and name:
+        found.append(duplicate(f"{path}.name", name))
+    seen[name] = None
+    return readable
+
+
+def _check_ports(ports: Iterable[Any], path: str, found: list[Cause]) -> None:
+    seen: dict[str, None] = {}
+    for index, port in enumerate(ports):
+        here = f"{path}[{index}]"
+        if port.name:
+            problems = names.port_name(port.name)
+            found.extend(invalid(f"{here}.name", port.name, problem) for problem in problems)
+            if not problems and port.name in seen:
+                found.append(duplicate(f"{here}.name", port.name))
+            seen[port.name] = None
+        if port.containerPort == 0:
+            found.append(required(f"{here}.containerPort"))
+        elif not 1 <= port.containerPort <= 65535:
+            detail = "must be between 1 and 65535, inclusive"
+            found.append(invalid(f"{here}.containerPort", port.containerPort, detail))
+        if port.hostPort and not 1 <= port.hostPort <= 65535:
+            found.append(invalid(f"{here}.hostPort", port.hostPort, "must be between 1 and 65535, inclusive"))
+        _check_choice(port.protocol, f"{here}.protocol", _PROTOCOLS, found)
+
+
+def _check_host_ports(
+    ports: Iterable[Any], path: str, taken: dict[str, None], host_network: bool, found: list[Cause]
+) -> None:
+    for index, port in enumerate(ports):
+        here = f"{path}.ports[{index}].hostPort"
+        if host_network and port.hostPort != port.containerPort:
+            detail = "must match `containerPort` when `hostNetwork` is true"
+            found.append(invalid(here, port.hostPort, detail))
+        if port.hostPort:
+            this = f"{port.protocol}/{port.hostIP}/{port.hostPort}"
+            if this in taken:
+                found.append(duplicate(here, this))
+            taken[this] = None
+
+
+def _check_mounts(mounts: Iterable[Any], path: str, volumes: Sequence[str], found: list[Cause]) -> None:
+    seen: dict[str, None] = {}
+    for index, mount in enumerate(mounts):
+        here = f"{path}[{index}]"
+        if not mount.name:
+            found.append(required(f"{here}.name"))
+        if mount.name not in volumes:
+            found.append(not_found(f"{here}.name", mount.name))
+        if not mount.mountPath:
+            found.append(required(f"{here}.mountPath"))
+        if mount.mountPath in seen:
+            found.append(invalid(f"{here}.mountPath", mount.mountPath, "must be unique"))
+        seen[mount.mountPath] = None
+
+
+def _check_volumes(volumes: Iterable[Any], path: str, found: list[Cause]) -> tuple[str, ...]:
+    """Returns the names."""
+    seen: dict[str, None] = {}
+    for index, volume in enumerate(volumes):
+        here = f"{path}[{index}]"
+        if not volume.name:
+            found.append(required(f"{here}.name"))
+        else:
+            found.extend(invalid(f"{here}.name", volume.name, problem) for problem in names.dns_label(volume.name))
+            if volume.name in seen:
+                found.append(duplicate(f"{here}.name", volume.name))
+            seen[volume.name] = None
+        sources = volume.volumeSource.ListFields()
+        if not sources:
+            found.append(required(here, "must specify a volume type"))
+        found.extend(
+            forbidden(f"{here}.{field.name}", "may not specify more than 1 volume type") for field, _ in sources[1:]
+        )
+        _check_claim_of(volume.volumeSource, here, found)
+    return tuple(seen)
+
+
+def _check_claim_of(source: Any, path: str, found: list[Cause]) -> None:
+    """The claim behind a volume: a name, or the template of an ephemeral one."""
+    if source.HasField("persistentVolumeClaim") and not source.persistentVolumeClaim.claimName:
+        found.append(required(f"{path}.persistentVolumeClaim.claimName"))
+    if source.HasField("ephemeral"):
+        if source.ephemeral.HasField("volumeClaimTemplate"):
+            storage.check_claim_spec(
+                source.ephemeral.volumeClaimTemplate.spec, f"{path}.ephemeral.volumeClaimTemplate.spec", found
+            )
+        else:
+            found.append(required(f"{path}.ephemeral.volumeClaimTemplate"))
+
+
+def _check_pod_resources(spec: Any, path: str, readable: bool, found: list[Cause]) -> None:
+    resources = spec.resources
+    if resources.claims:
+        found.append(forbidden(f"{path}.claims", "claims cannot be set for Resources at pod-level"))
+    check_pod_level_names(resources.limits, f"{path}.limits", found)
+    check_pod_level_names(resources.requests, f"{path}.requests", found)
+    if not check_requirements(resources, path, lambda _: (), found) or not readable:
+        return
+    together = requests.container_requests(spec)
+    for name, amount in together.items():
+        if name in resources.requests:
+            at_pod = quantities.parse(resources.requests[name].string)
+            if amount > at_pod:
+                detail = f"must be greater than or equal to aggregate container requests of {amount}"
+                found.append(invalid(f"{path}.requests[{name}]", str(at_pod), detail))
+    for index, container in enumerate(spec.containers):
+        for name in sorted(container.resources.limits):
+            if name in resources.limits:
+                limit = quantities.parse(container.resources.limits[name].string)
+                at_pod = quantities.parse(resources.limits[name].string)
+                if limit > at_pod:
+                    here = f"{path}.containers[{index}][{name}].limits"
+                    found.append(invalid(here, str(limit), f"must be less than or equal to pod limits of {at_pod}"))
+
+
+def _check_images_trimmed(spec: Any, found: list[Cause]) -> None:
+    for field in ("containers", "initContainers"):
+        for index, container in enumerate(getattr(spec, field)):
+            if container.image != container.image.strip():
+                detail = "must not have leading or trailing whitespace"
+                found.append(invalid(f"spec.{field}[{index}].image", container.image, detail))
+
+
+# Updates ------------------------------------------------------------------------------------------------------------
+
+
+def _check_images(containers: Any, path: str, found: list[Cause]) -> None:
+    """``ValidateContainerUpdates``, which asks for the image again."""
+    for index, container in enumerate(containers):
+        if not container.image:
+            found.append(required(f"{path}[{index}].image"))
+        if container.image != container.image.strip():
+            detail = "must not have leading or trailing whitespace"
+            found.append(invalid(f"{path}[{index}].image", container.image, detail))
+
+
+def check_pod_update(new: Any, old: Any, found: list[Cause]) -> None:
+    """An update of the spec by a user, who may change very little. Binding does not call this."""
+    after, before = new.spec, old.spec
+    if after == before:
+        return
+    check_pod_spec(after, "spec", found)
+    for field in ("containers", "initContainers"):
+        if len(getattr(after, field)) != len(getattr(before, field)):
+            found.append(forbidden(f"spec.{field}", "pod updates may not add or remove containers"))
+            return
+        _check_images(getattr(after, field), f"spec.{field}", found)
+    if not _check_deadline_update(after, before, found):
+        return
+    _check_tolerations_update(after, before, found)
+    kept = [gate.name for gate in before.schedulingGates]
+    for index, gate in enumerate(after.schedulingGates):
+        if gate.name not in kept:
+            detail = f"only deletion is allowed, but found new scheduling gate '{gate.name}'"
+            found.append(forbidden(f"spec.schedulingGates[{index}].name", detail))
+
+    # Undo the changes that are allowed; any difference that is left is not.
+    rest = type(after)()
+    rest.CopyFrom(after)
+    for field in ("containers", "initContainers"):
+        for mine, theirs in zip(getattr(rest, field), getattr(before, field), strict=True):
+            mine.image = theirs.image
+    for field in ("tolerations", "schedulingGates"):
+        _copy_field(rest, before, field)
+    _copy_field(rest, before, "activeDeadlineSeconds")
+    if before.terminationGracePeriodSeconds < 0 and rest.terminationGracePeriodSeconds == 1:
+        rest.terminationGracePeriodSeconds = before.terminationGracePeriodSeconds
+    if before.schedulingGates:
+        _check_gated_update(rest, before, found)
+    if rest != before:
+        changed = ", ".join(f"`spec.{field}`" for field in _differing_fields(rest, before))
+        detail = f"pod updates may not change fields other than {_PODS_MAY_CHANGE}\nchanged: {changed}"
+        found.append(forbidden("spec", detail))
+
+
+def _check_deadline_update(after: Any, before: Any, found: list[Cause]) -> bool:
+    path = "spec.activeDeadlineSeconds"
+    if after.HasField("activeDeadlineSeconds"):
+        deadline = after.activeDeadlineSeconds
+        if not 0 <= deadline <= _MAX_INT32:
+            found.append(invalid(path, deadline, f"must be between 0 and {_MAX_INT32}, inclusive"))
+            return False
+        if before.HasField("activeDeadlineSeconds") and before.activeDeadlineSeconds < deadline:
+            found.append(invalid(path, deadline, "must be less than or equal to previous value"))
+            return False
+    elif before.HasField("activeDeadlineSeconds"):
+        found.append(invalid(path, None, "must not update from a positive integer to nil value"))
+    return True
+
+
+def _check_tolerations_update(after: Any, before: Any, found: list[Cause]) -> None:
+    """Tolerations may be added; of existing ones only the seconds may change."""
+    there = [_without_seconds(toleration) for toleration in after.tolerations]
+    if not all(_without_seconds(toleration) in there for toleration in before.tolerations):
+        detail = "existing toleration can not be modified except its tolerationSeconds"
+        found.append(forbidden("spec.tolerations", detail))
+
+
+def _without_seconds(toleration: Any) -> tuple[str, str, str, str]:
+    return toleration.key, toleration.operator, toleration.value, toleration.effect
+
+
+def _check_gated_update(rest: Any, before: Any, found: list[Cause]) -> None:
+    """A gated pod's node selector and node affinity may be narrowed; undoes that in ``rest``."""
+    if dict(rest.nodeSelector) != dict(before.nodeSelector):
+        if any(rest.nodeSelector.get(key) != value for key, value in before.nodeSelector.items()):
+            detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
+            found.append(invalid("spec.nodeSelector", dict(rest.nodeSelector), detail))
+        _copy_field(rest, before, "nodeSelector")
+    if rest.affinity.nodeAffinity != before.affinity.nodeAffinity:
+        _check_terms_update(rest, before, found)
+        _undo_node_affinity(rest, before)
+
+
+def _check_terms_update(after: Any, before: Any, found: list[Cause]) -> None:
+    """Terms that were there may only get more requirements; where there were none, anything may be set."""
+    path = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
+    terms, old_terms = (
+        list(spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms)
+        for spec in (after, before)
+    )
+    if not old_terms:
+        return
+    if len(terms) != len(old_terms):
+        detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
+        found.append(invalid(path, terms, detail))
+        return
+    for index, (term, old_term) in enumerate(zip(terms, old_terms, strict=True)):
+        if not _starts_with(term, old_term):
+            detail = "only additions are allowed (no mutations or deletions)"
+            found.append(invalid(f"{path}[{index}]", term, detail))
+
+
+def _undo_node_affinity(rest: Any, before: Any) -> None:
+    if before.affinity.HasField("nodeAffinity"):
+        rest.affinity.nodeAffinity.CopyFrom(before.affinity.nodeAffinity)
+        return
+    rest.affinity.ClearField("nodeAffinity")
+    if not before.HasField("affinity") and not rest.affinity.ListFields():
+        rest.ClearField("affinity")
+
+
+def _starts_with(term: Any, old_term: Any) -> bool:
+    """Whether all requirements of the old term stand unchanged at the head of the new one."""
+    if not old_term.matchExpressions and not old_term.matchFields:
+        return bool(term == old_term)
+    return all(
+        list(getattr(term, field))[: len(getattr(old_term, field))] == list(getattr(old_term, field))
+        for field in ("matchExpressions", "matchFields")
+    )
+
+
+def _copy_field(target: Any, source: Any, field: str) -> None:
+    """Make one field of ``target`` what it is in ``source``."""
+    target.ClearField(field)
+    value = getattr(source, field)
+    if hasattr(value, "items"):
+        getattr(target, field).update(value)
+    elif hasattr(value, "extend"):
+        getattr(target, field).extend(value)
+    elif source.HasField(field):
+        setattr(target, field, value)
+
+
+def _differing_fields(one: Any, other: Any) -> list[str]:
+    return [field.name for field in one.DESCRIPTOR.fields if getattr(one, field.name) != getattr(other, field.name)]
+
+
+def check_pod_status_update(new: Any, old: Any, found: list[Cause]) -> None:
+    """An update of the status subresource."""
+    if new.spec.nodeName != old.spec.nodeName:
+        found.append(forbidden("status.nodeName", "may not be changed directly"))
+    after, before = new.status, old.status
+    nominated = after.nominatedNodeName
+    if nominated and nominated != before.nominatedNodeName:
+        problems = names.dns_subdomain(nominated)
+        found.extend(invalid("status.nominatedNodeName", nominated, problem) for problem in problems)
+    if before.qosClass and after.qosClass != before.qosClass:
+        found.append(invalid("status.qosClass", after.qosClass, "field is immutable"))
+    for index, condition in enumerate(after.conditions[:]):
+        if condition.observedGeneration < 0:
+            check_not_negative(condition.observedGeneration, f"status.conditions[{index}].observedGeneration", found)
+    if new.spec.restartPolicy != "Always":
+        for field in ("containerStatuses", "initContainerStatuses"):
+            _check_transitions(new, getattr(after, field), getattr(before, field), f"status.{field}", found)
+
+
+def _check_transitions(pod: Any, after: Iterable[Any], before: Iterable[Any], path: str, found: list[Cause]) -> None:
+    """A container that has ended and is not restarted stays ended."""
+    policy = pod.spec.restartPolicy
+    restarted = [one.name for one in (*pod.spec.initContainers, *pod.spec.containers) if one.restartPolicy == "Always"]
+    for index, old_status in enumerate(before):
+        if not old_status.state.HasField("terminated") or old_status.name in restarted:
+            continue
+        if old_status.state.terminated.exitCode != 0 and policy == "OnFailure":
+            continue
+        for status in after:
+            if status.name == old_status.name and not status.state.HasField("terminated"):
+                detail = "may not be transitioned to non-terminated state"
+                found.append(forbidden(f"{path}[{index}].state", detail))

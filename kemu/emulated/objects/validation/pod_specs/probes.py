@@ -1,0 +1,65 @@
+"""Probes, lifecycle hooks and readiness gates of pods.
+
+Mirrors ``validateProbe``, ``validateHandler``, ``validateLifecycle`` and ``validateReadinessGates`` of
+``pkg/apis/core/validation``; of the handlers' own fields only the ports, which decide nothing here, are left out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kemu.emulated.objects.validation.causes import forbidden, invalid, required
+from kemu.emulated.objects.validation.metadata import check_label_key, check_not_negative
+from kemu.errors import Cause
+
+_KINDS = ("livenessProbe", "readinessProbe", "startupProbe")
+_HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
+_NOT_NEGATIVE = ("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold")
+
+
+def check_probes(container: Any, grace_s: int, path: str, found: list[Cause]) -> None:
+    """The probes and hooks of a container. ``grace_s``: of the pod."""
+    for kind in _KINDS:
+        if container.HasField(kind):
+            _check_probe(getattr(container, kind), kind, grace_s, f"{path}.{kind}", found)
+    if container.HasField("lifecycle"):
+        for hook in ("postStart", "preStop"):
+            if container.lifecycle.HasField(hook):
+                _check_handler(getattr(container.lifecycle, hook), grace_s, f"{path}.lifecycle.{hook}", found)
+
+
+def _check_probe(probe: Any, kind: str, grace_s: int, path: str, found: list[Cause]) -> None:
+    _check_handler(probe.handler, grace_s, path, found)
+    for field in _NOT_NEGATIVE:
+        check_not_negative(getattr(probe, field), f"{path}.{field}", found)
+    grace = f"{path}.terminationGracePeriodSeconds"
+    has_grace, own_grace_s = probe.HasField("terminationGracePeriodSeconds"), probe.terminationGracePeriodSeconds
+    if has_grace and own_grace_s <= 0:
+        found.append(invalid(grace, own_grace_s, "must be greater than 0"))
+    if kind == "readinessProbe":
+        if has_grace:
+            found.append(invalid(grace, own_grace_s, "must not be set for readinessProbes"))
+    elif probe.successThreshold != 1:
+        found.append(invalid(f"{path}.successThreshold", probe.successThreshold, "must be 1"))
+
+
+def _check_handler(handler: Any, grace_s: int, path: str, found: list[Cause]) -> None:
+    kinds = [one for one in _HANDLERS if one in handler.DESCRIPTOR.fields_by_name and handler.HasField(one)]
+    if not kinds:
+        found.append(required(path, "must specify a handler type"))
+    found.extend(forbidden(f"{path}.{one}", "may not specify more than 1 handler type") for one in kinds[1:])
+    if not kinds:
+        return
+    first = kinds[0]
+    if first == "exec" and not handler.exec.command:
+        found.append(required(f"{path}.exec.command"))
+    elif first == "httpGet" and not handler.httpGet.path:
+        found.append(required(f"{path}.httpGet.path"))
+    elif first == "sleep" and not 0 <= handler.sleep.seconds <= grace_s:
+        detail = f"must be non-negative and less than terminationGracePeriodSeconds ({grace_s})"
+        found.append(invalid(f"{path}.sleep", handler.sleep.seconds, detail))
+
+
+def check_readiness_gates(gates: Any, path: str, found: list[Cause]) -> None:
+    for index, gate in enumerate(gates):
+        check_label_key(gate.conditionType, f"{path}[{index}].conditionType", found)

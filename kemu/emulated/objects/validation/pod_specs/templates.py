@@ -1,0 +1,26 @@
+"""The templates of pods that workloads hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from kemu.emulated.objects.validation.causes import not_supported
+from kemu.emulated.objects.validation.metadata import check_labels
+from kemu.emulated.objects.validation.pod_specs import pods
+from kemu.errors import Cause
+
+
+def check_template(
+    template: Any,
+    restart_policies: tuple[str, ...],
+    found: list[Cause],
+    volumes: Iterable[str] = (),
+    path: str = "spec.template",
+) -> None:
+    """``volumes``: names of further volumes that containers may mount."""
+    check_labels(template.metadata.labels, f"{path}.labels", found)
+    pods.check_pod_spec(template.spec, f"{path}.spec", found, volumes)
+    policy = template.spec.restartPolicy
+    if policy in pods.RESTART_POLICIES and policy not in restart_policies:
+        found.append(not_supported(f"{path}.spec.restartPolicy", policy, restart_policies))

@@ -1,0 +1,221 @@
+"""The checks of small API groups (policy, scheduling.k8s.io, coordination.k8s.io, node.k8s.io), and of kinds that are
+only kept."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Any
+
+from kemu.emulated.objects import names
+from kemu.emulated.objects.validation import placement
+from kemu.emulated.objects.validation.amounts import check_overhead
+from kemu.emulated.objects.validation.causes import IMMUTABLE, duplicate, forbidden, invalid, not_supported, required
+from kemu.emulated.objects.validation.metadata import (
+    NOT_NEGATIVE,
+    check_label_selector,
+    check_labels,
+    check_not_negative,
+)
+from kemu.emulated.objects.validation.pod_specs import pods
+from kemu.emulated.objects.validation.rules import Rules
+from kemu.errors import Cause
+from kemu.messages.k8s import (
+    admissionregistration_v1_pb2,
+    autoscaling_v2_pb2,
+    certificates_v1_pb2,
+    coordination_v1_pb2,
+    discovery_v1_pb2,
+    networking_v1_pb2,
+    node_v1_pb2,
+    policy_v1_pb2,
+    rbac_v1_pb2,
+    scheduling_v1_pb2,
+)
+
+HIGHEST_USER_PRIORITY = 1_000_000_000
+"""The largest value that users may give a priority class."""
+SYSTEM_PREFIX = "system-"
+SYSTEM_PRIORITY_CLASSES = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
+"""The only classes whose names may begin with ``system-``, and their values."""
+
+
+def _check_priority_class(priority_class: Any, found: list[Cause]) -> None:
+    name = priority_class.metadata.name
+    value = priority_class.value
+    if name.startswith(SYSTEM_PREFIX):
+        problem = _system_class_problem(name, value, priority_class.globalDefault)
+        if problem:
+            detail = (
+                f"priority class names with '{SYSTEM_PREFIX}' prefix are reserved for system use only. error: {problem}"
+            )
+            found.append(forbidden("metadata.name", detail))
+    elif value > HIGHEST_USER_PRIORITY:
+        detail = f"maximum allowed value of a user defined priority is {HIGHEST_USER_PRIORITY}"
+        found.append(forbidden("value", detail))
+    if priority_class.HasField("preemptionPolicy"):
+        policy = priority_class.preemptionPolicy
+        if policy not in pods.PREEMPTION_POLICIES:
+            choices = pods.PREEMPTION_POLICIES
+            found.append(not_supported("preemptionPolicy", policy, choices) if policy else required("preemptionPolicy"))
+
+
+def _system_class_problem(name: str, value: int, global_default: bool) -> str:
+    wanted = SYSTEM_PRIORITY_CLASSES.get(name)
+    if wanted is None:
+        return f"{name} is not a known system priority class"
+    if value != wanted:
+        return f"value of {name} PriorityClass must be {wanted}"
+    if global_default:
+        return f"globalDefault of {name} PriorityClass must be false"
+    return ""
+
+
+def _check_priority_class_update(new: Any, old: Any, found: list[Cause]) -> None:
+    if new.value != old.value:
+        found.append(forbidden("value", "may not be changed in an update."))
+    if new.preemptionPolicy != old.preemptionPolicy:
+        found.append(invalid("preemptionPolicy", new.preemptionPolicy, IMMUTABLE))
+
+
+def _check_disruption_budget(budget: Any, found: list[Cause]) -> None:
+    spec = budget.spec
+    if spec.HasField("minAvailable") and spec.HasField("maxUnavailable"):
+        found.append(invalid("spec", spec, "minAvailable and maxUnavailable cannot be both set"))
+    for field in ("minAvailable", "maxUnavailable"):
+        if spec.HasField(field):
+            _check_int_or_percent(getattr(spec, field), f"spec.{field}", found)
+    policies = ("AlwaysAllow", "IfHealthyBudget")
+    if spec.HasField("unhealthyPodEvictionPolicy") and spec.unhealthyPodEvictionPolicy not in policies:
+        found.append(not_supported("spec.unhealthyPodEvictionPolicy", spec.unhealthyPodEvictionPolicy, policies))
+    if spec.HasField("selector"):
+        check_label_selector(spec.selector, "spec.selector", found)
+
+
+def _check_int_or_percent(value: Any, path: str, found: list[Cause]) -> None:
+    if value.type == 0:
+        check_not_negative(value.intVal, path, found)
+        return
+    text = value.strVal
+    if not (text.endswith("%") and text[:-1].isascii() and text[:-1].isdigit()):
+        detail = (
+            "a valid percent string must be a numeric string followed by an ending '%' "
+            "(e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"
+        )
+        found.append(invalid(path, text, detail))
+    elif len(text[:-1].lstrip("0")) > 3 or int(text[:-1]) > 100:
+        found.append(invalid(path, text, "must not be greater than 100%"))
+
+
+def _check_disruption_budget_status(new: Any, old: Any, found: list[Cause]) -> None:
+    for field in ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"):
+        check_not_negative(getattr(new.status, field), f"status.{field}", found)
+
+
+def _check_lease(lease: Any, found: list[Cause]) -> None:
+    spec = lease.spec
+    if spec.HasField("leaseDurationSeconds") and spec.leaseDurationSeconds <= 0:
+        found.append(invalid("spec.leaseDurationSeconds", spec.leaseDurationSeconds, "must be greater than 0"))
+    if spec.HasField("leaseTransitions") and spec.leaseTransitions < 0:
+        found.append(invalid("spec.leaseTransitions", spec.leaseTransitions, NOT_NEGATIVE))
+
+
+def _check_runtime_class(runtime_class: Any, found: list[Cause]) -> None:
+    """``ValidateRuntimeClass`` of ``pkg/apis/node/validation``."""
+    handler = runtime_class.handler
+    if not handler:
+        found.append(required("handler"))
+    else:
+        found.extend(invalid("handler", handler, problem) for problem in names.dns_label(handler))
+    check_overhead(runtime_class.overhead.podFixed, "overhead", found)
+    scheduling = runtime_class.scheduling
+    check_labels(scheduling.nodeSelector, "scheduling.nodeSelector", found)
+    placement.check_tolerations(scheduling.tolerations, "scheduling.tolerations", found)
+    seen: dict[tuple[str, str, str, str], None] = {}
+    for index, toleration in enumerate(scheduling.tolerations):
+        key = (toleration.key, toleration.operator, toleration.value, toleration.effect)
+        if key in seen:
+            found.append(duplicate(f"scheduling.tolerations[{index}]", toleration))
+        seen[key] = None
+
+
+def _check_runtime_class_update(new: Any, old: Any, found: list[Cause]) -> None:
+    if new.handler != old.handler:
+        found.append(invalid("handler", new.handler, IMMUTABLE))
+
+
+def _check_role_binding_update(new: Any, old: Any, found: list[Cause]) -> None:
+    if new.roleRef != old.roleRef:
+        found.append(invalid("roleRef", new.roleRef, "cannot change roleRef"))
+
+
+def _check_ingress_class_update(new: Any, old: Any, found: list[Cause]) -> None:
+    if new.spec.controller != old.spec.controller:
+        found.append(invalid("spec.controller", new.spec.controller, IMMUTABLE))
+
+
+def _check_endpoint_slice_update(new: Any, old: Any, found: list[Cause]) -> None:
+    if new.addressType != old.addressType:
+        found.append(invalid("addressType", new.addressType, IMMUTABLE))
+
+
+def _check_address(address: Any, found: list[Cause]) -> None:
+    """``ValidateIPAddress``."""
+    parent = address.spec.parentRef
+    if not address.spec.HasField("parentRef"):
+        found.append(required("spec.parentRef"))
+        return
+    found += [required(f"spec.parentRef.{field}") for field in ("resource", "name") if not getattr(parent, field)]
+
+
+def _check_address_update(new: Any, old: Any, found: list[Cause]) -> None:
+    if new.spec != old.spec:
+        found.append(invalid("spec", new.spec, IMMUTABLE))
+
+
+def _check_service_range(service_range: Any, found: list[Cause]) -> None:
+    """``ValidateServiceCIDR``."""
+    cidrs = service_range.spec.cidrs
+    if not 1 <= len(cidrs) <= 2:
+        found.append(invalid("spec.cidrs", list(cidrs), "must specify one IPv4 CIDR or one IPv6 CIDR, or one of each"))
+    for index, cidr in enumerate(cidrs):
+        try:
+            ipaddress.ip_network(cidr)
+        except ValueError:
+            found.append(invalid(f"spec.cidrs[{index}]", cidr, "must be a valid CIDR value"))
+
+
+def _check_signing_request(request: Any, found: list[Cause]) -> None:
+    """Of ``validateCertificateSigningRequest`` what does not look into the request."""
+    spec = request.spec
+    if not spec.usages:
+        found.append(required("spec.usages"))
+    if "/" not in spec.signerName:
+        found.append(invalid("spec.signerName", spec.signerName, "must be a fully qualified domain and path"))
+    if not spec.request:
+        found.append(invalid("spec.request", "", "PEM block type must be CERTIFICATE REQUEST"))
+
+
+def _refuse_policy(policy: Any, found: list[Cause]) -> None:
+    """A policy that nobody enforces would be a lie; the kind is there for those that list it."""
+    found.append(forbidden("spec", "kemu has no such admission, so nothing would enforce it"))
+
+
+RULES = {
+    admissionregistration_v1_pb2.ValidatingAdmissionPolicy: Rules(_refuse_policy),
+    certificates_v1_pb2.CertificateSigningRequest: Rules(_check_signing_request, name_rule=names.path_segment),
+    networking_v1_pb2.IPAddress: Rules(_check_address, _check_address_update, name_rule=names.path_segment),
+    networking_v1_pb2.ServiceCIDR: Rules(_check_service_range),
+    policy_v1_pb2.PodDisruptionBudget: Rules(_check_disruption_budget, status_update=_check_disruption_budget_status),
+    scheduling_v1_pb2.PriorityClass: Rules(_check_priority_class, _check_priority_class_update),
+    coordination_v1_pb2.Lease: Rules(_check_lease),
+    node_v1_pb2.RuntimeClass: Rules(_check_runtime_class, _check_runtime_class_update),
+    networking_v1_pb2.Ingress: Rules(),
+    networking_v1_pb2.IngressClass: Rules(update=_check_ingress_class_update),
+    networking_v1_pb2.NetworkPolicy: Rules(),
+    rbac_v1_pb2.Role: Rules(name_rule=names.path_segment),
+    rbac_v1_pb2.RoleBinding: Rules(update=_check_role_binding_update, name_rule=names.path_segment),
+    rbac_v1_pb2.ClusterRole: Rules(name_rule=names.path_segment),
+    rbac_v1_pb2.ClusterRoleBinding: Rules(update=_check_role_binding_update, name_rule=names.path_segment),
+    autoscaling_v2_pb2.HorizontalPodAutoscaler: Rules(),
+    discovery_v1_pb2.EndpointSlice: Rules(update=_check_endpoint_slice_update),
+}

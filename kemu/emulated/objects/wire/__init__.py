@@ -1,0 +1,1 @@
+"""envelopes, fingerprints, key_ranges, shared_objects, wires."""

@@ -1,0 +1,8 @@
+"""KubeSchedulerConfiguration and the cost model.
+
+Begin with :mod:`kemu.emulated.scheduler.configuration.configurations`.
+
+    arguments         pluginConfig: checks and defaults of the plugins in the tree
+    fields            kinds of values, and mistakes with their paths
+    timings           how much virtual time work takes
+"""

@@ -1,0 +1,100 @@
+"""After a failed attempt: the pod returns to the queue, and its status and an Event say why.
+
+Mirrors ``handleSchedulingFailure`` (``pkg/scheduler``, schedule_one.go). Both cycles end here when they fail, with a
+:class:`Failure`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from kemu.emulated.scheduler.cache.cluster import Cluster
+from kemu.emulated.scheduler.cycle import diagnoses
+from kemu.emulated.scheduler.cycle.status_updates import Reporter
+from kemu.emulated.scheduler.experiments.switches import Policy
+from kemu.emulated.scheduler.framework.statuses import PENDING, Status
+from kemu.emulated.scheduler.queue.queues import QueuedPod, SchedulingQueue
+
+UNSCHEDULABLE, SCHEDULER_ERROR = "Unschedulable", "SchedulerError"
+"""Reasons of the condition PodScheduled."""
+
+
+class Failure(NamedTuple):
+    """Why an attempt failed."""
+
+    message: str
+    rejectors: tuple[str, ...] = ()
+    """The plugins whose events may help the pod. Without any it is retried when its backoff ends."""
+    reason: str = UNSCHEDULABLE
+    pending: tuple[str, ...] = ()
+    """Those of the rejectors that answered Pending."""
+
+
+def failure_of(status: Status, rejector: str | None) -> Failure:
+    """The failure behind a status from Reserve on. ``rejector``: the plugin whose events may help, if one may."""
+    if not status.rejected:
+        return Failure(status.message, reason=SCHEDULER_ERROR)
+    if rejector is None:
+        return Failure(status.message)
+    pending = (rejector,) if status.code == PENDING else ()
+    return Failure(diagnoses.failure_message(1, [(status, 1)]), (rejector,), pending=pending)
+
+
+class FailureHandler:
+    """``seen``: every pod as the watch last showed it, by UID."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        queue: SchedulingQueue,
+        reporter: Reporter,
+        policy: Policy,
+        seen: Mapping[str, Any],
+    ) -> None:
+        self._cluster = cluster
+        self._queue = queue
+        self._reporter = reporter
+        self._policy = policy
+        self._seen = seen
+        self._nominates_deleted = "k8s-102339" in policy.toggled
+        self.nominations_of_placed: dict[str, str] | None = {} if "k8s-109236" in policy.toggled else None
+        """With this bug: the nomination that the attempt's object of a pod states, by UID."""
+        self._nominates_late = "k8s-72124" in policy.toggled
+        self._never_clears = "k8s-106780" in policy.toggled
+
+    async def handle(
+        self, pod: QueuedPod, failure: Failure, nominate: str | None = "", *, writes_status: bool = True
+    ) -> None:
+        """Requeue the pod and report why. ``nominate``: a node, "" to clear the nomination, None to leave it."""
+        if self._never_clears:
+            nominate = nominate or None
+        latest = self._requeue(pod, failure, nominate)
+        await self._reporter.failed(latest, failure.message, nominate, failure.reason, writes_status=writes_status)
+
+    def is_unassigned(self, uid: str) -> bool:
+        """Whether the watch has not shown the pod on a node."""
+        latest = self._seen.get(uid)
+        return latest is None or not latest.spec.nodeName
+
+    def _requeue(self, pod: QueuedPod, failure: Failure, nominate: str | None) -> Any:
+        """Return the pod to the queue as it is now, unless it was deleted or another scheduler placed it.
+
+        Returns the object to report on.
+        """
+        uid, nominator, tried = pod.info.uid, self._cluster.nominator, pod.info.pod
+        latest = self._seen.get(uid)
+        if latest is None or latest.spec.nodeName:
+            self._queue.done(uid)
+            nominator.remove(uid)
+            if latest is None and self._nominates_deleted:
+                nominator.nominate(pod.info, nominate or tried.status.nominatedNodeName)
+            elif latest is not None and self.nominations_of_placed is not None:
+                nominator.nominate(pod.info, nominate or self.nominations_of_placed.get(uid, ""))
+            return tried
+        if latest is not tried:
+            pod.info = self._cluster.pending(latest)
+        self._queue.failed(pod, failure.rejectors, failure.pending)
+        if self._policy.nomination and not self._nominates_late:
+            nominator.nominate(pod.info, self._reporter.nomination(latest) if nominate is None else nominate)
+        return latest

@@ -1,0 +1,303 @@
+"""Handlers of the watches: they update the cache, the nominator and the queue (``eventhandlers.go``).
+
+One for each kind of object. Changes of the cache go through ``Cluster.change``, because an attempt under way keeps its
+snapshot; the queue gets every event at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kemu.emulated.objects import meta
+from kemu.emulated.scheduler.cache.cluster import Cluster
+from kemu.emulated.scheduler.cache.pods import PodInfo
+from kemu.emulated.scheduler.experiments.switches import Policy
+from kemu.emulated.scheduler.framework import events
+from kemu.emulated.scheduler.framework.events import Event
+from kemu.emulated.scheduler.queue.queues import GATED, POD_UPDATE, SchedulingQueue
+
+
+class PodFeed:
+    """Pods that have not ended. A pod that ends leaves the watch, which looks like a deletion here."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        queue: SchedulingQueue,
+        served: Mapping[str, object],
+        seen: dict[str, Any],
+        policy: Policy,
+        reject_waiting: Callable[[str], bool],
+        on_gone: Callable[[str], object],
+    ) -> None:
+        """``served``: scheduler names whose pods wait here; ``seen``: where every pod is kept as last seen, by UID.
+
+        ``on_gone`` is called with the UID of every pod that ended or was deleted.
+        """
+        self._cluster = cluster
+        self._queue = queue
+        self._served = served
+        self._cooperates = policy.cooperate and policy.nomination
+        """Other schedulers' nominations count."""
+        self._is_deaf_to_nominations = "k8s-126700" in policy.toggled
+        self._reject_waiting = reject_waiting
+        self._on_gone = on_gone
+        self.pods = seen
+        """Every pod as last seen, by UID."""
+
+    def find(self, uid: str) -> Any | None:
+        return self.pods.get(uid)
+
+    def on_add(self, pod: Any) -> None:
+        self.pods[pod.metadata.uid] = pod
+        if pod.spec.nodeName:
+            self._assigned(pod)
+        elif pod.spec.schedulerName in self._served:
+            info = self._cluster.pending(pod)
+            waiting = self._queue.add(info)
+            if pod.status.nominatedNodeName and waiting.place != GATED:
+                self._cluster.nominator.nominate(info, pod.status.nominatedNodeName)
+        elif self._cooperates and pod.status.nominatedNodeName:
+            self._cluster.nominator.nominate(self._cluster.pending(pod), pod.status.nominatedNodeName)
+
+    def on_update(self, old: Any, new: Any) -> None:
+        self.pods[new.metadata.uid] = new
+        if not new.spec.nodeName:
+            if new.spec.schedulerName in self._served:
+                self._waiting_changed(old, new)
+            elif self._cooperates:
+                self._other_waiting_changed(old, new)
+        elif not old.spec.nodeName:
+            self._assigned(new, self._is_counted_otherwise(old))
+        else:
+            spec_changed = old.spec != new.spec
+            self._cluster.change(self._see, new, spec_changed)
+            for event in events.assigned_pod_events(old, new, spec_changed):
+                self._queue.move(event, old, new)
+
+    def on_delete(self, pod: Any) -> None:
+        uid = pod.metadata.uid
+        self.pods.pop(uid, None)
+        self._on_gone(uid)
+        if pod.spec.nodeName:
+            self._cluster.change(self._cluster.remove_pod, uid)
+            self._queue.remove(uid)
+            self._cluster.nominator.remove(uid)
+            self._queue.move(Event.ASSIGNED_POD_DELETE, pod, None)
+            return
+        self._queue.remove(uid)
+        self._cluster.nominator.remove(uid)
+        if uid in self._cluster.assumed:
+            self._assumed_ended(pod)
+        elif pod.status.nominatedNodeName:
+            self._nomination_ended(pod)
+
+    def _is_counted_otherwise(self, old: Any) -> bool:
+        """Whether a pod that was assumed changed before it was bound: its requests may."""
+        assumed = self._cluster.assumed.get(old.metadata.uid)
+        return assumed is not None and assumed.pod is not old and bool(assumed.pod.spec != old.spec)
+
+    def _assigned(self, pod: Any, spec_changed: bool = False) -> None:
+        """``spec_changed``: since it was assumed."""
+        uid = pod.metadata.uid
+        self._queue.remove(uid)
+        self._cluster.nominator.remove(uid)
+        self._cluster.confirm(uid)
+        self._cluster.change(self._see, pod, spec_changed)
+        self._queue.move(Event.ASSIGNED_POD_ADD, None, pod)
+
+    def _see(self, pod: Any, spec_changed: bool) -> None:
+        self._cluster.see_pod(pod, spec_changed=spec_changed)
+
+    def _waiting_changed(self, old: Any, new: Any) -> None:
+        uid, queue, nominator = new.metadata.uid, self._queue, self._cluster.nominator
+        if uid in self._cluster.assumed:
+            if new.metadata.HasField("deletionTimestamp") and not old.metadata.HasField("deletionTimestamp"):
+                self._assumed_ended(new)
+            return
+        known = queue.pods.get(uid)
+        if known is None or old.spec != new.spec:
+            info = self._cluster.pending(new)
+        else:
+            info = PodInfo(new, known.info.template)
+        if known is None:
+            queue.add(info, POD_UPDATE)
+            nominator.renew(info, "", new.status.nominatedNodeName)
+        elif queue.update(info, events.pending_pod_events(old, new), old):
+            nominator.renew(info, old.status.nominatedNodeName, new.status.nominatedNodeName)
+        if old.status.nominatedNodeName not in ("", new.status.nominatedNodeName):
+            self._nomination_ended(old)
+
+    def _assumed_ended(self, pod: Any) -> None:
+        """A pod is deleted before the watch showed it on its node; a binding under way will fail.
+
+        A pod that waits for its permit is rejected instead, and its binding cycle gives the room back.
+        """
+        uid = pod.metadata.uid
+        node = self._cluster.assumed[uid].node_name
+        if not self._reject_waiting(uid):
+            self._cluster.forget(uid)
+        self._queue.move(Event.ASSIGNED_POD_DELETE, events.assigned(pod, node), None)
+
+    def _other_waiting_changed(self, old: Any, new: Any) -> None:
+        before, after = old.status.nominatedNodeName, new.status.nominatedNodeName
+        if after:
+            self._cluster.nominator.nominate(self._cluster.pending(new), after)
+        elif before:
+            self._cluster.nominator.remove(new.metadata.uid)
+        if before not in ("", after):
+            self._nomination_ended(old)
+
+    def _nomination_ended(self, pod: Any) -> None:
+        """For pods that had to leave room for it, this is like the deletion of a pod on that node."""
+        if self._is_deaf_to_nominations:
+            return
+        priority = pod.spec.priority
+        self._queue.move(Event.ASSIGNED_POD_DELETE, pod, None, only=lambda waiting: waiting.priority <= priority)
+
+
+class NodeFeed:
+    """Nodes."""
+
+    def __init__(self, cluster: Cluster, queue: SchedulingQueue) -> None:
+        self._cluster = cluster
+        self._queue = queue
+        self._nodes = 0
+
+    def on_add(self, node: Any) -> None:
+        self._nodes += 1
+        self._queue.nodes_changed(True)
+        self._cluster.change(self._cluster.set_node, node)
+        self._queue.move(Event.NODE_ADD, None, node)
+
+    def on_update(self, old: Any, new: Any) -> None:
+        happened = events.node_events(old, new)
+        if happened or old.spec.unschedulable != new.spec.unschedulable or _images(old) != _images(new):
+            self._cluster.change(self._cluster.set_node, new)
+        elif new.status.images:
+            self._cluster.change(self._cluster.node_seen, new.metadata.name)
+        if not happened and self._queue.heeds_heartbeats:
+            happened = [Event.NODE_CONDITIONS]
+        for event in happened:
+            self._queue.move(event, old, new)
+
+    def on_delete(self, node: Any) -> None:
+        self._nodes -= 1
+        self._queue.nodes_changed(self._nodes > 0)
+        self._cluster.change(self._cluster.remove_node, node.metadata.name)
+        self._queue.move(Event.NODE_DELETE, node, None)
+
+
+class ObjectFeed:
+    """Objects that are only looked up: ``write(object, exists)`` stores or removes one."""
+
+    def __init__(self, cluster: Cluster, write: Callable[[Any, bool], object]) -> None:
+        self._cluster = cluster
+        self._write = write
+
+    def on_add(self, obj: Any) -> None:
+        self._cluster.change(self._write, obj, True)
+
+    def on_update(self, old: Any, new: Any) -> None:
+        self._cluster.change(self._write, new, True)
+
+    def on_delete(self, obj: Any) -> None:
+        self._cluster.change(self._write, obj, False)
+
+
+class StorageFeed:
+    """Objects of one kind that plugins for volumes ask for as the watch shows them: no part of a snapshot."""
+
+    def __init__(
+        self,
+        queue: SchedulingQueue,
+        write: Callable[[Any, bool], object],
+        added: Event | None = None,
+        updated: Event | None = None,
+        deleted: Event | None = None,
+    ) -> None:
+        """``write(object, exists)`` stores or removes one; the events may make pods schedulable."""
+        self._queue = queue
+        self._write = write
+        self._added = added
+        self._updated = updated
+        self._deleted = deleted
+
+    def on_add(self, obj: Any) -> None:
+        self._write(obj, True)
+        if self._added is not None:
+            self._queue.move(self._added, None, obj)
+
+    def on_update(self, old: Any, new: Any) -> None:
+        self._write(new, True)
+        if self._updated is not None:
+            self._queue.move(self._updated, old, new)
+
+    def on_delete(self, obj: Any) -> None:
+        self._write(obj, False)
+        if self._deleted is not None:
+            self._queue.move(self._deleted, obj, None)
+
+
+def storage_feeds(cluster: Cluster, queue: SchedulingQueue) -> dict[str, StorageFeed]:
+    """The feeds of all kinds of storage, by plural. Events that no plugin in the tree registers are left out."""
+    storage = cluster.storage
+
+    def kept_in(store: dict[str, Any]) -> Callable[[Any, bool], None]:
+        def write(obj: Any, is_there: bool) -> None:
+            key = meta.namespaced_name(obj)
+            if is_there:
+                store[key] = obj
+            else:
+                store.pop(key, None)
+
+        return write
+
+    def volume(obj: Any, is_there: bool) -> None:
+        storage.set_volume(obj, is_there=is_there)
+
+    def attachment(obj: Any, is_there: bool) -> None:
+        storage.set_attachment(obj, is_there=is_there)
+
+    feed = StorageFeed
+    return {
+        "storageclasses": feed(queue, kept_in(storage.classes), Event.STORAGE_CLASS_ADD, Event.STORAGE_CLASS_UPDATE),
+        "csidrivers": feed(queue, kept_in(storage.drivers), updated=Event.CSI_DRIVER_UPDATE),
+        "csinodes": feed(queue, kept_in(storage.csi_nodes), Event.CSI_NODE_ADD, Event.CSI_NODE_UPDATE),
+        "csistoragecapacities": feed(queue, kept_in(storage.capacities), Event.CAPACITY_ADD, Event.CAPACITY_UPDATE),
+        "persistentvolumes": feed(queue, volume, Event.VOLUME_ADD, Event.VOLUME_UPDATE),
+        "persistentvolumeclaims": feed(queue, kept_in(storage.claims), Event.CLAIM_ADD, Event.CLAIM_UPDATE),
+        "volumeattachments": feed(queue, attachment, deleted=Event.ATTACHMENT_DELETE),
+    }
+
+
+def lookup_feeds(cluster: Cluster) -> dict[str, ObjectFeed]:
+    """The feeds of all kinds that are only looked up, by plural."""
+
+    def namespace(obj: Any, is_there: bool) -> None:
+        cluster.set_namespace(obj.metadata.name, obj.metadata.labels if is_there else None)
+
+    def budget(obj: Any, is_there: bool) -> None:
+        cluster.set_budget(meta.namespaced_name(obj), obj if is_there else None)
+
+    def service(obj: Any, is_there: bool) -> None:
+        cluster.set_service(meta.namespaced_name(obj), obj if is_there else None)
+
+    def owner(kind: str) -> Callable[[Any, bool], None]:
+        return lambda obj, is_there: cluster.set_owner(
+            kind, obj.metadata.namespace, obj.metadata.name, obj if is_there else None
+        )
+
+    return {
+        "namespaces": ObjectFeed(cluster, namespace),
+        "poddisruptionbudgets": ObjectFeed(cluster, budget),
+        "services": ObjectFeed(cluster, service),
+        "replicationcontrollers": ObjectFeed(cluster, owner("ReplicationController")),
+        "replicasets": ObjectFeed(cluster, owner("ReplicaSet")),
+        "statefulsets": ObjectFeed(cluster, owner("StatefulSet")),
+    }
+
+
+def _images(node: Any) -> list[Any]:
+    return list(node.status.images)

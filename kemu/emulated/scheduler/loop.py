@@ -1,0 +1,193 @@
+"""The scheduler without its connections: cycles over a queue, fed by events, writing through an API.
+
+The way of a pod, as in ``schedule_one.go`` (``pkg/scheduler``): :meth:`Engine.schedule_one` takes it from the queue,
+:mod:`kemu.emulated.scheduler.scheduling_cycles` chooses a node for it and assumes it there,
+:mod:`kemu.emulated.scheduler.binding_cycles` binds it, beside the loop, and :mod:`kemu.emulated.scheduler.failures`
+returns it to the queue when either cycle fails.
+
+The loop takes one pod at a time. Bindings and evictions run beside it; the status write after a failed attempt holds it
+up, as with kube-scheduler's defaults (:mod:`kemu.emulated.scheduler.cycle.status_updates`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Iterator
+from typing import Any
+
+from kemu.emulated.client.recorders import Recorder
+from kemu.emulated.scheduler import ablations
+from kemu.emulated.scheduler.binding_cycles import BindingCycles
+from kemu.emulated.scheduler.cache.pods import PodInfo
+from kemu.emulated.scheduler.configuration.configurations import Configuration, ProfileConfiguration
+from kemu.emulated.scheduler.configuration.timings import Timing
+from kemu.emulated.scheduler.cycle.decisions import Decider
+from kemu.emulated.scheduler.cycle.profiles import Profile
+from kemu.emulated.scheduler.cycle.status_updates import Reporter
+from kemu.emulated.scheduler.experiments import requeues
+from kemu.emulated.scheduler.experiments.avoided_nodes import AvoidedNodes
+from kemu.emulated.scheduler.experiments.overcommitments import Overcommitter
+from kemu.emulated.scheduler.experiments.switches import Policy
+from kemu.emulated.scheduler.extenders.clients import Extenders
+from kemu.emulated.scheduler.failures import FailureHandler
+from kemu.emulated.scheduler.feeds import NodeFeed, PodFeed
+from kemu.emulated.scheduler.framework.events import Event
+from kemu.emulated.scheduler.framework.interfaces import Api, Handle
+from kemu.emulated.scheduler.framework.registries import Registry
+from kemu.emulated.scheduler.plugins.avoid_evicted_node import AvoidEvictedNode
+from kemu.emulated.scheduler.plugins.priority_sort import FirstInFirstOut
+from kemu.emulated.scheduler.preemption.candidates import Preemptor
+from kemu.emulated.scheduler.preemption.evictions import Evictor
+from kemu.emulated.scheduler.queue import old_queues
+from kemu.emulated.scheduler.queue.queues import QueuedPod
+from kemu.emulated.scheduler.scheduling_cycles import SchedulingCycles
+from kemu.runtime.env import Env
+
+
+class Engine:
+    """One scheduler. Give events to ``pod_feed`` and ``node_feed``, then :meth:`run`."""
+
+    def __init__(
+        self,
+        env: Env,
+        api: Api,
+        configuration: Configuration,
+        policy: Policy,
+        timing: Timing,
+        registry: Registry,
+        recorders: Callable[[str], Recorder] | None = None,
+        ablated: Collection[str] = (),
+    ) -> None:
+        """``registry``: the plugins that profiles may name; ``recorders`` makes those of events, by scheduler name;
+        ``ablated``: the safeguards that the scheduler lacks (:mod:`kemu.emulated.safeguards`).
+
+        Raises ConfigurationError.
+        """
+        policy = ablations.policy(policy, ablated)
+        self._env = env
+        self._ready = asyncio.Event()
+        self.between_attempts: Callable[[], object] = lambda: None
+        """Called when no attempt is under way: what the watches have shown is all in the cache."""
+        self.cluster = ablations.cluster(ablated)()
+        self.handle = Handle(self.cluster, env.random, policy)
+        self.handle.api, self.handle.clock = api, env.clock
+        self.handle.draws_lots = configuration.parallelism > 1
+        if policy.avoidEvictedNode:
+            self.handle.avoided = AvoidedNodes(env.clock, env.spawn, policy.avoidEvictedNode, self._avoidance_over)
+        self.avoided = self.handle.avoided
+        """Hears of pods that failed; None without the switch."""
+        extenders = Extenders(env, self.cluster, configuration.extenders) if configuration.extenders else None
+        self.profiles: dict[str, Profile] = {}
+        self.deciders: dict[str, Decider] = {}
+        overcommitters: dict[str, Overcommitter] = {}
+        for one in configuration.profiles:
+            name = one.scheduler_name
+            profile = self.profiles[name] = self._profile(one, registry)
+            percentage = configuration.percentage_of_nodes_to_score
+            decider = self.deciders[name] = Decider(profile, self.cluster, env.random, percentage)
+            decider.tries_nominated_node = policy.nomination and policy.nominatedNodeFirst
+            if extenders is not None and extenders.compare_nodes:
+                decider.takes_first = False
+            if policy.preemptor == "kubelet" and not policy.disablePreemption:
+                unhurried = Preemptor(self.cluster, policy, env.random, lambda nodes: nodes)
+                overcommitters[name] = Overcommitter(decider, unhurried)
+        self.queue = requeues.queue(old_queues.queue(ablations.queue(ablated), policy.toggled), policy)(
+            env.clock,
+            self.profiles,
+            initial_backoff_s=configuration.initial_backoff_s,
+            max_backoff_s=configuration.max_backoff_s,
+            pops_from_backoff=configuration.pops_from_backoff,
+            on_leave=self._log_queued,
+        )
+        self.queue.on_ready = self._ready.set
+        made = {} if recorders is None else {name: recorders(name) for name in self.profiles}
+        reporter = Reporter(env, api, policy, made)
+        seen: dict[str, Any] = {}
+        """Every pod as the watch last showed it, by UID."""
+        failures = FailureHandler(self.cluster, self.queue, reporter, policy, seen)
+        self.bindings = BindingCycles(env, self.handle, timing, reporter, self.queue, failures, extenders)
+        self.evictor = Evictor(
+            env,
+            api,
+            self.cluster,
+            policy,
+            reporter,
+            configuration.parallelism,
+            seen.get,
+            self.queue.activate,
+            self.queue.preemption_over,
+            self.bindings.preempt,
+        )
+        self.handle.is_preempting = self.evictor.is_preempting
+        self.handle.latest = lambda info: seen.get(info.uid)
+        self._scheduling = SchedulingCycles(
+            env,
+            self.handle,
+            timing,
+            reporter,
+            self.queue,
+            failures,
+            self.deciders,
+            extenders,
+            overcommitters,
+            self.evictor,
+        )
+        self.pod_feed = PodFeed(
+            self.cluster,
+            self.queue,
+            self.profiles,
+            seen,
+            policy,
+            self.bindings.reject,
+            lambda uid: self.handle.preempted_on.pop(uid, None),
+        )
+        self.node_feed = NodeFeed(self.cluster, self.queue)
+
+    def _profile(self, configuration: ProfileConfiguration, registry: Registry) -> Profile:
+        avoided = [AvoidEvictedNode({}, self.handle)] if self.avoided is not None else []
+        profile = Profile(configuration, self.handle, registry, last_filters=avoided)
+        if self.handle.policy.queue == "fifo":
+            profile.queue_sort = FirstInFirstOut({}, self.handle)
+        return profile
+
+    async def run(self) -> None:
+        """Schedule for ever."""
+        self.queue.start()
+        await self.schedule_all()
+
+    async def schedule_all(self) -> None:
+        """Try pod after pod; the queue's timers run."""
+        while True:
+            self.between_attempts()
+            self.cluster.forget_resources(self._waiting())
+            pod = self.queue.take()
+            if pod is None:
+                await self.wait_for_pods()
+            else:
+                await self.schedule_one(pod)
+
+    async def wait_for_pods(self) -> None:
+        """Until there may be something to take."""
+        self._ready.clear()
+        await self._ready.wait()
+
+    def _waiting(self) -> Iterator[PodInfo]:
+        """The pods in the queue and in their binding cycles."""
+        for pods in (self.queue.pods, self.bindings.under_way):
+            for pod in pods.values():
+                yield pod.info
+
+    async def schedule_one(self, pod: QueuedPod) -> None:
+        """The scheduling cycle of a pod; if it ends with a node, its binding cycle begins beside the loop."""
+        placement = await self._scheduling.run(pod)
+        if placement is not None:
+            self.bindings.start(placement)
+
+    def _avoidance_over(self, thrown_out: Any) -> None:
+        self.queue.move(Event.AVOIDANCE_OVER, thrown_out, None)
+
+    def _log_queued(self, pod: QueuedPod, place: str, since_ns: int, cause: str) -> None:
+        info = pod.info
+        self._env.log(
+            "sched.queued", {"pod": info.key, "uid": info.uid, "queue": place, "start": since_ns, "event": cause}
+        )

@@ -1,0 +1,159 @@
+"""Carries out preemptions, beside the scheduling loop: clears lower nominations, then evicts the victims.
+
+Mirrors ``pkg/scheduler/framework/preemption`` (Executor). While it runs, the preemptor may not enter the active or the
+backoff queue, except when only the last victim remains and that one is already terminating.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from kemu.emulated.objects import meta
+from kemu.emulated.scheduler.cache.cluster import Cluster
+from kemu.emulated.scheduler.cache.pods import PodInfo
+from kemu.emulated.scheduler.cycle.status_updates import Reporter
+from kemu.emulated.scheduler.experiments.switches import Policy
+from kemu.emulated.scheduler.framework.interfaces import Api
+from kemu.emulated.scheduler.framework.results import Candidate
+from kemu.errors import ApiError, Conflict, NotFound
+from kemu.runtime.env import Env
+
+DISRUPTION_TARGET = "DisruptionTarget"
+PREEMPTION_BY_SCHEDULER = "PreemptionByScheduler"
+
+
+_Victim = tuple[PodInfo, Any]
+"""And the pod as it was when the preemption was decided."""
+
+
+class Evictor:
+    """Carries out preemptions. ``find`` returns a pod as last seen in the watch, by UID."""
+
+    def __init__(
+        self,
+        env: Env,
+        api: Api,
+        cluster: Cluster,
+        policy: Policy,
+        reporter: Reporter,
+        parallelism: int,
+        find: Callable[[str], Any | None],
+        activate: Callable[[str], object],
+        on_over: Callable[[str], object],
+        turn_away: Callable[[str], bool],
+    ) -> None:
+        """``activate`` makes the queue retry a pod; ``on_over`` hears of a preemptor when its victims have been told to
+        go; ``turn_away`` ends the binding cycle of a victim. All take UIDs.
+
+        ``turn_away`` returns False when it is too late for that; then the victim is deleted.
+        """
+        self._env = env
+        self._api = api
+        self._cluster = cluster
+        self._policy = policy
+        self._reporter = reporter
+        self._parallelism = parallelism
+        self._find = find
+        self._activate = activate
+        self._on_over = on_over
+        self._turn_away = turn_away
+        self._repeats = "k8s-134249" in policy.toggled
+        self._wakes_always = "k8s-141694" in policy.toggled
+        self._busy: dict[str, str] = {}
+        """UID of the preemptor → UID of the last victim once only that one is left, else ""."""
+
+    def is_preempting(self, uid: str) -> bool:
+        last = self._busy.get(uid)
+        if last is None:
+            return False
+        if not last or self._repeats:
+            return not last
+        victim = self._find(last)
+        return victim is not None and not victim.metadata.HasField("deletionTimestamp")
+
+    def start(self, preemptor: PodInfo, candidate: Candidate, clears: Collection[str] | None = None) -> None:
+        """Begin to carry out a preemption. ``clears``: UIDs of the pods that may lose their nominations; None: all."""
+        # With the conditions that they had when this was decided: who was marked meanwhile is marked again.
+        victims = [(victim, victim.pod) for victim in candidate.victims if not victim.terminating]
+        if not victims and self._policy.clearLowerNominations in ("current", "never"):
+            return
+        self._busy[preemptor.uid] = ""
+        self._env.spawn(self._run(preemptor, candidate.node, victims, clears), f"preemption for {preemptor.key}")
+
+    async def _run(self, preemptor: PodInfo, node: str, victims: list[_Victim], clears: Collection[str] | None) -> None:
+        uid = preemptor.uid
+        evicted = True
+        cleared = await self._clear_lower(preemptor, node, clears)
+        step = self._parallelism
+        others = victims[:-1]
+        for first in range(0, len(others), step):
+            together = [self._evict(*victim, preemptor, node) for victim in others[first : first + step]]
+            evicted = all(await asyncio.gather(*together))
+            if not evicted:
+                break
+        if victims and evicted:
+            self._busy[uid] = victims[-1][0].uid
+            evicted = await self._evict(*victims[-1], preemptor, node)
+        self._busy.pop(uid, None)
+        if not (cleared and evicted) or self._wakes_always:
+            # A victim that was not deleted will cause no event: retry now.
+            self._activate(uid)
+        else:
+            self._on_over(uid)
+
+    async def _clear_lower(self, preemptor: PodInfo, node: str, clears: Collection[str] | None) -> bool:
+        """Clear the nominations of lower pods to the node; False when one could not be."""
+        cleared = True
+        if self._policy.clearLowerNominations == "never":
+            return cleared
+        for lower in [one for one in self._cluster.nominator.on(node) if one.priority < preemptor.priority]:
+            if clears is None or lower.uid in clears:
+                cleared = await self._reporter.clear_nomination(lower.pod) and cleared
+        return cleared
+
+    async def _evict(self, victim: PodInfo, seen: Any, preemptor: PodInfo, node: str) -> bool:
+        """Turn a victim away if it is not bound yet, else mark and delete it; False when that failed."""
+        started_ns = self._env.clock.now_ns()
+        ok = True
+        rejected = self._turn_away(victim.uid)
+        preempted = True
+        if not rejected:
+            try:
+                patch = self._disruption_patch(seen, preemptor)
+                if patch is not None:
+                    await self._api.patch(
+                        "pods", victim.name, victim.namespace, patch, "status", "strategic", victim.uid
+                    )
+                await self._api.delete("pods", victim.name, victim.namespace, uid=victim.uid)
+            except (NotFound, Conflict):
+                # Deleted already, or another pod has its name now.
+                preempted = False
+            except ApiError:
+                preempted = ok = False
+        if preempted:
+            self._reporter.preempted(victim.pod, preemptor.pod, node, deleted=not rejected)
+        self._env.log(
+            "sched.victim",
+            {
+                "pod": victim.key,
+                "uid": victim.uid,
+                "by": preemptor.key,
+                "by_uid": preemptor.uid,
+                "node": node,
+                "start": started_ns,
+                "ok": ok,
+                "how": "rejected" if rejected else "deleted",
+            },
+        )
+        return ok
+
+    def _disruption_patch(self, victim: Any, preemptor: PodInfo) -> Mapping[str, Any] | None:
+        scheduler = preemptor.pod.spec.schedulerName
+        message = f"{scheduler}: preempting to accommodate a higher priority pod"
+        now_unix_ns = self._env.clock.unix_ns()
+        conditions, generation = victim.status.conditions, victim.metadata.generation
+        return meta.condition_patch(
+            conditions, DISRUPTION_TARGET, "True", PREEMPTION_BY_SCHEDULER, message, now_unix_ns, generation
+        )

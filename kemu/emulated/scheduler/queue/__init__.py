@@ -1,0 +1,1 @@
+"""The scheduling queue: all of it is :mod:`kemu.emulated.scheduler.queue.queues`."""

@@ -1,6 +1,0 @@
-"""What carries out tasks in other processes, below ``kemu.exploration.workers``.
-
-worker         the process of a worker on this machine
-rays           the same in the processes of a Ray cluster
-queues         tasks and records in order, for both; ``tasks``: what a task is
-"""

@@ -1,0 +1,1 @@
+"""What one does with an emulated cluster: scenarios, checks, searches, sweeps, telling."""

@@ -1,0 +1,104 @@
+"""What one pod costs on its way to Running, counted and not timed: the same figures on every machine.
+
+Pods of one burst share messages, pods that come one by one do not: a setting for each. ``steps`` are callbacks of the
+event loop; ``messages`` travel between actors, in either direction; ``calls`` are unary, all of them to the store;
+``parses`` and ``serialisations`` are of protobuf messages, whoever wants them; ``frames`` are those of the run log. All
+are counted from the moment in which the clock starts until the last pod runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import sys
+from collections.abc import Callable, Mapping
+from types import CodeType, FrameType
+from typing import Any
+
+from kemu.lab.bench.clusters.pods import scenario_text
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import plays
+from kemu.lab.scenario.playing.heartbeats import Heartbeats
+from kemu.runtime.env import SECOND_NS
+from kemu.runtime.rpc.clients import UnaryUnaryCall
+from kemu.runtime.runlog.frames import Digester
+from kemu.runtime.sim.loops import VirtualLoop
+from kemu.runtime.sim.simulation import SimRuntime
+from kemu.runtime.sim.wires import SimWire
+
+_BUILT_IN = {
+    "FromString": "parses",
+    "ParseFromString": "parses",
+    "MergeFromString": "parses",
+    "SerializeToString": "serialisations",
+    "SerializePartialToString": "serialisations",
+}
+"""By name: functions that are not written in Python."""
+_WRITTEN: Mapping[CodeType, str] = {
+    function.__code__: figure
+    for function, figure in (
+        (VirtualLoop.create_future, "futures"),
+        (VirtualLoop.create_owned_task, "tasks"),
+        (VirtualLoop.create_quiet_task, "tasks"),
+        (SimWire.carry, "messages"),
+        (UnaryUnaryCall.__init__, "calls"),
+    )
+}
+FIGURES = ("parses", "serialisations", "futures", "tasks", "steps", "messages", "calls", "transactions", "frames")
+
+
+class _Counts:
+    """A sink, and a profiler: see :func:`work`."""
+
+    def __init__(self, pods: int) -> None:
+        self.counts: collections.Counter[str] = collections.Counter()
+        self.kinds: collections.Counter[str] = collections.Counter()
+        """Of events in the run log."""
+        self.stop = asyncio.Event()
+        self._append: Callable[..., None] = Digester().append
+        self._left = pods
+
+    def __call__(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        self._append(time_ns, actor, kind, data)
+        self.kinds[kind] += 1
+        if kind == "kubelet.running":
+            self._left -= 1
+            if self._left == 0:
+                self.stop.set()
+
+    def profile(self, frame: FrameType, event: str, argument: Any) -> None:
+        if event == "call":
+            figure = _WRITTEN.get(frame.f_code)
+        elif event == "c_call":
+            figure = _BUILT_IN.get(argument.__name__)
+        else:
+            return
+        if figure is not None:
+            self.counts[figure] += 1
+
+
+async def _drive(runtime: SimRuntime, text: str, counts: _Counts) -> None:
+    scenario = loader.loads(text)
+    await plays.launch(runtime, scenario, Heartbeats(scenario, "sim"))
+    steps = runtime.loop.steps
+    counts.kinds.clear()
+    before = sys.getprofile()
+    sys.setprofile(counts.profile)
+    try:
+        await runtime.begin()
+        await runtime.run_until(3600 * SECOND_NS, stop=counts.stop)
+    finally:
+        sys.setprofile(before)
+    counts.counts["steps"] = runtime.loop.steps - steps
+    counts.counts["transactions"] = counts.kinds["store.txn"]
+    counts.counts["frames"] = counts.kinds.total()
+    await runtime.shutdown()
+
+
+def work(arrivals: str, nodes: int, pods: int) -> dict[str, Any]:
+    """For each pod. ``arrivals``: ``burst``, all pods at once; ``apart``, one every 100 ms."""
+    counts = _Counts(pods)
+    runtime = SimRuntime(1, counts)
+    every = "100ms" if arrivals == "apart" else ""
+    runtime.run(_drive(runtime, scenario_text(nodes, pods, every=every), counts))
+    return {figure: round(counts.counts[figure] / pods, 2) for figure in FIGURES}

@@ -1,0 +1,213 @@
+"""How many runs of a small race a core carries out in a second, as a worker of ``kemu explore`` does; and how much more
+a worker of Ray needs for each.
+
+Two schedulers that do not know of each other bring ten pods to three nodes of four CPUs. ``steered``: a chooser decides
+about every message, as strategies do that search for interleavings; the scenario has the usual constant latencies.
+``drawn``: latencies have a distribution and every run another seed.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from kemu.lab.exploration import runs
+from kemu.lab.exploration.executions import Execution
+from kemu.lab.exploration.plans import ChooserSpec, Plan
+from kemu.lab.exploration.processes import worker
+from kemu.lab.exploration.processes.rays import RayWorkers
+from kemu.lab.exploration.runs import Task
+from kemu.lab.exploration.sources import Source
+from kemu.lab.exploration.workers import Executor, Workers
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import judging, plays
+from kemu.runtime import random_streams
+from kemu.runtime.sim.steering.messages import Message
+
+WARM_UP = 5
+
+_DRAWN = "{apiLatency: {uniform: {min: 500us, max: 2ms}}, watchLatency: {uniform: {min: 1ms, max: 20ms}}}"
+
+
+def scenario_text(nodes: int, pods: int, latencies: str) -> str:
+    timing = f"timing: {_DRAWN}" if latencies == "drawn" else ""
+    workloads = "".join(
+        f"""
+    - name: {name}
+      start: 1s
+      arrivals: {{every: 100ms, count: {count}}}
+      pods: {{spec: {{schedulerName: {name}, containers: [{{name: main, resources: {{requests: {{cpu: "1"}}}}}}]}}}}"""
+        for name, count in (("red", pods - pods // 2), ("blue", pods // 2))
+    )
+    return f"""
+apiVersion: kemu.dev/v1
+kind: Scenario
+metadata: {{name: race}}
+spec:
+  duration: 1m
+  nodes:
+    - {{namePrefix: node-, count: {nodes}, allocatable: {{cpu: "4", memory: 16Gi, pods: "110"}}}}
+  schedulers: [{{name: red}}, {{name: blue}}]
+  {timing}
+  workloads:{workloads}
+  expect:
+    - {{check: no-node-overcommitted, holds: true}}
+"""
+
+
+class Uniform:
+    """Keeps every message back, for up to 10 ms."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random_streams.random_stream(seed, "bench")
+
+    def delay_ns(self, message: Message) -> int:
+        return int(self._random.random() * 10_000_000)
+
+
+class _Parts:
+    """CPU seconds by part."""
+
+    def __init__(self) -> None:
+        self.launch = self.loop = self.judging = 0.0
+        start, play, conclude = plays.start, plays.play, judging.Judge.conclude
+
+        async def timed_start(*arguments: Any) -> Any:
+            begun = time.process_time()
+            found = await start(*arguments)
+            self.launch += time.process_time() - begun
+            return found
+
+        async def timed_play(*arguments: Any) -> Any:
+            begun = time.process_time()
+            found = await play(*arguments)
+            self.loop += time.process_time() - begun
+            return found
+
+        def timed_conclude(judge: judging.Judge, end: judging.End) -> Any:
+            begun = time.process_time()
+            found = conclude(judge, end)
+            self.judging += time.process_time() - begun
+            return found
+
+        plays.start, plays.play = timed_start, timed_play  # type: ignore[assignment]
+        judging.Judge.conclude = timed_conclude  # type: ignore[method-assign,assignment]
+
+
+def explore(nodes: int, pods: int, latencies: str, count: int = 150) -> dict[str, Any]:
+    """CPU milliseconds of each run, and where they go. What the checks do with each event as it comes counts as
+    ``loop``."""
+    source = Source.of(loader.loads(scenario_text(nodes, pods, latencies)))
+    collector = worker.Collector()
+
+    def one(number: int) -> None:
+        chooser = None
+        if latencies == "steered":
+            chooser = ChooserSpec("kemu.lab.bench.explorations:Uniform", {"seed": number})
+        record = runs.carry_out(source, Task(number, Plan(seed=number, chooser=chooser)))
+        if record.verdict == "unknown":
+            raise SystemExit("a run judged nothing")
+        collector.after_a_run()
+
+    for number in range(WARM_UP):
+        one(number)
+    parts = _Parts()
+    taken = []
+    for number in range(count):
+        begun = time.process_time()
+        one(number)
+        taken.append(time.process_time() - begun)
+    total = sum(taken)
+    taken.sort()
+
+    def milliseconds(seconds: float) -> float:
+        return round(seconds / count * 1e3, 2)
+
+    return {
+        "runs_per_cpu_s": round(count / total, 1),
+        "fastest_tenth_per_cpu_s": round(1 / taken[count // 10], 1),
+        "launch_ms": milliseconds(parts.launch),
+        "loop_ms": milliseconds(parts.loop),
+        "judging_ms": milliseconds(parts.judging),
+        "rest_ms": milliseconds(total - parts.launch - parts.loop - parts.judging),
+    }
+
+
+def on_ray(jobs: int, runs: int, rounds: int) -> dict[str, Any]:
+    """What processes of this machine, and as many of Ray, do beside their runs: CPU time of the whole process, from its
+    first run to its last, in percent of what its runs took. Both are measured in turn, and each against its own runs:
+    what else happens on the machine makes all of them slower."""
+    # Otherwise Ray gives its processes less of the machine than others have.
+    os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112  Ray reads it in this spelling
+    source = Source.of(loader.loads(scenario_text(3, 10, "steered")))
+    here, there = Spent(), Spent()
+    with Workers(jobs) as processes, RayWorkers("local", jobs=jobs) as cluster:
+        for number in range(rounds + 1):
+            for executor, spent in ((processes, here), (cluster, there)):
+                found = spent_by(executor, source, number * runs, runs)
+                if number:  # before that they import, and learn how long a run takes
+                    spent.add(found)
+    return {
+        "process_ms": round(1e3 * here.total_s / here.runs, 2),
+        "ray_ms": round(1e3 * there.total_s / there.runs, 2),
+        "beside_runs_percent": round(here.beside_percent, 1),
+        "beside_runs_on_ray_percent": round(there.beside_percent, 1),
+        "overhead_percent": round(there.beside_percent - here.beside_percent, 1),
+    }
+
+
+@dataclass
+class Spent:
+    """CPU time of processes that carry out runs."""
+
+    total_s: float = 0.0
+    in_runs_s: float = 0.0
+    runs: int = 0
+
+    def add(self, other: Spent) -> None:
+        self.total_s += other.total_s
+        self.in_runs_s += other.in_runs_s
+        self.runs += other.runs
+
+    @property
+    def beside_percent(self) -> float:
+        return 100 * (self.total_s / self.in_runs_s - 1)
+
+
+def spent_by(executor: Executor, source: Source, first: int, count: int) -> Spent:
+    """From the end of the first run of each process to the end of its last one."""
+    chooser = f"{__name__}:Noted"
+    tasks = [
+        Task(number, Plan(chooser=ChooserSpec(chooser, {"seed": number}), probe=f"{__name__}:noted"))
+        for number in range(first, first + count)
+    ]
+    by_process: dict[int, list[tuple[float, float]]] = {}
+    for record in executor.run(source, tasks):
+        pid, at_s, in_run_s = record.probed
+        by_process.setdefault(pid, []).append((at_s, in_run_s))
+    spent = Spent()
+    for ends in by_process.values():
+        ends.sort()
+        spent.add(Spent(ends[-1][0] - ends[0][0], sum(in_run_s for _, in_run_s in ends[1:]), len(ends) - 1))
+    return spent
+
+
+class Noted(Uniform):
+    """Notes when its run begins."""
+
+    begun_s = 0.0
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        Noted.begun_s = time.thread_time()
+
+
+def noted(execution: Execution) -> tuple[int, float, float]:
+    """The process, the CPU time of all its threads so far, and that of this run."""
+    return os.getpid(), time.process_time(), time.thread_time() - Noted.begun_s
+
+
+def settings() -> tuple[dict[str, Any], ...]:
+    return tuple({"nodes": 3, "pods": 10, "latencies": latencies} for latencies in ("steered", "drawn"))

@@ -1,0 +1,237 @@
+"""What is overdue: something that an actor should have done by now, unless a fault or a crash kept it from that.
+
+Role: below the checks that give actors a stated time. ``Attention`` knows when an actor could act, ``Overdue`` for how
+long something is to be done, ``Punctual`` makes a check of both.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from kemu.lab.checks.history import History
+from kemu.lab.checks.history.outages import Outage, Outages
+from kemu.lab.checks.limits import DEFAULT, MAX_WATCH_DELAY_NS, Limits
+from kemu.lab.checks.results import Check, Fold, Result, counted, seconds
+
+_COMES = ("actor.started", "election.acquired")
+_LATEST = 20_000
+"""Revisions of which it is remembered when they were written."""
+_TRIPS = 6
+"""Messages that follow one another until something is done: lists, an event, writes, a second try."""
+LAGS_NS = 2_000_000_000
+"""Where messages take longer, nobody is judged by what others should have known at a moment."""
+_UNAVAILABLE = ("ServiceUnavailable", "Timeout")
+"""Reasons of refusals that have nothing to do with the request: the store does not answer."""
+_GOES = ("actor.crashed", "actor.stopped", "actor.exited", "actor.failed", "election.lost", "election.released")
+
+
+class Attention(Fold):
+    """When each sort of actor could act: it was up, no fault concerned it, its API server or the store, and the store
+    answered in time.
+
+    Actors are named without their replica: ``controller/job``, ``kubelet/node-1``, ``scheduler/red``.
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = (
+        *Outages.kinds, "store.txn", "client.acked", "client.got", "client.listed", "watch.events",
+        "actor.exited", "actor.failed", "api.throttled", "api.refused", "election.acquired", "election.lost",
+        "election.released",
+    )  # fmt: skip
+
+    def __init__(self, history: History) -> None:
+        super().__init__(history)
+        self._outages = _ByKind()
+        self.up: dict[str, int] = {}
+        """Since when."""
+        self.known: dict[str, None] = {}
+        self._came_ns: dict[str, int] = {}
+        """When each last came, whether it is up or not."""
+        self.lag_ns = 0
+        """The longest that any request or event has taken."""
+        self._written_ns: dict[int, int] = {}
+        """When the latest revisions were."""
+
+    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        if kind == "watch.events":
+            if data["types"][0] == "B":
+                return  # A bookmark tells of a revision that nobody had to hear of.
+            written_ns = self._written_ns.get(data["revs"][0])
+            if written_ns is not None and time_ns - written_ns > self.lag_ns:
+                self.lag_ns = time_ns - written_ns
+            return
+        if kind == "store.txn":
+            self._written_ns[data["rev"]] = time_ns
+            if len(self._written_ns) > _LATEST:
+                for revision in list(self._written_ns)[: _LATEST // 2]:
+                    del self._written_ns[revision]
+            return
+        if kind.startswith("client."):
+            took_ns = max(ack[0] for ack in data["acks"]) if kind == "client.acked" else data["took"]
+            self.lag_ns = max(self.lag_ns, took_ns)
+            return
+        if kind in Outages.kinds:
+            self._outages.on_event(time_ns, actor, kind, data)
+        if kind == "api.throttled" or (kind == "api.refused" and data["reason"] in _UNAVAILABLE):
+            self._outages.moment(time_ns, sort_of(data["by"]))
+            return
+        name = sort_of(actor)
+        if kind in _COMES:
+            self.up[name] = self._came_ns[name] = time_ns
+            self.known[name] = None
+        elif kind in _GOES:
+            self.up.pop(name, None)
+            self._outages.moment(time_ns, name)
+
+    def without(self, name: str, begin_ns: int, end_ns: int) -> int:
+        """For how long of this time the actor, if it is up now, could act."""
+        since_ns = self.up.get(name)
+        if since_ns is None or since_ns >= end_ns:
+            return 0
+        return self._outages.without(name, max(begin_ns, since_ns), end_ns)
+
+    def is_clear(self, name: str, begin_ns: int, end_ns: int) -> bool:
+        """Whether nothing disturbed the actor in all of this time."""
+        return self.without(name, begin_ns, end_ns) == end_ns - begin_ns
+
+    def was_clear(self, name: str, begin_ns: int, end_ns: int) -> bool:
+        """The same of a time that is over, whether the actor is up now or not."""
+        if self._came_ns.get(name, end_ns) > begin_ns:
+            return False
+        return self._outages.without(name, begin_ns, end_ns) == end_ns - begin_ns
+
+
+class _ByKind(Outages):
+    def _of(self, client: str) -> list[Outage]:
+        return [
+            outage
+            for outage in self._all
+            if outage.clients is None or any(sort_of(name) == client for name in outage.clients)
+        ]
+
+    def moment(self, time_ns: int, name: str) -> None:
+        """The actor is gone; what takes its place needs its time."""
+        self._add(time_ns, frozenset((name,))).end_ns = time_ns
+
+
+def sort_of(actor: str) -> str:
+    """Without its replica."""
+    return "/".join(actor.split("/", 2)[:2])
+
+
+@dataclass(slots=True)
+class _Due:
+    since_ns: int
+    who: str
+    within_ns: int
+    what: str
+
+
+class Overdue:
+    """What is to be done, by key; and what was not done in time."""
+
+    def __init__(self, attention: Attention, more_ns: int) -> None:
+        self._attention = attention
+        self._more_ns = more_ns
+        """Beside the time that is given."""
+        self._due: dict[Any, _Due] = {}
+        self._late: list[tuple[int, str]] = []
+        """By how much, and what."""
+        self._wrong: list[str] = []
+        self.judged = 0
+
+    @property
+    def findings(self) -> list[str]:
+        """What was late by more than the messages of the run explain, and what was wrong."""
+        lag_ns = self._attention.lag_ns
+        late = [text for late_ns, text in self._late if late_ns > _TRIPS * lag_ns]
+        return late + (self._wrong if lag_ns <= LAGS_NS else [])
+
+    def note(self, text: str) -> None:
+        """Something that was done too early, as far as its actor could know."""
+        self._wrong.append(text)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._due
+
+    def begin(self, key: object, time_ns: int, who: str, within_s: float, what: str, *, anew: bool = False) -> None:
+        """It is to be done from now on, if it was not already. ``anew``: whoever has done a part has the time again."""
+        if anew and key in self._due and self._due[key].what != what:
+            self.end(key, time_ns)
+        if key not in self._due:
+            self._due[key] = _Due(time_ns, who, round(within_s * 1e9) + self._more_ns, what)
+            self.judged += 1
+
+    def end(self, key: object, time_ns: int) -> None:
+        """It is done, or need not be done any more."""
+        due = self._due.pop(key, None)
+        if due is not None and time_ns - due.since_ns > due.within_ns:
+            self._judge(due, time_ns)
+
+    def drop(self, key: object) -> None:
+        """Nobody can tell."""
+        self._due.pop(key, None)
+
+    def open(self) -> list[Any]:
+        """The keys of what is to be done."""
+        return list(self._due)
+
+    def clear(self) -> None:
+        self._due.clear()
+
+    def finish(self, time_ns: int) -> None:
+        for key in list(self._due):
+            self.end(key, time_ns)
+
+    def _judge(self, due: _Due, time_ns: int) -> None:
+        had_ns = self._attention.without(due.who, due.since_ns, time_ns)
+        if had_ns > due.within_ns:
+            text = f"{due.what}, from {seconds(due.since_ns)} to {seconds(time_ns)}; {due.who} had {seconds(had_ns)}"
+            self._late.append((had_ns - due.within_ns, text))
+
+
+class Punctual(Check):
+    """A check of what is overdue. It sees nothing after the end of the run."""
+
+    folds: ClassVar[tuple[type[Fold], ...]] = (Attention,)
+    nothing: ClassVar[str]
+    """What it says where it had nothing to look at."""
+    unit: ClassVar[str]
+    """What it counts."""
+
+    def __init__(self, limits: Limits = DEFAULT) -> None:
+        self._limits = limits
+        self._ended = False
+
+    @classmethod
+    def within(cls, limits: Limits) -> Self:
+        return cls(limits)
+
+    def given(self, *folds: Attention) -> None:
+        (self._attention,) = folds
+        more_ns = max(0, self._limits.max_watch_delay_ns - MAX_WATCH_DELAY_NS)
+        self._overdue = Overdue(self._attention, more_ns)
+
+    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        if self._ended:
+            return
+        if kind == "run.ended":
+            self._ended = True
+            self._overdue.finish(time_ns)
+        else:
+            self.saw(time_ns, actor, kind, data)
+
+    @abstractmethod
+    def saw(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        """An event before the end of the run."""
+
+    def rolled_back(self, time_ns: int, history: History) -> None:
+        self._overdue.clear()
+
+    def result(self, history: History) -> Result:
+        if not self._ended:
+            self._overdue.finish(history.now_ns)
+        found = self._overdue
+        return self.concluded(found.findings, found.judged, self.nothing, counted(found.judged, self.unit))

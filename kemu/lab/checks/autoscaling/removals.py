@@ -1,0 +1,118 @@
+"""The check that a node goes only where its pods can run elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+from kemu.lab.checks.autoscaling import machines
+from kemu.lab.checks.autoscaling.machines import AUTOSCALER, Amounts, Machines
+from kemu.lab.checks.history import NODE_PREFIX, POD_PREFIX, History
+from kemu.lab.checks.limits import Limits
+from kemu.lab.checks.results import Check, Fold, Result, counted, seconds
+from kemu.lab.checks.scheduling import rooms
+
+
+class NodesGoWhenTheirPodsFitElsewhere(Check):
+    """The cluster autoscaler removes a node only if each pod on it has room on another one, and all of them together.
+
+    Judged by what it had seen when it decided: the revisions of pods and nodes that it states. Room on nodes that are
+    being removed does not count. Pods of DaemonSets, mirror pods, pods below the cut-off and pods that are being
+    deleted need no other place. Labels, taints and resources are necessary, so whatever else may count, a node that
+    goes rightly is never blamed. After the store lost revisions, nothing is judged until the autoscaler has listed
+    again.
+    """
+
+    id: ClassVar[str] = "nodes-go-when-their-pods-fit-elsewhere"
+    kinds: ClassVar[tuple[str, ...]] = (
+        "autoscaler.scale_down", "autoscaler.scaled_down", "actor.started", "watch.listed",
+    )  # fmt: skip
+    folds: ClassVar[tuple[type[Fold], ...]] = (Machines,)
+
+    def __init__(self, limits: Limits) -> None:
+        self._autoscaled = limits.autoscaled
+        self._going: dict[str, None] = {}
+        """Nodes whose removal is under way."""
+        self._unseen: dict[str, None] = {}
+        """Resources of which the autoscaler knows a history that has been lost."""
+        self._judged = 0
+        self._findings: list[str] = []
+
+    @classmethod
+    def within(cls, limits: Limits) -> Self:
+        return cls(limits)
+
+    def given(self, *folds: Machines) -> None:
+        (self._machines,) = folds
+
+    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        if self._autoscaled is None:
+            return
+        if kind == "watch.listed":
+            if actor.startswith(AUTOSCALER):
+                self._unseen.pop(data["resource"], None)
+        elif kind == "actor.started":
+            if actor.startswith(AUTOSCALER):
+                self._going.clear()
+        elif kind == "autoscaler.scaled_down":
+            self._going.pop(data["node"], None)
+        else:
+            self._going[data["node"]] = None
+            if not self._unseen:
+                self._judge(time_ns, data)
+
+    def rolled_back(self, time_ns: int, history: History) -> None:
+        self._unseen = {"pods": None, "nodes": None}
+
+    def _judge(self, time_ns: int, data: Mapping[str, Any]) -> None:
+        assert self._autoscaled is not None
+        values = _as_of(self._machines.history, data["pods_rev"], data["nodes_rev"])
+        cut_off = self._autoscaled.cut_off
+        nodes, on = machines.occupied(
+            machines.stored(values, NODE_PREFIX), machines.stored(values, POD_PREFIX), cut_off
+        )
+        self._judged += 1
+        moving = [
+            pod
+            for pod in on.get(data["node"], ())
+            if not machines.belongs_to_its_node(pod) and not pod.metadata.HasField("deletionTimestamp")
+        ]
+        staying = [node for name, node in nodes.items() if name not in self._going]
+        wanted: Amounts = {}
+        useful: dict[str, machines.Node] = {}
+        for pod in moving:
+            own = machines.wanted_by(pod)
+            suiting = [node for node in staying if rooms.suits_node(node.value, pod.spec)]
+            if not any(node.has_room(own) for node in suiting):
+                self._blame(time_ns, data, f"{pod.metadata.namespace}/{pod.metadata.name} fits on no other node")
+                return
+            machines.add(wanted, own)
+            useful.update((node.value.metadata.name, node) for node in suiting)
+        free: Amounts = {}
+        for node in useful.values():
+            machines.add(free, {name: max(0, amount) for name, amount in node.free().items()})
+        short = [name for name, amount in wanted.items() if amount > free.get(name, 0)]
+        if short:
+            self._blame(time_ns, data, f"the others have not enough {short[0]} for its {counted(len(moving), 'pod')}")
+
+    def _blame(self, time_ns: int, data: Mapping[str, Any], why: str) -> None:
+        self._findings.append(f"{seconds(time_ns)}: {AUTOSCALER} removes {data['node']}, and {why}")
+
+    def result(self, history: History) -> Result:
+        good = f"{counted(self._judged, 'node')} removed"
+        return self.concluded(self._findings, self._judged, "no node was removed by an autoscaler", good)
+
+
+def _as_of(history: History, pods: int, nodes: int) -> dict[str, bytes]:
+    """What the store had at these revisions."""
+    values = dict(history.values)
+    for change in reversed(history.changes):
+        if change.revision <= min(pods, nodes):
+            break
+        is_pod, is_node = change.key.startswith(POD_PREFIX), change.key.startswith(NODE_PREFIX)
+        if (is_pod and change.revision > pods) or (is_node and change.revision > nodes):
+            if change.previous is None:
+                values.pop(change.key, None)
+            else:
+                values[change.key] = change.previous
+    return values

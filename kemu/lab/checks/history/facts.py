@@ -1,0 +1,248 @@
+"""What a history consists of: pods, nodes and faults, and the facts that the log tells of them.
+
+Neighbours: ``histories`` folds them from the run log; checks, expectations and reports read them.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(slots=True)
+class Fact:
+    """Something that happened to a pod."""
+
+    time_ns: int
+    what: str
+    """``created attempted scored unschedulable nominated nominationCleared bound unbound rejected running preempted
+    evicted oomKilled terminating ended finished deleted``; of a node ``added condition tainted untainted draining
+    drainWaits drained drainFailed removed``."""
+    node: str = ""
+    by: str = ""
+    """``preempted``: the preemptor, ``namespace/name``. ``bound``, ``unschedulable``: the scheduler,
+    ``<name>/<replica>``."""
+    reason: str = ""
+    """Why it was rejected or evicted, or the phase in which it finished. Of a node: the type of the condition, the key
+    of the taint, the pod for which a drain waits. ``preempted``: ``rejected`` where it was not deleted but turned away,
+    as it was not bound yet. ``deleted``: ``Lost`` where the store came back without it."""
+    message: str = ""
+    status: str = ""
+    """Of a condition; of a taint its effect."""
+    also: tuple[str, ...] = ()
+    """Further reasons for the same fact."""
+    actor: str = ""
+    """``preempted``: the actor that makes room."""
+    amount: int = 0
+    """``scored``: the weighted sum of the plugins' scores."""
+
+
+@dataclass(slots=True)
+class PodHistory:
+    """One pod, by UID: a name may be used again."""
+
+    uid: str
+    key: str
+    """``namespace/name``."""
+    created_ns: int
+    priority: int
+    scheduler_name: str
+    labels: dict[str, str]
+    requests: dict[str, int]
+    """cpu in millicores, everything else in whole units."""
+    preset_node: bool
+    """Created with ``spec.nodeName``: no scheduler chose its node."""
+    facts: list[Fact] = field(default_factory=list)
+    node: str = ""
+    phase: str = "Pending"
+    nominated: str = ""
+    bound_ns: int | None = None
+    deleting_ns: int | None = None
+    gone_ns: int | None = None
+    attempts: int = 0
+    ran_ns: int | None = None
+    """When its kubelet first said that its containers run."""
+    workload: str = ""
+    """Of the scenario."""
+    created_by: str = ""
+    """The actor that created it; empty if the API server crashed before it logged that."""
+    deleted_by: list[str] = field(default_factory=list)
+    """The actors whose requests to delete it were granted, in order: the last one ended it."""
+    owner: str = ""
+    """``<kind>/<name>`` of its controller, or the scenario's workload, or its own name."""
+    replaces: str = ""
+    """``namespace/name`` of the pod whose place it takes."""
+    evicted: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.key.partition("/")[2]
+
+    def first(self, what: str) -> Fact | None:
+        return next((fact for fact in self.facts if fact.what == what), None)
+
+    @property
+    def running_ns(self) -> int | None:
+        """When its object said first that it runs; of a pod that ended before it could, when its kubelet said so."""
+        found = self.first("running")
+        return self.ran_ns if found is None else found.time_ns
+
+
+@dataclass(slots=True)
+class InstanceHistory:
+    """A machine of a provider, which is paid for while it runs."""
+
+    group: str
+    price: float
+    """For an hour."""
+    running_ns: int
+    gone_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """Something that a cluster autoscaler did."""
+
+    time_ns: int
+    says: str
+    ok: bool
+    why: str = ""
+
+
+@dataclass(slots=True)
+class NodeHistory:
+    """One node, by name; it may have been removed and added again."""
+
+    name: str
+    facts: list[Fact] = field(default_factory=list)
+    conditions: dict[str, str] = field(default_factory=dict)
+    """Status by type, as they are now."""
+    taints: dict[tuple[str, str], None] = field(default_factory=dict)
+    """Key and effect, as they are now."""
+    present: bool = False
+    allocatable: list[tuple[int, dict[str, int]]] = field(default_factory=list)
+    """Since when how much of each resource; nothing while the node is not there."""
+    written: tuple[str, ...] = ()
+    """What the Node says of it now, of the resources that are measured."""
+
+
+@dataclass(slots=True)
+class Refusal:
+    """Requests of one kind about one object that were refused for one reason."""
+
+    verb: str
+    resource: str
+    namespace: str
+    name: str
+    reason: str
+    first_ns: int
+    count: int = 0
+
+
+@dataclass(slots=True)
+class Fault:
+    """Something that chaos did."""
+
+    id: str
+    what: str
+    """The name of its kind: see :mod:`kemu.runtime.faults.kinds`."""
+    begin_ns: int
+    data: Mapping[str, Any]
+    """As in the run log: ``actors``, ``between`` and so on."""
+    hits: dict[tuple[str, str], int] = field(default_factory=dict)
+    """Whom it struck, and when first: an actor and an empty text, or sender and receiver."""
+    end_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    """Something that happened again to an owner: an eviction from the same node, or a preemption in turn."""
+
+    time_ns: int
+    who: str
+    """The owner to whose pod it happened."""
+    where: str
+    """The node, or the owner that did it."""
+    times: int
+    """How often so far, not counting the first time."""
+
+
+NEVER = 1 << 62
+ANY = -1
+
+
+@dataclass(slots=True)
+class Change:
+    """One key changed by one revision."""
+
+    revision: int
+    time_ns: int
+    key: str
+    value: bytes | None
+    """None: deleted."""
+    previous: bytes | None
+    base: int | None = None
+    """The revision of the key that the writer demanded; 0: that it was absent; -1: any; None: unknown."""
+    born: int = 0
+    """How often the store had lost revisions before: a revision number that is used again is another revision."""
+    undone: int = NEVER
+    """The number of the loss that undid it."""
+    _crc: int = field(default=-1, repr=False, compare=False)
+
+    @property
+    def crc(self) -> int:
+        """CRC-32 of the value, computed once for all checks; 0 of a deletion."""
+        if self._crc < 0:
+            self._crc = zlib.crc32(self.value) if self.value is not None else 0
+        return self._crc
+
+
+@dataclass(frozen=True, slots=True)
+class Rollback:
+    """A recovery of the store that lost revisions."""
+
+    time_ns: int
+    revision: int
+    """With which it came back."""
+    recovery: int
+    """How many recoveries there were before, those that lost nothing counted too."""
+    changes: list[Change]
+    """That it undid, oldest first."""
+
+
+@dataclass(slots=True)
+class WatchSession:
+    """One watch of an informer, from its list to its end; a list anew begins another one."""
+
+    actor: str
+    watch: str
+    """Its id at the client."""
+    resource: str
+    namespace: str
+    label_selector: str
+    field_selector: str
+    since: int
+    """Revision of the list."""
+    listed_ns: int
+    objects: int
+    digest: int | None
+    """Of the objects in the list; None: the client knew them without a list."""
+    revisions: list[int] = field(default_factory=list)
+    """Of the events that were delivered; without the bookmarks."""
+    types: list[str] = field(default_factory=list)
+    """A letter for each: A(DDED), M(ODIFIED), D(ELETED)."""
+    digests: list[int] = field(default_factory=list)
+    """CRC-32 of the bytes of each object."""
+    batches: list[tuple[int, int]] = field(default_factory=list)
+    """When events were delivered, and how many there had been before that."""
+    bookmarks: list[tuple[int, int]] = field(default_factory=list)
+    """Revision, and how many events had been delivered before it."""
+    ended_ns: int | None = None
+    reason: str = ""
+    """Why the watch ended; empty: its client did."""
+
+    @property
+    def selection(self) -> tuple[str, str, str, str]:
+        return self.resource, self.namespace, self.label_selector, self.field_selector

@@ -1,0 +1,790 @@
+"""The history of a run, folded from its log: what became of every pod, when, where and why.
+
+The store's transactions are the truth about objects; the actors' own events add who did it and why. The log is read in
+one pass, event by event, so a run that still goes on can be asked too (``until``). Neighbours: ``facts`` is what a
+history consists of, ``counters`` what is counted in it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from kemu.emulated.objects import meta
+from kemu.emulated.objects.amounts import quantities, requests
+from kemu.emulated.objects.pods import pod_phases
+from kemu.lab.checks.history import disturbances, parsed, sessions
+from kemu.lab.checks.history.facts import (
+    ANY,
+    Change,
+    Fact,
+    Fault,
+    InstanceHistory,
+    NodeHistory,
+    PodHistory,
+    Refusal,
+    Return,
+    Rollback,
+    Scaling,
+)
+from kemu.messages.k8s import core_v1_pb2
+from kemu.runtime.runlog import frames
+
+T = TypeVar("T")
+
+POD_PREFIX = "/registry/pods/"
+NODE_PREFIX = "/registry/nodes/"
+EVICTED = "Evicted"
+"""The reason in the status of a pod that its kubelet has evicted."""
+LOST = "Lost"
+"""The reason of ``deleted`` where the store came back without the pod."""
+DISRUPTED = "DisruptionTarget"
+"""The condition of a pod that is being made to leave."""
+_MAY_BE_DISRUPTED = DISRUPTED.encode()
+"""In the bytes of a pod: most never have such a condition, and nobody need look for it among the others."""
+_OUTSIDE = "gateway/"
+"""What the names of clients outside begin with."""
+MOST_DENIALS = 100
+_DRAINS = {
+    "cordoned": "draining",
+    "already cordoned": "draining",
+    "waits": "drainWaits",
+    "drained": "drained",
+    "refused": "drainFailed",
+}
+"""Steps of a drain that a node's history keeps."""
+REPORTS = (
+    "kubelet.probed", "kubelet.killing", "kubelet.hook_failed", "kubelet.resize", "kubelet.mount_timeout",
+    "volumes.multi_attach", "csi.provisioned", "csi.provision_failed", "csi.attached",
+    "controller.job", "controller.cronjob", "controller.scaled", "controller.rollout",
+    "gc.deleted", "namespace.emptied",
+)  # fmt: skip
+"""Kinds of events that a story tells and nothing else is derived from."""
+_OF_QUOTAS = " quota: "
+"""In the message of a request that a quota refused."""
+MIRROR = "kubernetes.io/config.mirror"
+"""Annotation of a mirror pod: the UID of the static pod that it stands for."""
+MEASURED = ("cpu", "memory")
+"""The resources of which utilisation is told."""
+WORKLOAD_LABEL = "kemu.dev/workload"
+"""On the pods of a scenario's workload."""
+
+
+class History:
+    """Feed it every event in order, then read its fields.
+
+    ``keep_changes`` keeps the store's changes and what watches delivered of them (the checks on watches need them).
+    """
+
+    def __init__(self, *, keep_changes: bool = True) -> None:
+        self.pods: dict[str, PodHistory] = {}
+        """By UID, in the order of creation."""
+        self.names: dict[str, list[str]] = {}
+        """UIDs of the pods that had a name ``namespace/name``, oldest first."""
+        self.nodes: dict[str, NodeHistory] = {}
+        """By name."""
+        self.counts: Counter[str] = Counter()
+        self.api_evictions: dict[int, Mapping[str, Any]] = {}
+        """Evictions through the API that took a pod, as ``api.request``, by revision."""
+        self.budget_writes: dict[int, tuple[str, int]] = {}
+        """By revision: which disruption controller wrote the status of a budget, and when it asked for that."""
+        self._deletions: dict[int, str] = {}
+        """API servers whose request took a pod, by revision: a later request that names it has written nothing."""
+        self.bind_conflicts: Counter[str] = Counter()
+        """By scheduler, ``<name>/<replica>``."""
+        self.refused: Counter[str] = Counter()
+        """Refused requests, as ``bind pods: Conflict``."""
+        self.errors: Counter[str] = Counter()
+        """Attempts of schedulers that ended with an error, by what it said."""
+        self.refusals: dict[tuple[str, str, str, str, str], Refusal] = {}
+        """By verb, resource, namespace, name and reason."""
+        self.denials: list[tuple[int, Mapping[str, Any]]] = []
+        """The first of the user's requests that were refused: when, and ``user.refused``."""
+        self.refused_bindings: list[tuple[int, str, str, str, str]] = []
+        """When, the pod's UID, the client, reason and message."""
+        self.ended_ns: int | None = None
+        """When the run ended; None: it goes on, or was interrupted."""
+        self.kinds: Counter[str] = Counter()
+        """How many events of each kind the log has."""
+        self.changes: list[Change] = []
+        self.revision = 0
+        self.now_ns = 0
+        self.victims: list[tuple[int, str, str]] = []
+        """(time, victim's UID, preemptor's UID)."""
+        self.faults: list[Fault] = []
+        self.failures: list[tuple[int, str, str]] = []
+        """Actors whose code raised: when, which, and what is told of it; each ended the run."""
+        self.elections: list[tuple[int, str, str, str]] = []
+        """Time, actor, ``acquired`` ``lost`` or ``released``, and the lease."""
+        self.exits: list[tuple[int, str, str]] = []
+        """Actors that ended themselves: when, who and why."""
+        self.shutdowns: list[tuple[int, str, bool]] = []
+        """Machines that were shut down: time, node, and whether the machine goes off or is on again."""
+        self.eviction_returns: list[Return] = []
+        """Evictions by a kubelet that had evicted a pod of the same owner before: the scheduler, which does not see
+        usage, had put its successor on the same node."""
+        self.preemption_returns: list[Return] = []
+        """Preemptions of an owner's pod by one whose own pods it had preempted before."""
+        self._preempted: set[str] = set()
+        self._evictions: Counter[tuple[str, str]] = Counter()
+        """By owner and node."""
+        self._preemptions: Counter[tuple[str, str]] = Counter()
+        """By owners of preemptor and victim."""
+        self.values: dict[str, bytes] = {}
+        self.replayed_revisions: list[tuple[int, int]] = []
+        """(time, revision) at which a store recovered."""
+        self.rollbacks: list[Rollback] = []
+        """The recoveries that lost revisions."""
+        self.txns_by = ""
+        """The actor that logs the store's transactions: the store, or an API server in place of a real etcd."""
+        self.instances: dict[str, InstanceHistory] = {}
+        """Machines of a provider, by the name of their node."""
+        self.scalings: list[Scaling] = []
+        self.reports: list[tuple[int, str, str, Mapping[str, Any]]] = []
+        """Events that only stories tell (:data:`REPORTS`), as they stand in the log, and requests that a quota
+        refused to controllers (``api.refused``)."""
+        self.lost = ""
+        """Why the run could not go on, where it could not."""
+        self.gaps: list[str] = []
+        """What of the run log is missing or out of order, as far as its writer knows: nothing can be judged then."""
+        self._sessions = sessions.Sessions()
+        self.watches = self._sessions.all
+        """In the order of their lists."""
+        self._disturbances = disturbances.Disturbances()
+        self.disturbances = self._disturbances.all
+        """What happened to the processes of a run on Ray."""
+        self._keep_changes = keep_changes
+        self._uid_of_key: dict[str, str] = {}
+        self._binders: dict[str, tuple[str, str]] = {}
+        """Node and scheduler of bindings that succeeded before their write was seen, by the pod's UID."""
+        self._replaced: dict[str, str] = {}
+        """Of pods that the store has not told of yet: UID → the pod whose place it takes."""
+        self._early: dict[str, list[tuple[int, str, Mapping[str, Any]]]] = {}
+        """By UID, ``api.request`` of pods that the store has not told of yet."""
+        self.never_created: dict[str, list[tuple[str, str]]] = {}
+        """Pods of a workload that were refused: by workload, why, and whose place they would have taken."""
+        self._mirrored: dict[str, str] = {}
+        """UIDs of mirror pods by those of their static pods."""
+        self._taken: dict[str, dict[str, None]] = {}
+        """UIDs of the pods that each node's kubelet has taken and whose containers have not ended, by node."""
+        self._shut_down: dict[str, None] = {}
+        """Nodes whose machines are shut down."""
+        self._derived: dict[Callable[[History], Any], tuple[int, Any]] = {}
+        """With the number of events of which it was computed."""
+        self._handlers = {
+            "store.txn": self._on_txn,
+            "store.recovered": self._on_recovered,
+            "sched.attempt": self._on_attempt,
+            "sched.scores": self._on_scores,
+            "sched.search": self._on_search,
+            "sched.victim": self._on_victim,
+            "rescheduler.victim": self._on_victim,
+            "sched.bind": self._on_bind,
+            "kubelet.admit": self._on_admit,
+            "kubelet.running": self._on_running,
+            "kubelet.terminated": self._on_ended,
+            "kubelet.finished": self._on_ended,
+            "kubelet.preempting": self._on_preempting,
+            "kubelet.oom_killed": self._on_oom_killed,
+            "kubelet.collected": self._on_collected,
+            "user.pod": self._on_user_pod,
+            "controller.pod": self._on_controller_pod,
+            "api.request": self._on_request,
+            "autoscaler.scale_up": self._on_scale_up,
+            "autoscaler.scaled_down": self._on_scaled_down,
+            "autoscaler.scale_down": self._on_scale_down,
+            "autoscaler.no_scale_up": self._on_no_scale_up,
+            "cloud.instance": self._on_instance,
+            "machine.off": self._on_machine_off,
+            "machine.on": self._on_machine_on,
+            "actor.stopped": self._on_stopped,
+            "actor.exited": self._on_exited,
+            "election.acquired": self._on_acquired,
+            "election.lost": self._on_lease_lost,
+            "election.released": self._on_released,
+            "run.ended": self._on_run_ended,
+            "api.refused": self._on_refused,
+            "client.acked": self._on_acked,
+            "api.throttled": self._on_throttled,
+            "user.refused": self._on_user_refused,
+            "user.drain": self._on_drain,
+            "chaos.begin": self._on_fault,
+            "chaos.hit": self._on_hit,
+            "chaos.end": self._on_fault_ended,
+            "run.lost": self._on_run_lost,
+            "log.missing": self._on_log_missing,
+            frames.CUT: self._on_log_cut,
+            "log.late": self._on_log_late,
+            **self._disturbances.handlers,
+        }
+        for kind in REPORTS:
+            self._handlers[kind] = functools.partial(self._on_report, kind)
+        if keep_changes:
+            self._handlers |= self._sessions.handlers
+        self._handlers["actor.failed"] = self._on_failed
+
+    def feed(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        """Has the signature of a ``LogSink``."""
+        if time_ns > self.now_ns:
+            self.now_ns = time_ns
+        self.kinds[kind] += 1
+        handler = self._handlers.get(kind)
+        if handler is not None:
+            handler(time_ns, actor, data)
+
+    def derived(self, make: Callable[[History], T]) -> T:
+        """What several checks compute from the history when the run is over, computed once."""
+        events, known = self._derived.get(make, (-1, None))
+        if events == self.kinds.total():
+            return known  # type: ignore[no-any-return]
+        found = make(self)
+        self._derived[make] = (self.kinds.total(), found)
+        return found
+
+    def pod(self, name: str) -> PodHistory | None:
+        """The latest pod of that name: ``name`` (in namespace default) or ``namespace/name``."""
+        uids = self.names.get(name if "/" in name else f"default/{name}")
+        return self.pods[uids[-1]] if uids else None
+
+    # --- the store ---------------------------------------------------------------------------------------------------
+
+    def _on_txn(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self.revision = data["rev"]
+        self.txns_by = actor
+        bases, born = data.get("bases"), len(self.rollbacks)
+        for index, (op, key, value, _create_rev, _version) in enumerate(data["changes"]):
+            previous = self.values.get(key)
+            if op == 0:
+                self.values[key] = value
+            else:
+                self.values.pop(key, None)
+                value = None
+            if self._keep_changes:
+                base = None
+                if bases is not None:
+                    base = bases[index] if bases[index] is not None else ANY
+                self.changes.append(Change(self.revision, time_ns, key, value, previous, base, born))
+            if key.startswith(POD_PREFIX):
+                self._pod_changed(time_ns, key, value)
+            elif key.startswith(NODE_PREFIX):
+                self._node_changed(time_ns, key, value)
+
+    def _on_run_lost(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self.lost = data["why"]
+        self.gaps.append(f"the run was cut short: {data['why']}")
+
+    def _on_log_missing(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self.gaps.append(f"{actor}: the log is missing from event {data['known']} of its process on: {data['what']}")
+
+    def _on_log_cut(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self.gaps.append(
+            f"{actor} is cut off after {time_ns / 1e9:.6f} s: its last {data['bytes']} bytes are no whole event; what"
+            " happened later is lost"
+        )
+
+    def _on_log_late(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self.gaps.append(
+            f"{actor}: {data['events']} events came too late to stand in their place, by up to"
+            f" {data['by_ns'] / 1e9:.6f} s"
+        )
+
+    def _on_recovered(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        revision = data["rev"]
+        self.replayed_revisions.append((time_ns, revision))
+        if revision >= self.revision or not self._keep_changes:
+            return
+        # Writes that were not in the journal are undone: their keys get their former values.
+        undone: list[Change] = []
+        rollback = Rollback(time_ns, revision, len(self.replayed_revisions) - 1, undone)
+        self.rollbacks.append(rollback)
+        while self.changes and self.changes[-1].revision > revision:
+            change = self.changes.pop()
+            change.undone = len(self.rollbacks)
+            undone.append(change)
+            if change.previous is None:
+                self.values.pop(change.key, None)
+            else:
+                self.values[change.key] = change.previous
+            if change.key.startswith(POD_PREFIX):
+                uid = self._uid_of_key.get(change.key, "")
+                if uid in self.pods:
+                    self._undo_binding(time_ns, self.pods[uid], change.previous)
+                self._pod_changed(time_ns, change.key, change.previous, LOST)
+                if change.previous is None:
+                    self._never_created(uid)
+            elif change.key.startswith(NODE_PREFIX):
+                self._node_changed(time_ns, change.key, change.previous)
+        undone.reverse()
+        self.revision = revision
+
+    def _undo_binding(self, time_ns: int, history: PodHistory, previous: bytes | None) -> None:
+        """The pod has the node again that it had before; nobody bound it there."""
+        if previous is None:
+            return
+        pod = parsed.pod(previous)
+        if pod.metadata.uid != history.uid or pod.spec.nodeName == history.node:
+            return
+        history.facts.append(Fact(time_ns, "unbound", history.node))
+        self.counts["pods_bound"] -= 1
+        history.node = pod.spec.nodeName
+        if not history.node:
+            history.bound_ns = None
+
+    def known(self, uid: str) -> PodHistory | None:
+        """Of the pod with this UID; of a static pod that of its mirror."""
+        return self.pods.get(self._mirrored.get(uid, uid))
+
+    def _never_created(self, uid: str) -> None:
+        """The creation of a pod was undone. If nothing else had happened to it, it never was a pod."""
+        history = self.pods.get(uid)
+        if history is not None and all(fact.what in ("created", "deleted") for fact in history.facts):
+            del self.pods[uid]
+            self.names[history.key].remove(uid)
+            if not self.names[history.key]:
+                del self.names[history.key]
+            self.counts["pods_created"] -= 1
+            self.counts["pods_deleted"] -= 1
+
+    def _pod_changed(self, time_ns: int, key: str, value: bytes | None, reason: str = "") -> None:
+        if value is None:
+            uid = self._uid_of_key.pop(key, None)
+            if uid is not None:
+                history = self.pods[uid]
+                history.gone_ns = time_ns
+                history.facts.append(Fact(time_ns, "deleted", history.node, reason=reason))
+                self.counts["pods_deleted"] += 1
+            return
+        pod = parsed.pod(value)
+        metadata, spec, status = pod.metadata, pod.spec, pod.status
+        uid = metadata.uid
+        history = self.pods.get(uid)  # type: ignore[assignment]
+        self._uid_of_key[key] = uid
+        if history is None:
+            history = self._pod_created(time_ns, pod)
+        history.gone_ns = None
+        node = spec.nodeName
+        if node != history.node:
+            if not history.preset_node or history.node:
+                history.bound_ns = time_ns
+                to, by = self._binders.pop(uid, ("", ""))
+                history.facts.append(Fact(time_ns, "bound", node, by=by if to == node else ""))
+                self.counts["pods_bound"] += 1
+            history.node = node
+        nominated = status.nominatedNodeName
+        if nominated != history.nominated:
+            if nominated:
+                history.facts.append(Fact(time_ns, "nominated", nominated))
+                self.counts["nominations"] += 1
+            elif not node:
+                history.facts.append(Fact(time_ns, "nominationCleared", history.nominated))
+                self.counts["nominations_cleared"] += 1
+            history.nominated = nominated
+        if metadata.HasField("deletionTimestamp") and history.deleting_ns is None:
+            history.deleting_ns = time_ns
+            history.facts.append(Fact(time_ns, "terminating", node))
+        if not history.evicted and (status.reason == EVICTED or _MAY_BE_DISRUPTED in value):
+            self._look_for_eviction(time_ns, history, status)
+        phase = status.phase or "Pending"
+        if phase != history.phase:
+            history.phase = phase
+            if phase == "Running":
+                history.facts.append(Fact(time_ns, "running", node))
+                self.counts["pods_running"] += 1
+            elif phase in pod_phases.TERMINAL:
+                history.facts.append(Fact(time_ns, "finished", node, reason=phase, message=status.message))
+                self.counts["pods_succeeded" if phase == pod_phases.SUCCEEDED else "pods_failed"] += 1
+
+    def _pod_created(self, time_ns: int, pod: core_v1_pb2.Pod) -> PodHistory:
+        metadata, spec = pod.metadata, pod.spec
+        key = f"{metadata.namespace}/{metadata.name}"
+        history = PodHistory(
+            uid=metadata.uid,
+            key=key,
+            created_ns=time_ns,
+            priority=spec.priority,
+            scheduler_name=spec.schedulerName,
+            labels={label: metadata.labels[label] for label in sorted(metadata.labels)},
+            requests=requests.pod_requests(pod),
+            preset_node=bool(spec.nodeName),
+        )
+        history.node = spec.nodeName
+        history.owner = _owner(pod, key)
+        history.workload = history.labels.get(WORKLOAD_LABEL, "")
+        history.replaces = self._replaced.pop(metadata.uid, "")
+        history.facts.append(Fact(time_ns, "created"))
+        self.pods[metadata.uid] = history
+        if MIRROR in metadata.annotations:
+            self._mirrored[metadata.annotations[MIRROR]] = metadata.uid
+        self.names.setdefault(key, []).append(metadata.uid)
+        self.counts["pods_created"] += 1
+        for early in self._early.pop(metadata.uid, ()):
+            self._on_request(*early)
+        return history
+
+    def _look_for_eviction(self, time_ns: int, history: PodHistory, status: core_v1_pb2.PodStatus) -> None:
+        """By a kubelet, the eviction API, the taint manager or the garbage collector of pods."""
+        # A pod rejected under pressure has the same reason, but has never run.
+        evicted = status.reason == EVICTED and history.first("rejected") is None
+        reasons = [EVICTED] if evicted else []
+        message = status.message
+        for condition in status.conditions:
+            if condition.type != DISRUPTED or condition.status != "True":
+                continue
+            # Victims of a scheduler or of a kubelet are preempted, not evicted.
+            if condition.reason != "PreemptionByScheduler" and status.reason != "Preempting":
+                reasons.append(condition.reason)
+                message = message or condition.message
+        if reasons:
+            history.evicted = True
+            fact = Fact(time_ns, "evicted", history.node, reason=reasons[0], message=message, also=tuple(reasons[1:]))
+            history.facts.append(fact)
+            self.counts["evictions"] += 1
+            if reasons[0] == EVICTED:
+                self._count_eviction(time_ns, history.owner, history.node)
+
+    def _count_eviction(self, time_ns: int, owner: str, node: str) -> None:
+        times = self._evictions[owner, node]
+        self._evictions[owner, node] += 1
+        if times:
+            self.counts["eviction_returns"] += 1
+            self.eviction_returns.append(Return(time_ns, owner, node, times))
+
+    def _node_changed(self, time_ns: int, key: str, value: bytes | None) -> None:
+        name = key.removeprefix(NODE_PREFIX)
+        history = self.nodes.get(name)
+        if history is None:
+            history = self.nodes[name] = NodeHistory(name)
+        if value is None:
+            history.present = False
+            history.conditions, history.taints = {}, {}
+            history.allocatable.append((time_ns, {}))
+            history.written = ()
+            history.facts.append(Fact(time_ns, "removed", name))
+            return
+        node = parsed.node(value)
+        if not history.present:
+            history.present = True
+            history.facts.append(Fact(time_ns, "added", name))
+        stated = node.status.allocatable
+        written = tuple(stated[name].string for name in MEASURED if name in stated)
+        if written != history.written:
+            history.written = written
+            history.allocatable.append((time_ns, requests.resource_list(stated)))
+        for condition in node.status.conditions:
+            known = history.conditions.get(condition.type)
+            if known != condition.status:
+                if known is not None:
+                    self.counts["condition_changes"] += 1
+                history.conditions[condition.type] = condition.status
+                fact = Fact(time_ns, "condition", name, reason=condition.type, status=condition.status)
+                history.facts.append(fact)
+        taints = {(taint.key, taint.effect): None for taint in node.spec.taints}
+        for taint, what in (
+            *((taint, "untainted") for taint in history.taints if taint not in taints),
+            *((taint, "tainted") for taint in taints if taint not in history.taints),
+        ):
+            history.facts.append(Fact(time_ns, what, name, reason=taint[0], status=taint[1]))
+        history.taints = taints
+
+    # --- who and why -------------------------------------------------------------------------------------------------
+
+    def _on_attempt(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self.counts["scheduling_attempts"] += 1
+        history = self.pods.get(data["uid"])
+        by = actor.removeprefix("scheduler/")
+        if history is not None:
+            history.attempts += 1
+            message = data["message"] if data["result"] == "error" else ""
+            history.facts.append(Fact(time_ns, "attempted", data["node"], by, data["result"], message))
+        if data["result"] == "error":
+            self.errors[data["message"]] += 1
+        if data["result"] == "unschedulable":
+            self.counts["attempts_unschedulable"] += 1
+            if history is not None:
+                history.facts.append(Fact(time_ns, "unschedulable", by=by, message=data["message"]))
+
+    def _on_scores(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        history = self.pods.get(data["uid"])
+        if history is not None:
+            by = actor.removeprefix("scheduler/")
+            history.facts += [Fact(time_ns, "scored", node, by=by, amount=total) for node, total in data["totals"]]
+
+    def _on_search(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self.counts["search_evaluations"] += data["evaluations"]
+        self.counts["searches_given_up"] += data["gave_up"]
+
+    def _on_victim(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        if data["ok"]:
+            self._on_preempting(time_ns, actor, data)
+
+    def _on_preempting(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        if data["uid"] in self._preempted:
+            return  # A second preemptor that wants the same victim preempts nobody.
+        how = data.get("how", "")
+        if how != "rejected":  # such a victim lives on, and may be turned away again
+            self._preempted.add(data["uid"])
+        self.counts["preemptions"] += 1
+        self.victims.append((time_ns, data["uid"], data["by_uid"]))
+        history, preemptor = self.pods.get(data["uid"]), self.pods.get(data["by_uid"])
+        if history is not None and preemptor is not None and history.owner != preemptor.owner:
+            self._count_preemption(time_ns, preemptor.owner, history.owner)
+        if history is not None:
+            fact = Fact(time_ns, "preempted", data["node"], by=data["by"], actor=actor)
+            fact.reason = "rejected" if how == "rejected" else ""
+            history.facts.append(fact)
+
+    def _count_preemption(self, time_ns: int, preemptor: str, victim: str) -> None:
+        self._preemptions[preemptor, victim] += 1
+        if self._preemptions[victim, preemptor]:
+            self.counts["preemption_returns"] += 1
+            times = self._preemptions[preemptor, victim]
+            self.preemption_returns.append(Return(time_ns, victim, preemptor, times))
+
+    def _on_bind(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        if not data["ok"]:
+            self.counts["bind_errors"] += 1
+            if data["reason"] == "Conflict":
+                self.counts["bind_conflicts"] += 1
+                self.bind_conflicts[actor.removeprefix("scheduler/")] += 1
+            return
+        uid, node, by = data["uid"], data["node"], actor.removeprefix("scheduler/")
+        history = self.pods.get(uid)
+        for fact in reversed(history.facts if history is not None else ()):
+            if fact.what == "bound" and fact.node == node:
+                fact.by = by
+                return
+        # With a real etcd the write is seen by a watch, which may come later than the response.
+        self._binders[uid] = (node, by)
+
+    def _on_admit(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        if data["ok"]:
+            self.counts["admissions"] += 1
+            self._on_running(time_ns, actor, data)
+            return
+        self.counts["admissions_rejected"] += 1
+        history = self.pods.get(data["uid"])
+        if history is not None:
+            fact = Fact(time_ns, "rejected", data["node"], reason=data["reason"], message=data["message"])
+            history.facts.append(fact)
+
+    def _on_running(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        uid = data["uid"]
+        self._taken.setdefault(data["node"], {})[uid] = None
+        history = self.pods.get(self._mirrored.get(uid, uid))
+        if history is not None and history.ran_ns is None:
+            history.ran_ns = time_ns
+
+    def _on_ended(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        """Its containers have, whatever has become of the object."""
+        uid, node = data["uid"], data["node"]
+        self._taken.get(node, {}).pop(uid, None)
+        history = self.pods.get(self._mirrored.get(uid, uid))
+        if history is not None:
+            history.facts.append(Fact(time_ns, "ended", node))
+
+    def _on_stopped(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self._sessions.client_ended(time_ns, actor)
+        who, _, node = actor.partition("/")
+        if who == "kubelet":  # The machine has been removed.
+            self._on_machine_ended(time_ns, node)
+
+    def _on_run_ended(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        """What follows is the shutdown, which ends no containers."""
+        self.ended_ns = time_ns
+        self._taken.clear()
+        self._sessions.run_ended()
+
+    def _on_machine_ended(self, time_ns: int, node: str) -> None:
+        """With everything that ran on it."""
+        for uid in list(self._taken.get(node, ())):
+            self._on_ended(time_ns, "", {"uid": uid, "node": node})
+
+    def _on_oom_killed(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self.counts["oom_kills"] += 1
+        history = self.pods.get(data["uid"])
+        if history is not None:
+            limit = data.get("limit_bytes")
+            passed = f"it passed its limit of {quantities.shortest(limit)}" if limit else ""
+            history.facts.append(
+                Fact(time_ns, "oomKilled", data["node"], reason=data.get("container", ""), message=passed)
+            )
+
+    def _on_collected(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self.counts["reclaims"] += 1
+
+    def _on_user_pod(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self._replaces(data["uid"], data.get("replaces") or "")
+
+    def _on_controller_pod(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self._replaces(data["uid"], data["replaces"])
+
+    def _replaces(self, uid: str, replaced: str) -> None:
+        """Whose place a pod takes. On Ray this may be logged before the store's transaction."""
+        if not replaced:
+            return
+        history = self.pods.get(uid)
+        if history is None:
+            self._replaced[uid] = replaced
+        else:
+            history.replaces = replaced
+
+    def _on_scale_up(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        says, pods = f"{data['group']} grows from {data['from']} to {data['to']}", data["pods"]
+        if data["ok"]:
+            self.counts["scale_ups"] += 1
+            self.counts["nodes_added"] += data["to"] - data["from"]
+        else:
+            says = f"{data['group']} cannot grow: the provider refuses"
+        whom = pods[0].removeprefix("default/") if pods else ""
+        why = f"for {whom}" + (f" and {len(pods) - 1} more" if len(pods) > 1 else "") if pods else ""
+        self.scalings.append(Scaling(time_ns, says, data["ok"], why))
+
+    def _on_no_scale_up(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        pod = data["pod"].removeprefix("default/")
+        self.scalings.append(Scaling(time_ns, f"no node would help {pod}", False, data["why"]))
+
+    def _on_scale_down(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        says = f"{data['node']} is not needed: it is {'drained' if data['drain'] else 'empty'} and goes"
+        self.scalings.append(Scaling(time_ns, says, True))
+
+    def _on_scaled_down(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self.counts["nodes_removed"] += data["ok"]
+        if not data["ok"]:
+            self.scalings.append(Scaling(time_ns, f"{data['node']} stays", False, data["why"]))
+
+    def _on_instance(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        if data["what"] == "running":
+            self.instances[data["node"]] = InstanceHistory(data["group"], data["price"], time_ns)
+        elif data["what"] == "gone" and data["node"] in self.instances:
+            self.instances[data["node"]].gone_ns = time_ns
+
+    def _on_machine_off(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self._on_machine_ended(time_ns, data["node"])
+        if data["why"] == "shutdown":
+            self._shut_down[data["node"]] = None
+            self.shutdowns.append((time_ns, data["node"], True))
+
+    def _on_machine_on(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        if data["node"] in self._shut_down:
+            del self._shut_down[data["node"]]
+            self.shutdowns.append((time_ns, data["node"], False))
+
+    def _on_failed(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self.failures.append((time_ns, actor, data["error"].partition("\n\n")[0]))
+        if self._keep_changes:
+            self._sessions.handlers["actor.failed"](time_ns, actor, data)
+
+    def _on_acquired(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self.elections.append((time_ns, actor, "acquired", data["lease"]))
+
+    def _on_lease_lost(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self.elections.append((time_ns, actor, "lost", data["lease"]))
+
+    def _on_released(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self.elections.append((time_ns, actor, "released", data["lease"]))
+
+    def _on_exited(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self.exits.append((time_ns, actor, data["why"]))
+
+    def _pod_goes(self, actor: str, data: Mapping[str, Any]) -> None:
+        revision, is_first = data["rev"], data["rev"] not in self._deletions
+        if is_first:
+            self._deletions[revision] = actor
+            if data["verb"] == "evict":
+                self.api_evictions[revision] = data
+        elif self._deletions[revision] != actor:
+            self.api_evictions.pop(revision, None)  # Nobody knows which of the two servers wrote it.
+
+    def _on_acked(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        if actor.startswith("controller/disruption"):
+            for took_ns, revision, key, _uid, _digest in data["acks"]:
+                if key.startswith("/registry/poddisruptionbudgets/"):
+                    self.budget_writes[revision] = actor, time_ns - took_ns
+
+    def _on_request(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        if data["verb"] in ("evict", "delete") and data["resource"] == "pods":
+            self._pod_goes(actor, data)
+        history = self.pods.get(data["uid"])
+        if history is None:
+            # An API server that records a real etcd may have answered before it hears of its own write.
+            self._early.setdefault(data["uid"], []).append((time_ns, actor, data))
+            return
+        if data["verb"] == "create":
+            history.created_by = data["by"]
+        elif data["verb"] == "delete":
+            history.deleted_by.append(data["by"])
+        elif data["verb"] == "bind":
+            # Schedulers of the user's own log no sched.bind.
+            bound = next((fact for fact in reversed(history.facts) if fact.what == "bound"), None)
+            if bound is not None and not bound.by:
+                bound.by = data["by"].removeprefix("scheduler/")
+
+    def _on_user_refused(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        if "workload" in data:
+            why = f"{data['reason']}: {data['message']}"
+            self.never_created.setdefault(data["workload"], []).append((why, data["replaces"]))
+        if len(self.denials) < MOST_DENIALS:
+            self.denials.append((time_ns, data))
+
+    def _on_drain(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        what = _DRAINS.get(data["step"])
+        node = self.nodes.get(data["node"])
+        if what is not None and node is not None:
+            node.facts.append(Fact(time_ns, what, data["node"], reason=data["pod"], message=data["why"]))
+
+    def _on_throttled(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self.counts["requests_throttled"] += 1
+
+    def _on_refused(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self.counts["requests_refused"] += 1
+        self.refused[f"{data['verb']} {data['resource']}: {data['reason']}"] += 1
+        key = data["verb"], data["resource"], data["namespace"], data["name"], data["reason"]
+        refusal = self.refusals.get(key)
+        if refusal is None:
+            refusal = self.refusals[key] = Refusal(*key, first_ns=time_ns)
+        refusal.count += 1
+        if data["verb"] == "bind":
+            self.refused_bindings.append((time_ns, data["uid"], data["by"], data["reason"], data["message"]))
+            if data["by"].startswith(_OUTSIDE) and data["reason"] == "Conflict":
+                # A real scheduler: kemu's own tell of it themselves.
+                self.counts["bind_conflicts"] += 1
+                self.bind_conflicts[data["by"]] += 1
+        if data["reason"] == "Conflict":
+            self.counts["write_conflicts"] += 1
+        if data["reason"] == "Forbidden" and data["by"] != "user" and _OF_QUOTAS in data["message"]:
+            self.reports.append((time_ns, actor, "api.refused", data))
+
+    def _on_report(self, kind: str, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self.reports.append((time_ns, actor, kind, data))
+
+    def _on_fault(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self.counts["faults"] += 1
+        fault = Fault(data["id"], data["what"], time_ns, data)
+        # A crash strikes at once, unless it waits for a step.
+        if "step" not in data:
+            fault.hits = {(who, ""): time_ns for key in ("actors", "nodes") for who in data.get(key, ())}
+        self.faults.append(fault)
+
+    def _on_hit(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        for fault in reversed(self.faults):
+            if fault.id == data["id"]:
+                fault.hits.setdefault((data["actor"], data.get("peer", "")), time_ns)
+                break
+
+    def _on_fault_ended(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        for fault in reversed(self.faults):
+            if fault.id == data["id"] and fault.end_ns is None:
+                fault.end_ns = time_ns
+                break
+
+
+def _owner(pod: core_v1_pb2.Pod, key: str) -> str:
+    metadata = pod.metadata
+    controller = meta.controller_of(pod)
+    if controller is not None:
+        return f"{controller.kind}/{controller.name}"
+    if WORKLOAD_LABEL in metadata.labels:
+        return f"workload/{metadata.labels[WORKLOAD_LABEL]}"
+    return f"{metadata.namespace}/{metadata.generateName}" if metadata.generateName else key

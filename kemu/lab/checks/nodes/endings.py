@@ -1,0 +1,132 @@
+"""The check that containers end when their grace period does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from kemu.lab.checks.attention import Attention, Punctual
+from kemu.lab.checks.history import MIRROR, POD_PREFIX, History, parsed
+from kemu.lab.checks.nodes.occupancies import KUBELET
+
+_LEAST_S = 2.0
+"""What a container gets to end, however long its preStop hook took (``minimumGracePeriodInSeconds``)."""
+_SOON_S = 5.0
+"""For the kill itself, and what a kubelet does before it."""
+_DEFAULT_S = 30
+
+
+@dataclass(slots=True)
+class _Pod:
+    key: str
+    node: str
+    own_s: int
+    """``terminationGracePeriodSeconds``."""
+    asked: dict[int, int]
+    """By revision, in order: the grace period in seconds with which it is deleted."""
+
+
+@dataclass(slots=True)
+class _Ending:
+    node: str
+    due_ns: int
+
+
+class ContainersEndInTime(Punctual):
+    """The containers of a pod that is stopped end within its grace period.
+
+    That is the one of its deletion, as far as the watch of the kubelet has told of it, or else its own. A deletion with
+    a shorter one hastens the end, from when the kubelet hears of it (``killContainer``).
+    """
+
+    id: ClassVar[str] = "containers-end-in-time"
+    kinds: ClassVar[tuple[str, ...]] = (
+        "store.txn", "watch.listed", "watch.events", "kubelet.terminating", "kubelet.terminated", "machine.off",
+        "actor.crashed", "actor.stopped", "actor.started", "run.ended",
+    )  # fmt: skip
+    nothing: ClassVar[str] = "no container was stopped"
+    unit: ClassVar[str] = "pod"
+
+    def given(self, *folds: Attention) -> None:
+        super().given(*folds)
+        self._pods: dict[str, _Pod] = {}
+        """By UID."""
+        self._seen: dict[str, int] = {}
+        """By node: the revision that its kubelet's watch of pods has reached."""
+        self._endings: dict[str, _Ending] = {}
+        """By UID."""
+
+    def saw(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        if kind == "store.txn":
+            for op, key, value, _create, _version in data["changes"]:
+                if key.startswith(POD_PREFIX) and op == 0:
+                    self._pod_changed(data["rev"], key, value)
+        elif kind.startswith("watch."):
+            if actor.startswith(KUBELET) and data["watch"].startswith("pods#"):
+                seen = data["rev"] if kind == "watch.listed" else data["revs"][-1]
+                self._heard(time_ns, actor.removeprefix(KUBELET), seen)
+        elif kind == "kubelet.terminating":
+            self._begins(time_ns, data)
+        elif kind == "kubelet.terminated":
+            if self._endings.pop(data["uid"], None) is not None:
+                self._overdue.end(data["uid"], time_ns)
+        elif kind == "machine.off" or actor.startswith(KUBELET):
+            self._begins_anew(data["node"] if kind == "machine.off" else actor.removeprefix(KUBELET))
+
+    def _pod_changed(self, revision: int, key: str, value: bytes) -> None:
+        pod = parsed.pod(value)
+        metadata, spec = pod.metadata, pod.spec
+        if not spec.nodeName or MIRROR in metadata.annotations:
+            return
+        known = self._pods.get(metadata.uid)
+        if known is None:
+            own_s = spec.terminationGracePeriodSeconds if spec.HasField("terminationGracePeriodSeconds") else _DEFAULT_S
+            known = self._pods[metadata.uid] = _Pod(key.removeprefix(POD_PREFIX), spec.nodeName, own_s, {})
+        if metadata.HasField("deletionTimestamp"):
+            grace_s = metadata.deletionGracePeriodSeconds
+            if not known.asked or next(reversed(known.asked.values())) != grace_s:
+                known.asked[revision] = grace_s
+
+    def _grace_s(self, pod: _Pod) -> int:
+        """As far as its kubelet knows."""
+        seen = self._seen.get(pod.node, 0)
+        asked = [grace_s for revision, grace_s in pod.asked.items() if revision <= seen]
+        return asked[-1] if asked else max(pod.own_s, *pod.asked.values(), 0)
+
+    def _begins(self, time_ns: int, data: Mapping[str, Any]) -> None:
+        uid, node = data["uid"], data["node"]
+        pod = self._pods.get(uid)
+        if pod is not None and uid not in self._endings:
+            self._expect(time_ns, uid, pod, self._grace_s(pod), node)
+
+    def _expect(self, time_ns: int, uid: str, pod: _Pod, grace_s: int, node: str) -> None:
+        within_s = max(grace_s, _LEAST_S) + _SOON_S
+        self._endings[uid] = _Ending(node, time_ns + round(within_s * 1e9))
+        self._overdue.begin(uid, time_ns, f"{KUBELET}{node}", within_s, f"{pod.key} has {grace_s} s to end")
+
+    def _heard(self, time_ns: int, node: str, seen: int) -> None:
+        before = self._seen.get(node, 0)
+        if seen <= before:
+            return
+        self._seen[node] = seen
+        for uid, ending in list(self._endings.items()):
+            pod = self._pods[uid]
+            if ending.node != node or not any(before < revision <= seen for revision in pod.asked):
+                continue
+            grace_s = self._grace_s(pod)
+            if time_ns + round((max(grace_s, _LEAST_S) + _SOON_S) * 1e9) < ending.due_ns:
+                self._overdue.drop(uid)
+                self._expect(time_ns, uid, pod, grace_s, node)
+
+    def _begins_anew(self, node: str) -> None:
+        """A new process stops anew what it finds."""
+        self._seen.pop(node, None)
+        for uid in [uid for uid, ending in self._endings.items() if ending.node == node]:
+            del self._endings[uid]
+            self._overdue.drop(uid)
+
+    def rolled_back(self, time_ns: int, history: History) -> None:
+        super().rolled_back(time_ns, history)
+        self._endings.clear()
+        self._pods.clear()

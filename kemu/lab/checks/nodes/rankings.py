@@ -1,0 +1,85 @@
+"""The check that a kubelet under pressure evicts in the order of the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from kemu.emulated.objects.amounts import requests
+from kemu.lab.checks.history import POD_PREFIX, History, parsed
+from kemu.lab.checks.limits import Limits
+from kemu.lab.checks.nodes.occupancies import is_critical
+from kemu.lab.checks.results import Check, Result, counted, seconds
+from kemu.messages.k8s import core_v1_pb2
+
+_SIGNALS = {"memory.available": "memory", "allocatableMemory.available": "memory", "pid.available": "pid"}
+
+
+class EvictionsFollowTheRanking(Check):
+    """A kubelet evicts the pod that the rules put first, by what it had measured at that moment.
+
+    Short of memory: pods that use more than they request, then those of lower priority, then those that exceed their
+    request by most. Short of processes: those of lower priority, then those that have most (``rankMemoryPressure``,
+    ``rankPIDPressure``). Critical, static and mirror pods are not evicted.
+    """
+
+    id: ClassVar[str] = "evictions-follow-the-ranking"
+    kinds: ClassVar[tuple[str, ...]] = ("store.txn", "kubelet.evicting")
+
+    def __init__(self) -> None:
+        self._pods: dict[str, core_v1_pb2.Pod] = {}
+        """By UID."""
+        self._judged = 0
+        self._findings: list[str] = []
+
+    @classmethod
+    def is_asked(cls, limits: Limits) -> bool:
+        return not limits.own_ranking
+
+    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        if kind == "kubelet.evicting":
+            self._evicting(time_ns, data)
+            return
+        for op, key, value, _create, _version in data["changes"]:
+            if key.startswith(POD_PREFIX) and op == 0:
+                pod = parsed.pod(value)
+                self._pods[pod.metadata.uid] = pod
+
+    def _evicting(self, time_ns: int, data: Mapping[str, Any]) -> None:
+        resource = _SIGNALS.get(data["signal"])
+        used = data.get("used")
+        victim = self._pods.get(data["uid"])
+        if resource is None or not used or victim is None or data["uid"] not in used:
+            return
+        self._judged += 1
+        keys = {
+            uid: _key(self._pods[uid], amount, resource)
+            for uid, amount in used.items()
+            if uid in self._pods and not is_critical(self._pods[uid])
+        }
+        own = _key(victim, used[data["uid"]], resource)
+        first = min(keys, key=lambda uid: (keys[uid], uid), default=data["uid"])
+        if is_critical(victim) or keys[first] < own:
+            name = self._pods[first].metadata.name
+            self._findings.append(
+                f"{seconds(time_ns)}: {data['node']} evicts {data['pod']} for {data['signal']} "
+                f"({_said(own, resource)}), before {name} ({_said(keys.get(first, own), resource)})"
+            )
+
+    def result(self, history: History) -> Result:
+        good = f"{counted(self._judged, 'eviction')} in order"
+        return self.concluded(self._findings, self._judged, "no pod was evicted for lack of memory or processes", good)
+
+
+def _key(pod: core_v1_pb2.Pod, used: int, resource: str) -> tuple[bool, int, int]:
+    """Of pods the least is evicted first."""
+    if resource == "pid":
+        return False, pod.spec.priority, -used
+    request = requests.ranking_request(pod, resource)
+    return used <= request, pod.spec.priority, request - used
+
+
+def _said(key: tuple[bool, int, int], resource: str) -> str:
+    if resource == "pid":
+        return f"priority {key[1]}, {counted(-key[2], 'process', 'processes')}"
+    return f"priority {key[1]}, {abs(key[2])} bytes {'below' if key[0] else 'above'} its request"

@@ -1,0 +1,76 @@
+"""The check that containers are ready only while their probes say so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from kemu.emulated.objects.pods import pod_phases
+from kemu.lab.checks.attention import Attention, Punctual
+from kemu.lab.checks.history import POD_PREFIX, History, parsed
+from kemu.messages.k8s import core_v1_pb2
+
+_SOON_S = 10.0
+"""For a kubelet to write a status, or to write it again after a conflict."""
+
+
+class ReadinessFollowsProbes(Punctual):
+    """A container whose readiness probe has failed does not stay ready in the status of its pod.
+
+    Judged from the results that its kubelet has logged, while the pod is not being deleted (``UpdatePodStatus`` of
+    pkg/kubelet/prober).
+    """
+
+    id: ClassVar[str] = "readiness-follows-probes"
+    kinds: ClassVar[tuple[str, ...]] = ("store.txn", "kubelet.probed", "run.ended")
+    nothing: ClassVar[str] = "no readiness probe failed"
+    unit: ClassVar[str] = "failed probe"
+
+    def given(self, *folds: Attention) -> None:
+        super().given(*folds)
+        self._failing: dict[str, dict[str, None]] = {}
+        """By UID, containers whose readiness probe has failed last."""
+        self._pods: dict[str, core_v1_pb2.Pod] = {}
+        """By UID."""
+        self._uid_of_key: dict[str, str] = {}
+
+    def saw(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        if kind == "kubelet.probed":
+            if data["probe"] == "readiness":
+                failing = self._failing.setdefault(data["uid"], {})
+                if data["ok"]:
+                    failing.pop(data["container"], None)
+                else:
+                    failing[data["container"]] = None
+                self._look(time_ns, data["uid"])
+            return
+        for op, key, value, _create, _version in data["changes"]:
+            if key.startswith(POD_PREFIX):
+                before = self._uid_of_key.pop(key, "")
+                pod = parsed.pod(value) if op == 0 else None
+                uid = pod.metadata.uid if pod is not None else ""
+                if before and before != uid:
+                    self._pods.pop(before, None)
+                    self._look(time_ns, before)
+                if pod is not None:
+                    self._uid_of_key[key], self._pods[uid] = uid, pod
+                    if uid in self._failing:
+                        self._look(time_ns, uid)
+
+    def _look(self, time_ns: int, uid: str) -> None:
+        pod, failing = self._pods.get(uid), self._failing.get(uid, {})
+        ready: dict[str, None] = {}
+        if pod is not None and not pod_phases.is_terminal(pod) and not pod.metadata.HasField("deletionTimestamp"):
+            ready = {one.name: None for one in pod.status.containerStatuses if one.ready and one.name in failing}
+        for key in self._overdue.open():
+            if key[0] == uid and key[1] not in ready:
+                self._overdue.end(key, time_ns)
+        if pod is not None:
+            for name in ready:
+                what = f"{name} of {pod.metadata.name} is ready, and its probe has failed"
+                self._overdue.begin((uid, name), time_ns, f"kubelet/{pod.spec.nodeName}", _SOON_S, what)
+
+    def rolled_back(self, time_ns: int, history: History) -> None:
+        super().rolled_back(time_ns, history)
+        self._pods.clear()
+        self._uid_of_key.clear()

@@ -1,0 +1,143 @@
+"""All checks, and one pass over a run log that asks them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
+
+from kemu.lab.checks import limits
+from kemu.lab.checks.autoscaling import additions, removals, sizes
+from kemu.lab.checks.consistency import journals, linearizability, pauses, reads, states, updates, writes
+from kemu.lab.checks.history import History
+from kemu.lab.checks.nodes import (
+    endings,
+    identities,
+    placements,
+    pressures,
+    rankings,
+    rates,
+    readiness,
+    revenants,
+    taints,
+    volumes,
+)
+from kemu.lab.checks.results import Check, Fold, Result
+from kemu.lab.checks.scheduling import budgets, caches, leaders, ledgers, loops, priorities, progress, waiting
+from kemu.lab.checks.watches import events
+from kemu.lab.checks.workloads import collected, countings, job_counts, orders, schedules, shortages, surpluses
+from kemu.runtime.runlog.frames import Event
+
+ALL: tuple[type[Check], ...] = (
+    placements.NoNodeOvercommitted,
+    placements.RejectedPodsDoNotFit,
+    placements.PodBoundAtMostOnce,
+    identities.NoNameRunsTwice,
+    rates.NodeEvictionsKeepTheirRate,
+    revenants.GonePodsStartNothing,
+    endings.ContainersEndInTime,
+    readiness.ReadinessFollowsProbes,
+    pressures.PressureFollowsWhatIsMeasured,
+    pressures.PressureKeepsPodsOut,
+    rankings.EvictionsFollowTheRanking,
+    taints.LostNodesAreNoticed,
+    taints.TaintsFollowConditions,
+    taints.PodsLeaveWhenTheirTolerationEnds,
+    volumes.VolumeAttachedToOneNode,
+    events.WatchHasNoGaps,
+    events.WatchEventsAreTrue,
+    writes.AcknowledgedWritesSurvive,
+    journals.JournalIsIntact,
+    states.StoreAgreesWithHistory,
+    linearizability.HistoryIsLinearizable,
+    updates.UpdatesReplaceWhatWasSeen,
+    reads.ReadsAreMonotonic,
+    reads.ListsAreSnapshots,
+    pauses.PausesKeepTheOrder,
+    caches.CacheAgreesWithStore,
+    leaders.OneLeaderAtATime,
+    leaders.LeasesAreTakenWhenTheyRunOut,
+    countings.BudgetsFollowTheirPods,
+    countings.QuotasCountWhatExists,
+    budgets.VoluntaryEvictionsRespectBudgets,
+    job_counts.JobCountsEachPodOnce,
+    shortages.WorkloadsCreateWhatTheyLack,
+    orders.RolloutsKeepTheirLimits,
+    orders.StatefulSetsGoInOrder,
+    orders.JobsWaitAfterFailures,
+    surpluses.JobsKeepTheirParallelism,
+    surpluses.ScaleDownsKeepWhatIsWanted,
+    schedules.CronJobsKeepTheirPolicy,
+    collected.GarbageHasNoOwner,
+    collected.PodsAreCollectedForAReason,
+    sizes.NodeGroupsKeepTheirSizes,
+    removals.NodesGoWhenTheirPodsFitElsewhere,
+    additions.PodsThatWaitGetNodes,
+    progress.PodsThatFitAreTried,
+    priorities.PreemptorsOutrankVictims,
+    priorities.NoPriorityInversion,
+    waiting.NoPodStarves,
+    loops.NoEvictionLoop,
+    loops.NoPreemptionLoop,
+)
+"""Every check and detector; all of them look at every run."""
+
+IDS = tuple(check.id for check in ALL)
+"""All ids that a scenario may name."""
+
+
+class Judge:
+    """Asks every check that is not disabled; ``within`` the limits of the scenario.
+
+    Feed it every event in order: it folds them into a history, and each check sees those of its kinds.
+    """
+
+    def __init__(self, *, disabled: Collection[str] = (), within: limits.Limits = limits.DEFAULT) -> None:
+        self._within = within
+        self._checks = [check.within(within) for check in ALL if check.id not in disabled]
+        self._listeners: dict[str, list[Callable[[int, str, str, Mapping[str, Any]], None]]] = {}
+        self.history = History()
+        self._fold = self.history.feed
+        self._rollbacks = 0
+        folds: dict[type[Fold], Fold] = {}
+        for check in self._checks:
+            for kind_of_fold in check.folds:
+                if kind_of_fold not in folds:
+                    folds[kind_of_fold] = kind_of_fold(self.history)
+            check.given(*(folds[each] for each in check.folds))
+        listeners: tuple[Fold | Check, ...] = (*folds.values(), *self._checks)
+        for listener in listeners:
+            for kind in listener.kinds:
+                self._listeners.setdefault(kind, []).append(listener.on_event)
+
+    def feed(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        """Has the signature of a ``LogSink``."""
+        self._fold(time_ns, actor, kind, data)
+        if kind == "store.recovered" and len(self.history.rollbacks) > self._rollbacks:
+            self._rollbacks = len(self.history.rollbacks)
+            for check in self._checks:
+                check.rolled_back(time_ns, self.history)
+        listeners = self._listeners.get(kind)
+        if listeners is not None:
+            for on_event in listeners:
+                on_event(time_ns, actor, kind, data)
+
+    def results(self) -> list[Result]:
+        """Of all checks, when every event has been fed."""
+        ledgers.of(self.history)  # counts, whichever checks are disabled
+        return [_result(check, self.history, self._within) for check in self._checks]
+
+
+def judge(
+    events: Iterable[Event], *, disabled: Collection[str] = (), within: limits.Limits = limits.DEFAULT
+) -> tuple[History, list[Result]]:
+    """The same for a whole log."""
+    judge = Judge(disabled=disabled, within=within)
+    feed = judge.feed
+    for time_ns, actor, kind, data in events:
+        feed(time_ns, actor, kind, data)
+    return judge.history, judge.results()
+
+
+def _result(check: Check, history: History, within: limits.Limits) -> Result:
+    found = check.result(history)
+    return Result(found.id, found.holds, found.detail, check.detector, check.is_asked(within))

@@ -1,0 +1,192 @@
+"""The check that a workload which is short of pods creates them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from kemu.emulated.objects import selectors
+from kemu.lab.checks.attention import Attention, Punctual, sort_of
+from kemu.lab.checks.results import Fold, counted
+from kemu.lab.checks.workloads.owners import Owner, Pod, Workloads
+
+_ACTORS = {
+    "ReplicaSet": "controller/replicaset",
+    "ReplicationController": "controller/replicationcontroller",
+    "StatefulSet": "controller/statefulset",
+    "DaemonSet": "controller/daemonset",
+    "Job": "controller/job",
+    "Deployment": "controller/deployment",
+}
+_SOON_S = 30.0
+"""For a controller that is told by a watch, creates pods in batches, and begins again after a conflict."""
+_TOLERATED = {
+    ("node.kubernetes.io/not-ready", "NoExecute"), ("node.kubernetes.io/unreachable", "NoExecute"),
+    ("node.kubernetes.io/disk-pressure", "NoSchedule"), ("node.kubernetes.io/memory-pressure", "NoSchedule"),
+    ("node.kubernetes.io/pid-pressure", "NoSchedule"), ("node.kubernetes.io/unschedulable", "NoSchedule"),
+}  # fmt: skip
+"""By every pod of a DaemonSet (``AddOrUpdateDaemonPodTolerations``)."""
+
+
+class WorkloadsCreateWhatTheyLack(Punctual):
+    """A workload that has fewer pods than it wants creates them within 30 seconds.
+
+    ReplicaSets and ReplicationControllers count pods that have not ended and are not being deleted; a StatefulSet goes
+    on when the pods before the missing one are ready; a Job that has seen no failure runs as many as ``parallelism``
+    and the completions that are left allow; a DaemonSet has a pod on each node that suits its template; the ReplicaSets
+    of a rolling Deployment want as many together as it does. Each step of progress begins the time anew. Whoever was
+    refused a pod (by a quota, for example) is not asked until it has what it wants.
+    """
+
+    id: ClassVar[str] = "workloads-create-what-they-lack"
+    kinds: ClassVar[tuple[str, ...]] = ("api.refused", "run.ended")
+    folds: ClassVar[tuple[type[Fold], ...]] = (Attention, Workloads)
+    nothing: ClassVar[str] = "no workload was short of pods"
+    unit: ClassVar[str] = "shortage"
+
+    def given(self, *folds: Any) -> None:
+        attention, self._workloads = folds
+        super().given(attention)
+        self._workloads.on_owner.append(self._owner_changed)
+        self._workloads.on_pod.append(self._pod_changed)
+        self._workloads.on_node.append(self._node_changed)
+        self._refused: dict[tuple[str, str], None] = {}
+        """Actors, and the namespaces in which they may not create pods."""
+        self._daemons: dict[str, Owner] = {}
+        self._troubled: dict[str, None] = {}
+        """Jobs of which a pod has failed or was deleted: they have their back-off."""
+
+    def saw(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        if data["verb"] == "create" and data["by"].startswith("controller/"):
+            self._refused[sort_of(data["by"]), data["namespace"]] = None
+            for key in self._overdue.open():
+                self._overdue.drop(key)
+
+    def _owner_changed(self, time_ns: int, owner: Owner, gone: bool) -> None:
+        if self._ended:
+            return
+        if gone or owner.value.metadata.HasField("deletionTimestamp"):
+            self._daemons.pop(owner.uid, None)
+            for key in self._overdue.open():
+                if key[0] == owner.uid:
+                    self._overdue.drop(key)
+            return
+        if owner.kind == "DaemonSet":
+            is_new = owner.uid not in self._daemons
+            self._daemons[owner.uid] = owner
+            if is_new or owner.changed_ns == time_ns:
+                for name in self._workloads.nodes:
+                    self._look_at_daemon(time_ns, owner, name)
+        elif owner.uid not in self._troubled:
+            self._look(time_ns, owner)
+            parent = self._workloads.owners.get(owner.parent)
+            if parent is not None:
+                self._look(time_ns, parent)
+
+    def _pod_changed(self, time_ns: int, owner: Owner, pod: Pod, gone: bool) -> None:
+        if self._ended:
+            return
+        if owner.kind == "DaemonSet":
+            self._look_at_daemon(time_ns, owner, pod.node or pod.target)
+        else:
+            if owner.kind == "Job" and (pod.failed or pod.deleting):
+                self._troubled[owner.uid] = None
+                self._overdue.drop((owner.uid, ""))
+            if owner.uid not in self._troubled:
+                self._look(time_ns, owner)
+
+    def _node_changed(self, time_ns: int, name: str) -> None:
+        if not self._ended:
+            for owner in self._daemons.values():
+                self._look_at_daemon(time_ns, owner, name)
+
+    def _set(self, time_ns: int, key: tuple[str, str], owner: Owner, what: str) -> None:
+        """``what`` is missing; empty: nothing is."""
+        actor = _ACTORS[owner.kind]
+        if what and (actor, owner.name.partition("/")[0]) not in self._refused:
+            self._overdue.begin(key, time_ns, actor, _SOON_S, f"{owner.says} {what}", anew=True)
+        elif not what:
+            self._overdue.end(key, time_ns)
+
+    def _look(self, time_ns: int, owner: Owner) -> None:
+        if owner.value.metadata.HasField("deletionTimestamp"):
+            return  # in the foreground: it waits for its pods, whose end is no shortage
+        make = {"StatefulSet": _next_ordinal, "Job": _job, "Deployment": self._deployment}.get(owner.kind, _replicas)
+        if owner.kind == "StatefulSet":
+            # Another ordinal is another task.
+            missing = make(owner)
+            for key in self._overdue.open():
+                if key[0] == owner.uid and key[1] != missing:
+                    self._overdue.end(key, time_ns)
+            if missing:
+                self._set(time_ns, (owner.uid, missing), owner, missing)
+        else:
+            self._set(time_ns, (owner.uid, ""), owner, make(owner))
+
+    def _deployment(self, owner: Owner) -> str:
+        spec = owner.value.spec
+        if spec.paused or spec.strategy.type == "Recreate":
+            return ""
+        sets = [one for one in self._workloads.owners.values() if one.parent == owner.uid]
+        has = sum(one.value.spec.replicas for one in sets)
+        return f"has ReplicaSets for {has} of {counted(spec.replicas, 'pod')}" if has < spec.replicas else ""
+
+    def _look_at_daemon(self, time_ns: int, owner: Owner, name: str) -> None:
+        node = self._workloads.nodes.get(name)
+        what = ""
+        if (
+            node is not None
+            and not any((pod.node or pod.target) == name for pod in owner.pods.values())
+            and _wants(owner.value.spec.template.spec, node)
+        ):
+            what = f"lacks a pod on {name}"
+        self._set(time_ns, (owner.uid, name), owner, what)
+
+    def rolled_back(self, time_ns: int, history: Any) -> None:
+        """Nobody knows what the controllers had seen; nothing more is asked."""
+        self._overdue.clear()
+        self._ended = True
+
+
+def _replicas(owner: Owner) -> str:
+    has, wants = owner.counted(), owner.value.spec.replicas
+    return f"has {has} of {counted(wants, 'pod')}" if has < wants else ""
+
+
+def _next_ordinal(owner: Owner) -> str:
+    spec = owner.value.spec
+    there = {pod.name: pod for pod in owner.pods.values()}
+    ordered = spec.podManagementPolicy != "Parallel"
+    for ordinal in range(spec.ordinals.start, spec.ordinals.start + spec.replicas):
+        pod = there.get(f"{owner.name}-{ordinal}")
+        if pod is None:
+            return f"lacks the pod {ordinal}"
+        if ordered and (not pod.ready or spec.minReadySeconds):
+            return ""
+    return ""
+
+
+def _job(owner: Owner) -> str:
+    """Only while nothing has failed: failures have their back-off."""
+    spec, status, pods = owner.value.spec, owner.value.status, owner.pods.values()
+    if spec.suspend or status.failed or status.conditions or spec.managedBy or spec.HasField("backoffLimitPerIndex"):
+        return ""
+    done = status.succeeded + len(status.uncountedTerminatedPods.succeeded)
+    done = max(done, sum(pod.over and not pod.failed for pod in pods))
+    if not spec.HasField("completions") and done:
+        return ""
+    left = spec.completions - done if spec.HasField("completions") else spec.parallelism
+    has, wants = sum(pod.active for pod in pods), min(spec.parallelism, left)
+    return f"runs {has} of {counted(wants, 'pod')}" if has < wants else ""
+
+
+def _wants(spec: Any, node: Any) -> bool:
+    """``nodeShouldRunDaemonPod``."""
+    if spec.nodeName and spec.nodeName != node.metadata.name:
+        return False
+    for taint in node.spec.taints:
+        if taint.effect not in ("NoSchedule", "NoExecute") or (taint.key, taint.effect) in _TOLERATED:
+            continue
+        if not selectors.tolerates_any(spec.tolerations, taint):
+            return False
+    return selectors.RequiredNodeAffinity(spec).matches(node.metadata.labels, node.metadata.name)

@@ -1,0 +1,60 @@
+"""A whole live comparison: starts the parts, plays, stops them."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from kemu.emulated.bridge import hosting
+from kemu.emulated.client import clients
+from kemu.lab.conformance.live import duties, parts, plays, pods, reports, shadows, speech
+
+
+async def compare(
+    count: int, seed: int, *, kubeconfig: Path | None = None, say: Callable[[str], object] = lambda text: None
+) -> reports.Report:
+    """``kubeconfig``: of an empty cluster without a scheduler; None: a real one is started for it.
+
+    Raises KemuError where a real part is missing or ends.
+    """
+    for name in ("kube-scheduler", *(() if kubeconfig is not None else ("kube-apiserver", "etcd"))):
+        parts.find(name)
+    with tempfile.TemporaryDirectory(prefix="kemu-live-") as folder:
+        started = parts.Parts(Path(folder))
+        try:
+            if kubeconfig is None:
+                say("starting etcd and kube-apiserver")
+                kubeconfig = await started.start_cluster()
+            return await _compare(count, seed, kubeconfig, started, say)
+        finally:
+            await started.stop()
+
+
+async def _compare(
+    count: int, seed: int, kubeconfig: Path, started: parts.Parts, say: Callable[[str], object]
+) -> reports.Report:
+    process = hosting.Process({"kubeconfig": str(kubeconfig)}, lambda *event: None, seed)
+    try:
+        await process.start([])
+        env = process.host.env("live")
+        client = clients.Client(env, hosting.SERVER)
+        shadow = shadows.Shadow(env, client, pods.PROFILES)
+        volumes = duties.VolumeDuty(env, client)
+        await shadow.start()
+        await volumes.start()
+        real = speech.Speech(lambda attempt: play.on_attempt(attempt))
+        play = plays.Play(client, shadow, real, started.check, seed, say)
+        await started.start_scheduler(kubeconfig, pods.PROFILES, real.hear)
+        playing = asyncio.ensure_future(play.run(count))
+        ended = asyncio.ensure_future(process.run(()))
+        await asyncio.wait([playing, ended], return_when=asyncio.FIRST_COMPLETED)
+        for task in (playing, ended):
+            if not task.done():
+                task.cancel()
+        if not playing.done() or playing.cancelled():
+            ended.result()
+        return playing.result()
+    finally:
+        await process.stop()

@@ -1,0 +1,144 @@
+"""Two decisions about one pod on one state: alike, alike by tie, or different, and what explains it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from kemu.lab.conformance.live.speech import BOUND, ERROR, FAILED, Attempt
+
+Json = dict[str, Any]
+
+ALIKE, TIE, DIFFERENT = "alike", "alike by tie", "different"
+
+_SHOWN = 3
+"""Nodes of whose scores a difference is printed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    pod: str
+    family: str
+    kind: str
+    outcome: str
+    """What the real scheduler did: ``bound``, ``failed``, ``preempts`` or ``error``."""
+    differences: list[str] = field(default_factory=list)
+    tie: tuple[str, ...] = ()
+    """Nodes between which chance decided."""
+    real: Json = field(default_factory=dict)
+    kemu: Json = field(default_factory=dict)
+    """Of a difference."""
+
+    def to_json(self) -> Json:
+        return {
+            "pod": self.pod,
+            "family": self.family,
+            "verdict": self.kind,
+            "outcome": self.outcome,
+            "differences": self.differences,
+            "real": self.real,
+            "kemu": self.kemu,
+        }
+
+
+def of(family: str, attempt: Attempt, answer: Json) -> Verdict:
+    """``answer``: of :func:`kemu.lab.conformance.scheduler.decisions.decision`."""
+    found: list[str] = []
+    tie: list[str] = []
+    outcome = attempt.outcome
+    if attempt.outcome == BOUND:
+        tie = _placed(found, attempt, answer)
+    elif attempt.outcome == FAILED:
+        if attempt.nominated:
+            outcome = "preempts"
+        tie = _failed(found, attempt, answer)
+    else:
+        _compare(found, "error", _error(attempt.message), _error(answer.get("error") or ""))
+    if answer.get("error") and attempt.outcome != ERROR:
+        found.append(f"kemu fails: {answer['error']}")
+    kind = DIFFERENT if found else TIE if len(tie) > 1 else ALIKE
+    real = _real(attempt) if found else {}
+    return Verdict(attempt.pod, family, kind, outcome, found, tuple(sorted(tie)), real, answer if found else {})
+
+
+def missing(family: str, pod: str, why: str) -> Verdict:
+    """One of the two has not decided."""
+    return Verdict(pod, family, DIFFERENT, "none", [why])
+
+
+def _placed(found: list[str], attempt: Attempt, answer: Json) -> list[str]:
+    if not answer["node"]:
+        found.append(f"node: real {attempt.node}, kemu none: {answer.get('fullMessage') or answer.get('message')}")
+        return []
+    if answer.get("nominatedNodeFits"):
+        # Nothing is scored where the nominated node still takes the pod.
+        _compare(found, "node", attempt.node, answer["node"])
+        return []
+    best: list[str] = answer["best"]
+    if attempt.node not in best:
+        found.append(f"node: real {attempt.node}, kemu any of {', '.join(best)}")
+    if attempt.totals:
+        _compare_totals(found, attempt, answer)
+    elif len(answer["feasible"]) != 1 and attempt.node not in best:
+        found.append(f"feasible: real only {attempt.node}, kemu {', '.join(answer['feasible'])}")
+    return best
+
+
+def _compare_totals(found: list[str], attempt: Attempt, answer: Json) -> None:
+    ours: dict[str, int] = answer.get("totals") or {}
+    differing = [node for node in sorted({*attempt.totals, *ours}) if attempt.totals.get(node) != ours.get(node)]
+    for node in differing[:_SHOWN]:
+        text = f"total of {node}: real {attempt.totals.get(node)}, kemu {ours.get(node)}"
+        theirs, mine = attempt.scores.get(node, {}), (answer.get("scores") or {}).get(node, {})
+        unlike = [
+            f"{plugin} {theirs.get(plugin, 0)} | {mine.get(plugin, 0)}"
+            for plugin in sorted({*theirs, *mine})
+            if theirs.get(plugin, 0) != mine.get(plugin, 0)
+        ]
+        found.append(f"{text} ({', '.join(unlike) or 'the same from each plugin'})")
+    if len(differing) > _SHOWN:
+        found.append(f"totals of {len(differing) - _SHOWN} more nodes")
+
+
+def _failed(found: list[str], attempt: Attempt, answer: Json) -> list[str]:
+    if answer["node"]:
+        found.append(f"node: real none: {attempt.message}; kemu {answer['node']}")
+        return []
+    _compare(found, "message", attempt.message, answer.get("fullMessage") or answer.get("message") or "")
+    preemption: Json = answer.get("preemption") or {}
+    right: list[str] = preemption.get("chosenAnyOf") or []
+    if not attempt.nominated:
+        _compare(found, "preempts on", "", preemption.get("chosen", ""))
+        return []
+    if attempt.nominated not in right:
+        found.append(f"preempts on: real {attempt.nominated}, kemu any of {', '.join(right) or 'none'}")
+        return right
+    victims = (preemption.get("candidates") or {}).get(attempt.nominated, {}).get("victims") or []
+    # No two pods of a cluster have one name, whatever their namespaces.
+    real = sorted(victim.rpartition("/")[2] for victim in attempt.victims)
+    _compare(found, f"victims on {attempt.nominated}", real, sorted(victims))
+    return right
+
+
+def _compare(found: list[str], what: str, real: Any, kemu: Any) -> None:
+    if real != kemu:
+        found.append(f"{what}: real {real!r}, kemu {kemu!r}")
+
+
+def _error(text: str) -> str:
+    """The real one says in which phase an error came up; that is no part of the condition."""
+    return re.sub(r"^running \S+ (?:filter )?plugin \"?\w+\"?: ", "", text)
+
+
+def _real(attempt: Attempt) -> Json:
+    return {
+        "outcome": attempt.outcome,
+        "attempt": attempt.number,
+        "node": attempt.node,
+        "message": attempt.message,
+        "totals": attempt.totals,
+        "scores": attempt.scores,
+        "nominated": attempt.nominated,
+        "victims": attempt.victims,
+    }

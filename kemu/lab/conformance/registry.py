@@ -1,0 +1,51 @@
+"""The kinds of recorded cases. Each has two functions, whose modules are imported when they are needed.
+
+``answer(case)`` returns what kemu decides, as JSON data; ``agrees(expect, answer)`` returns what of it differs from the
+record, one line for each difference.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+Json = dict[str, Any]
+
+_MODULES = {
+    "apply": ("kemu.lab.conformance.writes.sequences", "kemu.lab.conformance.writes.sequences"),
+    "bodies": ("kemu.lab.conformance.writes.sequences", "kemu.lab.conformance.writes.sequences"),
+    "elections": ("kemu.lab.conformance.controllers.elections", "kemu.lab.conformance.controllers.elections"),
+    "jobs": ("kemu.lab.conformance.jobs.questions", "kemu.lab.conformance.jobs.questions"),
+    "kubelet": ("kemu.lab.conformance.kubelet.decisions", "kemu.lab.conformance.kubelet.judgements"),
+    "patches": ("kemu.lab.conformance.writes.patches", "kemu.lab.conformance.writes.patches"),
+    "quota": ("kemu.lab.conformance.quotas.sequences", "kemu.lab.conformance.quotas.sequences"),
+    "scheduler": ("kemu.lab.conformance.scheduler.questions", "kemu.lab.conformance.scheduler.questions"),
+    "volumes": ("kemu.lab.conformance.volumes.questions", "kemu.lab.conformance.volumes.questions"),
+    "workloads": ("kemu.lab.conformance.controllers.workloads", "kemu.lab.conformance.controllers.workloads"),
+    "timeline": ("kemu.lab.conformance.scheduler.timelines", "kemu.lab.conformance.scheduler.timelines"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    name: str
+    answer: Callable[[Json], Json]
+    agrees: Callable[[Json, Json], list[str]]
+
+    def judged(self, case: Json, expect: Json) -> tuple[Json, list[str]]:
+        """The answer to a case and what of it differs from the record."""
+        answered = self.answer(case)
+        return answered, self.agrees(expect, answered)
+
+
+def names() -> list[str]:
+    """The kinds that there are."""
+    return list(_MODULES)
+
+
+def kind(name: str) -> Kind:
+    """Raises KeyError."""
+    answers, judges = (importlib.import_module(module) for module in _MODULES[name])
+    return Kind(name, answers.answer, judges.agrees)

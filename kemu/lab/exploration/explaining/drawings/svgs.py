@@ -1,0 +1,183 @@
+"""An explanation as one SVG file: this run and the passing one side by side, the sentences below.
+
+It stands alone: no script, no font, no link; its colours follow the reader's light or dark theme.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from html import escape
+
+from kemu.lab.exploration.explaining.drawings import charts
+from kemu.lab.exploration.explaining.drawings.diagrams import Arrow, Diagram, Mark, Row, departs, rows
+from kemu.lab.exploration.explaining.explanations import Explanation
+from kemu.lab.exploration.explaining.names import at, lasting
+from kemu.lab.exploration.probabilities import Curve
+
+_ROW = 32
+_TOP = 84
+_TIME = 66
+_LAST = 150
+_MARGIN = 28
+_LINE = 20
+_MOST_GAP, _LEAST_GAP = 190, 140
+
+_STYLE = """
+svg { --ground: #ffffff; --text: #1f2328; --faint: #6e7781; --line: #afb8c1; --mark: #0969da; --held: #bc4c00;
+  --bad: #cf222e; --good: #1a7f37; --band: #fff3c4; --box: #f6f8fa;
+  font-family: ui-sans-serif, system-ui, "Segoe UI", Roboto, Helvetica, Arial, sans-serif; font-size: 13px; }
+@media (prefers-color-scheme: dark) {
+  svg { --ground: #0d1117; --text: #e6edf3; --faint: #8d96a0; --line: #484f58; --mark: #58a6ff; --held: #f0883e;
+    --bad: #ff7b72; --good: #3fb950; --band: #3a2f0b; --box: #161b22; } }
+.ground { fill: var(--ground); } .band { fill: var(--band); } .box { fill: var(--box); stroke: var(--line); }
+text { fill: var(--text); } .faint { fill: var(--faint); }
+.end { text-anchor: end; font-size: 11px; } .title { font-size: 17px; font-weight: 600; }
+.head { font-weight: 600; font-size: 15px; } .bad { fill: var(--bad); } .good { fill: var(--good); }
+.time { fill: var(--faint); font-size: 12px; text-anchor: end; font-variant-numeric: tabular-nums; }
+.actor { text-anchor: middle; font-weight: 600; } .life { stroke: var(--line); stroke-width: 1.5; }
+.dot { fill: var(--mark); } .dot.wrong { fill: var(--bad); } .wrong { fill: var(--bad); }
+.way { stroke: var(--mark); stroke-width: 1.5; fill: none; marker-end: url(#tip); }
+.way.late { stroke: var(--held); stroke-width: 2.5; stroke-dasharray: 7 4; marker-end: url(#tip-late); }
+.word { text-anchor: middle; font-size: 12px; paint-order: stroke; stroke: var(--ground); stroke-width: 5px;
+  stroke-linejoin: round; } .word.late { fill: var(--held); font-weight: 600; }
+.did { paint-order: stroke; stroke: var(--ground); stroke-width: 5px; stroke-linejoin: round; font-weight: 500; }
+.grid { stroke: var(--line); stroke-width: 0.5; } .decided { stroke: var(--bad); stroke-width: 1.5; }
+.curve { stroke: var(--mark); stroke-width: 2; fill: none; } .tick { fill: var(--faint); font-size: 12px;
+  text-anchor: middle; }
+.tip { fill: var(--mark); } .tip-late { fill: var(--held); }
+"""
+
+
+def drawn(explanation: Explanation, curve: Curve | None = None) -> str:
+    """The whole file."""
+    failing, passing = explanation.diagrams
+    panels = [_Panel(failing, f"This run: {explanation.failure.id} fails", "bad", "")]
+    if passing is not None and explanation.sibling is not None:
+        without = f"Without {explanation.sibling.without}: it passes"
+        panels.append(_Panel(passing, without, "good", "passing"))
+    height = _TOP + max(panel.height for panel in panels)
+    width = sum(panel.width for panel in panels) + _MARGIN * (len(panels) + 1)
+    words = _sentences(explanation, max(width - 2 * _MARGIN, 700))
+    width = max(width, 760)
+    below = height + len(words) * _LINE + 2 * _MARGIN
+    total = below + (charts.HEIGHT + _MARGIN if curve is not None else 0)
+    title = f"{explanation.scenario.name}: why {explanation.failure.id} fails"
+    size = f'viewBox="0 0 {width} {total}" width="{width}" height="{total}"'
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{escape(title, quote=True)}">',
+        f"<style>{_STYLE}</style>",
+        "<defs>" + _tip("tip") + _tip("tip-late") + "</defs>",
+        f'<rect class="ground" width="{width}" height="{total}"/>',
+        f'<text class="title" x="{_MARGIN}" y="34">{escape(title)}</text>',
+    ]
+    left = _MARGIN
+    for panel in panels:
+        parts += panel.draw(left)
+        left += panel.width + _MARGIN
+    for index, (text, style) in enumerate(words):
+        y = height + _MARGIN + index * _LINE
+        parts.append(f'<text class="{style}" x="{_MARGIN}" y="{y}" xml:space="preserve">{escape(text)}</text>')
+    if curve is not None:
+        parts += charts.drawn(curve, _MARGIN, below, min(width - 2 * _MARGIN, 1000))
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def _tip(name: str) -> str:
+    return (
+        f'<marker id="{name}" viewBox="0 0 8 8" refX="7.5" refY="4" markerWidth="9" markerHeight="9"'
+        f' markerUnits="userSpaceOnUse" orient="auto"><path class="{name}" d="M0 0L8 4L0 8z"/></marker>'
+    )
+
+
+def _sentences(explanation: Explanation, width: int) -> list[tuple[str, str]]:
+    """Lines and their styles."""
+    letters = width // 7
+    found = []
+    for number, one in enumerate(explanation.chain.sentences, 1):
+        run = " of the passing run" if one.is_of_passing else ""
+        where = f"  (event {one.event}{run}, {at(one.time_ns)}, {one.actor})" if one.event >= 0 else ""
+        style = "bad" if number == len(explanation.chain.sentences) else "told"
+        for index, line in enumerate(textwrap.wrap(one.text + where, letters, break_on_hyphens=False)):
+            found.append((f"{number}. {line}" if index == 0 else f"    {line}", style))
+    if explanation.difference is not None:
+        found.append(("", "faint"))
+        found += [
+            (line, "faint") for line in textwrap.wrap(str(explanation.difference), letters, break_on_hyphens=False)
+        ]
+    return found
+
+
+class _Panel:
+    """One run."""
+
+    def __init__(self, diagram: Diagram, title: str, tone: str, name: str) -> None:
+        self._diagram = diagram
+        self._title = title
+        self._tone = tone
+        self._rows: Sequence[Row] = rows(diagram)
+        longest = max((len(arrow.text) for arrow in diagram.arrows), default=10)
+        self._gap = min(max(longest * 7 + 44, _LEAST_GAP), _MOST_GAP)
+        last = len(diagram.actors) - 1
+        ends = [mark.column * self._gap + len(mark.text) * 7 + 30 for mark in diagram.marks]
+        differs = any(one.differs for one in diagram.marks) or any(one.differs for one in diagram.arrows)
+        self.width = _TIME + max([last * self._gap + _LAST // 2, *ends]) + (80 if differs else 0)
+        self.height = 44 + (len(self._rows) + 1) * _ROW
+        self._name = name
+
+    def draw(self, left: int) -> list[str]:
+        columns = [left + _TIME + index * self._gap for index in range(len(self._diagram.actors))]
+        top, bottom = _TOP + 30, _TOP + self.height
+        parts = [f'<text class="head {self._tone}" x="{left}" y="{_TOP - 22}">{escape(self._title)}</text>']
+        at_row: dict[int, int] = {index: top + 28 + index * _ROW for index in range(len(self._rows))}
+        for index, row in enumerate(self._rows):
+            if row.item.differs and (row.is_departure or not departs(row.item)):
+                y = at_row[index] - _ROW // 2 - 4
+                parts.append(f'<rect class="band" x="{left}" y="{y}" width="{self.width}" height="{_ROW}" rx="4"/>')
+                words = f'x="{left + self.width - 8}" y="{y + 17}"'
+                parts.append(f'<text class="faint end" {words}>first difference</text>')
+        for x, title in zip(columns, self._diagram.titles, strict=True):
+            wide = len(title) * 7.4 + 18
+            parts.append(f'<line class="life" x1="{x}" x2="{x}" y1="{top}" y2="{bottom}"/>')
+            box = f'x="{x - wide / 2:.0f}" y="{top - 24}" width="{wide:.0f}" height="24" rx="5"'
+            parts.append(f'<rect class="box" {box}/><text class="actor" x="{x}" y="{top - 7}">{escape(title)}</text>')
+        departures = {row.item: at_row[index] for index, row in enumerate(self._rows) if row.is_departure}
+        over: list[str] = []
+        last = ""
+        for index, row in enumerate(self._rows):
+            y = at_row[index]
+            time = f"{row.time_ns / 1e9:.3f} s"
+            if time != last:
+                parts.append(f'<text class="time" x="{left + _TIME - 16}" y="{y + 4}">{time}</text>')
+                last = time
+            if isinstance(row.item, Mark):
+                over += self._mark(row.item, columns, y)
+            elif not row.is_departure:
+                begin = departures.get(row.item, y - 10)
+                parts += self._arrow(row.item, columns, begin, y, over)
+            elif row.item.arrived_ns < 0:
+                parts += self._lost(row.item, columns, y, over)
+        return [*parts, *over]
+
+    def _mark(self, mark: Mark, columns: list[int], y: int) -> list[str]:
+        x, wrong = columns[mark.column], " wrong" if mark.is_bad else ""
+        return [
+            f'<circle class="dot{wrong}" cx="{x}" cy="{y}" r="5"/>',
+            f'<text class="did{wrong}" x="{x + 11}" y="{y + 4}">{escape(mark.text)}</text>',
+        ]
+
+    def _arrow(self, arrow: Arrow, columns: list[int], begin: int, end: int, over: list[str]) -> list[str]:
+        x1, x2 = columns[arrow.column], columns[arrow.target]
+        late = " late" if arrow.late_ns else ""
+        x, y = (x1 + x2) / 2, (begin + end) / 2
+        lines = [arrow.text, f"held {lasting(arrow.late_ns)}"] if arrow.late_ns else [arrow.text]
+        for index, line in enumerate(lines):
+            where = f'x="{x:.0f}" y="{y + index * 15 - (3 if arrow.late_ns else 7):.0f}"'
+            over.append(f'<text class="word{late}" {where}>{escape(line)}</text>')
+        return [f'<line class="way{late}" x1="{x1}" y1="{begin}" x2="{x2}" y2="{end}"/>']
+
+    def _lost(self, arrow: Arrow, columns: list[int], y: int, over: list[str]) -> list[str]:
+        x1, x2 = columns[arrow.column], columns[arrow.target]
+        half = (x1 + x2) // 2
+        over.append(f'<text class="word late" x="{half}" y="{y - 1}">{escape(arrow.text)}: lost</text>')
+        return [f'<line class="way late" x1="{x1}" y1="{y}" x2="{half}" y2="{y + 8}"/>']

@@ -1,0 +1,66 @@
+"""The queue between whoever plans runs and whoever carries them out: tasks go out in order, records come back in order
+or as they are known, whatever happens in between."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Any, Generic
+
+from kemu.lab.exploration.processes.tasks import RecordT, Task
+
+LIMIT_S = 60.0
+"""Of real time for one run, unless somebody sets another limit."""
+START_LIMIT_S = 120.0
+"""For a process to start."""
+
+
+class RunQueue(Generic[RecordT]):
+    """Of one call of an executor."""
+
+    def __init__(self, tasks: Iterable[Task[Any, RecordT] | None], *, in_order: bool = True) -> None:
+        """None among the tasks: what comes next depends on records that are not known yet; ask again."""
+        self._tasks: Iterator[Task[Any, RecordT] | None] = iter(tasks)
+        self._in_order = in_order
+        self._order: deque[int] = deque()
+        """The numbers of the tasks that were taken and not given back as records."""
+        self._records: dict[int, RecordT] = {}
+        self._is_exhausted = False
+        self.waiting: deque[Task[Any, RecordT]] = deque()
+        """To be carried out."""
+
+    def fill(self, most: int) -> None:
+        """Have so many waiting, if there are so many."""
+        while len(self.waiting) < most and not self._is_exhausted:
+            try:
+                task = next(self._tasks)
+            except StopIteration:
+                self._is_exhausted = True
+                return
+            if task is None:
+                assert self._order, "nothing is under way, and nothing can be planned"
+                return
+            self._order.append(task.number)
+            self.waiting.append(task)
+
+    def put(self, record: RecordT) -> None:
+        self._records[record.number] = record
+
+    def put_back(self, tasks: Iterable[Task[Any, RecordT]]) -> None:
+        """They were not carried out: they come first now."""
+        self.waiting.extendleft(reversed(list(tasks)))
+
+    def take(self) -> RecordT | None:
+        """The next record, if it is known; without order any that is."""
+        if self._records and not self._in_order:
+            number, record = next(iter(self._records.items()))
+            del self._records[number]
+            self._order.remove(number)
+            return record
+        if self._order and self._order[0] in self._records:
+            return self._records.pop(self._order.popleft())
+        return None
+
+    @property
+    def is_over(self) -> bool:
+        return self._is_exhausted and not self._order

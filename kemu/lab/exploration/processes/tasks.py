@@ -1,0 +1,71 @@
+"""What executors carry out: tasks over one source, each of which becomes a record.
+
+:mod:`kemu.lab.exploration.runs` has the tasks of a search; those of a sweep are cells (:mod:`kemu.lab.sweep.engine`).
+Tasks, sources and records cross processes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Protocol, TypeVar
+
+SLOW, DIED = "slow", "died"
+"""Why a task was given up: it took too long; every process that carried it out died."""
+
+
+class Record(Protocol):
+    """What became of a task."""
+
+    @property
+    def number(self) -> int:
+        """Of the task."""
+        ...
+
+    @property
+    def seconds(self) -> float:
+        """Of real time that it took."""
+        ...
+
+
+SourceT = TypeVar("SourceT")
+SourceT_contra = TypeVar("SourceT_contra", contravariant=True)
+RecordT = TypeVar("RecordT", bound=Record)
+RecordT_co = TypeVar("RecordT_co", bound=Record, covariant=True)
+
+
+class Task(Protocol[SourceT_contra, RecordT_co]):
+    """Something that is to be carried out."""
+
+    @property
+    def number(self) -> int:
+        """Of its own in one call of an executor."""
+        ...
+
+    def carry_out(self, source: SourceT_contra) -> RecordT_co:
+        """In whichever process. What it raises is passed to :meth:`refused`."""
+        ...
+
+    def given_up(self, why: str, seconds: float) -> RecordT_co:
+        """``why``: :data:`SLOW` or :data:`DIED`."""
+        ...
+
+    def refused(self, why: str) -> RecordT_co:
+        """It cannot be carried out: a record that says so, or KemuError, which ends everything."""
+        ...
+
+
+class Executor(Protocol):
+    """Carries out tasks."""
+
+    def run(
+        self, source: SourceT, tasks: Iterable[Task[SourceT, RecordT] | None], *, in_order: bool = True
+    ) -> Iterator[RecordT]:
+        """In the order of the tasks, or else as they end. Whoever has seen enough may stop asking.
+
+        None among the tasks: what comes next depends on records that are not known yet.
+
+        Raises KemuError for a task that cannot be carried out and says so.
+        """
+        ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,112 @@
+"""The process of a worker: reads batches of tasks from its standard input, and writes each record when it has it.
+
+Started by :mod:`kemu.lab.exploration.workers`. Messages are pickles behind their length. What user code prints goes to
+standard error.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import pickle
+import signal
+import struct
+import sys
+import traceback
+from typing import Any, BinaryIO
+
+from kemu.errors import KemuError
+from kemu.lab.exploration.processes.tasks import SLOW, SourceT, Task
+
+LENGTH = struct.Struct("<Q")
+
+
+def main() -> None:
+    # Of a Ctrl-C, which reaches all processes of a terminal, only the campaign knows what it means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    collector = Collector()
+    sources: dict[int, Any] = {}
+    send(answers, "ready")
+    while (message := receive(requests)) is not None:
+        batch, key, source, tasks = message
+        if source is not None:
+            sources[key] = source
+        for task in tasks:
+            answer = one(sources[key], task)
+            try:
+                send(answers, (batch, task.number, answer))
+            except BrokenPipeError:
+                os._exit(1)  # whoever asked is dead
+            collector.after_a_run()
+
+
+def one(source: SourceT, task: Task[SourceT, Any]) -> Any:
+    """The record; a text if it cannot be carried out. A process that is out of memory ends."""
+    try:
+        return task.carry_out(source)
+    except MemoryError:
+        os._exit(1)
+    except KemuError as error:
+        return str(error)
+    except Exception:
+        return traceback.format_exc()
+
+
+class _TooLong(KeyboardInterrupt):
+    """The time is over. What is derived from it goes through the tasks of a run, which take any other exception."""
+
+
+def one_within(limit_s: float, source: SourceT, task: Task[SourceT, Any]) -> Any:
+    """The same, where nobody can end the process from outside without losing the runs before; only in a main thread."""
+
+    def alarm(*_: object) -> None:
+        raise _TooLong
+
+    before = signal.signal(signal.SIGALRM, alarm)
+    signal.setitimer(signal.ITIMER_REAL, limit_s, 1.0)
+    try:
+        answer = one(source, task)
+    except _TooLong:
+        answer = task.given_up(SLOW, limit_s)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    return answer
+
+
+class Collector:
+    """Collects garbage between runs, not during them.
+
+    A run leaves parts of its cluster behind in cycles. Collected at once, their memory serves the next run, and there
+    is little to look at: what the first run has imported and cached lives as long as the worker, and is frozen.
+    """
+
+    def __init__(self) -> None:
+        gc.disable()
+        self._is_frozen = False
+
+    def after_a_run(self) -> None:
+        gc.collect()
+        if not self._is_frozen:
+            gc.freeze()
+            self._is_frozen = True
+
+
+def receive(stream: BinaryIO) -> Any:
+    """None at the end."""
+    prefix = stream.read(LENGTH.size)
+    if len(prefix) < LENGTH.size:
+        return None
+    return pickle.loads(stream.read(LENGTH.unpack(prefix)[0]))
+
+
+def send(stream: BinaryIO, message: Any) -> None:
+    data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+    stream.write(LENGTH.pack(len(data)) + data)
+    stream.flush()
+
+
+if __name__ == "__main__":
+    main()

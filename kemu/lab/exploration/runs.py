@@ -1,0 +1,92 @@
+"""Carries out one planned run; what every worker does, in whichever process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kemu.errors import KemuError
+from kemu.lab.exploration import coverage, executions, plans
+from kemu.lab.exploration.executions import Execution
+from kemu.lab.exploration.meters import Meter, TooLongError
+from kemu.lab.exploration.plans import Plan
+from kemu.lab.exploration.processes.tasks import SLOW
+from kemu.lab.exploration.results import IMPOSSIBLE, RunRecord
+from kemu.lab.exploration.sources import Source
+from kemu.runtime.holds import Hold
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A run that is to be carried out."""
+
+    number: int
+    plan: Plan
+    strategy: str = ""
+
+    def carry_out(self, source: Source) -> RunRecord:
+        """See :func:`carry_out`."""
+        return carry_out(source, self)
+
+    def given_up(self, why: str, seconds: float) -> RunRecord:
+        return RunRecord(self.number, self.strategy, self.plan, why, seconds=seconds)
+
+    def refused(self, why: str) -> RunRecord:
+        raise KemuError(f"run {self.number} cannot be carried out: {why}")
+
+
+def carry_out(source: Source, task: Task) -> RunRecord:
+    """Raises ScenarioError and KemuError for a plan that cannot be run."""
+    begun = time.perf_counter()
+    plan = task.plan
+    timeline = coverage.Timeline()
+    chooser = None if plan.chooser is None else plan.chooser.make()
+    meter = Meter(plan.most_events)
+
+    def watch(time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        meter(time_ns, actor, kind, data)
+        timeline(time_ns, actor, kind, data)
+
+    watcher = watch if plan.most_events else timeline
+    try:
+        execution = executions.execute(source.scenario(plan), chooser=chooser, watcher=watcher, redraw=plan.redraw)
+    except TooLongError:
+        execution = None
+    except KemuError:
+        if not plan.may_be_impossible:
+            raise
+        return RunRecord(task.number, task.strategy, plan, IMPOSSIBLE, seconds=_since_s(begun))
+    if execution is None or meter.is_over:
+        return RunRecord(task.number, task.strategy, plan, SLOW, events=meter.events, seconds=_since_s(begun))
+    if execution.error is not None and isinstance(execution.error.__cause__, MemoryError):
+        raise execution.error.__cause__  # of this machine, not of the run
+    failures = execution.failures
+    return RunRecord(
+        task.number,
+        task.strategy,
+        plan,
+        execution.outcome,
+        execution.digest,
+        failures,
+        holds_of(execution) if failures else (),
+        timeline.orders(),
+        signature=timeline.signature(),
+        checks=tuple(check.id for check in execution.judged.checks if check.holds is not None),
+        expectations=tuple(one.id for one in execution.judged.judgements if one.holds is not None),
+        faults=coverage.faults_hit(execution.history),
+        steps=tuple(timeline.steps),
+        probed=plans.resolve(plan.probe)(execution) if plan.probe else None,
+        events=execution.event_count,
+        seconds=_since_s(begun),
+    )
+
+
+def _since_s(begun_s: float) -> float:
+    return time.perf_counter() - begun_s
+
+
+def holds_of(execution: Execution) -> tuple[Hold, ...]:
+    """All holds with which the scenario makes the same run without a chooser."""
+    return (*execution.scenario.holds, *execution.deviations)

@@ -1,0 +1,251 @@
+"""Workers: processes that stay, and carry out runs.
+
+    with Workers(jobs=4) as workers:
+        for record in workers.run(source, tasks):
+            print(record.number, record.verdict)
+
+Records come in the order of the tasks, whoever had them first, so nobody can tell how many workers there were; or, if
+that is asked for, as they end. A worker
+that dies is replaced, and what it had not finished is run again; a run with which a worker died twice is recorded as
+``died``. A run that takes longer than its limit of real time is ended with its worker and recorded as ``slow``.
+
+Neighbours: :mod:`processes.worker` is the process; :mod:`processes.rays` does the same on a Ray cluster.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import pickle
+import selectors
+import subprocess
+import sys
+import time
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+from typing import IO, Any, Self
+
+from kemu.errors import KemuError
+from kemu.lab.exploration.processes import worker
+from kemu.lab.exploration.processes.queues import LIMIT_S, START_LIMIT_S, RunQueue
+from kemu.lab.exploration.processes.tasks import DIED, SLOW, Executor, RecordT, SourceT, Task
+from kemu.runtime import threads
+
+BATCH_S = 0.25
+MOST_IN_A_BATCH = 64
+MOST_DEATHS = 2
+"""With one run, until it is given up."""
+
+
+class Inline:
+    """In this very process: for a few runs, and for code that other processes could not import."""
+
+    def run(
+        self, source: SourceT, tasks: Iterable[Task[SourceT, RecordT] | None], *, in_order: bool = True
+    ) -> Iterator[RecordT]:
+        for task in tasks:
+            assert task is not None, "every record before it is known"
+            yield task.carry_out(source)
+
+    def close(self) -> None:
+        """Nothing to do."""
+
+
+class _Process:
+    """One worker, as its owner sees it."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        # What is importable here must be so there; an empty entry is the current directory.
+        path = os.pathsep.join(os.path.abspath(entry) for entry in sys.path)
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "kemu.lab.exploration.processes.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**threads.ONE, **os.environ, "PYTHONPATH": path},
+        )
+        self.pid = self._process.pid
+        self.out: IO[bytes] = self._process.stdout  # type: ignore[assignment]
+        self._in: IO[bytes] = self._process.stdin  # type: ignore[assignment]
+        os.set_blocking(self.out.fileno(), False)
+        self._buffer = bytearray()
+        self._known: set[int] = set()
+        self.batch = 0
+        self.left: deque[Task[Any, Any]] = deque()
+        """Of its batch, the first of which it is carrying out."""
+        self.is_ready = False
+        self.deadline_s = time.monotonic() + START_LIMIT_S
+
+    def give(self, batch: int, key: int, source: object, tasks: list[Task[Any, Any]], limit_s: float) -> None:
+        """``key``: of the source."""
+        self.batch, self.left = batch, deque(tasks)
+        self.deadline_s = time.monotonic() + limit_s
+        message = (batch, key, None if key in self._known else source, tasks)
+        self._known.add(key)
+        with contextlib.suppress(BrokenPipeError):  # that it has died is seen when it is read from
+            worker.send(self._in, message)  # type: ignore[arg-type]
+
+    def messages(self) -> tuple[list[Any], bool]:
+        """What has come, and whether it has died."""
+        try:
+            while data := os.read(self.out.fileno(), 1 << 20):
+                self._buffer += data
+            died = True
+        except BlockingIOError:
+            died = False
+        found = []
+        size = worker.LENGTH.size
+        while len(self._buffer) >= size:
+            end = size + worker.LENGTH.unpack_from(self._buffer)[0]
+            if len(self._buffer) < end:
+                break
+            found.append(pickle.loads(memoryview(self._buffer)[size:end]))
+            del self._buffer[:end]
+        return found, died
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._in, self.out):
+            with contextlib.suppress(OSError):
+                pipe.close()
+
+
+class Workers:
+    """So many processes."""
+
+    def __init__(self, jobs: int, *, limit_s: float = LIMIT_S) -> None:
+        self._jobs = jobs
+        self._limit_s = limit_s
+        self._selector = selectors.DefaultSelector()
+        self._processes: list[_Process] = []
+        self._batches = 0
+        self._started = 0
+        self._seconds = 0.0
+        """Of one run, a moving mean; 0: not known yet."""
+        self._sources: list[object] = []
+        """All that were ever used; a worker is sent each of them once."""
+
+    @property
+    def pids(self) -> list[int]:
+        return [process.pid for process in self._processes]
+
+    def run(
+        self, source: SourceT, tasks: Iterable[Task[SourceT, RecordT] | None], *, in_order: bool = True
+    ) -> Iterator[RecordT]:
+        key = self._key(source)
+        queue = RunQueue(tasks, in_order=in_order)
+        # A worker may still be at work for somebody who has stopped asking.
+        first_batch = self._batches
+        deaths: Counter[int] = Counter()
+        while True:
+            queue.fill(self._jobs * MOST_IN_A_BATCH)
+            record = queue.take()
+            if record is not None:
+                yield record
+            elif queue.is_over:
+                return
+            else:
+                while len(self._processes) < min(self._jobs, max(1, len(queue.waiting))):
+                    self._start()
+                self._hand_out(key, queue.waiting)
+                for process, message in self._listen():
+                    self._take(process, message, queue, deaths, first_batch)
+
+    def _key(self, source: object) -> int:
+        for key, known in enumerate(self._sources):
+            if known is source:
+                return key
+        self._sources.append(source)
+        return len(self._sources) - 1
+
+    def _hand_out(self, key: int, waiting: deque[Task[Any, RecordT]]) -> None:
+        for process in self._processes:
+            if waiting and process.is_ready and not process.left:
+                share = math.ceil(len(waiting) / (2 * self._jobs))
+                wanted = int(BATCH_S / self._seconds) if self._seconds else 1
+                size = max(1, min(share, wanted, MOST_IN_A_BATCH))
+                self._batches += 1
+                batch = [waiting.popleft() for _ in range(min(size, len(waiting)))]
+                process.give(self._batches, key, self._sources[key], batch, self._limit_s)
+
+    def _listen(self) -> list[tuple[_Process, Any]]:
+        """Messages; None for a worker that has died, and ``slow`` for one that was ended."""
+        busy = [process.deadline_s for process in self._processes if process.left or not process.is_ready]
+        timeout_s = max(0.0, min(busy, default=0.0) - time.monotonic())
+        found: list[tuple[_Process, Any]] = []
+        for key, _ in self._selector.select(timeout_s):
+            process: _Process = key.data
+            messages, died = process.messages()
+            found += [(process, message) for message in messages]
+            if died:
+                found.append((process, None))
+        now_s = time.monotonic()
+        heard = {id(process) for process, _ in found}
+        for process in self._processes:
+            late = (process.left or not process.is_ready) and now_s >= process.deadline_s
+            if late and id(process) not in heard:
+                found.append((process, SLOW))
+        return found
+
+    def _take(
+        self,
+        process: _Process,
+        message: Any,
+        queue: RunQueue[Any],
+        deaths: Counter[int],
+        first_batch: int,
+    ) -> None:
+        if message == "ready":
+            process.is_ready = True
+            return
+        is_ours = process.batch > first_batch
+        if message is not None and message != SLOW:
+            _, _, record = message
+            task = process.left.popleft()
+            process.deadline_s = time.monotonic() + self._limit_s
+            if not is_ours:
+                return
+            if isinstance(record, str):
+                record = task.refused(record)
+            self._seconds = record.seconds if not self._seconds else 0.9 * self._seconds + 0.1 * record.seconds
+            queue.put(record)
+            return
+        left, was_ready = process.left, process.is_ready
+        self._end(process)
+        if not was_ready:
+            raise KemuError("a worker process does not start" if message == SLOW else "a worker process died at start")
+        if is_ours and left:
+            task = left[0]
+            deaths[task.number] += 1
+            if message == SLOW or deaths[task.number] >= MOST_DEATHS:
+                left.popleft()
+                queue.put(task.given_up(SLOW if message == SLOW else DIED, self._limit_s))
+            queue.put_back(left)
+        self._start()
+
+    def _start(self) -> None:
+        self._started += 1
+        process = _Process(self._started)
+        self._processes.append(process)
+        self._selector.register(process.out, selectors.EVENT_READ, process)
+
+    def _end(self, process: _Process) -> None:
+        self._selector.unregister(process.out)
+        self._processes.remove(process)
+        process.kill()
+
+    def close(self) -> None:
+        for process in list(self._processes):
+            self._end(process)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+
+__all__ = ["Executor", "Inline", "Workers"]

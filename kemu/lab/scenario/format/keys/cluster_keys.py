@@ -1,0 +1,163 @@
+"""The keys of nodes, schedulers and extenders, and of the times of the cluster's own work.
+
+:mod:`kemu.lab.scenario.loading.clusters` makes actors of what they hold.
+"""
+
+from __future__ import annotations
+
+from kemu.lab.scenario.format.keys import kubelet_keys
+from kemu.lab.scenario.format.shapes import (
+    NAME,
+    POSITIVE_SECONDS,
+    QUANTITY,
+    Choice,
+    Free,
+    Key,
+    ListOf,
+    MapOf,
+    Named,
+    Record,
+    ScalarOr,
+    Switch,
+    Text,
+    Whole,
+)
+
+NODE_FIELDS = {
+    "labels": Key(MapOf(Text(".*")), "Labels; kubernetes.io/hostname, os and arch are always set."),
+    "annotations": Key(MapOf(Text(".*")), "Annotations."),
+    "taints": Key(ListOf(Free()), "Taints as in a Node: key, value, effect."),
+    "unschedulable": Key(Switch(), "Cordoned from the start."),
+    "capacity": Key(MapOf(QUANTITY), "What the machine has; by default the allocatable."),
+    "allocatable": Key(
+        MapOf(QUANTITY),
+        "What pods may request; by default the capacity less what the kubelet reserves. Where neither names them: "
+        "cpu 8, memory 32Gi, ephemeral-storage 100Gi, pods 110.",
+    ),
+    "kubelet": Key(kubelet_keys.KUBELET, "Fields of a KubeletConfiguration (kubelet.config.k8s.io/v1beta1)."),
+    "kubeletFile": Key(Text(), "The same in a file, relative to the scenario."),
+    "images": Key(ListOf(Text()), "Names of the images that it has from the start."),
+    "usage": Key(
+        Free(),
+        "What it uses besides its pods: cpu, memory, active_file, inactive_file, disk, images, deadContainers, inodes, "
+        "pids.",
+    ),
+    "policy": Key(
+        Record(
+            {
+                "evictionRanking": Key(
+                    Choice(("current", "percentage", "priority-first")),
+                    "In which order pods are evicted; current: by whether they exceed their request, priority, bytes.",
+                )
+            }
+        ),
+        "Experiment switches of the kubelet; the defaults are today's Kubernetes.",
+    ),
+    "machine": Key(
+        Record(
+            {
+                "nodefs": Key(Record({"inodes": Key(QUANTITY, "How many.")}), "The file system of logs and volumes."),
+                "imagefs": Key(
+                    Record(
+                        {"capacity": Key(QUANTITY, "Its size.", required=True), "inodes": Key(QUANTITY, "How many.")}
+                    ),
+                    "A file system of their own for images and writable layers.",
+                ),
+                "splitImages": Key(Switch(), "Only images lie on imagefs."),
+                "pids": Key(QUANTITY, "How many processes there can be; 32768 by default."),
+            }
+        ),
+        "What the kubelet measures beside memory and the size of the disk.",
+    ),
+}
+NODE = Named(
+    "node",
+    Record(
+        NODE_FIELDS | {"count": Key(Whole(0), "How many, with namePrefix.")},
+        choices={
+            "name": Key(NAME, "The node's name."),
+            "namePrefix": Key(Text(what="a prefix such as node-"), "With count: node- gives node-1, node-2, …"),
+        },
+        noun="name",
+    ),
+)
+
+_SWITCHES: dict[str, tuple[tuple[str, ...], str]] = {
+    "queue": (("priority", "fifo"), "fifo: in the order of arrival, the failed ones last."),
+    "requeue": (("hints", "all"), "all: any event requeues all unschedulable pods, not only those that it may help."),
+    "nomination": ((), "Whether the room that preemption makes is kept for the preemptor."),
+    "nominatedNodeFirst": ((), "Whether a nominated node that passes is taken before any other node is looked at."),
+    "cooperate": ((), "Whether nominations that other schedulers have made are honoured."),
+    "clearLowerNominations": (
+        ("current", "always", "if-unfit", "never"),
+        "When a preemptor clears lower nominations on its node. current: not if all of its victims terminate already.",
+    ),
+    "preemptor": (("scheduler", "kubelet", "rescheduler", "none"), "Who preempts."),
+    "victimOrder": (
+        ("priority", "priority-then-qos", "qos", "qos-only"),
+        "By what victims are ranked: QoS after, before or instead of priority.",
+    ),
+    "pdb": (("respect", "ignore"), "Whether victims under a disruption budget are spared if possible."),
+    "eligibility": (
+        ("current", "alpha"),
+        "When a pod that has preempted may preempt again. alpha: not while any lower pod terminates on its node.",
+    ),
+    "disablePreemption": ((), "No preemption at all."),
+    "statusWrites": (
+        ("blocking", "background"),
+        "Whether the scheduling loop waits until the status of a pod that failed is written.",
+    ),
+    "percentageAbove100": (("refuse", "cap"), "cap: a percentageOfNodesToScore above 100 acts as 100."),
+    "crossNodePreemption": ((), "Victims on other nodes too, where no node helps by itself."),
+    "lowerPriorityAffinity": ((), "Spare the victims that the preemptor has affinity to."),
+    "victimSearch": (("sets", "one-by-one"), "How these two search: all sets of pods, or one pod after the other."),
+    "avoidEvictedNode": ((), "Not back to the node whose kubelet evicted or rejected it, for a while."),
+}
+"""The switches of the format: their words, today's Kubernetes first (none: true or false), and what they do."""
+
+
+_SWITCH_AMOUNTS: dict[str, dict[str, Key]] = {
+    "crossNodePreemption": {"budget": Key(Whole(1), "How much an attempt searches before it gives up; 10000.")},
+    "lowerPriorityAffinity": {"limit": Key(Whole(1), "How many sets of pods are tried on a node; 100.")},
+    "avoidEvictedNode": {"for": Key(POSITIVE_SECONDS, "How long; 5m.")},
+}
+"""Switches that may be a mapping instead of true, and what it holds."""
+
+
+def _policy() -> dict[str, Key]:
+    keys = {}
+    for name, (words, doc) in _SWITCHES.items():
+        if name in _SWITCH_AMOUNTS:
+            keys[name] = Key(ScalarOr(Switch(), Record(_SWITCH_AMOUNTS[name])), doc)
+            continue
+        keys[name] = Key(Choice(words) if words else Switch(), doc)
+    keys["minFeasibleNodes"] = Key(Whole(1), "A search does not stop before it found so many nodes that pass; 100.")
+    return keys
+
+
+POLICY = _policy()
+
+SCHEDULER = Record(
+    {
+        "name": Key(NAME, "Serves the pods whose schedulerName it is.", required=True),
+        "replicas": Key(Whole(1, 100), "More than one race, without leader election, on the same pods."),
+        "policy": Key(Record(POLICY), "Experiment switches; the defaults are today's Kubernetes."),
+        "factory": Key(Text(), "module:Class of a scheduler of your own, called as Class(env, config)."),
+    },
+    choices={
+        "config": Key(
+            Free(), "A KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1), or what the factory is given."
+        ),
+        "configFile": Key(Text(), "The same in a file, relative to the scenario."),
+    },
+    noun="configuration",
+    choice_required=False,
+)
+
+EXTENDER = Record(
+    {
+        "name": Key(NAME, "The actor is extender/<name>; a scheduler calls it kemu://extender/<name>.", required=True),
+        "plugin": Key(Text(), "Its class: module:Class, or the name of one that comes with kemu.", required=True),
+        "args": Key(Free(), "What the class is given."),
+    }
+)

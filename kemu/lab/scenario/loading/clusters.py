@@ -1,0 +1,452 @@
+"""Nodes, schedulers and priority classes of a scenario, from the checked document.
+
+Role: one step of :mod:`kemu.lab.scenario.loading.loader`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Mapping
+from typing import Any
+
+from kemu.emulated.kubelet.settings import evictions, image_policies, kubelet_configurations, thresholds
+from kemu.emulated.kubelet.usage import curves, usages
+from kemu.emulated.objects import names
+from kemu.emulated.objects.amounts import quantities
+from kemu.emulated.objects.fields import refusals, scheduler_configuration
+from kemu.emulated.objects.validation import kinds, placement
+from kemu.emulated.scheduler.cache.cluster import Cluster
+from kemu.emulated.scheduler.configuration import configurations
+from kemu.emulated.scheduler.cycle import profiles
+from kemu.emulated.scheduler.extenders import servers as extender_classes
+from kemu.emulated.scheduler.framework import interfaces
+from kemu.emulated.scheduler.plugins import in_tree
+from kemu.lab.scenario import scenarios
+from kemu.lab.scenario.format.documents import Path, follow, nearest
+from kemu.lab.scenario.format.shapes import INVALID, Report, kind_of
+from kemu.lab.scenario.loading import manifests
+from kemu.messages.k8s import core_v1_pb2, scheduling_v1_pb2
+from kemu.runtime import user_code
+
+DEFAULT_RESOURCES = {"cpu": "8", "ephemeral-storage": "100Gi", "memory": "32Gi", "pods": "110"}
+
+SYSTEM_PRIORITY_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+"""Every cluster has them."""
+NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+"""Every cluster has them."""
+
+MAX_NODES = 200_000
+"""Of a scenario; Kubernetes itself promises to work with 5,000."""
+_LONGEST_HOSTNAME = 63
+
+
+def nodes(
+    checked: Mapping[str, Any], raw: Any, path: Path, report: Report, room: int = MAX_NODES
+) -> list[scenarios.Node]:
+    """The nodes of one entry: one, or ``count`` of them, but no more than ``room``."""
+    problems = len(report.problems)
+    count = checked.get("count")
+    prefix = checked.get("namePrefix")
+    if "name" in checked:
+        if count is not None:
+            report.add((*path, "count"), "needs namePrefix, not name", key=True)
+        found = [checked["name"]]
+    elif prefix is not None:
+        if count is None:
+            if "count" not in raw:
+                report.add(path, "namePrefix needs count")
+            return []
+        if count > room:
+            before = f", and {MAX_NODES - room} came before" if room < MAX_NODES else ""
+            report.add((*path, "count"), f"{count} are too many: a scenario has at most {MAX_NODES} nodes{before}")
+            return []
+        wrong = names.dns_subdomain(f"{prefix}1")
+        if wrong:
+            report.add((*path, "namePrefix"), f"{prefix}1 cannot be the name of a node: {wrong[0]}")
+            return []
+        found = [f"{prefix}{number}" for number in range(1, count + 1)]
+    else:
+        return []
+    template = node_template(checked, raw, path, report)
+    kubelet = raw["kubelet"] if "kubelet" in checked else {}
+    if kubelet:
+        # What has the wrong form has been reported.
+        well_formed = _well_formed(kubelet, checked["kubelet"])
+        check_kubelet(well_formed, (*path, "kubelet"), report)
+    usage = _usage(checked, path, report)
+    static_pods = _static_pods(kubelet, (*path, "kubelet", "staticPods"), report)
+    made = [
+        named(template, name, kubelet, usage, checked.get("machine", {}), checked.get("policy", {})) for name in found
+    ]
+    if made:
+        longest = max(found, key=len)
+        if len(longest) > _LONGEST_HOSTNAME:
+            text = f"{longest if prefix else 'the name'} has {len(longest)} characters; as the label "
+            text += f"kubernetes.io/hostname, which every kubelet sets, it may have {_LONGEST_HOSTNAME}"
+            report.add((*path, "namePrefix" if prefix else "name"), text)
+        if len(report.problems) == problems:
+            _check_as_registered(made[0].message, raw, path, report)
+    return [dataclasses.replace(node, static_pods=static_pods) for node in made] if static_pods else made
+
+
+def _well_formed(raw: Any, checked: Any) -> Any:
+    """What of a mapping came through the check of its form, as it was written."""
+    if isinstance(raw, list) and isinstance(checked, list):
+        pairs = zip(raw, checked, strict=True)
+        return [_well_formed(item, found) for item, found in pairs if found is not INVALID]
+    if not isinstance(raw, dict) or not isinstance(checked, dict):
+        return raw
+    return {name: _well_formed(value, checked[name]) for name, value in raw.items() if name in checked}
+
+
+def _check_as_registered(node: core_v1_pb2.Node, raw: Any, path: Path, report: Report) -> None:
+    """Complain as the API server would when the kubelet registers its node."""
+    for cause in kinds.validate_create(node):
+        field = cause.field
+        for part in ("metadata.", "spec.", "status."):
+            field = field.removeprefix(part)
+        section = field.partition("[")[0]
+        if section in ("capacity", "allocatable") and section not in raw:
+            continue  # follows from the other, which says it
+        where, rest = follow(raw, field)
+        report.add((*path, *where), f"{cause.field}: {cause.message}" if rest else cause.message)
+
+
+def _static_pods(kubelet: Mapping[str, Any], path: Path, report: Report) -> tuple[core_v1_pb2.Pod, ...]:
+    """The manifests of the static pods that every one of these nodes runs."""
+    found: dict[tuple[str, str], core_v1_pb2.Pod] = {}
+    listed = kubelet.get("staticPods")
+    for index, data in enumerate(listed if isinstance(listed, list) else ()):
+        where = (*path, index)
+        pod = manifests.read(data, where, report)
+        if pod is None:
+            continue
+        if not isinstance(pod, core_v1_pb2.Pod):
+            report.add(where, "must be a Pod")
+        elif pod.spec.nodeName:
+            report.add(
+                (*where, "spec", "nodeName"), "a static pod runs on the node whose kubelet has its manifest", key=True
+            )
+        elif (pod.metadata.namespace, pod.metadata.name) in found:
+            report.add((*where, "metadata", "name"), f"a second static pod is called {pod.metadata.name}")
+        else:
+            found[pod.metadata.namespace, pod.metadata.name] = pod
+    return tuple(found.values())
+
+
+def named(
+    template: core_v1_pb2.Node,
+    name: str,
+    kubelet: Mapping[str, Any],
+    usage: Mapping[str, Any] | None = None,
+    machine: Mapping[str, Any] | None = None,
+    policy: Mapping[str, Any] | None = None,
+) -> scenarios.Node:
+    """A node made from a template. ``kubelet``: its configuration as written."""
+    node = core_v1_pb2.Node()
+    node.CopyFrom(template)
+    node.metadata.name = name
+    labels = node.metadata.labels
+    labels["kubernetes.io/hostname"] = name
+    return scenarios.Node(name, node, kubelet, usage or {}, machine or {}, policy or {})
+
+
+_OF_MACHINES = ("capacity", "allocatable", "addresses", "nodeInfo")
+
+
+def node_of(stated: core_v1_pb2.Node, data: Any, path: Path, report: Report) -> scenarios.Node:
+    """The node that an object describes, as ``kubectl get nodes -o yaml`` shows it, with a kubelet."""
+    metadata, status = data.get("metadata", {}), data.get("status") or {}
+    for field in ("generateName", "finalizers", "ownerReferences"):
+        if isinstance(metadata, Mapping) and metadata.get(field):
+            report.add((*path, "metadata", field), "a node that its kubelet registers has none", key=True)
+    for field in status if isinstance(status, Mapping) else ():
+        if field not in _OF_MACHINES:
+            hint = f"leave it out; {', '.join(_OF_MACHINES)} may be stated"
+            report.add((*path, "status", field), "the kubelet of the node writes that", hint, key=True)
+    amounts = {
+        field: {name: list_[name].string for name in list_}
+        for field, list_ in (("capacity", stated.status.capacity), ("allocatable", stated.status.allocatable))
+    }
+    node = node_template({"labels": dict(stated.metadata.labels), **amounts}, {}, (*path, "metadata"), report)
+    node.metadata.annotations.update(stated.metadata.annotations)
+    node.spec.CopyFrom(stated.spec)
+    node.status.addresses.extend(stated.status.addresses)
+    if stated.status.HasField("nodeInfo"):
+        node.status.nodeInfo.CopyFrom(stated.status.nodeInfo)
+    return named(node, stated.metadata.name, {})
+
+
+def node_template(checked: Mapping[str, Any], raw: Any, path: Path, report: Report) -> core_v1_pb2.Node:
+    """A Node without a name."""
+    node = core_v1_pb2.Node()
+    labels, annotations = node.metadata.labels, node.metadata.annotations
+    labels["kubernetes.io/arch"] = "amd64"
+    labels["kubernetes.io/os"] = "linux"
+    for key, value in checked.get("labels", {}).items():
+        complaints = names.label_key(key) or names.label_value(value)
+        if complaints:
+            report.add((*path, "labels", key), complaints[0])
+        labels[key] = value
+    for key, value in checked.get("annotations", {}).items():
+        annotations[key] = value
+    for index, taint in enumerate(checked.get("taints", [])):
+        where = (*path, "taints", index)
+        message = manifests.read_part(core_v1_pb2.Taint, taint, where, report)
+        if message is None:
+            continue
+        if not message.key:
+            report.add(where, "key is missing")
+        if message.effect not in placement.TAINT_EFFECTS:
+            report.add((*where, "effect"), "effect must be NoSchedule, PreferNoSchedule or NoExecute")
+        node.spec.taints.append(message)
+    if checked.get("unschedulable"):
+        node.spec.unschedulable = True
+    for image in checked.get("images", []):
+        if isinstance(image, str):
+            node.status.images.add(names=[names.tagged_image(image)])
+    capacity, allocatable = node_resources(checked)
+    for name, amount in sorted(capacity.items()):
+        node.status.capacity[name].string = amount
+    for name, amount in sorted(allocatable.items()):
+        node.status.allocatable[name].string = amount
+    return node
+
+
+def node_resources(checked: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
+    """Capacity and allocatable. What is reserved comes off the capacity where only that was given, as in the kubelet:
+    kubeReserved, systemReserved and the hard eviction thresholds of memory and of the disk."""
+    kubelet = checked.get("kubelet", {})
+    capacity: dict[str, str] = dict(checked.get("capacity", {}))
+    allocatable: dict[str, str] = dict(checked.get("allocatable", {}))
+    defaults = dict(DEFAULT_RESOURCES)
+    if "maxPods" in kubelet:
+        defaults["pods"] = str(kubelet["maxPods"])
+    reserved: dict[str, list[str]] = {}
+    for field in ("kubeReserved", "systemReserved"):
+        for name, amount in kubelet.get(field, {}).items():
+            reserved.setdefault(name, []).append(amount)
+    for name, amount in _hard_thresholds(kubelet, capacity).items():
+        reserved.setdefault(name, []).append(amount)
+    for name, amount in capacity.items():
+        if name not in allocatable:
+            allocatable[name] = _less(amount, reserved.get(name, []))
+    for name, amount in allocatable.items():
+        capacity.setdefault(name, amount)
+    for name, amount in defaults.items():
+        if name not in capacity:
+            capacity[name] = amount
+            allocatable[name] = amount
+    return capacity, allocatable
+
+
+_RESOURCE_OF = {thresholds.MEMORY: "memory", thresholds.NODEFS: "ephemeral-storage"}
+"""What a hard threshold takes off (``hardEvictionReservation``)."""
+
+
+def _hard_thresholds(kubelet: Mapping[str, Any], capacity: Mapping[str, str]) -> dict[str, str]:
+    """By resource, of those whose capacity is given."""
+    hard = {name: kubelet[name] for name in ("evictionHard", "mergeDefaultEvictionSettings") if name in kubelet}
+    try:
+        found = evictions.read(hard).thresholds()
+    except ValueError:
+        return {}  # reported by check_kubelet
+    return {
+        resource: str(threshold.value.of(quantities.value(capacity[resource])))
+        for threshold in found
+        if threshold.is_hard and (resource := _RESOURCE_OF.get(threshold.signal, "")) in capacity
+    }
+
+
+def check_kubelet(kubelet: Mapping[str, Any], path: Path, report: Report) -> None:
+    """Complain as the kubelet itself would when it starts."""
+    if not _complain_of_thresholds(kubelet, path, report):
+        try:
+            evictions.read(kubelet).thresholds()
+        except ValueError as error:
+            report.add(path, str(error))
+    for read in (lambda: kubelet_configurations.read(kubelet, {}), lambda: image_policies.read(kubelet)):
+        try:
+            read()
+        except ValueError as error:
+            field, _, message = str(error).partition(": ")
+            report.add((*path, *field.split(".")), message)
+
+
+def image_sizes(checked: Mapping[str, str], path: Path, report: Report) -> dict[str, int]:
+    """In bytes, by name with tag."""
+    found: dict[str, int] = {}
+    for name, amount in checked.items():
+        tagged = names.tagged_image(str(name))
+        if tagged in found:
+            report.add((*path, name), f"the size of {tagged} stands here already", key=True)
+        found[tagged] = quantities.value(amount)
+    return found
+
+
+def _complain_of_thresholds(kubelet: Mapping[str, Any], path: Path, report: Report) -> bool:
+    """About each eviction setting by itself; whether there was anything."""
+    problems = len(report.problems)
+    graces = kubelet.get("evictionSoftGracePeriod") or {}
+    for number, field in enumerate(_EVICTION_FIELDS):
+        for signal, text in (kubelet.get(field) or {}).items():
+            parts: list[dict[str, str]] = [{} for _ in _EVICTION_FIELDS]
+            parts[number] = {signal: text}
+            where = (*path, field, signal)
+            try:
+                thresholds.parse(parts[0], parts[1], parts[2], parts[3])
+            except thresholds.ThresholdError as error:
+                if error.category == "missing-grace-period":  # the soft threshold alone: the period is beside it
+                    if signal not in graces:
+                        report.add(where, str(error))
+                    continue
+                unknown = signal not in thresholds.SIGNALS
+                report.add(where, str(error), nearest(signal, thresholds.SIGNALS) if unknown else "", key=unknown)
+    return len(report.problems) > problems
+
+
+_EVICTION_FIELDS = ("evictionHard", "evictionSoft", "evictionSoftGracePeriod", "evictionMinimumReclaim")
+"""In the order in which ``thresholds.parse`` takes them."""
+
+
+def _usage(checked: Mapping[str, Any], path: Path, report: Report) -> Mapping[str, Any]:
+    try:
+        usages.parse_node(checked.get("usage", {}))
+    except curves.CurveError as error:
+        report.add((*path, "usage"), str(error))
+        return {}
+    return dict(checked.get("usage", {}))
+
+
+def _less(amount: str, reserved: list[str]) -> str:
+    left = quantities.parse(amount)
+    for part in reserved:
+        left -= quantities.parse(part)
+    return str(left) if left.milli > 0 else "0"
+
+
+def schedulers(checked: Any, configs: Mapping[int, Any], path: Path, report: Report) -> list[scenarios.Scheduler]:
+    """The schedulers. ``configs``: by index, the configurations that stand in files of their own."""
+    if checked is None:
+        return [scenarios.Scheduler(scenarios.DEFAULT_SCHEDULER)]
+    found = []
+    for index, item in enumerate(checked):
+        if not isinstance(item, dict) or "name" not in item:
+            continue
+        config = configs.get(index, item.get("config", {}))
+        policy, factory = item.get("policy", {}), item.get("factory", "")
+        if factory:
+            _check_factory(factory, (*path, index, "factory"), report)
+            if not isinstance(config, Mapping):
+                report.add((*path, index, "config"), f"must be a mapping, not {kind_of(config)}")
+                config = {}
+            if policy:
+                report.add((*path, index, "policy"), "cannot stand beside factory: kemu's scheduler has these switches")
+                policy = {}
+        found.append(scenarios.Scheduler(item["name"], item.get("replicas", 1), config, policy, factory))
+    return found
+
+
+def _check_factory(name: str, path: Path, report: Report) -> None:
+    """There is such a class. Raises UserCodeFailed where its module raises."""
+    if not user_code.NAME.fullmatch(name):
+        report.add(path, f"must be module:Class, not {name!r}")
+        return
+    try:
+        found = user_code.load(name)
+    except (ImportError, AttributeError) as error:
+        report.add(path, f"{name} cannot be loaded: {error}")
+        return
+    if not callable(found) or not callable(getattr(found, "run", None)):
+        report.add(path, f"{name} is no actor: a class called with (env, config) that has async def run(self) is")
+
+
+def has_its_own_queue(scheduler: scenarios.Scheduler) -> bool:
+    """Whether anything but Kubernetes' own plugins decides which of its pods is tried, and where one fits.
+
+    Of a scheduler of the user's own the checks see no queue at all, so they judge nothing in it."""
+    if scheduler.factory:
+        return False
+    if scheduler.policy.get("queue", "priority") != "priority":
+        return True
+    profiles = scheduler.config.get("profiles") if isinstance(scheduler.config, Mapping) else None
+    points = ("queueSort", "preEnqueue", "multiPoint", "filter")
+    return any(
+        point in profile.get("plugins", {})
+        for profile in (profiles if isinstance(profiles, list) else [])
+        for point in points
+    )
+
+
+def extenders(
+    checked: Any, schedulers: list[scenarios.Scheduler], path: Path, report: Report
+) -> list[scenarios.Extender]:
+    """The extenders, whose classes exist, and which are there for the schedulers that call them."""
+    found = []
+    for index, item in enumerate(checked):
+        if not isinstance(item, dict) or "name" not in item or "plugin" not in item:
+            continue
+        try:
+            extender_classes.load(item["plugin"])
+        except ValueError as error:
+            report.add((*path, index, "plugin"), str(error))
+        found.append(scenarios.Extender(item["name"], item["plugin"], item.get("args", {})))
+    actors = [f"kemu://extender/{extender.name}" for extender in found]
+    for index, scheduler in enumerate(schedulers):
+        for number, address in enumerate(addresses(scheduler)):
+            if address.startswith("kemu://") and address not in actors:
+                place = ("spec", "schedulers", index, "config", "extenders", number, "urlPrefix")
+                report.add(place, f"there is no {address}", nearest(address, actors))
+    return found
+
+
+def addresses(scheduler: scenarios.Scheduler) -> list[str]:
+    """Of the extenders that a scheduler calls, as far as they are written down well."""
+    entries = None if scheduler.factory else scheduler.config.get("extenders")
+    listed = entries if isinstance(entries, list) else ()
+    prefixes = [entry.get("urlPrefix") if isinstance(entry, dict) else None for entry in listed]
+    return [prefix.rstrip("/") if isinstance(prefix, str) else "" for prefix in prefixes]
+
+
+def outside_extenders(scenario: scenarios.Scenario) -> list[str]:
+    """Addresses of extenders that are no actors."""
+    called = [address for scheduler in scenario.schedulers for address in addresses(scheduler)]
+    return [address for address in called if address.startswith(configurations.OUTSIDE_PREFIXES)]
+
+
+def check_config(config: Mapping[str, Any], name: str, path: Path, report: Report, policy: Mapping[str, Any]) -> None:
+    """Complain as the scheduler itself would when it reads its configuration, and of what kemu does not simulate.
+
+    ``policy``: its switches.
+    """
+    if not config:
+        return
+    manifests.complain(refusals.in_configuration(config, scheduler_configuration.SORTS), config, path, report)
+    handle = interfaces.Handle(Cluster(), random.Random(0))
+    try:
+        caps = policy.get("percentageAbove100") == "cap"
+        found = configurations.configuration_of(config, name or scenarios.DEFAULT_SCHEDULER, caps_percentages=caps)
+        for profile in found.profiles:
+            profiles.Profile(profile, handle, in_tree.REGISTRY)
+    except configurations.ConfigurationError as error:
+        where, rest = follow(config, error.path)
+        key = error.path if rest else ""
+        report.add((*path, *where), f"{key}: {error.message}" if key else error.message, error.suggestion)
+
+
+def priority_class(name: str, checked: int | Mapping[str, Any]) -> scheduling_v1_pb2.PriorityClass:
+    """``checked``: its value, or its fields."""
+    message = scheduling_v1_pb2.PriorityClass(**({"value": checked} if isinstance(checked, int) else checked))
+    message.metadata.name = name
+    return message
+
+
+def apiserver_limits(found: Mapping[str, Any]) -> dict[str, int]:
+    """How much an API server serves at a time, of ``apiServers``: what the scenario says, with Kubernetes' defaults."""
+    limits = {}
+    if "maxRequestsInFlight" in found or "maxMutatingRequestsInFlight" in found:
+        limits["seats"] = found.get("maxRequestsInFlight", 400) + found.get("maxMutatingRequestsInFlight", 200)
+    if "queueLengthLimit" in found:
+        limits["queue_limit"] = found["queueLengthLimit"]
+    return limits

@@ -1,0 +1,194 @@
+"""Which controllers a scenario runs, and with what settings.
+
+Role: one step of :mod:`kemu.lab.scenario.loading.loader`; :mod:`kemu.lab.scenario.format.keys.controller_keys` lists
+the controllers. A scenario that does not choose gets the controllers that its content needs: one without anything to do
+still costs time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kemu.emulated.client import elections
+from kemu.emulated.controllers import node_lifecycle, pod_gc
+from kemu.emulated.objects import resources
+from kemu.emulated.objects.pods import planned_fields
+from kemu.lab.scenario import scenarios
+from kemu.lab.scenario.format.keys import controller_keys
+from kemu.lab.scenario.format.shapes import Report
+from kemu.lab.scenario.loading import manifests, volumes
+from kemu.messages.k8s import batch_v1_pb2
+from kemu.runtime.env import SECOND_NS
+
+SETTLES_AFTER_NS = 120 * SECOND_NS
+"""After the last fault: by then a lost node is known to be lost."""
+
+
+_NEEDED_BY = {
+    "DaemonSet": (controller_keys.DAEMON_SET,),
+    "StatefulSet": (controller_keys.STATEFUL_SET,),
+    "ReplicaSet": (controller_keys.REPLICA_SET,),
+    "ReplicationController": (controller_keys.REPLICATION_CONTROLLER,),
+    "Deployment": (controller_keys.REPLICA_SET, controller_keys.DEPLOYMENT),
+    "Job": (controller_keys.JOB,),
+    "CronJob": (controller_keys.JOB, controller_keys.CRON_JOB),
+    "ResourceQuota": (controller_keys.RESOURCE_QUOTA,),
+}
+"""Kinds of objects that need controllers."""
+
+
+def chosen(
+    checked: Any,
+    nodes: Sequence[scenarios.Node],
+    setup: Sequence[scenarios.Manifest],
+    events: Sequence[scenarios.Event],
+    workloads: Sequence[scenarios.Workload],
+    is_chaotic: bool,
+    *,
+    has_volumes: bool = False,
+) -> dict[str, dict[str, Any]]:
+    """Name → settings. ``checked``: what the scenario says; None: nothing, so that the rest decides."""
+    if checked is None:
+        needed = _needed(nodes, setup, events, workloads, is_chaotic)
+        return {name: {} for name in [*needed, *(controller_keys.OF_VOLUMES if has_volumes else ())]}
+    if isinstance(checked, list):
+        return {name: {} for name in controller_keys.KINDS if name in checked}
+    return {name: _plain(checked[name]) for name in controller_keys.KINDS if name in checked}
+
+
+def _plain(settings: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Durations in seconds."""
+    return {name: value / SECOND_NS if name.endswith("Period") else value for name, value in (settings or {}).items()}
+
+
+def election(name: str, settings: Mapping[str, Any]) -> elections.Settings | None:
+    """How the replicas of a controller elect a leader, with the defaults of kube-controller-manager; None: not at all,
+    which is the default of a single replica."""
+    found = settings.get("leaderElection", {} if settings.get("replicas", 1) > 1 else {"leaderElect": False})
+    if not found.get("leaderElect", True):
+        return None
+    return elections.Settings(
+        found.get("resourceName", name),
+        found.get("resourceNamespace", "kube-system"),
+        found.get("leaseDuration", round(elections.DEFAULT_LEASE_S * SECOND_NS)) / SECOND_NS,
+        found.get("renewDeadline", round(elections.DEFAULT_DEADLINE_S * SECOND_NS)) / SECOND_NS,
+        found.get("retryPeriod", round(elections.DEFAULT_RETRY_S * SECOND_NS)) / SECOND_NS,
+        found.get("releaseOnCancel", False),
+    )
+
+
+def check(checked: Any, controllers: Mapping[str, Mapping[str, Any]], report: Report, *, has_autoscaler: bool) -> None:
+    """Complain of what client-go would refuse, and of an autoscaler without anything to scale. ``checked``: what the
+    scenario says."""
+    path = ("spec", "controllers")
+    if controller_keys.CLUSTER_AUTOSCALER in controllers and not has_autoscaler:
+        name = controller_keys.CLUSTER_AUTOSCALER
+        place = checked.index(name) if isinstance(checked, list) else name
+        report.add(
+            (*path, place),
+            "there is no autoscaler, which says what node groups there are",
+            "add spec.autoscaler; the controller then runs without being named",
+            key=not isinstance(place, int),
+        )
+    for name, settings in controllers.items():
+        found = election(name, settings)
+        if found is not None and (mistake := found.mistake()):
+            report.add((*path, name, "leaderElection", mistake[0]), mistake[1])
+
+
+def _needed(
+    nodes: Sequence[scenarios.Node],
+    setup: Sequence[scenarios.Manifest],
+    events: Sequence[scenarios.Event],
+    workloads: Sequence[scenarios.Workload],
+    is_chaotic: bool,
+) -> list[str]:
+    """What the parts of a scenario call for."""
+    objects = [each.message for each in setup] + [one for event in events for one in event.objects]
+    kinds = {resources.of(message).kind for message in objects}
+    tainted = any(taint.effect == "NoExecute" for node in nodes for taint in node.message.spec.taints)
+    restless = (
+        is_chaotic
+        or tainted
+        or any(event.what in ("taint", *scenarios.OF_MACHINES) for event in events)
+        or any(_states_usage(workload.template) for workload in workloads)
+        or any(_states_usage(message) for message in objects)
+        or any(node.usage for node in nodes)
+        or "DaemonSet" in kinds
+    )
+    found = [controller_keys.NODE_LIFECYCLE, controller_keys.TAINT_EVICTION, controller_keys.POD_GC] if restless else []
+    templates = [workload.template for workload in workloads if workload.template is not None]
+    if any(_stays_only_where_it_matches(one) for one in (*objects, *templates)):
+        found.append(controller_keys.NODE_AFFINITY_EVICTION)
+    found += dict.fromkeys(name for kind, names in _NEEDED_BY.items() if kind in kinds for name in names)
+    if any(_has_time_to_live(one) for one in objects):
+        found.append(controller_keys.TTL_AFTER_FINISHED)
+    own_claims = any(volumes.own_claims(one) for one in (*objects, *templates))
+    ends_by_itself = {controller_keys.CRON_JOB, controller_keys.TTL_AFTER_FINISHED} & set(found)
+    if own_claims or ends_by_itself or _leaves_garbage(objects, events):
+        found.append(controller_keys.GARBAGE_COLLECTOR)
+    if any(event.what == "delete" and event.resource == "namespaces" for event in events):
+        found.append(controller_keys.NAMESPACE)
+    if "PodDisruptionBudget" in kinds:
+        found.append(controller_keys.DISRUPTION)
+    return found
+
+
+def _leaves_garbage(objects: Sequence[Any], events: Sequence[scenarios.Event]) -> bool:
+    """An object that may own others is deleted, or an object refers to its owner."""
+    return any(event.what == "delete" and event.resource != "pods" for event in events) or any(
+        one.metadata.ownerReferences for one in objects
+    )
+
+
+def _has_time_to_live(message: Any) -> bool:
+    """A Job, or one that makes Jobs, that are deleted after their end."""
+    if isinstance(message, batch_v1_pb2.CronJob):
+        return message.spec.jobTemplate.spec.HasField("ttlSecondsAfterFinished")
+    return isinstance(message, batch_v1_pb2.Job) and message.spec.HasField("ttlSecondsAfterFinished")
+
+
+def _stays_only_where_it_matches(message: Any) -> bool:
+    """A pod whose node affinity counts during execution, or an object that is a template of such pods."""
+    parts = (message, manifests.template(message))
+    return any(
+        one is not None and planned_fields.REQUIRED_DURING_EXECUTION in one.metadata.annotations for one in parts
+    )
+
+
+def _states_usage(message: Any) -> bool:
+    """A pod, or the pods that an object is a template of: usage may bring a node under pressure."""
+    if message is None:
+        return False
+    template = manifests.template(message)
+    return any(manifests.USAGE in one.metadata.annotations for one in (message, template) if one is not None)
+
+
+def node_eviction_rate(scenario: scenarios.Scenario) -> float:
+    """How many lost nodes of a zone may be tainted, per second: the faster one of the two rates."""
+    given = {**node_lifecycle.FIELDS, **scenario.controllers.get(controller_keys.NODE_LIFECYCLE, {})}
+    return max(float(given["nodeEvictionRate"]), float(given["secondaryNodeEvictionRate"]))
+
+
+def node_grace_ns(scenario: scenarios.Scenario) -> int:
+    """For how long a node may be silent before it counts as lost."""
+    given = {**node_lifecycle.FIELDS, **scenario.controllers.get(controller_keys.NODE_LIFECYCLE, {})}
+    return round(float(given["nodeMonitorGracePeriod"]) * SECOND_NS)
+
+
+def terminated_pods(scenario: scenarios.Scenario) -> int:
+    """How many pods may stay when they have ended; 0: any number."""
+    given = scenario.controllers.get(controller_keys.POD_GC, {})
+    return int(given.get("terminatedPodThreshold", pod_gc.TERMINATED_PODS))
+
+
+def settles_ns(scenario: scenarios.Scenario) -> int:
+    """Until then a node may fall silent, or be found to have: the run must not end because nothing is heard."""
+    last_ns = max((each.at_ns + SETTLES_AFTER_NS for each in scenario.events if each.what == "shutdownNode"), default=0)
+    for fault in scenario.chaos:
+        begins_ns = fault.until_ns if fault.until_ns is not None else fault.at_ns
+        if begins_ns is None:
+            return scenario.duration_ns
+        last_ns = max(last_ns, begins_ns + (fault.for_ns or 0) + SETTLES_AFTER_NS)
+    return min(last_ns, scenario.duration_ns)

@@ -1,0 +1,198 @@
+"""Objects as a cluster gives them away (``kubectl get -o yaml``): without what servers have written there.
+
+Role: used by :mod:`kemu.lab.scenario.loading.manifest_files` for every object. What servers write says nothing about
+what is wanted: a status of another cluster keeps controllers from acting, UIDs refer to objects that are no more. An
+object without any trace of a server was written by a person, who means the status that it states.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from typing import Any
+
+OF_SERVERS = (
+    "uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink", "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+)  # fmt: skip
+"""Fields of the metadata that the API server sets, whatever an object states."""
+_BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
+_MADE_BY_JOBS = ("controller-uid", "batch.kubernetes.io/controller-uid")
+_OF_NODES = ("capacity", "allocatable", "addresses", "nodeInfo")
+"""What of the status of a Node says what machine it is."""
+_TAINTS_BY_CONTROLLERS = (
+    "not-ready", "unreachable", "unschedulable", "memory-pressure", "disk-pressure", "pid-pressure",
+    "network-unavailable",
+)  # fmt: skip
+"""Below ``node.kubernetes.io/``: taints that say how a node was."""
+
+
+class Dropped:
+    """What was left out of all objects."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[tuple[str, str]] = Counter()
+        """By field, or what else it is, and kind."""
+
+    def __str__(self) -> str:
+        """``uid, resourceVersion (3 Pod), status (2 Pod)``."""
+        fields: dict[str, dict[str, int]] = {}
+        for (field, kind), count in self.counts.items():
+            fields.setdefault(field, {})[kind] = count
+        alike: dict[str, list[str]] = {}
+        for field, kinds in fields.items():
+            alike.setdefault(_counted(kinds), []).append(field)
+        return "; ".join(f"{', '.join(names)} ({counts})" for counts, names in alike.items())
+
+
+def _counted(kinds: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
+
+
+def cleaned(data: Any, dropped: Dropped) -> Any:
+    """The same object without what servers wrote; itself where there is nothing of that kind."""
+    metadata = data.get("metadata") if isinstance(data, dict) else None
+    if not isinstance(metadata, dict) or not isinstance(data.get("kind"), str):
+        return data
+    kind, spec = data["kind"], data.get("spec")
+    status = data.get("status")
+    found = [name for name in OF_SERVERS if name in metadata]
+    comes_from_server = any(metadata[name] is not None for name in found) or (
+        isinstance(status, dict) and "observedGeneration" in status
+    )
+    is_empty = "status" in data and not status
+    if not found and not comes_from_server and not is_empty:
+        return data
+    data = {**data, "metadata": {key: value for key, value in metadata.items() if key not in found}}
+    for name in found:
+        if metadata[name] is not None:
+            dropped.counts[name, kind] += 1
+    if is_empty:
+        del data["status"]
+    if not comes_from_server:
+        return data
+    if isinstance(status, dict) and status:
+        _clean_status(data, status, dropped)
+    if isinstance(spec, dict):
+        clean = _SPECS.get(kind)
+        if clean is not None:
+            clean(data, dict(spec), dropped)
+    return data
+
+
+Name = tuple[str, str, str]
+"""Kind, namespace and name."""
+
+
+def name_of(data: Any) -> Name:
+    """Empty for what is no object."""
+    metadata = data.get("metadata") if isinstance(data, dict) else None
+    if not isinstance(metadata, dict):
+        return "", "", ""
+    return str(data.get("kind")), str(metadata.get("namespace", "default")), str(metadata.get("name"))
+
+
+def owned(data: dict[str, Any], known: Collection[Name], dropped: Dropped) -> dict[str, Any]:
+    """The same object without owners that are not there: it would be taken for garbage. A Node that a kubelet
+    registers is none of those that are."""
+    metadata = data["metadata"]
+    stated = metadata.get("ownerReferences")
+    if not isinstance(stated, list):
+        return data
+    namespace = str(metadata.get("namespace", "default"))
+    kept = [
+        each
+        for each in stated
+        if not isinstance(each, dict)
+        or (each.get("kind") != "Node" and (str(each.get("kind")), namespace, str(each.get("name"))) in known)
+    ]
+    if len(kept) == len(stated):
+        return data
+    dropped.counts["owners that are not there", data["kind"]] += 1
+    metadata = {key: value for key, value in metadata.items() if key != "ownerReferences"}
+    return {**data, "metadata": {**metadata, **({"ownerReferences": kept} if kept else {})}}
+
+
+def _clean_status(data: dict[str, Any], status: Mapping[str, Any], dropped: Dropped) -> None:
+    kind = data["kind"]
+    if _has_ended(kind, status):
+        return  # It would start anew.
+    kept = {key: value for key, value in status.items() if kind == "Node" and key in _OF_NODES}
+    rest = [key for key in status if key not in kept]
+    if kept:
+        data["status"] = kept
+        if rest:
+            dropped.counts["rest of status", kind] += 1
+    else:
+        del data["status"]
+        dropped.counts["status", kind] += 1
+
+
+def _has_ended(kind: str, status: Mapping[str, Any]) -> bool:
+    if kind == "Pod":
+        return status.get("phase") in ("Succeeded", "Failed")
+    conditions = status.get("conditions")
+    return kind == "Job" and any(
+        isinstance(one, dict) and one.get("type") in ("Complete", "Failed") and one.get("status") == "True"
+        for one in (conditions if isinstance(conditions, list) else ())
+    )
+
+
+def _clean_volume(data: dict[str, Any], spec: dict[str, Any], dropped: Dropped) -> None:
+    """The claim of a volume is known by its name: its UID is another one now."""
+    reference = spec.get("claimRef")
+    if isinstance(reference, dict) and "uid" in reference:
+        spec["claimRef"] = {key: value for key, value in reference.items() if key not in ("uid", "resourceVersion")}
+        data["spec"] = spec
+        dropped.counts["spec.claimRef.uid", data["kind"]] += 1
+
+
+def _clean_claim(data: dict[str, Any], spec: dict[str, Any], dropped: Dropped) -> None:
+    """A claim is bound to its volume anew."""
+    annotations = data["metadata"].get("annotations")
+    if isinstance(annotations, dict) and _BIND_COMPLETED in annotations:
+        rest = {key: value for key, value in annotations.items() if key != _BIND_COMPLETED}
+        data["metadata"] = {**data["metadata"], "annotations": rest}
+        dropped.counts[f"annotation {_BIND_COMPLETED}", data["kind"]] += 1
+
+
+def _clean_job(data: dict[str, Any], spec: dict[str, Any], dropped: Dropped) -> None:
+    """The selector that the API server has made of the UID of a Job, and the labels that go with it."""
+    if spec.get("manualSelector") or "selector" not in spec:
+        return
+    del spec["selector"]
+    template = spec.get("template")
+    if isinstance(template, dict) and isinstance(template.get("metadata"), dict):
+        metadata = template["metadata"]
+        labels = metadata.get("labels")
+        if isinstance(labels, dict):
+            labels = {key: value for key, value in labels.items() if key not in _MADE_BY_JOBS}
+            metadata = {key: value for key, value in metadata.items() if key not in ("creationTimestamp", "labels")}
+            spec["template"] = {**template, "metadata": {**metadata, "labels": labels}}
+    metadata = data["metadata"]
+    if isinstance(metadata.get("labels"), dict):
+        labels = {key: value for key, value in metadata["labels"].items() if key not in _MADE_BY_JOBS}
+        data["metadata"] = {**metadata, "labels": labels}
+    data["spec"] = spec
+    dropped.counts["spec.selector", data["kind"]] += 1
+
+
+def _clean_node(data: dict[str, Any], spec: dict[str, Any], dropped: Dropped) -> None:
+    """Taints that say how a node was, not what it is for."""
+    stated = spec.get("taints")
+    if not isinstance(stated, list):
+        return
+    kept = [
+        taint
+        for taint in stated
+        if not isinstance(taint, dict)
+        or str(taint.get("key")) not in [f"node.kubernetes.io/{name}" for name in _TAINTS_BY_CONTROLLERS]
+    ]
+    if len(kept) < len(stated):
+        data["spec"] = {**spec, "taints": kept}
+        dropped.counts["taints by conditions", data["kind"]] += 1
+
+
+_SPECS = {
+    "Node": _clean_node, "PersistentVolume": _clean_volume, "PersistentVolumeClaim": _clean_claim, "Job": _clean_job,
+}  # fmt: skip

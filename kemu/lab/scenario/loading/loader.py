@@ -1,0 +1,683 @@
+"""From a YAML file to a :class:`kemu.lab.scenario.scenarios.Scenario`, or to all of its mistakes at once.
+
+    scenario = load("scenarios/races/two-schedulers-one-node.yaml", overrides={"seed": 7})
+    for variant, each in variants(scenario): …
+
+The steps: read (:mod:`documents`), put values from outside into it (:mod:`overriding`), check the keys
+(:mod:`schema`), build the parts (:mod:`clusters`, :mod:`timelines`, :mod:`expectations`), check what they say about
+each other (:mod:`references`), and the same again for every variant of the matrix (:mod:`matrices`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path as FilePath
+from typing import Any
+
+from google.protobuf.message import Message
+
+from kemu import errors
+from kemu.emulated import safeguards
+from kemu.emulated.apiserver.registry import bind_checks
+from kemu.lab.checks.limits import MAX_WATCH_DELAY_NS, Limits
+from kemu.lab.scenario import expectations, scenarios
+from kemu.lab.scenario.format import documents, schema, values
+from kemu.lab.scenario.format.documents import Document, Path
+from kemu.lab.scenario.format.keys import kubelet_keys
+from kemu.lab.scenario.format.shapes import INVALID, Report
+from kemu.lab.scenario.loading import (
+    clusters,
+    controllers,
+    faults,
+    holds,
+    lints,
+    lives,
+    manifest_files,
+    manifests,
+    matrices,
+    mistakes,
+    node_groups,
+    overriding,
+    references,
+    strangers,
+    timelines,
+    users,
+    volumes,
+)
+from kemu.messages.k8s import core_v1_pb2
+from kemu.runtime import user_code
+from kemu.runtime.env import SECOND_NS
+
+Variant = matrices.Variant
+"""Path below spec → value."""
+
+_ZONE = "topology.kubernetes.io/zone"
+MAX_VARIANTS = 1000
+
+
+def load(
+    path: str | FilePath,
+    data_dir: str | FilePath | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    more_manifests: Sequence[str | FilePath] = (),
+) -> scenarios.Scenario:
+    """Read a scenario.
+
+    ``data_dir`` is where traces are found. ``overrides`` are values for paths below spec, such as ``seed`` or
+    ``schedulers[0].policy.queue``; a path of the matrix is pinned by it. ``more_manifests``: files or folders whose
+    objects are created after its own manifests. Raises ScenarioError with every mistake, in the order of the file.
+    """
+    file = FilePath(path)
+    document = only(documents.read(file), str(file))
+    _add_manifests(document, more_manifests)
+    return _load(document, file, None if data_dir is None else FilePath(data_dir), overrides or {})
+
+
+def _add_manifests(document: Document, files: Sequence[str | FilePath]) -> None:
+    spec = document.data.get("spec") if isinstance(document.data, dict) else None
+    if not isinstance(spec, dict) or not files:
+        return
+    stated = spec.setdefault("manifests", [])
+    for file in files if isinstance(stated, list) else ():
+        path: Path = ("spec", "manifests", len(stated))
+        document.overridden[path] = f"--manifests {file}"
+        stated.append({"file": str(FilePath(file).resolve())})
+
+
+def loads(
+    text: str,
+    name: str = "scenario.yaml",
+    data_dir: str | FilePath | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    *,
+    any_pod: bool = False,
+) -> scenarios.Scenario:
+    """The same from a text; files that it names are looked for in the current directory.
+
+    ``any_pod``: it may speak of pods that nothing in it creates, as those that a program will.
+    """
+    found = documents.parse(text, name)
+    folder = None if data_dir is None else FilePath(data_dir)
+    return _load(only(found, name), FilePath(name), folder, overrides or {}, any_pod=any_pod)
+
+
+def of_document(
+    document: Document, data_dir: str | FilePath | None = None, overrides: Mapping[str, Any] | None = None
+) -> scenarios.Scenario:
+    """The same from a document that was read, which is changed; files that it names are looked for beside its own."""
+    folder = None if data_dir is None else FilePath(data_dir)
+    return _load(document, FilePath(document.file), folder, overrides or {})
+
+
+def only(found: Sequence[Document], name: str) -> Document:
+    """The one document of a scenario. Raises ScenarioError for anything else, and says what it is."""
+    complaint = strangers.complaint(found)
+    if not found:
+        complaint = errors.Problem(name, 1, 1, "", "holds no document")
+    if complaint is not None:
+        raise errors.ScenarioError([complaint])
+    return found[0]
+
+
+def of_data(data: Any, name: str = "scenario.yaml", data_dir: str | FilePath | None = None) -> scenarios.Scenario:
+    """The same from plain data, as a scenario's ``resolved`` has it. The data is not changed, nor kept."""
+    return of_document(Document(name, documents.copy(data)), data_dir)
+
+
+def variants(scenario: scenarios.Scenario) -> list[tuple[Variant, scenarios.Scenario]]:
+    """Every combination of the matrix, the last path changing fastest; without one, the scenario itself."""
+    return list(scenario.variants) or [({}, scenario)]
+
+
+def select(scenario: scenarios.Scenario, condition: Mapping[str, Any]) -> list[int]:
+    """Which of :func:`variants` have these values at these paths, or of these parameters."""
+    return [
+        index
+        for index, (chosen, variant) in enumerate(variants(scenario))
+        if matrices.matches(variant.document.data, condition, chosen)
+    ]
+
+
+def _load(
+    document: Document, file: FilePath, data_dir: FilePath | None, overrides: Variant, *, any_pod: bool = False
+) -> scenarios.Scenario:
+    pinned = overriding.apply(document, overrides)
+    problems: list[errors.Problem] = []
+    loading = _Loading(document, file, data_dir, problems, pinned, any_pod=any_pod)
+    matrix = matrices.read(document, loading.report)
+    scenario = loading.build(matrix)
+    set_by = {text: each.name for each in matrix for _, values in each.choices for text in values}
+    made: list[tuple[Variant, scenarios.Scenario]] = []
+    if scenario is not None:
+        for combination in matrices.combinations(matrix):
+            clone = matrices.clone(document)
+            del clone.data["spec"]["matrix"]
+            try:
+                for text, value in combination.values.items():
+                    place = document.place(matrices.place_of(set_by[text], document))
+                    matrices.put_all(clone, text, value, place)
+            except ValueError as error:  # another path of the matrix has taken the ground away
+                loading.report.add(("spec", "matrix"), str(error), key=True)
+                continue
+            chosen = {**pinned, **combination.variant}
+            variant = _Loading(clone, file, data_dir, problems, chosen, is_variant=True, any_pod=any_pod).build([])
+            if variant is not None:
+                made.append((combination.variant, variant))
+        _check_conditions(scenario, made or [({}, scenario)], pinned, loading.report)
+    if problems or scenario is None:
+        raise errors.ScenarioError(mistakes.in_order(problems, document.file))
+    scenario.variants.extend(made)
+    linted = [document, *(variant.document for _, variant in made), *loading.files.documents]
+    warnings = [warning for each in linted for warning in lints.warnings(each)]
+    found = mistakes.in_order([*loading.files.notes(), *warnings], document.file)
+    scenario = dataclasses.replace(scenario, warnings=tuple(found))
+    return _without_lost_comparisons(scenario) if pinned else scenario
+
+
+def _without_lost_comparisons(scenario: scenarios.Scenario) -> scenarios.Scenario:
+    """Those whose variants an override took away can no longer be judged."""
+    kept = []
+    for expectation in scenario.comparisons:
+        subject = expectation.subject
+        assert isinstance(subject, expectations.Comparison)
+        if scenario.variants and all(len(select(scenario, each)) == 1 for each in (subject.of, subject.times_that_of)):
+            kept.append(expectation)
+    return dataclasses.replace(scenario, comparisons=tuple(kept))
+
+
+def _is_node(source: manifest_files.Source) -> bool:
+    data = source[0]
+    return isinstance(data, dict) and (data.get("apiVersion"), data.get("kind")) == ("v1", "Node")
+
+
+def _names_module(value: Any) -> bool:
+    """Whether a text in it is ``module:Class``."""
+    if isinstance(value, Mapping):
+        return any(_names_module(each) for each in value.values())
+    if isinstance(value, list):
+        return any(_names_module(each) for each in value)
+    return isinstance(value, str) and user_code.NAME.fullmatch(value) is not None
+
+
+def _check_conditions(
+    scenario: scenarios.Scenario,
+    made: Sequence[tuple[Variant, scenarios.Scenario]],
+    pinned: Variant,
+    report: Report,
+) -> None:
+    """``when`` speaks of a variant at least, ``of`` and ``timesThatOf`` of one exactly.
+
+    With something ``pinned``, ``when`` may speak of variants that an override took away.
+    """
+
+    def count(condition: Mapping[str, Any]) -> int:
+        return sum(matrices.matches(variant.document.data, condition, {**pinned, **chosen}) for chosen, variant in made)
+
+    items = report.document.data["spec"].get("expect")
+    for index, item in enumerate(items if isinstance(items, list) else []):
+        if not isinstance(item, dict):
+            continue
+        path: Path = ("spec", "expect", index)
+        when = item.get("when")
+        if isinstance(when, dict) and not pinned and not count(when):
+            report.add((*path, "when"), "no variant of the matrix is like that")
+        compare = item.get("compare")
+        if not isinstance(compare, dict):
+            continue
+        if pinned:
+            continue
+        if len(made) < 2:
+            report.add((*path, "compare"), "compares variants, but there is no matrix", key=True)
+            continue
+        for key in ("of", "timesThatOf"):
+            if isinstance(compare.get(key), dict) and count(compare[key]) != 1:
+                text = f"fits {count(compare[key])} variants of the matrix; it must fit exactly one"
+                report.add((*path, "compare", key), text)
+
+
+class _Loading:
+    """One document, or one variant of it."""
+
+    def __init__(
+        self,
+        document: Document,
+        file: FilePath,
+        data_dir: FilePath | None,
+        problems: list[errors.Problem],
+        chosen: Variant,
+        *,
+        is_variant: bool = False,
+        any_pod: bool = False,
+    ) -> None:
+        """``chosen``: what makes it a variant of its scenario, by path or parameter."""
+        self.document = document
+        self.file = file
+        self.data_dir = data_dir
+        self.report = Report(document, problems)
+        self.chosen = chosen
+        self.is_variant = is_variant
+        self.any_pod = any_pod
+        self.resolved = documents.copy(document.data)
+        self.files = manifest_files.ManifestFiles(file.parent, _unsimulated(document.data))
+        """What stands in files that the scenario names."""
+        self._node_names: list[tuple[str, Path]] = []
+        self._stated: list[tuple[str, str, str]] = []
+        self._objects: list[manifests.Declared] = []
+        """The Nodes among the manifests."""
+
+    def build(self, matrix: Sequence[matrices.Dimension]) -> scenarios.Scenario | None:
+        """The scenario, with whatever of it is right; None where nothing can be built."""
+        report = self.report
+        checked = schema.SCENARIO.check(self.document.data, (), report)
+        if checked is INVALID or not isinstance(self.document.data.get("spec"), dict):
+            return None
+        spec, raw = checked.get("spec", {}), self.document.data["spec"]
+        duration_ns = spec.get("duration", scenarios.DEFAULT_DURATION_NS)
+
+        # Where the duration itself is wrong, nothing is too late.
+        last_ns = duration_ns if "duration" in spec or raw.get("duration") is None else values.MAX_DURATION_NS
+
+        timeline = timelines.Timeline(report, last_ns, self.data_dir, self.files, self.resolved["spec"])
+        timeline.add_workloads(spec.get("workloads", []), ("spec", "workloads"))
+        timeline.add_events(spec.get("events", []), raw.get("events") or [], ("spec", "events"))
+        sources = self._sources(spec)
+        nodes = self._nodes(spec, raw, timeline, sources)
+        self._check_unsimulated(spec)
+        autoscaler = node_groups.read(spec.get("autoscaler"), raw.get("autoscaler"), ("spec", "autoscaler"), report)
+        if autoscaler is not None:
+            nodes += autoscaler.nodes
+        self._find_modules(spec)
+        schedulers = clusters.schedulers(
+            spec.get("schedulers"), self._scheduler_configs(spec), ("spec", "schedulers"), report
+        )
+        extenders = clusters.extenders(spec.get("extenders", []), schedulers, ("spec", "extenders"), self.report)
+        setup, declared = self._setup(spec, timeline, sources)
+        api = spec.get("apiServers", {})
+        has_volumes = "storage" in spec or volumes.are_used(setup, timeline.events, timeline.workloads)
+        running = controllers.chosen(
+            spec.get("controllers"),
+            nodes,
+            setup,
+            timeline.events,
+            timeline.workloads,
+            bool(spec.get("chaos")) or autoscaler is not None,
+            has_volumes=has_volumes,
+        )
+        has_autoscaler = raw.get("autoscaler") is not None
+        controllers.check(spec.get("controllers"), running, self.report, has_autoscaler=has_autoscaler)
+        found_users = users.read(spec.get("users", []), self.report)
+        users.check_actors(timeline.events, found_users, self.report)
+        names = references.Names(
+            nodes,
+            schedulers,
+            extenders,
+            timeline.workloads,
+            timeline.events,
+            apiservers=api.get("replicas", 1),
+            controllers=running,
+            node_groups=() if autoscaler is None else autoscaler.settings.groups,
+            priority_classes=spec.get("priorityClasses", {}),
+            raw_workloads=_names(raw.get("workloads")),
+            stated=[*self._stated, *timeline.stated, *_created(raw.get("events"))],
+            any_pod=self.any_pod,
+            excuses=mistakes.Excuses(report.problems, self.document.file, raw),
+        )
+        zones = _zones(nodes, timeline.events)
+        runtime, cells = spec.get("runtime", ("sim", {}))
+        chaos = faults.FaultReader(report, last_ns, names, zones, cells).read_all(
+            spec.get("chaos", []), raw.get("chaos"), ("spec", "chaos")
+        )
+        kept_back = holds.read(spec.get("holds", []), report, names.actors, ("spec", "holds"))
+        self._check_names(raw, declared, names, timeline)
+        expected, comparisons = self._expectations(spec, raw, names, last_ns, judged=not matrix)
+        until = self._until(spec, raw, names, last_ns)
+        store = self._store(spec)
+        metadata = checked.get("metadata", {})
+        return scenarios.Scenario(
+            name=metadata.get("name") or self.file.stem,
+            description=metadata.get("description", ""),
+            file=str(self.file),
+            document=self.document,
+            resolved=self.resolved,
+            seed=spec.get("seed", 0),
+            duration_ns=duration_ns,
+            runtime=runtime,
+            cells=cells,
+            speed=spec.get("speed", 1.0),
+            nodes=tuple(nodes),
+            schedulers=tuple(schedulers),
+            extenders=tuple(extenders),
+            autoscaler=None if autoscaler is None else autoscaler.settings,
+            apiserver_replicas=api.get("replicas", 1),
+            apiserver_limits=clusters.apiserver_limits(api),
+            bind_check=api.get("bindCheck", bind_checks.NONE),
+            cache_lag_s=api.get("cacheLag", 0) / SECOND_NS,
+            admission_plugins=tuple(api.get("enableAdmissionPlugins", ())),
+            disabled_plugins=tuple(api.get("disableAdmissionPlugins", ())),
+            authorization=tuple(api.get("authorization", ())),
+            users=found_users,
+            limited_resources=tuple(api.get("limitedResources", ())),
+            event_ttl_s=api.get("eventTtl", 3600 * SECOND_NS) / SECOND_NS,
+            most_event_objects=api.get("mostEvents", 0),
+            event_objects=spec.get("eventObjects", "notable"),
+            pod_statuses=spec.get("podStatuses", "exact"),
+            heartbeats=spec.get("heartbeats", "standing"),
+            store_fsync=store.get("fsync", "batch"),
+            store_segment_bytes=store.get("segmentBytes"),
+            store_etcd=store.get("etcd", "").removeprefix("etcd://"),
+            images=clusters.image_sizes(spec.get("images", {}), ("spec", "images"), report),
+            timing=spec.get("timing", {}),
+            storage=spec.get("storage", {}) if has_volumes else None,
+            setup=tuple(setup),
+            events=tuple(timeline.events),
+            workloads=tuple(timeline.workloads),
+            lives=lives.read(spec.get("lives", []), ("spec", "lives"), report),
+            controllers=running,
+            bugs=tuple(bug for bug in (*spec.get("bugs", ()), *spec.get("fixes", ())) if bug is not INVALID),
+            chaos=chaos,
+            holds=kept_back,
+            ablate=self._ablated(spec, store),
+            checks=self._checks(spec),
+            until=until,
+            expectations=tuple(expected),
+            comparisons=tuple(comparisons),
+            matrix={each.name: tuple(shown for shown, _ in each.choices) for each in matrix},
+        )
+
+    # --- the cluster -------------------------------------------------------------------------------------------------
+
+    def _sources(self, spec: Mapping[str, Any]) -> list[manifest_files.Source]:
+        """The objects of ``manifests``, in their order."""
+        found: list[manifest_files.Source] = []
+        for index, item in enumerate(spec.get("manifests", [])):
+            if item is not INVALID:
+                found += self.files.sources(item, ("spec", "manifests", index), self.report)
+        found = self.files.with_owners(found)
+        if spec.get("manifests"):
+            self.resolved["spec"]["manifests"] = [data for data, _, _ in found]
+        return found
+
+    def _nodes(
+        self,
+        spec: Mapping[str, Any],
+        raw: Mapping[str, Any],
+        timeline: timelines.Timeline,
+        sources: Sequence[manifest_files.Source],
+    ) -> list[scenarios.Node]:
+        """Those of ``nodes``, of traces, and the Nodes among the manifests."""
+        nodes: list[scenarios.Node] = []
+        strange = [key for key in raw if key not in spec]
+        objects = [source for source in sources if _is_node(source)]
+        has_others = objects or timeline.traces or ("nodes" not in raw and raw.get("autoscaler") is not None)
+        if raw.get("nodes") is None and not has_others and not documents.nearest_word("nodes", strange):
+            manifests_unread = any(problem.path.startswith("spec.manifests") for problem in self.report.problems)
+            if not manifests_unread:
+                self.report.add(("spec",), "nodes is missing")
+        for index, item in enumerate(spec.get("nodes", [])):
+            if item is not INVALID:
+                path: Path = ("spec", "nodes", index)
+                written = raw["nodes"][index]
+                if "kubeletFile" in item:
+                    configuration = self._kubelet_file(item, path)
+                    if configuration is None:
+                        continue
+                    written = {**written, "kubelet": configuration}
+                made = clusters.nodes(item, written, path, self.report, clusters.MAX_NODES - len(nodes))
+                nodes += made
+                key = "name" if "name" in item else "namePrefix"
+                self._node_names += [(node.name, (*path, key)) for node in made]
+        for data, where, report in objects:
+            message = manifests.read(data, where, report)
+            if isinstance(message, core_v1_pb2.Node):
+                nodes.append(clusters.node_of(message, data, where, report))
+                self._objects.append(manifests.Declared(message, report, where))
+        return nodes + timeline.trace_nodes
+
+    def _kubelet_file(self, item: dict[str, Any], path: Path) -> Mapping[str, Any] | None:
+        """What stands in ``kubeletFile`` of a node, also in ``item`` and in the resolved document; None: mistakes."""
+        where = (*path, "kubeletFile")
+        if "kubelet" in item:
+            self.report.add(where, "cannot stand beside kubelet", key=True)
+            return None
+        found = self.files.read(item["kubeletFile"], where, self.report)
+        if len(found) != 1 or not isinstance(found[0].data, dict):
+            if found:
+                self.report.add(where, "must hold one mapping, a KubeletConfiguration")
+            return None
+        data, problems = found[0].data, len(self.report.problems)
+        report = Report(found[0], self.report.problems)
+        item["kubelet"] = kubelet_keys.KUBELET.check(data, (), report)
+        if len(self.report.problems) == problems:
+            clusters.check_kubelet(data, (), report)
+        if len(self.report.problems) > problems:
+            return None
+        resolved = self.resolved["spec"]["nodes"][path[-1]]
+        del resolved["kubeletFile"]
+        resolved["kubelet"] = data
+        return data
+
+    def _scheduler_configs(self, spec: Mapping[str, Any]) -> dict[int, Any]:
+        """What stands in ``configFile`` of each scheduler that has one; taken into the resolved document."""
+        configs = {}
+        for index, item in enumerate(spec.get("schedulers", [])):
+            if not isinstance(item, dict):
+                continue
+            path: Path = ("spec", "schedulers", index, "config")
+            policy = item.get("policy", {})
+            if "config" in item or "configFile" not in item:
+                if "factory" not in item:
+                    clusters.check_config(item.get("config", {}), item.get("name", ""), path, self.report, policy)
+                continue
+            path = (*path[:-1], "configFile")
+            found = self.files.read(item["configFile"], path, self.report)
+            if len(found) == 1 and isinstance(found[0].data, dict):
+                configs[index] = found[0].data
+                report = Report(found[0], self.report.problems)
+                if "factory" not in item:
+                    clusters.check_config(found[0].data, item.get("name", ""), (), report, policy)
+                resolved = self.resolved["spec"]["schedulers"][index]
+                del resolved["configFile"]
+                resolved["config"] = found[0].data
+            elif found:
+                self.report.add(path, "must hold one mapping, a KubeSchedulerConfiguration")
+        return configs
+
+    def _check_unsimulated(self, spec: Mapping[str, Any]) -> None:
+        """Only what kemu does not simulate can be left out."""
+        kinds = spec.get("unsimulated")
+        for kind in manifest_files.left_out(kinds) if isinstance(kinds, list) else ():
+            path: Path = ("spec", "unsimulated", kinds.index(kind))  # type: ignore[union-attr]
+            self.report.add(path, f"{kind} is simulated", "leave the objects themselves out")
+
+    def _find_modules(self, spec: Mapping[str, Any]) -> None:
+        """The user's own Python modules lie beside the scenario or in its folders of modules, or on Python's path."""
+        if not _names_module([spec.get("schedulers"), spec.get("extenders")]):
+            return
+        beside = self.file.parent
+        stated = [FilePath(folder) for folder in spec.get("modules", []) if folder is not INVALID]
+        folders = [beside / folder for folder in stated]
+        if not stated or not all(folder.is_absolute() for folder in stated):
+            folders.append(beside)  # else it is a resolved document, which has them all
+        for folder in folders:
+            user_code.look_in(folder)
+        # What runs the resolved document from elsewhere, as a replay does, needs them too.
+        self.resolved["spec"]["modules"] = list(dict.fromkeys(str(folder.resolve()) for folder in folders))
+
+    def _setup(
+        self, spec: Mapping[str, Any], timeline: timelines.Timeline, sources: Sequence[manifest_files.Source]
+    ) -> tuple[list[scenarios.Manifest], list[manifests.Declared]]:
+        """What is created before the clock starts: priority classes first, then the manifests in their order."""
+        classes: list[scenarios.Manifest] = []
+        for name, item in spec.get("priorityClasses", {}).items():
+            path: Path = ("spec", "priorityClasses", name)
+            value = item if isinstance(item, int) else item.get("value", 0)
+            if not -(1 << 31) <= value < 1 << 31:
+                where = path if isinstance(item, int) else (*path, "value")
+                self.report.add(where, f"{value} is not a priority: the highest that a user may define is 1000000000")
+                continue
+            message = clusters.priority_class(name, item)
+            manifests.complete(message, item if isinstance(item, dict) else {}, path, self.report)
+            classes.append(_manifest(message, path, self.report))
+        classes += [
+            _manifest(clusters.priority_class(name, value), ("spec", "workloads"), self.report)
+            for name, value in timeline.trace_priority_classes.items()
+            if name not in spec.get("priorityClasses", {})
+        ]
+        setup: list[scenarios.Manifest] = []
+        declared = [*self._objects]
+        for data, where, report in sources:
+            stated = manifests.stated_name(data)
+            if stated is not None:
+                self._stated.append(stated)
+            read = None if _is_node((data, where, report)) else manifests.read(data, where, report)
+            if read is not None:
+                setup.append(_manifest(read, where, report))
+                declared.append(manifests.Declared(read, report, where))
+        for index, digest in timeline.trace_digests.items():
+            self.resolved["spec"]["workloads"][index]["trace"]["digest"] = digest
+        namespaces = [item for item in setup if isinstance(item.message, core_v1_pb2.Namespace)]
+        rest = [item for item in setup if not isinstance(item.message, core_v1_pb2.Namespace)]
+        return [*namespaces, *classes, *rest], [*declared, *timeline.declared]
+
+    def _check_names(
+        self,
+        raw: Mapping[str, Any],
+        declared: Sequence[manifests.Declared],
+        names: references.Names,
+        timeline: timelines.Timeline,
+    ) -> None:
+        references.check_unique(self._node_names, "node", self.report)
+        for section, what in (("schedulers", "scheduler"), ("extenders", "extender"), ("workloads", "workload")):
+            items = raw.get(section)
+            stated = [
+                (item["name"], ("spec", section, index, "name"))
+                for index, item in enumerate(items if isinstance(items, list) else [])
+                if isinstance(item, dict) and isinstance(item.get("name"), str)
+            ]
+            references.check_unique(stated, what, self.report)
+        references.check_objects(declared, names, [name for name, _ in self._node_names])
+        references.check_events(timeline.events, names, self.report)
+
+    def _checks(self, spec: Mapping[str, Any]) -> scenarios.Checks:
+        checks = spec.get("checks", {})
+        disabled = [check for check in checks.get("disable", []) if check is not INVALID]
+        for index, check in enumerate(disabled):
+            references.check_id(check, ("spec", "checks", "disable", index), self.report)
+        starvation = checks.get("starvation", {})
+        loops = checks.get("loops", {})
+        limits = Limits(
+            max_wait_ns=starvation.get("maxWait"),
+            max_overtaken=starvation.get("maxOvertaken"),
+            max_eviction_returns=loops.get("evictions"),
+            max_preemption_returns=loops.get("preemptions"),
+            max_watch_delay_ns=checks.get("watches", {}).get("maxDelay", MAX_WATCH_DELAY_NS),
+        )
+        return scenarios.Checks(limits, tuple(disabled))
+
+    def _store(self, spec: Mapping[str, Any]) -> Mapping[str, Any]:
+        store: Mapping[str, Any] = spec.get("store", {})
+        if "etcd" in store:
+            for key in ("fsync", "segmentBytes"):
+                if key in store:
+                    self.report.add(
+                        ("spec", "store", key), "is a setting of kemu's own store, not of an etcd", key=True
+                    )
+        return store
+
+    def _ablated(self, spec: Mapping[str, Any], store: Mapping[str, Any]) -> tuple[str, ...]:
+        names = spec.get("ablate", [])
+        for index, name in enumerate(names):
+            if name in safeguards.OF_THE_STORE and "etcd" in store:
+                self.report.add(("spec", "ablate", index), f"{name} is a safeguard of kemu's own store, not of an etcd")
+        return tuple(name for name in safeguards.SAFEGUARDS if name in names)
+
+    # --- expectations ------------------------------------------------------------------------------------------------
+
+    def _expectations(
+        self,
+        spec: Mapping[str, Any],
+        raw: Mapping[str, Any],
+        names: references.Names,
+        duration_ns: int,
+        *,
+        judged: bool,
+    ) -> tuple[list[expectations.Expectation], list[expectations.Expectation]]:
+        """Those that count in this document, and the comparisons.
+
+        Not ``judged``: the document has a matrix, and each variant has expectations of its own.
+        """
+        found, comparisons = [], []
+        kept = []
+        ids: dict[str, int] = {}
+        for index, item in enumerate(spec.get("expect", [])):
+            if not isinstance(item, dict):
+                continue
+            path: Path = ("spec", "expect", index)
+            written = raw["expect"][index]
+            expectation = expectations.read(item, written, self.document.place(path).line)
+            if expectation is None:
+                continue
+            is_comparison = isinstance(expectation.subject, expectations.Comparison)
+            if is_comparison and not self.is_variant:
+                references.check_expectation(expectation, path, names, duration_ns, self.report)
+                comparisons.append(expectations.unique(expectation, ids))
+            elif not is_comparison and judged and matrices.matches(self.document.data, expectation.when, self.chosen):
+                references.check_expectation(expectation, path, names, duration_ns, self.report)
+                found.append(expectations.unique(expectation, ids))
+                kept.append({key: value for key, value in written.items() if key != "when"})
+        if (self.is_variant or (self.chosen and judged)) and "expect" in raw:
+            self.resolved["spec"]["expect"] = kept
+        return found, comparisons
+
+    def _until(
+        self, spec: Mapping[str, Any], raw: Mapping[str, Any], names: references.Names, duration_ns: int
+    ) -> expectations.Expectation | None:
+        if "until" not in spec:
+            return None
+        path: Path = ("spec", "until")
+        found = expectations.read(spec["until"], raw["until"], self.document.place(path).line)
+        if found is None:
+            return None
+        complaint = expectations.cannot_end_a_run(found)
+        if complaint:
+            self.report.add(path, complaint)
+        references.check_expectation(found, path, names, duration_ns, self.report)
+        return found
+
+
+def _unsimulated(data: Any) -> object:
+    """What the scenario says about objects that kemu does not simulate, before anything is checked."""
+    spec = data.get("spec") if isinstance(data, dict) else None
+    return spec.get("unsimulated") if isinstance(spec, dict) else None
+
+
+def _manifest(message: Message, path: Path, report: Report) -> scenarios.Manifest:
+    problem = report.document.problem(path, "", root=report.root)
+    return scenarios.Manifest(message, problem.file, problem.line, problem.column, problem.path)
+
+
+def _names(items: Any) -> list[str]:
+    return [
+        item["name"]
+        for item in (items if isinstance(items, list) else [])
+        if isinstance(item, dict) and isinstance(item.get("name"), str)
+    ]
+
+
+def _zones(nodes: Sequence[scenarios.Node], events: Sequence[scenarios.Event]) -> dict[str, list[str]]:
+    """The kubelets of each zone, also of nodes that are added later."""
+    zones: dict[str, list[str]] = {}
+    for node in (*nodes, *(node for event in events for node in event.nodes)):
+        zone = node.message.metadata.labels.get(_ZONE)
+        if zone:
+            zones.setdefault(zone, []).append(f"kubelet/{node.name}")
+    return zones
+
+
+def _created(items: Any) -> Iterator[tuple[str, str, str]]:
+    for item in items if isinstance(items, list) else []:
+        for action in ("create", "apply"):
+            stated = manifests.stated_name(item.get(action)) if isinstance(item, dict) else None
+            if stated is not None:
+                yield stated

@@ -1,0 +1,276 @@
+"""From a scenario to the actors that play it.
+
+Role: between :mod:`kemu.lab.scenario.scenarios` and the runner. Everything here is plain data, so that a cell can make
+the actors in another process.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from kemu.emulated import bugs, safeguards
+from kemu.emulated.apiserver import admission
+from kemu.emulated.autoscaler import clouds
+from kemu.emulated.client import recorders
+from kemu.emulated.objects import identities
+from kemu.emulated.scheduler.extenders import servers
+from kemu.lab.scenario import expectations
+from kemu.lab.scenario.format.keys import controller_keys
+from kemu.lab.scenario.loading import controllers as loading
+from kemu.lab.scenario.playing import machines, workloads
+from kemu.lab.scenario.playing import user as users
+from kemu.lab.scenario.playing.heartbeats import Heartbeats
+from kemu.lab.scenario.scenarios import Node, Scenario, controller_actors
+from kemu.runtime import user_code
+from kemu.runtime.env import ActorSpec
+
+STORE = "store"
+USER = "user"
+CLOUD_FACTORY = "kemu.emulated.autoscaler.clouds:Cloud"
+
+STORE_FACTORY = "kemu.emulated.store.server:Store"
+APISERVER_FACTORY = "kemu.emulated.apiserver.server:ApiServer"
+SCHEDULER_FACTORY = "kemu.emulated.scheduler.scheduler:Scheduler"
+EXTENDER_FACTORY = "kemu.emulated.scheduler.extenders.servers:ExtenderActor"
+KUBELET_FACTORY = "kemu.emulated.kubelet.kubelet:Kubelet"
+
+
+_NONE: dict[str, Any] = {}
+"""Nobody changes it: one for all kubelets."""
+
+
+def _spec(scenario: Scenario, name: str, factory: str, config: Mapping[str, Any]) -> ActorSpec:
+    if scenario.ablate:
+        config = {**config, safeguards.CONFIG_KEY: list(scenario.ablate)}
+    return ActorSpec(name, factory, config)
+
+
+def names(scenario: Scenario, beats: Heartbeats) -> list[str]:
+    """Of the actors that the scenario launches before its clock starts, but for its user."""
+    specs = [*store(scenario), *apiservers(scenario), *extenders(scenario), *schedulers(scenario), *cloud(scenario)]
+    specs += controllers(scenario, beats)
+    return [spec.name for spec in specs] + [f"kubelet/{node.name}" for node in scenario.nodes]
+
+
+def code(scenario: Scenario) -> list[str]:
+    """What the processes of its actors may load by ``module:Class``: kemu's actors, and what the scenario names."""
+    found = {STORE_FACTORY, APISERVER_FACTORY, SCHEDULER_FACTORY, EXTENDER_FACTORY, KUBELET_FACTORY, CLOUD_FACTORY}
+    found.add(users.FACTORY)
+    found.update(kind.factory for kind in controller_keys.KINDS.values())
+    found.update(servers.BUILT_IN.values())
+    for spec in (*schedulers(scenario), *extenders(scenario)):
+        found.add(spec.factory)
+        found.update(user_code.named_in(spec.config))
+    return sorted(found)
+
+
+def _bugs(scenario: Scenario, actors: str) -> dict[str, list[str]]:
+    """The key of an actor's configuration, where there are any."""
+    found = bugs.of(actors, scenario.bugs)
+    return {"bugs": found} if found else {}
+
+
+def store(scenario: Scenario) -> list[ActorSpec]:
+    """None where a real etcd takes its place."""
+    if scenario.store_etcd:
+        return []
+    config: dict[str, Any] = {"fsync": scenario.store_fsync}
+    if scenario.store_segment_bytes is not None:
+        config["segment_bytes"] = scenario.store_segment_bytes
+    return [_spec(scenario, STORE, STORE_FACTORY, config)]
+
+
+def _rights(scenario: Scenario) -> dict[str, Any]:
+    """Who may do what, beside what every cluster has. Schedulers of the user's own get all rights."""
+    users = {name: dict(one) for name, one in scenario.users.items()}
+    for one in scenario.schedulers:
+        if one.factory:
+            name = identities.of_actor(f"scheduler/{one.name}/0").name
+            users.setdefault(name, {"groups": [], "roles": [{"role": "cluster-admin", "namespace": ""}]})
+    found: dict[str, Any] = {"users": users} if users else {}
+    if scenario.authorization:
+        found["authorization"] = list(scenario.authorization)
+    return found
+
+
+def apiservers(scenario: Scenario) -> list[ActorSpec]:
+    config: dict[str, Any] = {
+        "store": STORE,
+        "bind_check": scenario.bind_check,
+        "cache_lag_s": scenario.cache_lag_s,
+        "event_ttl_s": scenario.event_ttl_s,
+        "admission": [
+            *(one for one in admission.DEFAULT_ON if one not in scenario.disabled_plugins),
+            *scenario.admission_plugins,
+        ],
+        "lives": [workloads.plain_lives(each) for each in scenario.lives],
+        **_rights(scenario),
+        **({"most_events": scenario.most_event_objects} if scenario.most_event_objects else {}),
+        **({"limited_resources": list(scenario.limited_resources)} if scenario.limited_resources else {}),
+        "service_time": scenario.timing.get("apiService"),
+        **scenario.apiserver_limits,
+        **_bugs(scenario, bugs.APISERVER),
+    }
+    specs = []
+    for n in range(scenario.apiserver_replicas):
+        if scenario.store_etcd:
+            # A real etcd writes no run log: the first API server does it, from what it watches.
+            config = {**config, "store": f"etcd://{scenario.store_etcd}", "record_store": n == 0}
+        specs.append(_spec(scenario, f"apiserver/{n}", APISERVER_FACTORY, config))
+    return specs
+
+
+def apiserver_stages(scenario: Scenario) -> list[list[ActorSpec]]:
+    """The one that records a real etcd has to find it empty, before the others write to it."""
+    specs = apiservers(scenario)
+    return [specs[:1], specs[1:]] if scenario.store_etcd and len(specs) > 1 else [specs]
+
+
+def apiservers_of(scenario: Scenario, index: int) -> str | list[str]:
+    """Clients are spread over the API servers in turn. The first one is where the client begins, the others are where
+    it goes when that is lost; a plain name if there is only one."""
+    count = scenario.apiserver_replicas
+    names = [f"apiserver/{(index + n) % count}" for n in range(count)]
+    return names if count > 1 else names[0]
+
+
+def user(scenario: Scenario) -> list[ActorSpec]:
+    return [users.spec(scenario, USER, apiservers_of(scenario, 0))]
+
+
+def kubelet(scenario: Scenario, node: Node, index: int, beats: Heartbeats) -> ActorSpec:
+    config: dict[str, Any] = {
+        "node": node.message.SerializeToString(deterministic=True),
+        "apiserver": apiservers_of(scenario, index),
+        "kubelet": {name: value for name, value in node.kubelet.items() if name != "staticPods"} or _NONE,
+        "staticPods": [pod.SerializeToString(deterministic=True) for pod in node.static_pods],
+        "timing": dict(scenario.timing) or _NONE,
+        "images": dict(scenario.images) or _NONE,
+        "usage": dict(node.usage) or _NONE,
+        "machine": dict(node.machine) or _NONE,
+        "policy": dict(node.policy) or _NONE,
+        "events": scenario.event_objects,
+        "podStatuses": scenario.pod_statuses,
+        "preemptsForAll": any(one.policy.get("preemptor") == "kubelet" for one in scenario.schedulers),
+        "standing": beats.standing(node.name),
+        "boot": {"id": machines.boot_id(scenario.seed, node.name, 0)},
+        **_bugs(scenario, bugs.KUBELET),
+    }
+    if scenario.storage is not None:
+        config["storage"] = scenario.storage.get("drivers", {})
+    return _spec(scenario, f"kubelet/{node.name}", KUBELET_FACTORY, config)
+
+
+def kubelets(scenario: Scenario, beats: Heartbeats) -> list[ActorSpec]:
+    return [kubelet(scenario, node, index, beats) for index, node in enumerate(scenario.nodes)]
+
+
+def extenders(scenario: Scenario) -> list[ActorSpec]:
+    specs = []
+    for index, extender in enumerate(scenario.extenders):
+        config = {
+            "plugin": extender.plugin,
+            "args": dict(extender.args),
+            "apiserver": apiservers_of(scenario, index),
+        }
+        specs.append(_spec(scenario, f"extender/{extender.name}", EXTENDER_FACTORY, config))
+    return specs
+
+
+def schedulers(scenario: Scenario) -> list[ActorSpec]:
+    specs: list[ActorSpec] = []
+    for scheduler in scenario.schedulers:
+        for replica in range(scheduler.replicas):
+            config: dict[str, Any] = {
+                "name": scheduler.name,
+                "replica": replica,
+                "apiserver": apiservers_of(scenario, len(specs)),
+                "config": dict(scheduler.config),
+            }
+            if scheduler.factory:
+                specs.append(ActorSpec(f"scheduler/{scheduler.name}/{replica}", scheduler.factory, config))
+                continue
+            if scenario.storage is not None:
+                config["storage"] = True
+            config |= {
+                "policy": dict(scheduler.policy),
+                "timing": dict(scenario.timing),
+                "events": scenario.event_objects,
+                **_bugs(scenario, bugs.SCHEDULER),
+            }
+            if "leaderElection" in scheduler.config:
+                config["settles_ns"] = loading.settles_ns(scenario)
+            if expectations.speaks_of_scores((*scenario.expectations, *filter(None, [scenario.until]))):
+                config["scores"] = True
+            specs.append(_spec(scenario, f"scheduler/{scheduler.name}/{replica}", SCHEDULER_FACTORY, config))
+    return specs
+
+
+def cloud(scenario: Scenario) -> list[ActorSpec]:
+    """The provider of the machines that an autoscaler adds, if there is one."""
+    if scenario.autoscaler is None:
+        return []
+    groups = [
+        {
+            "name": group.name,
+            "initial": list(group.initial),
+            "price": group.price,
+            "provisioning": group.provisioning,
+            "startup": group.startup,
+            "removal": group.removal,
+            "failures": [dict(failure) for failure in group.failures],
+        }
+        for group in scenario.autoscaler.groups
+    ]
+    return [_spec(scenario, clouds.NAME, CLOUD_FACTORY, {"groups": groups})]
+
+
+def _autoscaler(scenario: Scenario) -> dict[str, Any]:
+    """What its actor is told beside what all controllers are."""
+    assert scenario.autoscaler is not None
+    groups = [
+        {
+            "name": group.name,
+            "min": group.min,
+            "max": group.max,
+            "price": group.price,
+            "template": group.template.message.SerializeToString(deterministic=True),
+        }
+        for group in scenario.autoscaler.groups
+    ]
+    return {"autoscaler": dict(scenario.autoscaler.settings), "groups": groups, "events": scenario.event_objects}
+
+
+def controllers(scenario: Scenario, beats: Heartbeats) -> list[ActorSpec]:
+    specs: list[ActorSpec] = []
+    chosen = dict(scenario.controllers)
+    rescheduled = [one for one in scenario.schedulers if one.policy.get("preemptor") == "rescheduler"]
+    if rescheduled:
+        chosen.setdefault(controller_keys.RESCHEDULER, {})
+    if scenario.autoscaler is not None:
+        chosen.setdefault(controller_keys.CLUSTER_AUTOSCALER, {})
+    for name, settings in chosen.items():
+        own = {key: value for key, value in settings.items() if key not in ("replicas", "leaderElection")}
+        config = {**own, **_bugs(scenario, bugs.CONTROLLER)}
+        election = loading.election(name, settings)
+        if election is not None:
+            config["election"] = {**dataclasses.asdict(election), "settles_ns": loading.settles_ns(scenario)}
+        if name == controller_keys.RESCHEDULER:
+            config["schedulers"] = [
+                {"name": one.name, "config": dict(one.config), "policy": dict(one.policy)} for one in rescheduled
+            ]
+        if name == controller_keys.CLUSTER_AUTOSCALER:
+            config |= _autoscaler(scenario)
+        if name in controller_keys.OF_VOLUMES or scenario.event_objects != recorders.NOTABLE:
+            config["events"] = scenario.event_objects
+        if name == controller_keys.CSI_DRIVERS:
+            config["drivers"] = dict((scenario.storage or {}).get("drivers", {}))
+        if name == controller_keys.NODE_LIFECYCLE:
+            config["settles_ns"] = loading.settles_ns(scenario)
+            config["watch_ns"] = beats.watch_ns
+        for actor in controller_actors(name, settings):
+            config = {**config, "apiserver": apiservers_of(scenario, len(specs))}
+            specs.append(_spec(scenario, actor, controller_keys.KINDS[name].factory, config))
+    return specs

@@ -1,0 +1,481 @@
+"""Runs a scenario, judges it, and leaves a run folder.
+
+    result = run(scenario, Options(out=Path("runs/race")))
+    print(result.verdict["verdict"], result.verdict["digest"])
+
+Neighbours: :mod:`plays` (the run itself), :mod:`judging` (its verdict), :mod:`kemu.runtime.runlog`;
+:mod:`kemu.lab.exploration.executions` runs scenarios in memory.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import kemu
+from kemu.errors import InfrastructureError, KemuError, SimulationError
+from kemu.lab.checks.counters import COUNTERS
+from kemu.lab.checks.history import History
+from kemu.lab.checks.scheduling import waiting
+from kemu.lab.scenario import evidence, headlines, verdicts
+from kemu.lab.scenario.expectations import Comparison, Expectation
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import judging, paces, plans, plays
+from kemu.lab.scenario.playing.heartbeats import Heartbeats
+from kemu.lab.scenario.playing.progress import Progress
+from kemu.lab.scenario.scenarios import Scenario
+from kemu.lab.telemetry import exports, indexes, runs
+from kemu.runtime import garbage, runtimes
+from kemu.runtime.env import EPOCH_UNIX_S, SECOND_NS, LogSink
+from kemu.runtime.faults.kinds import KINDS
+from kemu.runtime.loads import Loads
+from kemu.runtime.ray.driver import plans as cell_plans
+from kemu.runtime.runlog import bounds, crash_reports, folders
+from kemu.runtime.runlog.frames import FILE_NAME, Reader, Writer
+from kemu.runtime.runtimes import Runtime
+
+FOLLOWED_S = 0.05
+"""Real time for which events stay in memory where somebody follows the log."""
+_MADE = (*folders.RESULTS, folders.CELLS)
+"""What stands in a run folder."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to run, beside what the scenario says itself."""
+
+    out: Path
+    """The run folder; an older result of the same kind in it is replaced."""
+    runtime: str = ""
+    """``sim``, ``wall`` or ``ray``; empty: as the scenario says."""
+    speed: float = 0.0
+    """Virtual seconds for each real one (``wall``, ``ray``); 0: as the scenario says."""
+    progress: Progress | None = None
+    ray: Mapping[str, Any] = field(default_factory=dict)
+    """More arguments for :class:`kemu.runtime.ray.driver.runtime.RayRuntime`."""
+    most_events: int = 0
+    """Stop soon after the run log has more events than this; 0: no limit. A replay need not outlive its record."""
+    otlp: str = ""
+    """Where to send traces while it runs, ``host:port``; only in real time, as a run in sim is over sooner."""
+    api_calls: bool = False
+    """Those traces have spans of clients and servers for each call of the API."""
+    run_id: str = ""
+    """Tells its traces from those of other runs; empty: in real time one is drawn, in sim scenario and seed do."""
+    variant: str = ""
+    """Of a matrix: which one, as ``variant_name`` says it."""
+    log_bytes: int = 0
+    """Of the run log at most: what happens after that is not judged; 0: no limit."""
+    force: bool = False
+    """A result of another kind in the folder is replaced, too."""
+    pace: float = 0.0
+    """Virtual seconds for each real one at most (``sim``); 0: as fast as it goes."""
+    on_begin: Callable[[Path, str, int], None] | None = None
+    """Somebody follows the log while it is written: told the folder when it has one, the variant, and the virtual time
+    that the run may take. What is logged is in the file within :data:`FOLLOWED_S`."""
+    listener: LogSink | None = None
+    """Told of every event, beside the log."""
+    drive: plays.Drive = plays.drive
+    """What happens from the start of the actors to the end of the run."""
+    loop: Any = None
+    """A ``VirtualLoop`` for a run in sim that somebody steps; None: one that runs as fast as it goes."""
+
+
+@dataclass
+class RunResult:
+    """One variant, run and judged."""
+
+    scenario: Scenario
+    variant: Mapping[str, Any]
+    folder: Path
+    verdict: dict[str, Any]
+    """What verdict.json holds."""
+    history: History
+    traces: str = ""
+    """What became of the traces that were sent while it ran."""
+    left: Sequence[str] = ()
+    """Processes and folders that could not be removed."""
+
+
+def run(scenario: Scenario, options: Options) -> RunResult:
+    """Run a scenario without a matrix (or one variant of it) and judge it.
+
+    Raises SimulationError when the run itself broke; the run folder then holds the log as far as it went, and a crash
+    report where it broke by a bug of kemu's.
+    """
+    try:
+        return _run(scenario, options)
+    except Exception as error:
+        if crash_reports.is_bug(error) and (document := options.out / folders.SCENARIO_FILE).is_file():
+            runtime = options.runtime or scenario.runtime
+            about = {"scenario": scenario.name, "seed": scenario.seed, "runtime": runtime}
+            about |= {"variant": options.variant} if options.variant else {}
+            file = options.out / folders.CRASH_FILE
+            crash_reports.write(file, error, about, document.read_text(), crash_reports.last_events(options.out))
+        raise
+
+
+def _run(scenario: Scenario, options: Options) -> RunResult:
+    runtime_name = options.runtime or scenario.runtime
+    if runtime_name == "sim":
+        plays.refuse_what_sim_cannot(scenario)
+    elif runtime_name == "wall":
+        plays.refuse_what_wall_cannot(scenario)
+    is_real = runtime_name in runtimes.REAL
+    for fault in scenario.chaos if is_real else ():
+        reason = KINDS[fault.what].not_on_ray
+        if reason:
+            raise KemuError(f"{fault.id}: {fault.what} needs --runtime sim: {reason}")
+    if scenario.holds and is_real:
+        raise KemuError("holds need --runtime sim: in real time nobody decides when a message arrives")
+    _check_collector(options)
+    folder = _prepare(options, scenario, folders.Held("run", scenario.name))
+    document = (folder / folders.SCENARIO_FILE).read_text()
+    # Runs in real time have real dates.
+    epoch_unix_s = EPOCH_UNIX_S if runtime_name == "sim" else int(time.time())
+    header: dict[str, Any] = {
+        "kemu": kemu.__version__,
+        "scenario": scenario.name,
+        "seed": scenario.seed,
+        "runtime": runtime_name,
+        "epoch_unix_s": epoch_unix_s,
+        **runs.header(document=document, variant=options.variant, runtime=runtime_name, run_id=options.run_id),
+    }
+    if is_real:
+        header["speed"] = options.speed or scenario.speed
+    garbage.collect_leavings()
+    begun = time.perf_counter()
+    # Who kills the process finds what happened until then; in virtual time a run without clients can be made again.
+    flush_every_s = 1.0 if is_real or options.loop is not None else 0.0
+    if options.on_begin is not None:
+        flush_every_s = FOLLOWED_S
+    writer = Writer(folder / FILE_NAME, header, flush_every_s=flush_every_s)
+    exporter = _exporter(options, header)
+    bounded = bounds.Bounded(writer, options.log_bytes)
+    log = bounded.append if options.log_bytes else writer.append
+    append = log if exporter is None else _to_both(log, exporter.feed)
+    if options.listener is not None:
+        append = _to_both(append, options.listener)
+    if options.pace and runtime_name == "sim":
+        append = paces.Paced(append, options.pace, writer.flush)
+    progress = options.progress
+    if progress is not None:
+        meant = judging.meant(scenario, scenario.duration_ns)
+        progress.begin(scenario.duration_ns, sum(meant.values()), writer)
+    recorder = plays.Recorder(append, scenario, progress, options.most_events)
+    if options.on_begin is not None:
+        options.on_begin(folder, options.variant, scenario.duration_ns)
+    try:
+        runtime = _runtime(runtime_name, scenario, options, folder, recorder, epoch_unix_s)
+        if progress is not None and isinstance(measured := getattr(runtime, "loads", None), Loads):
+            progress.loads = measured.by_cell
+        playing = options.drive(runtime, scenario, recorder, Heartbeats(scenario, runtime_name))
+        if options.on_begin is not None and is_real:
+            playing = paces.flushing(playing, writer.flush, FOLLOWED_S)
+        end = plays.run(runtime, playing)
+    except InfrastructureError as error:
+        if error.lost_at_ns is None:
+            raise
+        end = judging.End(judging.LOST, error.lost_at_ns)
+    finally:
+        garbage.unfreeze()
+        digest = writer.close()
+        traces = None if exporter is None else exporter.close()
+    wall_s = time.perf_counter() - begun
+    if bounded.full_at_ns is not None:
+        end = judging.End(judging.FULL, bounded.full_at_ns, _full_note(bounded.full_at_ns, end.now_ns))
+    judged = judge(scenario, folder, end, progress)
+    verdict = {**judged.data(runtime_name, digest), "wall_s": round(wall_s, 3), "run": str(options.out)}
+    verdict |= _loads(runtime)
+    verdict |= _warnings(scenario)
+    folders.write_verdict(folder, verdict)
+    folders.drop_segments(folder)
+    return RunResult(scenario, {}, folder, verdict, judged.history, str(traces or ""), getattr(runtime, "left", ()))
+
+
+def _full_note(full_at_ns: int, end_ns: int) -> str:
+    judged_s, all_s = full_at_ns / SECOND_NS, end_ns / SECOND_NS
+    return f"judged: the first {judged_s:.0f} s of {all_s:.0f} s, as the run log was full then (--log-limit)"
+
+
+def _loads(runtime: Runtime | None) -> dict[str, Any]:
+    """How busy the cells were, where there were any."""
+    measured = getattr(runtime, "loads", None)
+    return measured.data() if isinstance(measured, Loads) else {}
+
+
+def _warnings(scenario: Scenario) -> dict[str, Any]:
+    return {"warnings": [dataclasses.asdict(one) for one in scenario.warnings]} if scenario.warnings else {}
+
+
+def _prepare(options: Options, scenario: Scenario, result: folders.Held) -> Path:
+    """Make the run folder for this result; of an older one in it only our own files go.
+
+    Raises KemuError where that would take a file that no run has made (the scenario itself, say), or, unless
+    ``options.force``, a result of another kind.
+    """
+    out = options.out
+    out.mkdir(parents=True, exist_ok=True)
+    folders.check_replaced(out, result, force=options.force)
+    its_own = out / folders.SCENARIO_FILE
+    if its_own.exists() and Path(scenario.file).resolve() == its_own.resolve():
+        raise KemuError(f"{its_own}: the run would replace its own scenario: choose another folder (--out)")
+    for name in () if folders.held_in(out) is not None else _MADE:
+        if (out / name).exists():
+            raise KemuError(f"{out} is no run folder, but has a {name}, which a run would replace: choose another")
+    folders.clear(out)
+    (out / folders.SCENARIO_FILE).write_text(scenario.to_yaml())
+    return out
+
+
+def _check_collector(options: Options) -> None:
+    """Raises KemuError when nobody answers at the endpoint: before the run begins, not after it."""
+    if options.otlp:
+        # Imported on use: most runs do not need OpenTelemetry, which takes long to import.
+        from kemu.lab.telemetry import otlp
+
+        otlp.check(options.otlp)
+
+
+def _exporter(options: Options, header: Mapping[str, Any]) -> exports.Exporter | None:
+    if not options.otlp:
+        return None
+    from kemu.lab.telemetry import otlp
+
+    run, epoch_unix_s = runs.of_header(header), header["epoch_unix_s"]
+    return otlp.LiveExporter(options.otlp, run, epoch_unix_s, api_calls=options.api_calls)
+
+
+def _to_both(first: LogSink, second: LogSink) -> LogSink:
+    def append(time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        first(time_ns, actor, kind, data)
+        second(time_ns, actor, kind, data)
+
+    return append
+
+
+def _runtime(
+    name: str, scenario: Scenario, options: Options, folder: Path, recorder: plays.Recorder, epoch_unix_s: int
+) -> Runtime:
+    # Imported on use: the sim starts without Ray, and Ray's cells without the sim.
+    if name == "sim":
+        from kemu.emulated.client.message_labels import Reader
+        from kemu.runtime.sim.simulation import SimRuntime
+        from kemu.runtime.sim.steering.steering import Steering
+
+        steering = Steering(Reader, holds=scenario.holds) if scenario.holds else None
+        return SimRuntime(scenario.seed, recorder, scenario.timing, steering, options.loop)
+    speed = options.speed or scenario.speed
+    if name == "wall":
+        from kemu.runtime.wall.runtime import WallRuntime
+
+        return WallRuntime(
+            scenario.seed,
+            recorder,
+            directory=folder / folders.CELLS,
+            speed=speed,
+            epoch_unix_s=epoch_unix_s,
+            timing=scenario.timing,
+        )
+    from kemu.runtime.ray.driver.runtime import RayRuntime
+
+    ray = dict(options.ray)
+    paused = tuple(pattern for fault in scenario.chaos if fault.what == "pause" for pattern in fault.patterns())
+    if "cells" not in ray:
+        # What is to be stopped needs a process of its own.
+        alone = (cell_plans.CellPlan("paused", paused, size=1, eager=False),) if paused else ()
+        ray["cells"] = (*alone, *cell_plans.of(scenario.cells))
+    return RayRuntime(
+        scenario.seed,
+        recorder,
+        directory=folder / folders.CELLS,
+        speed=speed,
+        epoch_unix_s=epoch_unix_s,
+        timing=scenario.timing,
+        etcd=scenario.store_etcd,
+        below_grpc=any(fault.parameters.get("belowGrpc") for fault in scenario.chaos),
+        expected=plans.names(scenario, Heartbeats(scenario, name)),
+        code=plans.code(scenario),
+        **ray,
+    )
+
+
+def judge(scenario: Scenario, folder: Path, end: judging.End, progress: Progress | None = None) -> judging.Judged:
+    """Judge a recorded run from its log, and leave the index of the log."""
+    if progress is not None:
+        progress.judge((folder / FILE_NAME).stat().st_size)
+    with Reader(folder / FILE_NAME) as reader:
+        judge = judging.Judge(scenario, reader.header.get("speed", 0.0))
+        feed = judge.feed
+        index = indexes.Index()
+        for time_ns, actor, kind, data in reader:
+            feed(time_ns, actor, kind, data)
+            index.add(reader.offset, time_ns, actor, kind, data)
+            if progress is not None:
+                progress.read_bytes = reader.offset
+    indexes.write(folder, index)
+    return judge.conclude(end)
+
+
+def _all_faults(results: Sequence[RunResult]) -> dict[str, dict[str, Any]]:
+    """The same over all variants."""
+    found: dict[str, dict[str, Any]] = {}
+    for result in results:
+        for what, one in result.verdict["faults"].items():
+            before = found.setdefault(what, {"count": 0, "first_s": one["first_s"], "hit": 0})
+            before["count"] += one["count"]
+            before["first_s"] = min(before["first_s"], one["first_s"])
+            before["hit"] += one["hit"]
+    return found
+
+
+# A matrix -----------------------------------------------------------------------------------------------------------
+
+
+def variant_name(variant: Mapping[str, Any]) -> str:
+    """``queue=fifo nomination=off``: as much of the end of each path as tells it from the others, and its value; of a
+    mapping, its own keys."""
+    return " ".join(f"{name}={value}" for name, value in variant_settings(variant))
+
+
+def variant_settings(variant: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The words of its name: what is set, and to what."""
+    settings: list[tuple[str, str]] = []
+    for path, value in variant.items():
+        if isinstance(value, Mapping):
+            settings += [(key, plain(each)) for key, each in value.items()]
+        else:
+            settings.append((_short(path, variant), plain(value)))
+    return settings
+
+
+def _short(path: str, paths: Iterable[str]) -> str:
+    others = [each for each in paths if each != path]
+    steps = _STEPS.findall(path)
+    for count in range(1, len(steps)):
+        tail = "".join(steps[-count:])
+        if not tail.startswith("[") and not any(each.endswith(tail) for each in others):
+            return tail.removeprefix(".")
+    return path
+
+
+_STEPS = re.compile(r"\.?[^.\[\]]+|\[[^\]]*\]")
+
+
+def plain(value: Any) -> str:
+    """As in YAML."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{key}: {plain(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(plain(each) for each in value) + "]"
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def run_all(
+    scenario: Scenario, options: Options, *, on_result: Callable[[RunResult], None] | None = None
+) -> tuple[dict[str, Any], list[RunResult]]:
+    """Run every variant of the matrix, compare them, and put one verdict over all."""
+    made = loader.variants(scenario)
+    if len(made) == 1 and not made[0][0]:
+        result = run(scenario, options)
+        if on_result is not None:
+            on_result(result)
+        return result.verdict, [result]
+    _prepare(options, scenario, folders.Held("variants", scenario.name, len(made)))
+    results: list[RunResult] = []
+    for number, (variant, each) in enumerate(made):
+        if options.progress is not None:
+            options.progress.variant, options.progress.variants = number + 1, len(made)
+        folder = options.out / f"variant-{number}"
+        result = run(each, dataclasses.replace(options, out=folder, variant=variant_name(variant)))
+        result.variant = variant
+        result.verdict = {"variant": dict(variant), **result.verdict}
+        folders.write_verdict(folder, result.verdict)
+        results.append(result)
+        if on_result is not None:
+            on_result(result)
+    verdict = combine(scenario, results, options.out)
+    folders.write_verdict(options.out, verdict)
+    return verdict, results
+
+
+def variants(scenario: Scenario) -> int:
+    """How many runs it makes."""
+    return len(loader.variants(scenario))
+
+
+def combine(scenario: Scenario, results: Sequence[RunResult], out: Path) -> dict[str, Any]:
+    """One verdict over all variants: counts added up, waits pooled, comparisons judged."""
+    comparisons = [_compare(scenario, expectation, results) for expectation in scenario.comparisons]
+    order = ("fails", "unknown", "holds")
+    worst = min((result.verdict["verdict"] for result in results), key=order.index)
+    overall = min((worst, verdicts.overall((), comparisons) if comparisons else worst), key=order.index)
+    digest = hashlib.sha256("\n".join(result.verdict["digest"] for result in results).encode()).hexdigest()
+    pooled = [wait for result in results for wait in waiting.waits(result.history)]
+    errors = sum((result.history.errors for result in results), Counter[str]())
+    first = results[0].verdict
+    return {
+        "scenario": scenario.name,
+        "runtime": first["runtime"],
+        "seed": scenario.seed,
+        "digest": digest,
+        "verdict": overall,
+        "headline": headlines.of_matrix(overall, [result.verdict for result in results], comparisons),
+        "expectations": [
+            {**found, "variant": dict(result.variant)} for result in results for found in result.verdict["expectations"]
+        ]
+        + [
+            verdicts.as_data(found, expectation)
+            for found, expectation in zip(comparisons, scenario.comparisons, strict=True)
+        ],
+        "checks": [
+            {**found, "variant": dict(result.variant)} for result in results for found in result.verdict["checks"]
+        ],
+        "counts": {name: sum(result.verdict["counts"][name] for result in results) for name in COUNTERS},
+        "faults": _all_faults(results),
+        "refused": dict(sum((result.history.refused for result in results), Counter()).most_common()),
+        **({"errors": dict(errors.most_common())} if errors else {}),
+        "waiting": waiting.summary(pooled),
+        "unbound": {key: sum(result.verdict["unbound"][key] for result in results) for key in ("pods", "hopeless")},
+        "virtual_s": round(sum(result.verdict["virtual_s"] for result in results), 6),
+        "wall_s": round(sum(result.verdict["wall_s"] for result in results), 3),
+        "run": str(out),
+        **_warnings(scenario),
+        "variants": [result.verdict for result in results],
+    }
+
+
+def _compare(scenario: Scenario, expectation: Expectation, results: Sequence[RunResult]) -> verdicts.Judgement:
+    subject = expectation.subject
+    assert isinstance(subject, Comparison)
+
+    def side(condition: Mapping[str, Any]) -> tuple[str, float | None, bool]:
+        (index,) = loader.select(scenario, condition)
+        result = results[index]
+        value = evidence.metric(result.history, subject.metric, subject.priority)
+        return variant_name(condition), value, result.verdict["ended"] not in ("interrupted", judging.LOST)
+
+    return verdicts.compare(expectation, side(subject.of), side(subject.times_that_of))
+
+
+__all__ = [
+    "Options",
+    "RunResult",
+    "SimulationError",
+    "combine",
+    "judge",
+    "run",
+    "run_all",
+    "variant_name",
+    "variant_settings",
+]

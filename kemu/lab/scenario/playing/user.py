@@ -1,0 +1,487 @@
+"""The actor that plays the people and programs outside of the control plane: it sets the cluster up and keeps it busy.
+
+Role: launched by the runner after the API servers. Before the clock starts it creates namespaces, priority classes and
+manifests in their order; pods that name a node are made to have run there since time 0. Then it carries out the
+scenario's events and creates the pods of its workloads, each at its time, and replaces those that were lost where a
+workload asks for that. A request that is refused is recorded (``user.refused``) and nothing else: the cluster goes on.
+
+Nodes that are added and removed are the runner's business, as they are actors.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import functools
+import heapq
+from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+from google.protobuf.message import Message
+
+from kemu import errors
+from kemu.emulated.client import clients, drains, informers, streams
+from kemu.emulated.kubelet.pods import statuses
+from kemu.emulated.objects import meta, resources
+from kemu.emulated.objects.conversion import convert
+from kemu.emulated.objects.pods import pod_phases
+from kemu.lab.scenario.loading import clusters, manifests
+from kemu.lab.scenario.playing import rollouts, workloads
+from kemu.lab.scenario.scenarios import OF_MACHINES, Event, Manifest, Scenario
+from kemu.messages.k8s import core_v1_pb2
+from kemu.runtime.env import SECOND_NS, ActorSpec, Env
+
+FACTORY = "kemu.lab.scenario.playing.user:User"
+
+RETRY_INITIAL_S = 0.5
+RETRY_MAX_S = 5.0
+"""How long the user waits before it repeats an unanswered request, at first and at most; with jitter."""
+
+_ACTING: ContextVar[clients.Client | None] = ContextVar("acting", default=None)
+"""The client of whoever does an event, if that is no administrator."""
+
+T = TypeVar("T")
+M = TypeVar("M", bound=Message)
+
+
+def spec(scenario: Scenario, name: str, apiservers: str | list[str]) -> ActorSpec:
+    """The user of a scenario, as plain data."""
+    config = {
+        "apiserver": apiservers,
+        "seed": scenario.seed,
+        "setup": [_plain_manifest(manifest) for manifest in scenario.setup],
+        "events": [_plain_event(event) for event in scenario.events if event.what not in OF_MACHINES],
+        "workloads": [workloads.plain(workload) for workload in scenario.workloads],
+    }
+    return ActorSpec(name, FACTORY, config)
+
+
+def _plain_manifest(manifest: Manifest) -> list[Any]:
+    message = manifest.message
+    data = message.SerializeToString(deterministic=True)
+    return [resources.of(message).plural, data, manifest.file, manifest.line, manifest.column, manifest.path]
+
+
+def _plain_event(event: Event) -> dict[str, Any]:
+    return {
+        "index": event.index,
+        "at_ns": event.at_ns,
+        "what": event.what,
+        "resource": event.resource,
+        "namespace": event.namespace,
+        "name": event.name,
+        "grace_period_s": event.grace_period_s,
+        "patch": dict(event.patch),
+        "patch_type": event.patch_type,
+        "subresource": event.subresource,
+        "propagation_policy": event.propagation_policy,
+        **({"as": event.acts_as} if event.acts_as else {}),
+        "exit_code": event.exit_code,
+        "rollout": event.rollout,
+        "to_revision": event.to_revision,
+        "objects": [
+            (resources.of(message).plural, message.SerializeToString(deterministic=True)) for message in event.objects
+        ],
+        "drain": None if event.drain is None else dataclasses.asdict(event.drain),
+        "taint": None if event.taint is None else event.taint.SerializeToString(deterministic=True),
+    }
+
+
+class User:
+    def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
+        """``config`` as :func:`spec` makes it."""
+        self._env = env
+        self._config = config
+        self._own_client = clients.Client(env, config["apiserver"])
+        self._clients: dict[str, clients.Client] = {}
+        """By the user as whom it acts."""
+        self._streams = [workloads.Stream(data, config["seed"], env.stream) for data in config["workloads"]]
+        self._deleted: set[str] = set()
+        """``namespace/name`` of pods that an event deletes: they are not replaced."""
+
+    @property
+    def _client(self) -> clients.Client:
+        """As whom the event that is being carried out is done."""
+        return _ACTING.get() or self._own_client
+
+    def _act_as(self, name: str) -> None:
+        """In the present task, and those that it starts."""
+        client = self._clients.get(name)
+        if client is None:
+            client = self._clients[name] = clients.Client(self._env, self._config["apiserver"], acts_as=name)
+        _ACTING.set(client)
+
+    async def run(self) -> None:
+        await self._set_up()
+        for stream in self._streams:
+            if stream.replace_finished:
+                await self._watch(stream)
+        self._env.ready()
+        await self._env.clock.started()
+        await self._play()
+        # Replacements go on, and answers are still to come.
+        await asyncio.Event().wait()
+
+    # --- set-up ------------------------------------------------------------------------------------------------------
+
+    async def _set_up(self) -> None:
+        """Raises ScenarioError where the API server refuses a manifest."""
+        created = []
+        uids: dict[tuple[str, str, str], str] = {}
+        messages = [
+            (resources.BY_PLURAL[plural].message.FromString(data), place)
+            for plural, data, *place in self._config["setup"]
+        ]
+        for message, (file, line, column, path) in _owners_first(messages):
+            for reference in message.metadata.ownerReferences:
+                # Only the API server knows the UIDs of the objects that it creates.
+                owner = reference.kind, message.metadata.namespace, reference.name
+                reference.uid = uids.get(owner, reference.uid)
+            try:
+                made = await self._create(message)
+                uids[_name_of(message)] = made.metadata.uid
+                created.append((message, made))
+            except errors.ApiError as error:
+                if isinstance(error, errors.AlreadyExists) and _is_everywhere(message):
+                    continue
+                problem = errors.Problem(file, line, column, path, error.message)
+                raise errors.ScenarioError([problem]) from error
+        await asyncio.gather(*[self._set_status(message, answer) for message, answer in created])
+
+    async def _set_status(self, message: Any, created: Any) -> None:
+        """The status that a manifest states; a pod with a node and without a status has run there since time 0."""
+        is_pod = isinstance(message, core_v1_pb2.Pod)
+        if is_pod and message.spec.nodeName and not message.HasField("status"):
+            now_unix_ns = self._env.clock.epoch_unix_s * SECOND_NS
+            meta.set_condition(created.status.conditions, "PodScheduled", "True", "", "", now_unix_ns)
+            statuses.running(created, now_unix_ns)
+        elif "status" in message.DESCRIPTOR.fields_by_name and message.HasField("status"):
+            created.status.CopyFrom(message.status)
+        else:
+            return
+        # It can only conflict with itself, if a first answer was lost.
+        with contextlib.suppress(errors.Conflict):
+            await self._insist(lambda: self._client.update_status(created))
+
+    async def _insist(self, request: Callable[[], Awaitable[T]]) -> T:
+        """Ask again while the API server, or the store behind it, is away or overloaded."""
+        backoff = streams.Backoff(self._env, RETRY_INITIAL_S, RETRY_MAX_S)
+        while True:
+            try:
+                return await request()
+            except errors.ServiceUnavailable:
+                pass
+            except errors.TooManyRequests as error:
+                if not error.retry_after_s:
+                    raise
+            await self._env.clock.sleep(backoff.next_s())
+
+    async def _create(self, message: M) -> M:
+        """Create an object, also across the loss of the connection, when nobody knows whether it was created."""
+        try:
+            return await self._client.create(message)
+        except errors.ServiceUnavailable:
+            pass
+        except errors.TooManyRequests:
+            return await self._insist(lambda: self._client.create(message))
+        plural, metadata = resources.of(message).plural, message.metadata  # type: ignore[attr-defined]
+        while True:
+            try:
+                return await self._insist(lambda: self._client.create(message))
+            except errors.AlreadyExists:
+                with contextlib.suppress(errors.NotFound):
+                    return await self._insist(lambda: self._client.get(plural, metadata.name, metadata.namespace))
+
+    # --- time --------------------------------------------------------------------------------------------------------
+
+    async def _play(self) -> None:
+        """Carries out everything at its time; requests of one instant are sent together, events before workloads."""
+        clock, spawn = self._env.clock, self._env.spawn
+        events = self._config["events"]
+        agenda: list[tuple[int, int]] = []
+        """(time, stream), or (time, -1) for the next event."""
+        next_event = 0
+        if events:
+            agenda.append((events[0]["at_ns"], -1))
+        for index, stream in enumerate(self._streams):
+            when_ns = stream.next_ns()
+            if when_ns is not None:
+                agenda.append((when_ns, index))
+        heapq.heapify(agenda)
+        while agenda:
+            when_ns, index = agenda[0]
+            if when_ns > clock.now_ns():
+                await clock.sleep_until_ns(when_ns)
+            if index < 0:
+                event = events[next_event]
+                next_event += 1
+                following = events[next_event]["at_ns"] if next_event < len(events) else None
+                spawn(self._carry_out(event), f"event {event['index']}")
+            else:
+                stream = self._streams[index]
+                number, pod = stream.arrival()
+                following = stream.next_ns()
+                spawn(self._create_pod(stream, number, pod, ""), "arrival")
+            if following is None:
+                heapq.heappop(agenda)
+            else:
+                heapq.heapreplace(agenda, (following, index))
+
+    async def _carry_out(self, event: Mapping[str, Any]) -> None:
+        acts_as = event.get("as", "")
+        self._env.log(
+            "user.event", {"index": event["index"], "what": event["what"], **({"as": acts_as} if acts_as else {})}
+        )
+        if acts_as:
+            self._act_as(acts_as)
+        try:
+            await _ACTIONS[event["what"]](self, event)
+        except errors.ApiError as error:
+            self._refused({"index": event["index"], "what": event["what"], "name": event.get("name", "")}, error)
+
+    def _refused(self, what: Mapping[str, Any], error: errors.ApiError) -> None:
+        self._env.log("user.refused", {**what, "reason": error.reason, "message": error.message})
+
+    # --- workloads ---------------------------------------------------------------------------------------------------
+
+    async def _create_pod(self, stream: workloads.Stream, number: int, pod: core_v1_pb2.Pod, replaces: str) -> None:
+        try:
+            created = await self._create(pod)
+        except errors.ApiError as error:
+            self._refused({"workload": stream.name, "n": number, "replaces": replaces}, error)
+            return
+        name = f"{stream.namespace}/{pod.metadata.name}"
+        self._env.log(
+            "user.pod",
+            {"pod": name, "uid": created.metadata.uid, "workload": stream.name, "n": number, "replaces": replaces},
+        )
+
+    async def _watch(self, stream: workloads.Stream) -> None:
+        informer = informers.Informer(
+            self._client,
+            "pods",
+            namespace=stream.namespace,
+            label_selector=f"{workloads.LABEL}={stream.name}",
+            handler=_Replacing(self, stream),
+        )
+        await informer.synced()
+
+    def replace(self, stream: workloads.Stream, lost: core_v1_pb2.Pod) -> None:
+        """Bring a lost pod back under a new name."""
+        name = lost.metadata.name
+        if f"{stream.namespace}/{name}" in self._deleted:
+            return
+        number, pod = stream.replacement(int(name.rpartition("-")[2]))
+        self._env.spawn(self._create_pod(stream, number, pod, f"{stream.namespace}/{name}"), "replacement")
+
+    # --- events ------------------------------------------------------------------------------------------------------
+
+    async def _create_objects(self, event: Mapping[str, Any]) -> None:
+        await self._each(event, self._create)
+
+    async def _apply(self, event: Mapping[str, Any]) -> None:
+        await self._each(event, self._apply_one)
+
+    async def _each(self, event: Mapping[str, Any], request: Callable[[Any], Awaitable[Any]]) -> None:
+        """One object after the other; a refused one does not keep the others away, as with kubectl."""
+        objects = event["objects"]
+        for plural, data in objects:
+            message: Any = resources.BY_PLURAL[plural].message.FromString(data)
+            try:
+                await request(message)
+            except errors.ApiError as error:
+                if len(objects) == 1:
+                    raise
+                what = {"index": event["index"], "what": event["what"], "name": message.metadata.name}
+                self._refused(what, error)
+
+    async def _apply_one(self, message: Any) -> None:
+        """Create, or patch what is there with everything that the manifest states."""
+        plural, name, namespace = resources.of(message).plural, message.metadata.name, message.metadata.namespace
+        try:
+            await self._insist(lambda: self._client.get(plural, name, namespace))
+        except errors.NotFound:
+            await self._create(message)
+            return
+        patch = convert.to_json(message)
+        await self._insist(lambda: self._client.patch(plural, name, namespace, patch, type="strategic"))
+
+    async def _delete(self, event: Mapping[str, Any]) -> None:
+        if event["resource"] == "pods":
+            self._deleted.add(f"{event['namespace']}/{event['name']}")
+        await self._insist(
+            lambda: self._client.delete(
+                event["resource"],
+                event["name"],
+                event["namespace"],
+                grace_period_seconds=event["grace_period_s"],
+                propagation_policy=event["propagation_policy"],
+            )
+        )
+
+    async def _patch(self, event: Mapping[str, Any]) -> None:
+        await self._insist(
+            lambda: self._client.patch(
+                event["resource"],
+                event["name"],
+                event["namespace"],
+                event["patch"],
+                event["subresource"],
+                event["patch_type"],
+            )
+        )
+
+    async def _rollout(self, event: Mapping[str, Any]) -> None:
+        now_s = self._env.clock.unix_ns() // SECOND_NS
+        await self._insist(
+            lambda: rollouts.perform(
+                self._client,
+                event["rollout"],
+                event["resource"],
+                event["namespace"],
+                event["name"],
+                event["to_revision"],
+                now_s,
+            )
+        )
+
+    async def _evict(self, event: Mapping[str, Any]) -> None:
+        await self._insist(
+            lambda: self._client.evict(event["namespace"], event["name"], grace_period_seconds=event["grace_period_s"])
+        )
+
+    async def _finish(self, event: Mapping[str, Any]) -> None:
+        patch = {"metadata": {"annotations": {manifests.FINISH: str(event["exit_code"])}}}
+        await self._insist(lambda: self._client.patch("pods", event["name"], event["namespace"], patch))
+
+    async def _cordon(self, event: Mapping[str, Any]) -> None:
+        patch = {"spec": {"unschedulable": True if event["what"] == "cordon" else None}}
+        await self._insist(lambda: self._client.patch("nodes", event["name"], "", patch))
+
+    async def _drain(self, event: Mapping[str, Any]) -> None:
+        options = drains.Options(**event["drain"])
+
+        def tell(step: str, pod: str = "", why: str = "") -> None:
+            data = {"index": event["index"], "node": options.node, "step": step, "pod": pod, "why": why}
+            self._env.log("user.drain", data)
+
+        try:
+            await drains.drain(self._env, self._client, options, self._insist, tell)
+        except (drains.Refused, errors.ApiError) as error:
+            tell("refused", "", str(error))
+        else:
+            tell("drained")
+
+    async def _taint(self, event: Mapping[str, Any]) -> None:
+        """As kubectl: read, change, write; again when somebody else wrote meanwhile."""
+        wanted = core_v1_pb2.Taint.FromString(event["taint"])
+        while True:
+            node = await self._insist(lambda: self._client.get("nodes", event["name"]))
+            _put_taint(node, wanted, keep=event["what"] == "taint")
+            try:
+                await self._insist(functools.partial(self._client.update, node))
+            except errors.Conflict:
+                continue
+            return
+
+
+def _put_taint(node: core_v1_pb2.Node, wanted: core_v1_pb2.Taint, *, keep: bool) -> None:
+    """Take the taint of this key and effect (any, if it has none) away; ``keep``: and put this one in its place."""
+    kept = [
+        taint.SerializeToString()
+        for taint in node.spec.taints
+        if taint.key != wanted.key or (wanted.effect and taint.effect != wanted.effect)
+    ]
+    del node.spec.taints[:]
+    for data in kept:
+        node.spec.taints.add().MergeFromString(data)
+    if keep:
+        node.spec.taints.add().CopyFrom(wanted)
+
+
+_ACTIONS: dict[str, Callable[[User, Mapping[str, Any]], Awaitable[None]]] = {
+    "create": User._create_objects,
+    "apply": User._apply,
+    "delete": User._delete,
+    "patch": User._patch,
+    "resize": User._patch,
+    "rollout": User._rollout,
+    "evict": User._evict,
+    "finish": User._finish,
+    "cordon": User._cordon,
+    "uncordon": User._cordon,
+    "drain": User._drain,
+    "taint": User._taint,
+    "untaint": User._taint,
+}
+
+
+def _name_of(message: Any) -> tuple[str, str, str]:
+    return resources.of(message).kind, message.metadata.namespace, message.metadata.name
+
+
+def _is_everywhere(message: Any) -> bool:
+    """Whether every cluster has an object of that name before anybody creates one."""
+    kind, _, name = _name_of(message)
+    return (kind == "Namespace" and name in clusters.NAMESPACES) or (
+        kind == "PriorityClass" and name in clusters.SYSTEM_PRIORITY_CLASSES
+    )
+
+
+def _owners_first(messages: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+    """In their order, but none before an owner of its own."""
+    known = {_name_of(message): message for message, _ in messages}
+    depths: dict[tuple[str, str, str], int] = {}
+
+    def depth(message: Any, below: int) -> int:
+        name = _name_of(message)
+        if name not in depths:
+            owners = [
+                known.get((reference.kind, message.metadata.namespace, reference.name))
+                for reference in message.metadata.ownerReferences
+            ]
+            found = [depth(owner, below + 1) for owner in owners if owner is not None and below < _MOST_OWNERS]
+            depths[name] = max(found, default=-1) + 1
+        return depths[name]
+
+    return sorted(messages, key=lambda each: depth(each[0], 0))
+
+
+_MOST_OWNERS = 10
+"""One above the other; who owns himself is nobody's business here."""
+
+
+class _Replacing:
+    """Watches the pods of a workload, as a ReplicaSet does: one that terminates or was turned away is replaced at once.
+
+    A pod that ended by itself, well or badly, is not; nor is one that an event of the scenario deleted.
+    """
+
+    def __init__(self, user: User, stream: workloads.Stream) -> None:
+        self._user = user
+        self._stream = stream
+        self._replaced: set[str] = set()
+
+    def on_add(self, obj: core_v1_pb2.Pod) -> None:
+        self.on_update(obj, obj)
+
+    def on_update(self, old: core_v1_pb2.Pod, new: core_v1_pb2.Pod) -> None:
+        phase = new.status.phase
+        if phase == pod_phases.FAILED:
+            # The reason of a pod that failed by itself stands in its containers.
+            if new.status.reason:
+                self._replace(new)
+        elif phase != pod_phases.SUCCEEDED and new.metadata.HasField("deletionTimestamp"):
+            self._replace(new)
+
+    def on_delete(self, old: core_v1_pb2.Pod) -> None:
+        if not pod_phases.is_terminal(old):
+            self._replace(old)
+        self._replaced.discard(old.metadata.uid)
+
+    def _replace(self, pod: core_v1_pb2.Pod) -> None:
+        if pod.metadata.uid not in self._replaced:
+            self._replaced.add(pod.metadata.uid)
+            self._user.replace(self._stream, pod)

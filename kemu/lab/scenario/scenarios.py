@@ -1,0 +1,406 @@
+"""A scenario, read and checked: what the runner builds a cluster from.
+
+Role: made by :func:`kemu.lab.scenario.loading.loader.load`, taken by the runner, the user actor and the verdict. All
+times are integer nanoseconds from the start of the run unless a name says ``_s``; Kubernetes objects are messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+from google.protobuf.message import Message
+
+from kemu import errors
+from kemu.emulated.client import drains
+from kemu.lab.checks.limits import DEFAULT, Limits
+from kemu.lab.scenario.expectations import Expectation
+from kemu.lab.scenario.format.documents import Document
+from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
+from kemu.runtime.env import SECOND_NS
+from kemu.runtime.faults.kinds import PROCESS_FAULTS
+from kemu.runtime.holds import Hold
+
+DEFAULT_DURATION_NS = 600 * SECOND_NS
+DEFAULT_SCHEDULER = "default-scheduler"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node and its kubelet."""
+
+    name: str
+    message: core_v1_pb2.Node
+    """Labels, taints, capacity and allocatable; what the kubelet registers."""
+    kubelet: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of a KubeletConfiguration, as written."""
+    usage: Mapping[str, Any] = field(default_factory=dict)
+    """What it uses besides its pods, as written."""
+    machine: Mapping[str, Any] = field(default_factory=dict)
+    """File systems, inodes and processes, as written."""
+    policy: Mapping[str, Any] = field(default_factory=dict)
+    """Experiment switches of the kubelet."""
+    static_pods: tuple[core_v1_pb2.Pod, ...] = ()
+    """The manifests of its static pods."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeGroup:
+    """Nodes that a cluster autoscaler adds and removes."""
+
+    name: str
+    min: int
+    max: int
+    template: Node
+    """Of the nodes to come, which get names of their own."""
+    initial: tuple[str, ...]
+    """The nodes that are there when the clock starts; they stand among the scenario's nodes."""
+    provisioning: Any
+    """Seconds, or a distribution of them; so the other two."""
+    startup: Any
+    removal: Any
+    price: float
+    failures: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Autoscaler:
+    """A cluster autoscaler and the provider of its machines."""
+
+    groups: tuple[NodeGroup, ...]
+    settings: Mapping[str, Any]
+    """The flags that were given, times in seconds: see :mod:`kemu.emulated.autoscaler.settings`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """An object that is there before the clock starts, and where it is stated."""
+
+    message: Message
+    file: str
+    line: int
+    column: int
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduler:
+    """One or more replicas of a scheduler."""
+
+    name: str
+    replicas: int = 1
+    config: Mapping[str, Any] = field(default_factory=dict)
+    """A KubeSchedulerConfiguration, or whatever the factory takes."""
+    policy: Mapping[str, Any] = field(default_factory=dict)
+    """The experiment switches that were given; the scheduler knows the defaults."""
+    factory: str = ""
+    """``module:Class`` of the user's own scheduler; empty: kemu's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extender:
+    """A process that schedulers ask, the actor ``extender/<name>``."""
+
+    name: str
+    plugin: str
+    """``module:Class``, or the name of one that comes with kemu."""
+    args: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """When the pods of a workload come."""
+
+    process: str
+    """``poisson every ramp``, or ``once``: all ``count`` at the start."""
+    rate_per_s: float = 0.0
+    """``poisson``; at the start for ``ramp``."""
+    to_rate_per_s: float = 0.0
+    """``ramp``: at the end."""
+    every: Any = None
+    """``every``: seconds or a distribution of seconds."""
+    start_ns: int = 0
+    until_ns: int = 0
+    """No arrivals from then on."""
+    count: int | None = None
+    """No more than so many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """How the pods of a workload live; each a number or a distribution, None where nothing was said."""
+
+    start_s: Any = None
+    run_s: Any = None
+    exit_code: Any = None
+    shutdown_s: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class PodLives:
+    """How pods live that do not say, those of manifests and those that controllers make."""
+
+    namespace: str
+    """Empty: all."""
+    selector: meta_v1_pb2.LabelSelector
+    life: Life
+    annotations: Mapping[str, str]
+    """``usage`` and ``probes``, as a pod states them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Pods of a recorded trace, in the order of their creation."""
+
+    templates: tuple[core_v1_pb2.Pod, ...]
+    at_ns: tuple[int, ...]
+    """When each pod is created."""
+    template: tuple[int, ...]
+    """Which template each pod is made from."""
+    run_s: tuple[float | None, ...]
+    """How long each pod runs; None: for ever."""
+    digest: str
+    """SHA-256 over the files."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A stream of pods named ``<name>-<n>``."""
+
+    name: str
+    namespace: str
+    template: core_v1_pb2.Pod | None
+    arrivals: Arrivals | None
+    """One of arrivals and trace is set."""
+    trace: Trace | None
+    life: Life = field(default_factory=Life)
+    replace_finished: bool = False
+
+
+def controller_actors(name: str, settings: Mapping[str, Any]) -> list[str]:
+    """``controller/<name>``, or of several replicas ``controller/<name>/<n>``."""
+    replicas = settings.get("replicas", 1)
+    return [f"controller/{name}/{n}" for n in range(replicas)] if replicas > 1 else [f"controller/{name}"]
+
+
+OF_MACHINES = ("addNode", "removeNode", "shutdownNode", "startNode")
+"""Events that are not the user's business."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happens at a time."""
+
+    index: int
+    """Its place in the list of events."""
+    at_ns: int
+    what: str
+    """``create apply delete patch rollout resize evict finish cordon uncordon drain taint untaint addNode removeNode
+    shutdownNode startNode``."""
+    objects: tuple[Message, ...] = ()
+    """``create``, ``apply``: one after the other."""
+    resource: str = ""
+    """Plural: ``delete``, ``patch``, ``rollout``."""
+    namespace: str = ""
+    name: str = ""
+    """Of the object, pod or node that it is about."""
+    grace_period_s: int | None = None
+    propagation_policy: str = ""
+    """``delete``."""
+    patch: Mapping[str, Any] = field(default_factory=dict)
+    patch_type: str = "merge"
+    subresource: str = ""
+    """``patch``, ``resize``."""
+    exit_code: int = 0
+    taint: core_v1_pb2.Taint | None = None
+    nodes: tuple[Node, ...] = ()
+    """``addNode``."""
+    drain: drains.Options | None = None
+    rollout: str = ""
+    """``restart``, ``undo``, ``pause``, ``resume``."""
+    to_revision: int = 0
+    """``rollout: {undo: …}``; 0: the revision before."""
+    acts_as: str = ""
+    """The user who does it; empty: an administrator."""
+
+
+@dataclass(frozen=True, slots=True)
+class VictimCount:
+    """How many of those that match a pattern a fault takes; which, the seed decides."""
+
+    count: int = 1
+    share: float | None = None
+    """Instead: this part of them, between 0 and 1; 1: all."""
+
+    def of(self, matching: int) -> int:
+        """Of so many. A share is rounded, halves up, but it is at least one if anything matches."""
+        wanted = self.count if self.share is None else max(1, int(matching * self.share + 0.5))
+        return min(wanted, matching)
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """``when`` of a fault: something that happens in the run."""
+
+    statement: Expectation
+    nth: int = 1
+    """Which time, from the start of the run."""
+    after_ns: int = 0
+    """How much later the fault comes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One item of ``chaos``."""
+
+    id: str
+    what: str
+    """The name of its kind: see :mod:`kemu.runtime.faults.kinds`."""
+    at_ns: int | None
+    """None: it recurs, after ``every``, or comes ``when`` something happens."""
+    every: Any = None
+    """Seconds or a distribution of seconds."""
+    from_ns: int = 0
+    until_ns: int | None = None
+    for_ns: int | None = None
+    """When it ends by itself, counted from its beginning."""
+    actors: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
+    """By parameter: names or patterns; two groups of them for two sides, otherwise one. A machine goes by the name of
+    its kubelet."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """The others, as the format has them; times in seconds."""
+    choice: VictimCount = VictimCount()
+    """How many of the actors that match each pattern."""
+    when: Trigger | None = None
+    place: str = field(default="", compare=False)
+    """``file:line:column`` of the word that names its kind."""
+
+    def patterns(self) -> list[str]:
+        """Of all actors that it may concern."""
+        if self.what in PROCESS_FAULTS:
+            return ["*"]
+        return [pattern for groups in self.actors.values() for group in groups for pattern in group]
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """Limits of detectors, and checks that do not count."""
+
+    limits: Limits = DEFAULT
+    disabled: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Everything a run needs to know."""
+
+    name: str
+    description: str
+    file: str
+    """Where it was read from, for messages and for the command that replays."""
+    document: Document
+    """As read, with what was overridden; of a variant, with its values."""
+    resolved: Mapping[str, Any]
+    """The same with what stood in other files."""
+    seed: int
+    duration_ns: int
+    runtime: str
+    """``sim wall ray``."""
+    cells: Mapping[str, str | int]
+    """Who shares a process on Ray, by kind of actor, where the scenario says so."""
+    speed: float
+    """Virtual seconds for each real one (``ray``)."""
+    nodes: tuple[Node, ...]
+    schedulers: tuple[Scheduler, ...]
+    extenders: tuple[Extender, ...]
+    autoscaler: Autoscaler | None
+    apiserver_replicas: int
+    apiserver_limits: Mapping[str, int]
+    """``seats`` and ``queue_limit``, where the scenario sets them."""
+    bind_check: str
+    """What bindings are refused for: one of :data:`kemu.emulated.apiserver.registry.bind_checks.KINDS`."""
+    cache_lag_s: float
+    admission_plugins: tuple[str, ...]
+    """Of those that are off by default."""
+    limited_resources: tuple[dict[str, Any], ...]
+    """As plain data: what may only be used under a quota that covers it."""
+    event_ttl_s: float
+    most_event_objects: int
+    """Event objects that are kept; 0: any number."""
+    event_objects: str
+    """Which Event objects actors write: ``notable all none``."""
+    pod_statuses: str
+    """Which statuses of pods kubelets write: ``exact sparing``."""
+    heartbeats: str
+    """``standing``: kubelets state theirs where nobody can tell; ``exact``: they send them."""
+    store_fsync: str
+    store_segment_bytes: int | None
+    """Size at which the journal begins a new file; None: the store's own."""
+    store_etcd: str
+    """``host:port`` of a real etcd, or empty for kemu's own store."""
+    images: Mapping[str, int]
+    """Sizes in bytes, by name with tag."""
+    timing: Mapping[str, Any]
+    """Latencies and costs: seconds, or distributions of seconds."""
+    storage: Mapping[str, Any] | None
+    """``drivers``: settings of CSI drivers by name. None: the scenario has no volumes."""
+    setup: tuple[Manifest, ...]
+    """Namespaces, priority classes and manifests, in the order of their creation."""
+    events: tuple[Event, ...]
+    """In the order of their times; those of one instant in the order of the file."""
+    workloads: tuple[Workload, ...]
+    lives: tuple[PodLives, ...]
+    controllers: Mapping[str, Mapping[str, Any]]
+    """Settings by name; those that run."""
+    bugs: tuple[str, ...]
+    """Ids of :mod:`kemu.emulated.bugs`: what ``bugs`` switches on and ``fixes`` off."""
+    chaos: tuple[Fault, ...]
+    holds: tuple[Hold, ...]
+    """Messages that are kept back (``sim``)."""
+    ablate: tuple[str, ...]
+    """The safeguards that its actors lack: names of :mod:`kemu.emulated.safeguards`, in the order of that table."""
+    checks: Checks
+    until: Expectation | None
+    expectations: tuple[Expectation, ...]
+    """Without comparisons; of a variant, only those that count in it."""
+    comparisons: tuple[Expectation, ...]
+    """Judged over all variants of the matrix."""
+    matrix: Mapping[str, tuple[Any, ...]]
+    """Path below spec → values."""
+    variants: list[tuple[Mapping[str, Any], Scenario]] = field(default_factory=list)
+    """One for every combination of the matrix; empty without. See :func:`kemu.lab.scenario.loading.loader.variants`."""
+
+    users: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """By name their ``groups`` and ``roles``."""
+    authorization: tuple[str, ...] = ()
+    """Modes; empty: the usual ones."""
+    disabled_plugins: tuple[str, ...] = ()
+    """Admission plugins, of those that are on by default."""
+
+    warnings: tuple[errors.Problem, ...] = ()
+    """What is right, but hardly meant; those of a variant are among the scenario's."""
+
+    def to_yaml(self) -> str:
+        """The resolved document: overrides applied, files taken in (but not a trace's, of which it keeps the digest).
+
+        Loading it again gives the same scenario.
+        """
+        return str(
+            yaml.dump(
+                self.resolved,
+                Dumper=_Dumper,
+                sort_keys=False,
+                allow_unicode=True,
+                default_flow_style=None,
+                width=120,
+            )
+        )
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes nothing as an anchor, so that a value edited by hand changes in one place only."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True

@@ -1,0 +1,163 @@
+"""One cell of a sweep, carried out in whichever process: a task of :mod:`kemu.lab.exploration.processes`.
+
+Whatever goes wrong with a cell is a record that says so: no cell ends the sweep.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kemu.errors import KemuError, SimulationError
+from kemu.lab.exploration import executions
+from kemu.lab.exploration.plans import Plan
+from kemu.lab.exploration.processes.tasks import SLOW
+from kemu.lab.exploration.sources import Source
+from kemu.lab.scenario.playing import judging
+from kemu.lab.scenario.scenarios import Scenario
+from kemu.lab.sweep.cells import DONE, FAILED, SATURATED, Cell, CellRecord
+from kemu.lab.sweep.engine import saturation
+from kemu.lab.sweep.engine.saturation import TooMuch
+from kemu.lab.sweep.experiments.experiments import Experiment, Limits
+from kemu.lab.sweep.results import rows
+from kemu.runtime import user_code
+from kemu.runtime.runlog import crash_reports
+from kemu.runtime.runlog.frames import Event
+
+MOST_DETAIL = 500
+"""Characters."""
+BUG = "kemu failed: "
+"""So begins the detail of a cell that failed by a bug of kemu's."""
+
+
+@dataclass(frozen=True)
+class CellSource:
+    """What all cells of a sweep have in common."""
+
+    source: Source
+    overrides: tuple[Mapping[str, Any], ...]
+    """By index of the variant."""
+    limits: Limits
+
+    @classmethod
+    def of(cls, experiment: Experiment) -> CellSource:
+        scenario = experiment.scenario
+        source = Source(scenario.to_yaml(), scenario.file, experiment.data_dir)
+        return cls(source, experiment.overrides, experiment.limits)
+
+    def scenario(self, cell: Cell) -> Scenario:
+        return self.source.scenario(Plan(self.overrides[cell.index], cell.seed))
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """A record, as executors pass it on."""
+
+    number: int
+    record: CellRecord
+
+    @property
+    def seconds(self) -> float:
+        return self.record.seconds
+
+
+@dataclass(frozen=True)
+class CellTask:
+    """A cell that is to be carried out."""
+
+    number: int
+    cell: Cell
+
+    def carry_out(self, source: CellSource) -> CellResult:
+        begun_s = time.perf_counter()
+        try:
+            record = _run(source, self.cell)
+        except MemoryError:
+            raise  # of this process, which ends with it
+        except KemuError as error:
+            record = self._failed(str(error))
+        except Exception as error:
+            told = f"{type(error).__name__}: {error} ({_where(error)})"
+            record = self._failed(told if user_code.place_of(error) is not None else f"{BUG}{told}")
+        return CellResult(self.number, dataclasses.replace(record, seconds=time.perf_counter() - begun_s))
+
+    def given_up(self, why: str, seconds: float) -> CellResult:
+        told = "gave no sign of life for too long" if why == SLOW else "ended the process that ran it, each time"
+        return CellResult(self.number, dataclasses.replace(self._failed(told), seconds=seconds))
+
+    def refused(self, why: str) -> CellResult:
+        return CellResult(self.number, self._failed(why))
+
+    def _failed(self, why: str) -> CellRecord:
+        return CellRecord(self.cell, FAILED, _short(why))
+
+
+def _run(source: CellSource, cell: Cell) -> CellRecord:
+    scenario = source.scenario(cell)
+    judge = judging.Judge(scenario)
+    attempts = rows.Attempts()
+    stop = executions.Stop()
+    watch = saturation.Watch(source.limits, judge.history, stop)
+
+    def take(time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        watch.take(time_ns, actor, kind, data)
+        if kind == "sched.attempt":
+            attempts.take(time_ns, actor, kind, data)
+
+    try:
+        execution = executions.execute(scenario, watcher=take, judge=judge, stop=stop)
+    except TooMuch:
+        execution = None
+    if execution is None or watch.is_broken:
+        return CellRecord(cell, SATURATED, f"ended at its limit: {watch.reached}")
+    if execution.error is not None:
+        if isinstance(execution.error.__cause__, MemoryError):
+            raise execution.error.__cause__
+        return CellRecord(cell, FAILED, _short(_told(execution.error)))
+    if execution.history.gaps:
+        return CellRecord(cell, FAILED, _short(f"the log is incomplete: {execution.history.gaps[0]}"))
+    status, detail = DONE, saturation.growth(execution.history)
+    if watch.reached:
+        status, detail = SATURATED, f"ended at its limit: {watch.reached}"
+    elif scenario.until is not None and execution.judged.end.reason == "deadline":
+        status, detail = SATURATED, f"until never came true: {scenario.until.text}"
+    return CellRecord(cell, status, _short(detail), rows.of_run(execution.verdict, execution.history, attempts))
+
+
+def report_crash(source: CellSource, cell: Cell, file: Path) -> Path | None:
+    """Carry out once more a cell that failed; where it was by a bug of kemu's, write the report of it."""
+    scenario = source.scenario(cell)
+    about = {"scenario": scenario.name, "variant": source.overrides[cell.index], "seed": cell.seed, "runtime": "sim"}
+    try:
+        _run(source, cell)
+        execution = executions.execute(scenario, keep_log=True)
+    except Exception as found:
+        error: BaseException | None = found
+        events: list[Event] = []
+    else:
+        error, events = execution.error, execution.events
+    if error is None or not crash_reports.is_bug(error):
+        return None
+    return crash_reports.write(file, error, about, scenario.to_yaml(), events)
+
+
+def _told(error: SimulationError) -> str:
+    if crash_reports.is_bug(error):
+        return f"{BUG}{error}"
+    return f"the run broke: {type(error).__name__}: {error}"
+
+
+def _where(error: Exception) -> str:
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{frame.name}, line {frame.lineno}"
+
+
+def _short(text: str) -> str:
+    """In one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= MOST_DETAIL else f"{line[: MOST_DETAIL - 1]}…"

@@ -1,0 +1,149 @@
+"""Spans from the events of schedulers: queues, attempts, preemptions, nominations, bindings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kemu.lab.telemetry import drafts, spans
+from kemu.lab.telemetry.spans import NODE, REASON, AttributeValue, Link
+
+
+class SchedulerEvents:
+    """Handlers of these events, by kind; those of the rescheduler have the same shape."""
+
+    def __init__(self, written: drafts.Drafts) -> None:
+        self._drafts = written
+        self.handlers: dict[str, drafts.Handler] = {
+            "sched.queued": self._on_queued,
+            "sched.attempt": self._on_attempt,
+            "sched.preemption": self._on_preemption,
+            "sched.victim": self._on_victim,
+            "rescheduler.victim": self._on_victim,
+            "sched.nominated": self._on_nominated,
+            "sched.bind": self._on_bind,
+        }
+
+    def _on_queued(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        queue = data["queue"]
+        attributes: dict[str, AttributeValue] = {"kemu.queue": queue, "kemu.event": data["event"]}
+        self._drafts.emit(
+            spans.QUEUE, data["pod"], data["uid"], actor, data["start"], time_ns, attributes, name=f"queue {queue}"
+        )
+
+    def _on_attempt(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        uid, result, message = data["uid"], data["result"], data["message"]
+        pod = self._drafts.pods.get(uid)
+        if pod is not None:
+            pod.attempts += 1
+            pod.why = message if result != "scheduled" else ""
+        attributes: dict[str, AttributeValue] = {
+            "kemu.attempt": data["n"],
+            "kemu.result": result,
+            "kemu.nodes.evaluated": data["evaluated"],
+            "kemu.nodes.feasible": data["feasible"],
+        }
+        if data["node"]:
+            attributes[NODE] = data["node"]
+        if message:
+            attributes[REASON] = message
+        plugins = data["plugins"]
+        for plugin in sorted(plugins):
+            attributes[f"kemu.rejected.{plugin}"] = plugins[plugin]
+        error = (message or "internal error") if result == "error" else ""
+        made = self._drafts.emit(
+            spans.ATTEMPT, data["pod"], uid, actor, data["start"], time_ns, attributes,
+            error=error, error_type="SchedulerError",
+        )  # fmt: skip
+        if pod is not None:
+            pod.attempt_ids[actor] = made
+
+    def _on_preemption(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        victims = data["victims"]
+        listed = victims[: drafts.MOST_LINKS]
+        names = [key for key, _, _ in listed]
+        attributes: dict[str, AttributeValue] = {
+            "kemu.candidates": data["candidates"],
+            "kemu.victims.count": len(victims),
+            "kemu.victims": names,
+            "kemu.victims.priorities": [str(priority) for _, _, priority in listed],
+        }
+        if victims:
+            attributes[NODE] = data["node"]
+            violations = data.get("violations", 0)
+            some = f"{violations} of them " if violations < len(victims) else ""
+            beyond = f", {some}beyond a disruption budget" if violations else ""
+            attributes["kemu.victims.budget_violations"] = violations
+            attributes[REASON] = f"makes room on {data['node']} by preempting {_enumeration(names)}{beyond}"
+        elif data["node"]:
+            attributes[NODE] = data["node"]
+            attributes[REASON] = f"nobody has to go from {data['node']}"
+        else:
+            attributes[REASON] = "no preemption would help"
+        links = [self._drafts.to_pod("preempted", key, uid) for key, uid, _ in listed]
+        self._drafts.emit(
+            "preemption", data["pod"], data["uid"], actor, data["start"], time_ns, attributes,
+            links=links, parent=self._drafts.attempt_of(data["uid"], actor),
+        )  # fmt: skip
+
+    def _on_victim(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        by = data["by"]
+        attributes: dict[str, AttributeValue] = {
+            "kemu.preemptor": by,
+            NODE: data["node"],
+            REASON: f"preempted by {by} for room on {data['node']}",
+        }
+        rejected = data.get("how") == "rejected"
+        if rejected:
+            attributes[REASON] = f"turned away from {data['node']} for {by} before it was bound"
+        pod = self._drafts.pods.get(data["uid"])
+        if pod is not None and data["ok"] and not rejected:
+            pod.outcome, pod.loss = f"preempted by {by}", spans.PREEMPTED_TYPE
+        self._drafts.emit(
+            spans.PREEMPTED, data["pod"], data["uid"], actor, data["start"], time_ns, attributes,
+            links=(self._drafts.to_pod("preempted by", by, data["by_uid"]),),
+            error=str(attributes[REASON]) if data["ok"] else "it could not be deleted",
+            error_type=spans.PREEMPTED_TYPE if data["ok"] else "NotDeleted",
+        )  # fmt: skip
+
+    def _on_nominated(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        node = data["node"]
+        if not node:
+            reason = "it no longer needs or may keep its place"
+        elif data.get("why") == "binding":
+            reason = f"it is to be bound to {node}, but has to wait"
+        else:
+            reason = f"room is being made for it on {node}"
+        attributes: dict[str, AttributeValue] = {REASON: reason}
+        if node:
+            attributes[NODE] = node
+        self._drafts.emit(
+            spans.NOMINATION, data["pod"], data["uid"], actor, data["start"], time_ns, attributes,
+            name="nomination" if node else "nomination cleared", parent=self._drafts.attempt_of(data["uid"], actor),
+        )  # fmt: skip
+
+    def _on_bind(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        key, uid, node, reason = data["pod"], data["uid"], data["node"], data["reason"]
+        attributes: dict[str, AttributeValue] = {NODE: node}
+        pod, parent = self._drafts.pods.get(uid), self._drafts.attempt_of(uid, actor)
+        if data["ok"]:
+            if pod is not None:
+                pod.bound_by, pod.node, pod.bound_ns = actor, node, time_ns
+            self._drafts.emit(
+                spans.BIND, key, uid, actor, data["start"], time_ns, attributes, sequence="", parent=parent
+            )
+            return
+        attributes[REASON] = reason
+        links: Sequence[Link] = ()
+        if reason == "Conflict":
+            links = (self._drafts.lost_to(uid, key, attributes),)
+        self._drafts.emit(
+            spans.BIND, key, uid, actor, data["start"], time_ns, attributes, links=links,
+            error=reason or "binding failed", error_type=reason or "SchedulerError", parent=parent,
+        )  # fmt: skip
+
+
+def _enumeration(names: Sequence[str], most: int = 5) -> str:
+    if len(names) <= most:
+        return ", ".join(names)
+    return f"{', '.join(names[:most])} and {len(names) - most} more"

@@ -1,0 +1,569 @@
+"""What happened in a run, one thing at a time: who did what to whom, when and why.
+
+Role: reads a history; :mod:`stories` selects from what is found here, and tells what is alike in one line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kemu.emulated.objects.amounts import quantities
+from kemu.lab.checks.history import LOST, History, disturbances
+from kemu.lab.checks.history.disturbances import Disturbance
+from kemu.lab.checks.history.facts import Fact, Fault, NodeHistory, PodHistory, Scaling
+from kemu.lab.checks.scheduling import ledgers
+from kemu.lab.checks.scheduling.ledgers import Disruption
+from kemu.lab.tell import sentences
+from kemu.runtime.faults.kinds import KINDS as FAULTS
+
+KINDS = {
+    "created": 1, "bound": 1, "running": 1, "finished": 1,
+    "unschedulable": 2, "nominated": 2, "deleted": 2, "resized": 2, "volume": 2, "collected": 2,
+    "preempted": 3, "evicted": 3, "rejected": 3, "conflict": 3, "killed": 3, "lost": 3, "node": 3, "refused": 3,
+    "error": 3, "scaled": 3, "elected": 3, "probed": 3, "job": 3, "rollout": 3,
+    "exited": 4, "failed": 4, "fault": 4, "disturbance": 4, "waiting": 4, "check": 4,
+}  # fmt: skip
+"""Each kind with its weight: 1 what every pod goes through, 2 what leads to more, 3 what goes wrong or is taken away,
+4 what a reader must not miss."""
+
+_OF_ELECTIONS = {
+    "acquired": ("leads", "good"),
+    "lost": ("has lost its lease", "bad"),
+    "released": ("gives its lease up", "plain"),
+}
+"""Words and tones."""
+
+TELLING = 3
+"""From this weight on, no line is left out for the sake of others."""
+
+
+@dataclass(slots=True)
+class Happening:
+    """One thing that happened, to a pod, to a node, or (``what``) to something else."""
+
+    time_ns: int
+    kind: str
+    who: str
+    """The actor."""
+    says: tuple[str, str]
+    """What is said of one pod or node, and of several: ``is bound to {nodes}``, ``are bound to {nodes}``. Happenings of
+    one kind of which the same is said can be told together."""
+    tone: str
+    """``good bad plain``."""
+    why: str | None = ""
+    """None: what the pod wants."""
+    pod: PodHistory | None = None
+    node: str = ""
+    by: PodHistory | None = None
+    """The preemptor."""
+    what: str = ""
+    """The whole phrase, where it is about neither a pod nor a node alone."""
+    whom: Sequence[str] = ()
+    """Nodes that it concerns, beside ``node``."""
+    beyond: Sequence[Disruption] = ()
+    """Disruption budgets that could not spare the pod."""
+    sizes: tuple[int, int] | None = None
+    """Of what was scaled, before and after: several steps are told as one from the first size to the last."""
+
+    @property
+    def weight(self) -> int:
+        return KINDS[self.kind]
+
+    def phrase(self) -> str:
+        """``red-0 is bound to node-1``"""
+        subject = short(self.pod.key) if self.pod is not None else self.node
+        return self.what or f"{subject} {self.says[0].replace('{nodes}', self.node)}"
+
+    def reason(self) -> str:
+        return _wants(self.pod) if self.why is None and self.pod is not None else self.why or ""
+
+
+def all_of(history: History, verdict: Mapping[str, Any] | None = None) -> list[Happening]:
+    """In their order. ``verdict``: of verdict.json, whose failed checks and expectations are told at the end."""
+    schedulers = Schedulers(history)
+    found = [
+        happening
+        for pod in history.pods.values()
+        for fact in _notable(pod)
+        if (happening := _of_fact(history, schedulers, pod, fact)) is not None
+    ]
+    found += _of_conflicts(history, schedulers)
+    found += _of_faults(history.faults)
+    found += [happening for one in history.disturbances for happening in _of_disturbance(one)]
+    for time_ns, actor, text in history.failures:
+        why = " · ".join(text.partition(" ended with ")[2].splitlines())
+        found.append(Happening(time_ns, "failed", actor, ("", "fail"), "bad", why, what=f"{actor} fails"))
+    for time_ns, actor, why in history.exits:
+        found.append(
+            Happening(time_ns, "exited", actor, ("", "end themselves"), "bad", why, what=f"{actor} ends itself")
+        )
+    for time_ns, actor, what, lease in history.elections:
+        says, tone = _OF_ELECTIONS[what]
+        found.append(Happening(time_ns, "elected", actor, ("", says), tone, lease, what=f"{actor} {says}"))
+    for time_ns, node, is_off in history.shutdowns:
+        says, tone = ("is off, shut down", "bad") if is_off else ("boots", "good")
+        what = f"the machine of {node} {says}"
+        found.append(Happening(time_ns, "node", "user", ("", says), tone, node=node, what=what))
+    found += [_of_scaling(one) for one in history.scalings]
+    found += _of_reports(history, schedulers)
+    found += of_nodes(history)
+    found += [_of_denial(time_ns, data) for time_ns, data in history.denials]
+    found += _of_the_end(history)
+    ledger = ledgers.of(history)
+    for one in found:
+        if one.kind in (ledgers.PREEMPTED, ledgers.EVICTED) and one.pod is not None:
+            one.beyond = ledger.beyond(one.pod.uid, one.kind)
+    found.sort(key=lambda happening: happening.time_ns)
+    return [*found, *_of_verdict(history, verdict or {})]
+
+
+def _of_reports(history: History, schedulers: Schedulers) -> Iterator[Happening]:
+    for time_ns, actor, one in sentences.of(history.reports):
+        pod = history.pods.get(one.uid) or history.pod(one.pod)
+        if one.pod and pod is None:
+            continue  # its creation is not known
+        who = "API server" if one.kind == "refused" else schedulers.actor(actor)
+        node = one.node or (pod.node if pod is not None else "")
+        yield Happening(time_ns, one.kind, who, one.says, one.tone, one.why, pod, node, what=one.what, sizes=one.sizes)
+
+
+class Schedulers:
+    """The names under which schedulers are told of: as their actors are named, but for what says nothing."""
+
+    def __init__(self, history: History) -> None:
+        self._replicas: dict[str, dict[str, None]] = {}
+        for pod in history.pods.values():
+            for fact in pod.facts:
+                name = fact.by if fact.what in ("attempted", "bound") else fact.actor.removeprefix("scheduler/")
+                if "/" in name:
+                    self._replicas.setdefault(name.partition("/")[0], {})[name] = None
+
+    def name(self, scheduler: str) -> str:
+        """``scheduler a/1``; for the only replica of the default scheduler just ``scheduler``."""
+        return f"scheduler {self.full_name(scheduler)}".removesuffix(" default-scheduler")
+
+    def full_name(self, scheduler: str) -> str:
+        """``a/1``; without the number of an only replica, unless it is not the first."""
+        name, _, number = scheduler.partition("/")
+        return name if number in ("", "0") and len(self._replicas.get(name, ())) <= 1 else scheduler
+
+    def actor(self, name: str) -> str:
+        """``kubelet/node-1`` is kubelet node-1, ``controller/replicaset`` replicaset; if nobody is named, the user."""
+        kind, _, rest = name.partition("/")
+        if kind == "scheduler":
+            return self.name(rest)
+        return {"kubelet": f"kubelet {rest}", "controller": rest}.get(kind, kind or "user")
+
+
+def family(pod: PodHistory) -> str:
+    """What pods are counted by: workload, controller, or for a pod of its own the name without its number."""
+    if pod.owner and pod.owner != pod.key:
+        return pod.owner.partition("/")[2].removesuffix("-")
+    return _NUMBER.sub("", pod.name) or pod.name
+
+
+_NUMBER = re.compile(r"-[0-9]+$")
+
+
+def had_finished(happening: Happening) -> bool:
+    """Whether the pod had ended before it was preempted or evicted."""
+    if happening.pod is None or happening.kind not in ("preempted", "evicted"):
+        return False
+    return any(fact.what == "finished" and fact.time_ns < happening.time_ns for fact in happening.pod.facts)
+
+
+def last_reason(pod: PodHistory) -> str:
+    """Why no node took it when it was last tried."""
+    return next((_reason(fact.message) for fact in reversed(pod.facts) if fact.what == "unschedulable"), "")
+
+
+def _of_the_end(history: History) -> list[Happening]:
+    """Pods that still wait for a node when the run ends."""
+    end_ns = history.ended_ns
+    if end_ns is None:
+        return []
+    says = ("still waits for a node at the end", "still wait for a node at the end")
+    found = []
+    for pod in history.pods.values():
+        if not pod.node and pod.gone_ns is None and pod.deleting_ns is None and pod.phase == "Pending":
+            why = f"for {seconds(end_ns - pod.created_ns)}"
+            reason = last_reason(pod)
+            found.append(Happening(end_ns, "waiting", "", says, "bad", f"{why}: {reason}" if reason else why, pod))
+    return found
+
+
+def _of_verdict(history: History, verdict: Mapping[str, Any]) -> list[Happening]:
+    """The checks and expectations that failed."""
+    found = []
+    for one in (*verdict.get("expectations", ()), *verdict.get("checks", ())):
+        if one["holds"] is False and one.get("asked", True):
+            what = f"{one['id']} does not hold"
+            why = f"{one['says']}: {one['detail']}" if "says" in one else one["detail"]
+            found.append(Happening(history.now_ns, "check", "", ("", one["id"]), "bad", why, what=what))
+    return found
+
+
+def _of_conflicts(history: History, schedulers: Schedulers) -> Iterator[Happening]:
+    for time_ns, uid, by, reason, message in history.refused_bindings:
+        pod = history.pods.get(uid)
+        if pod is not None:
+            says = (f"is not bound: {reason}", f"are not bound: {reason}")
+            yield Happening(time_ns, "conflict", schedulers.actor(by), says, "bad", message, pod)
+
+
+def _of_faults(faults: Sequence[Fault]) -> list[Happening]:
+    """What crashes in one instant in the same way is one thing that happens, and so is what comes back in one."""
+    found = []
+    begun: dict[tuple[int, str], list[Fault]] = {}
+    ended: dict[tuple[int, str], list[Fault]] = {}
+    for fault in faults:
+        if fault.what == "crash":
+            begun.setdefault(_crash(fault), []).append(fault)
+            if fault.end_ns is not None:
+                ended.setdefault((fault.end_ns, ""), []).append(fault)
+        else:
+            found += _of_fault(fault)
+    endings = ("is started again", "are started again")
+    for groups, verbs, tone in ((begun, ("crashes", "crash"), "bad"), (ended, endings, "good")):
+        for (time_ns, how), group in groups.items():
+            machines = [node for fault in group for node in fault.data.get("nodes", ())]
+            actors = [actor for fault in group if not fault.data.get("nodes") for actor in fault.data["actors"]]
+            for names, whom in ((machines, f"the machine{'s' * (len(machines) > 1)} of "), (actors, "")):
+                if names:
+                    what = f"{whom}{some(names)} {verbs[len(names) > 1]}"
+                    says = ("", f"{whom}{verbs[1]}")
+                    found.append(Happening(time_ns, "fault", "chaos", says, tone, how, what=what, whom=names))
+    return found
+
+
+_VERBS = {disturbances.DIED: "dies", disturbances.STOPPED: "is stopped", disturbances.LAGGED: "lags"}
+
+
+def _of_disturbance(one: Disturbance) -> Iterator[Happening]:
+    verb = _VERBS[one.what]
+    lasted = "to the end of the run" if one.end_ns is None else f"for {seconds(one.end_ns - one.begin_ns)}"
+    why = f"{lasted}; {one.by or 'from outside'}"
+    yield Happening(one.begin_ns, "disturbance", one.process, ("", verb), "bad", why, what=f"{one.process} {verb}")
+
+
+def _crash(fault: Fault) -> tuple[int, str]:
+    """When, and how. One that waits for a step of the actor comes later than the fault begins, or never."""
+    if "step" in fault.data:
+        if not fault.hits:
+            return fault.begin_ns, f"at its next step {fault.data['step']}, which did not come"
+        return min(fault.hits.values()), f"at its step {fault.data['step']}"
+    return fault.begin_ns, "its power is cut" if fault.data.get("powerOff") else ""
+
+
+def _of_fault(fault: Fault) -> list[Happening]:
+    """When it begins, with whom it hit, and when it ends."""
+    kind = FAULTS.get(fault.what)
+    if kind is None:
+        return []  # of a newer kemu
+    values = {name: _plain(value) for name, value in fault.data.items()}
+    begins = kind.begins.format_map(values)
+    if fault.what == "partition" and not fault.data["oneWay"]:
+        begins += ", nor the other way"
+    hit = [f"{actor} → {peer}" if peer else actor for actor, peer in fault.hits]
+    whom = [name for names in fault.hits for name in names if name]
+    # An actor that is to crash in its next write goes on until that comes.
+    begin_ns = min(fault.hits.values(), default=fault.begin_ns) if fault.what == "tornWrite" else fault.begin_ns
+    why = f"hit {some(hit)}"
+    found = [Happening(begin_ns, "fault", "chaos", ("", kind.begins), "bad", why, what=begins, whom=whom)]
+    if fault.end_ns is not None and kind.ends:
+        what = kind.ends.format_map(values)
+        found.append(Happening(fault.end_ns, "fault", "chaos", ("", kind.ends), "good", what=what, whom=whom))
+    return found
+
+
+def _plain(value: Any) -> Any:
+    """A parameter of a fault in words: names in a row, two sides one by one."""
+    if isinstance(value, list):
+        return [_plain(side) for side in value] if value and isinstance(value[0], list) else some(value)
+    return f"{value:g}" if isinstance(value, float) else value
+
+
+def _of_denial(time_ns: int, data: Mapping[str, Any]) -> Happening:
+    """A request of the user that was refused."""
+    what = f"{data['what']} {data.get('name', '')}".rstrip() if "what" in data else f"a pod of {data['workload']}"
+    message = data.get("message", "")
+    quota, limits = sentences.refusing_quota(message)
+    how, why = (f"is refused by quota {quota}", limits) if quota else (f"is refused: {data['reason']}", message)
+    says = ("", f"{data.get('what') or data['workload']} {how}")
+    return Happening(time_ns, "refused", "API server", says, "bad", why, what=f"{what} {how}")
+
+
+NAMED = 3
+"""Up to this many with the same fate are named one by one."""
+
+_PRESSURES = {"MemoryPressure": "memory", "DiskPressure": "disk", "PIDPressure": "process ids"}
+_BUILT_IN_TAINTS = "node.kubernetes.io/"
+
+
+def of_nodes(history: History) -> list[Happening]:
+    """What happened to the nodes after their first states, node by node."""
+    return [happening for one in history.nodes.values() for happening in _of_node(one)]
+
+
+def _of_node(node: NodeHistory) -> list[Happening]:
+    """What happened to it after its first state."""
+    found: list[Happening | None] = []
+    name = node.name
+    added_ns = -1
+    before: dict[str, str] = {}
+    waited_for: set[str] = set()
+    """Pods for which a drain has waited already."""
+    for fact in node.facts:
+        if fact.what == "added":
+            if added_ns >= 0 or fact.time_ns:
+                says = ("joins", "join")
+                found.append(Happening(fact.time_ns, "node", f"kubelet {name}", says, "good", node=name))
+            added_ns = fact.time_ns
+        elif fact.what == "removed":
+            says = ("is removed", "are removed")
+            found.append(Happening(fact.time_ns, "node", "user", says, "bad", node=name))
+        elif fact.what in _DRAINS:
+            found.append(_of_drain(name, fact, waited_for))
+        elif fact.time_ns != added_ns:
+            if fact.what == "condition":
+                found.append(_of_condition(name, fact, before.get(fact.reason, "")))
+            else:
+                found.append(_of_taint(name, fact))
+        if fact.what == "condition":
+            before[fact.reason] = fact.status
+    return [happening for happening in found if happening is not None]
+
+
+def _of_condition(node: str, fact: Fact, before: str) -> Happening | None:
+    """``before``: its status until then."""
+    short_of, status = _PRESSURES.get(fact.reason), fact.status
+    who, why = f"kubelet {node}", ""
+    if short_of is not None:
+        if status == "Unknown" or "True" not in (status, before):
+            return None
+        why = fact.reason
+        if status == "True":
+            says, tone = (f"runs short of {short_of}", f"run short of {short_of}"), "bad"
+        else:
+            says, tone = (f"has enough {short_of}", f"have enough {short_of}"), "good"
+    elif fact.reason != "Ready":
+        return None
+    elif status == "Unknown":
+        who, says, tone = "node-lifecycle", ("falls silent", "fall silent"), "bad"
+    else:
+        says, tone = (
+            (("is ready", "are ready"), "good") if status == "True" else (("is not ready", "are not ready"), "bad")
+        )
+    return Happening(fact.time_ns, "node", who, says, tone, why, node=node)
+
+
+_DRAINS = ("draining", "drainWaits", "drained", "drainFailed")
+
+
+def _of_drain(node: str, fact: Fact, waited_for: set[str]) -> Happening | None:
+    """A drain waits for a pod many times; that is told once."""
+    says, tone = ("is being drained", "are being drained"), "plain"
+    if fact.what == "drainWaits":
+        if fact.reason in waited_for:
+            return None
+        waited_for.add(fact.reason)
+        what = f"the drain of {node} waits for {short(fact.reason)}"
+        return Happening(fact.time_ns, "node", "user", ("", ""), "bad", fact.message, node=node, what=what)
+    if fact.what == "drained":
+        says, tone = ("is drained", "are drained"), "good"
+    elif fact.what == "drainFailed":
+        says, tone = ("is not drained", "are not drained"), "bad"
+    return Happening(fact.time_ns, "node", "user", says, tone, fact.message, node=node)
+
+
+_OF_AUTOSCALER = "ClusterAutoscaler"
+"""How the taints of a cluster autoscaler end."""
+
+
+def _of_scaling(one: Scaling) -> Happening:
+    """What a cluster autoscaler did."""
+    says, tone = ("", one.says), "good" if one.ok else "bad"
+    return Happening(one.time_ns, "scaled", "cluster-autoscaler", says, tone, one.why, what=one.says)
+
+
+def _of_taint(node: str, fact: Fact) -> Happening:
+    who = "node-lifecycle" if fact.reason.startswith(_BUILT_IN_TAINTS) else "user"
+    if fact.reason.endswith(_OF_AUTOSCALER):
+        who = "cluster-autoscaler"
+    taint = f"{fact.reason.removeprefix(_BUILT_IN_TAINTS)}:{fact.status}"
+    if fact.what == "tainted":
+        says, tone = (f"is tainted {taint}", f"are tainted {taint}"), "bad"
+    else:
+        says, tone = (f"loses its taint {taint}", f"lose their taint {taint}"), "good"
+    return Happening(fact.time_ns, "node", who, says, tone, node=node)
+
+
+def _notable(pod: PodHistory) -> Sequence[Fact]:
+    """Leaves out repeated failures with the same message, and the set-up of pods that ran from the start."""
+    kept = []
+    last = ""
+    for fact in pod.facts:
+        if fact.what == "unschedulable" or (fact.what == "attempted" and fact.reason == "error"):
+            if fact.message == last:
+                continue
+            last = fact.message
+        if fact.time_ns == 0 and pod.preset_node and fact.what in ("created", "running", "bound"):
+            continue
+        kept.append(fact)
+    return kept
+
+
+_PHRASES = {
+    "created": ("is created", "are created"),
+    "unschedulable": ("fits nowhere", "fit nowhere"),
+    "attempted": ("cannot be scheduled: an error", "cannot be scheduled: an error"),
+    "nominated": ("is nominated to {nodes}", "are nominated to {nodes}"),
+    "nominationCleared": ("loses its nomination to {nodes}", "lose their nominations to {nodes}"),
+    "preempted": ("is preempted on {nodes}", "are preempted on {nodes}"),
+    "turned away": (
+        "is turned away from {nodes} while it waits for its permit",
+        "are turned away from {nodes} while they wait for their permits",
+    ),
+    "bound": ("is bound to {nodes}", "are bound to {nodes}"),
+    "unbound": ("is not bound to {nodes} any more", "are not bound to {nodes} any more"),
+    "running": ("runs", "run on {nodes}"),
+    "evicted": ("is evicted from {nodes}", "are evicted from {nodes}"),
+    "terminating": ("is deleted, and shuts down", "are deleted, and shut down"),
+    "lost": ("is lost", "are lost"),
+    "deleted": ("is gone", "are gone"),
+}
+
+
+def _of_fact(history: History, schedulers: Schedulers, pod: PodHistory, fact: Fact) -> Happening | None:
+    """Nothing for what is told by another fact."""
+    what, kind, who, tone = fact.what, fact.what, "", "plain"
+    why: str | None = ""
+    by: PodHistory | None = None
+    says = _PHRASES.get(what, ("", ""))
+    kubelet = f"kubelet {fact.node}"
+    if what == "created":
+        who, why = schedulers.actor(pod.created_by), None
+    elif what == "bound":
+        who, why, tone = schedulers.name(fact.by or pod.scheduler_name), None, "good"
+    elif what == "running":
+        who, tone = kubelet, "good"
+    elif what == "unschedulable":
+        who, why = schedulers.name(fact.by or pod.scheduler_name), _reason(fact.message)
+    elif what == "attempted" and fact.reason == "error":
+        kind, who, why, tone = "error", schedulers.name(fact.by or pod.scheduler_name), fact.message, "bad"
+    elif what in ("nominated", "nominationCleared"):
+        kind, who = "nominated", schedulers.name(pod.scheduler_name)
+    elif what == "preempted":
+        by = history.pod(fact.by)
+        who, why, tone = schedulers.actor(fact.actor), _room(pod, fact, by), "bad"
+        if fact.reason == "rejected":
+            says = _PHRASES["turned away"]
+    elif what == "unbound":
+        kind, who, why, tone = "lost", "store", "lost in a crash", "bad"
+    elif what == "rejected":
+        says = (f"is rejected: {fact.reason}", f"are rejected on {{nodes}}: {fact.reason}")
+        who, why, tone = kubelet, fact.message or fact.reason, "bad"
+    elif what == "evicted":
+        who, why, tone = _EVICTORS.get(fact.reason, kubelet), _low(fact.message), "bad"
+    elif what == "oomKilled":
+        kind, who, why, tone = "killed", f"kernel of {fact.node}", fact.message or "memory ran out", "bad"
+        subject = f"{fact.reason} of {short(pod.key)}" if fact.reason else short(pod.key)
+        says = ("is killed", "are killed on {nodes}")
+        return Happening(fact.time_ns, kind, who, says, tone, why, pod, fact.node, what=f"{subject} is killed")
+    elif what == "finished":
+        if pod.deleting_ns is not None and pod.deleting_ns <= fact.time_ns:
+            return None  # it is how its shutdown ends
+        evicted = pod.first("evicted")
+        if pod.first("rejected") is not None or (evicted is not None and evicted.time_ns == fact.time_ns):
+            return None
+        says, tone = (f"ends: {fact.reason}", f"end: {fact.reason}"), "plain" if fact.reason == "Succeeded" else "bad"
+        who, why = kubelet, fact.message
+    elif what == "terminating":
+        if pod.first("evicted") is not None:
+            return None
+        if any(one.what == "preempted" and one.reason != "rejected" for one in pod.facts):
+            return None
+        kind, who = "deleted", schedulers.actor(pod.deleted_by[0] if pod.deleted_by else "")
+        why = sentences.OWNER_GONE if who == _GARBAGE_COLLECTOR else ""
+    elif what == "deleted" and fact.reason == LOST:
+        kind, who, says, tone = "lost", "store", _PHRASES["lost"], "bad"
+        why = "the store came back without it"
+    elif what == "deleted":
+        who = schedulers.actor(pod.deleted_by[-1]) if pod.deleted_by else kubelet if fact.node else "API server"
+    else:
+        return None
+    return Happening(fact.time_ns, kind, who, says, tone, why, pod, fact.node, by)
+
+
+def _room(pod: PodHistory, fact: Fact, by: PodHistory | None) -> str:
+    why = f"makes room for {short(fact.by)}"
+    return f"{why} ({outranks([by.priority], [pod.priority])})" if by is not None else why
+
+
+def outranks(preemptors: Sequence[int], victims: Sequence[int]) -> str:
+    """``priority 1000 > 0 to 100``"""
+    sign = ">" if min(preemptors) > max(victims) else "against"
+    return f"priority {_span(preemptors)} {sign} {_span(victims)}"
+
+
+def _span(numbers: Sequence[int]) -> str:
+    low, high = min(numbers), max(numbers)
+    return f"{low}" if low == high else f"{low} to {high}"
+
+
+_GARBAGE_COLLECTOR = "garbage-collector"
+
+_EVICTORS = {
+    "EvictionByEvictionAPI": "API server",
+    "DeletionByTaintManager": "taint-eviction",
+    "DeletionByNodeAffinity": "node-affinity-eviction",
+    "DeletionByPodGC": "pod-gc",
+}
+"""Which component evicts, by the reason; otherwise the kubelet."""
+
+
+def _low(message: str) -> str:
+    """A kubelet's message without its first words, which are always the same."""
+    return message.strip().replace("The node was low on resource: ", "low on ").removesuffix(".")
+
+
+def short(key: str) -> str:
+    """A pod of the namespace default by its name."""
+    return key.removeprefix("default/")
+
+
+def some(names: Sequence[str]) -> str:
+    if len(names) > NAMED:
+        return f"{', '.join(names[: NAMED - 1])} and {len(names) - NAMED + 1} more"
+    return ", ".join(names) or "nobody"
+
+
+def seconds(time_ns: int) -> str:
+    """Three digits are enough to compare."""
+    return f"{time_ns / 1e9:.3f} s" if time_ns < 10_000_000_000 else f"{time_ns / 1e9:.1f} s"
+
+
+def _reason(message: str) -> str:
+    """A scheduler's message without what says nothing here: claims of devices, and the count of the only node."""
+    shorter = message.replace("no new claims to deallocate, ", "")
+    return shorter.replace("0/1 nodes are available: 1 ", "")
+
+
+def _wants(pod: PodHistory) -> str:
+    """``priority 1000, wants 10 cpu``"""
+    parts = []
+    for resource in sorted(pod.requests):
+        amount = pod.requests[resource]
+        if not amount:
+            continue
+        if resource == "cpu":
+            parts.append(f"{quantities.format_milli(amount)} cpu")
+        elif resource in ("memory", "ephemeral-storage"):
+            parts.append(f"{quantities.shortest(amount)} {resource}")
+        else:
+            parts.append(f"{amount} {resource}")
+    wants = f"wants {', '.join(parts)}" if parts else "wants nothing"
+    return f"priority {pod.priority}, {wants}" if pod.priority else wants

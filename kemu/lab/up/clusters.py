@@ -1,0 +1,154 @@
+"""The cluster of ``kemu up``: that of a scenario, or so many nodes with everything that a cluster has.
+
+Nodes get what the kubelet of a real machine tells about it (version, addresses, the range of their pods' addresses),
+unless the scenario says so itself.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import kemu
+from kemu.lab.scenario import forms as scenario_forms
+from kemu.lab.scenario.format.keys import controller_keys
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.scenarios import Manifest, Node, Scenario
+from kemu.messages.k8s import core_v1_pb2
+
+FOREVER_S = 10 * 365 * 24 * 3600
+"""The duration of a cluster that somebody has to end."""
+
+ZONES = ("zone-a", "zone-b", "zone-c")
+_REGION = "kemu"
+_TYPE = "kemu.large"
+KUBERNETES_VERSION = "v1.36.3"
+"""What kubelets say, and the API server."""
+
+MOST_EVENTS = 20_000
+"""Event objects that the cluster keeps."""
+
+TASK_S = 3
+"""How long the containers of Jobs run that do not say."""
+_OF_A_JOB = {"key": "batch.kubernetes.io/job-name", "operator": "Exists"}
+
+_LEFT_OUT = (
+    controller_keys.RESCHEDULER,
+    controller_keys.CLUSTER_AUTOSCALER,
+    controller_keys.NODE_AFFINITY_EVICTION,
+)
+"""Controllers that a cluster has only if somebody wants them."""
+
+_FIRST_POD_RANGE = 10 << 24 | 128 << 16
+"""10.128.0.0: a /24 for each node."""
+_FIRST_NODE_ADDRESS = 172 << 24 | 18 << 16
+"""172.18.0.0"""
+KUBELET_PORT = 10250
+
+
+DEFAULT_NODES = 3
+
+
+def of_nodes(
+    count: int | None, settings: Mapping[str, Any] | None = None, manifests: Sequence[str | Path] = ()
+) -> Scenario:
+    """So many equal nodes in three zones beside the Nodes among the manifests, the default scheduler and everything
+    that a cluster has. None: three, unless there are Nodes among the manifests."""
+    if count is None:
+        count = DEFAULT_NODES
+        if manifests and (found := len(_of_nodes(count, settings, manifests).nodes) - count):
+            count = 0 if found else count
+    return _of_nodes(count, settings, manifests)
+
+
+def _of_nodes(count: int, settings: Mapping[str, Any] | None, manifests: Sequence[str | Path]) -> Scenario:
+    nodes = []
+    for index, zone in enumerate(ZONES):
+        share = (count - index + len(ZONES) - 1) // len(ZONES)
+        nodes += [
+            {
+                "name": f"node-{index + 1 + number * len(ZONES)}",
+                "labels": {
+                    "topology.kubernetes.io/zone": zone,
+                    "topology.kubernetes.io/region": _REGION,
+                    "node.kubernetes.io/instance-type": _TYPE,
+                    "node-role.kubernetes.io/worker": "",
+                },
+                "usage": {"cpu": "100m", "memory": "400Mi"},
+            }
+            for number in range(share)
+        ]
+    nodes.sort(key=lambda node: int(str(node["name"]).rpartition("-")[2]))
+    spec = {
+        "duration": f"{FOREVER_S}s",
+        "nodes": nodes,
+        "schedulers": [{"name": "default-scheduler"}],
+        "eventObjects": "all",
+        # Some pods a second for an hour leave a gigabyte of them, and nobody reads so many.
+        "apiServers": {"mostEvents": MOST_EVENTS},
+        # What is a task ends: it has no process of its own that would.
+        "lives": [{"selector": {"matchExpressions": [_OF_A_JOB]}, "runSeconds": TASK_S}],
+        **_everywhere(),
+    }
+    if manifests:
+        spec["manifests"] = [{"file": str(Path(one).absolute())} for one in manifests]
+    return scenario_forms.load(spec, settings, name="up")
+
+
+def _everywhere() -> dict[str, Any]:
+    """What every cluster has, whatever is in it at first: clients may bring anything at any time."""
+    return {"controllers": [name for name in controller_keys.KINDS if name not in _LEFT_OUT], "storage": {}}
+
+
+def equipped(scenario: Scenario, data: Path | None = None) -> Scenario:
+    """The same, with everything that a cluster has and of which it does not say that it is otherwise."""
+    stated = scenario.resolved["spec"]
+    lacking = {key: value for key, value in _everywhere().items() if stated.get(key) is None}
+    if not lacking:
+        return scenario
+    found = loader.loads(scenario.to_yaml(), scenario.file, data, lacking)
+    return dataclasses.replace(found, warnings=scenario.warnings)
+
+
+def completed(scenario: Scenario) -> Scenario:
+    """The same, with nodes that tell what kubelets tell."""
+    nodes = tuple(_completed(node, index) for index, node in enumerate(scenario.nodes))
+    return dataclasses.replace(scenario, nodes=nodes)
+
+
+def without_kubelets(scenario: Scenario) -> Scenario:
+    """The same, but its nodes are objects: whoever wants them Ready has to say so (KWOK)."""
+    objects = tuple(Manifest(node.message, scenario.file, 0, 0, f"nodes/{node.name}") for node in scenario.nodes)
+    return dataclasses.replace(scenario, nodes=(), setup=(*scenario.setup, *objects))
+
+
+def _completed(node: Node, index: int) -> Node:
+    message = core_v1_pb2.Node()
+    message.CopyFrom(node.message)
+    spec, status = message.spec, message.status
+    if not spec.podCIDR:
+        spec.podCIDR = f"{_dotted(_FIRST_POD_RANGE + (index << 8))}/24"
+        spec.podCIDRs.append(spec.podCIDR)
+    if not status.addresses:
+        status.addresses.add(type="InternalIP", address=_dotted(_FIRST_NODE_ADDRESS + index + 2))
+        status.addresses.add(type="Hostname", address=node.name)
+    info = status.nodeInfo
+    for field, value in (
+        ("kernelVersion", "6.12.0-kemu"),
+        ("osImage", f"kemu {kemu.__version__} (emulated)"),
+        ("containerRuntimeVersion", f"kemu://{kemu.__version__}"),
+        ("kubeletVersion", KUBERNETES_VERSION),
+        ("operatingSystem", "linux"),
+        ("architecture", "amd64"),
+    ):
+        if not getattr(info, field):
+            setattr(info, field, value)
+    if not status.daemonEndpoints.kubeletEndpoint.Port:
+        status.daemonEndpoints.kubeletEndpoint.Port = KUBELET_PORT
+    return dataclasses.replace(node, message=message)
+
+
+def _dotted(number: int) -> str:
+    return ".".join(str(number >> shift & 255) for shift in (24, 16, 8, 0))

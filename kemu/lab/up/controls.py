@@ -1,0 +1,196 @@
+"""The control endpoint: how ``kemu step`` and ``kemu chaos`` reach a cluster that is up.
+
+It stands in front of the gateway, on the same port, below ``/kemu/v1``. Only administrators may use it (the group
+``system:masters``); the token in the kubeconfig that ``kemu up`` wrote is one of them.
+
+    GET    /kemu/messages/v1/clock          {"now_s": 12.5, "virtual": true, "waits_for": "", "patience_s": 5.0}; the
+    last two in
+                                   virtual time: what keeps it from passing now, and for how long clients at most do
+    POST   /kemu/messages/v1/step           {"seconds": 10, "until": "pod/web running", "idle": false, "namespace":
+    "default"};
+                                   time stops when the client goes away
+    GET    /kemu/messages/v1/chaos          the faults that have begun
+    POST   /kemu/messages/v1/chaos          a fault, as in a scenario
+    DELETE /kemu/messages/v1/chaos/ID       ends one
+    GET    /kemu/messages/v1/chaos.yaml     the script of what has struck
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from kemu.emulated.gateway.limits import connections
+from kemu.emulated.gateway.settings import Authenticator
+from kemu.errors import ApiError, Forbidden, KemuError, NotFound
+from kemu.lab.up.chaos.desks import Desk, NoSuchFault
+
+PREFIX = "/kemu/messages/v1/"
+_BODY_BYTES = 1 << 20
+
+T = TypeVar("T")
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+
+class Application(Protocol):
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Steps(Protocol):
+    """A cluster in virtual time."""
+
+    async def step(self, seconds: float, *, idle: bool = False) -> str: ...
+
+    async def step_until(self, text: str, seconds: float, namespace: str = "default") -> str: ...
+
+    @property
+    def hurried(self) -> int: ...
+
+    @property
+    def waits_for(self) -> str: ...
+
+    @property
+    def patience_s(self) -> float: ...
+
+
+class Answer(NamedTuple):
+    code: int
+    body: bytes
+    media: bytes = b"application/json"
+
+
+class Controls:
+    """An ASGI application around the gateway."""
+
+    def __init__(
+        self,
+        app: Application,
+        authenticator: Authenticator,
+        now_s: Callable[[], float],
+        desk: Desk,
+        steps: Steps | None = None,
+    ) -> None:
+        """``steps``: None in real time."""
+        self._app = app
+        self._authenticator = authenticator
+        self._now_s = now_s
+        self._desk = desk
+        self._steps = steps
+
+    def close(self) -> None:
+        self._app.close()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not scope["path"].startswith(PREFIX):
+            await self._app(scope, receive, send)
+            return
+        try:
+            answer = await self._answer(scope, receive)
+        except NoSuchFault as error:
+            answer = _refused(404, str(error))
+        except ApiError as error:
+            answer = _refused(error.code, error.message)
+        except KemuError as error:
+            answer = _refused(400, str(error))
+        headers = [(b"content-type", answer.media), (b"content-length", b"%d" % len(answer.body))]
+        await send({"type": "http.response.start", "status": answer.code, "headers": headers})
+        await send({"type": "http.response.body", "body": answer.body, "more_body": False})
+
+    async def _answer(self, scope: Scope, receive: Receive) -> Answer:
+        headers = {key.decode("latin-1").lower(): value.decode("latin-1") for key, value in scope["headers"]}
+        user = await self._authenticator.authenticate(headers, (scope.get("extensions") or {}).get(connections.TLS))
+        if not user.is_master:
+            raise Forbidden(f'User "{user.name}" cannot control the cluster: only administrators may')
+        method, what = scope["method"], scope["path"].removeprefix(PREFIX)
+        if (method, what) == ("GET", "clock"):
+            return _found(self._clock())
+        if (method, what) == ("POST", "step"):
+            asked = await _body(receive)
+            return _found(await _while_connected(receive, self._step(asked)))
+        if (method, what) == ("GET", "chaos"):
+            return _found({"faults": [each.as_data() for each in self._desk.faults()]})
+        if (method, what) == ("GET", "chaos.yaml"):
+            return Answer(200, self._desk.script.text().encode(), b"application/yaml")
+        if (method, what) == ("POST", "chaos"):
+            return _found({"id": self._desk.strike(await _body(receive))})
+        if method == "DELETE" and what.startswith("chaos/"):
+            self._desk.heal(what.removeprefix("chaos/"))
+            return _found({})
+        raise NotFound(f"there is no {method} {scope['path']}")
+
+    def _clock(self) -> dict[str, Any]:
+        steps, found = self._steps, {"now_s": self._now_s(), "virtual": self._steps is not None}
+        return found if steps is None else {**found, "waits_for": steps.waits_for, "patience_s": steps.patience_s}
+
+    async def _step(self, asked: dict[str, Any]) -> dict[str, Any]:
+        if self._steps is None:
+            raise KemuError("the clock of this cluster runs by itself; kemu up --virtual makes one that is stepped")
+        begun_s, hurried = self._now_s(), self._steps.hurried
+        seconds = asked.get("seconds")
+        if not isinstance(seconds, int | float) or seconds < 0:
+            raise KemuError("seconds: must be a number from 0")
+        if asked.get("until"):
+            ended = await self._steps.step_until(str(asked["until"]), seconds, str(asked.get("namespace") or "default"))
+        else:
+            ended = await self._steps.step(seconds, idle=bool(asked.get("idle")))
+        found = {"ended": ended, "passed_s": self._now_s() - begun_s, **self._clock()}
+        return {**found, "hurried": self._steps.hurried - hurried}
+
+
+async def _while_connected(receive: Receive, answering: Coroutine[Any, Any, T]) -> T:
+    """What it returns; it is cancelled when its client goes away. Raises KemuError then."""
+    task = asyncio.ensure_future(answering)
+    gone = asyncio.ensure_future(_gone(receive))
+    try:
+        await asyncio.wait([task, gone], return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            raise KemuError("the client has gone away")
+        return task.result()
+    finally:
+        gone.cancel()
+        if not task.done():
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _body(receive: Receive) -> dict[str, Any]:
+    """Raises KemuError."""
+    data = b""
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            raise KemuError("the client has gone away")
+        data += message.get("body", b"")
+        if len(data) > _BODY_BYTES:
+            raise KemuError("the body is too large")
+        if not message.get("more_body"):
+            break
+    try:
+        found = json.loads(data or b"{}")
+    except (ValueError, RecursionError) as error:
+        raise KemuError(f"the body is no JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise KemuError("the body must be an object")
+    return found
+
+
+def _found(data: Any) -> Answer:
+    return Answer(200, json.dumps(data).encode() + b"\n")
+
+
+def _refused(code: int, message: str) -> Answer:
+    return Answer(code, json.dumps({"error": message}).encode() + b"\n")

@@ -1,0 +1,155 @@
+"""A cluster of ``kemu up`` for the tests of programs that speak with one: controllers, operators, kubectl scripts.
+
+    with up_clusters.up(nodes=3) as cluster:
+        client = kubernetes.config.new_client_from_config(str(cluster.kubeconfig))
+        ...
+        cluster.step(until="deployment/web rolledOut")
+
+Its clock stands still until the test lets time pass, so a test of what takes minutes takes as long as its requests. The
+cluster lives in a thread of this process. The pytest plugin offers it as the fixture ``kemu_up``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kemu.errors import KemuError
+from kemu.lab.scenario import forms as scenario_forms
+from kemu.lab.scenario.playing.runner import RunResult
+from kemu.lab.up import clusters, remotes, sessions
+from kemu.lab.up.virtual import drivers
+from kemu.lab.up.virtual import sessions as virtual
+
+START_S = 60.0
+"""Real time within which a cluster is up."""
+
+
+class Cluster:
+    """One that is up. Times are virtual."""
+
+    def __init__(self, up: sessions.Up) -> None:
+        self.kubeconfig = up.kubeconfig
+        self.url = up.url
+        self.token = up.token
+        self.folder = up.folder
+        """The run folder; ``kemu replay`` repeats it."""
+        self.result: RunResult | None = None
+        """After its end: the run, judged."""
+        self._remote = remotes.Remote(up.kubeconfig)
+
+    @property
+    def now_s(self) -> float:
+        return float(self._remote.call("GET", "clock")["now_s"])
+
+    def step(
+        self, seconds: float | None = None, *, until: str = "", idle: bool = False, namespace: str = "default"
+    ) -> bool:
+        """Let time pass: so many seconds, or until a condition holds (docs/up.md has them), or until nothing is left to
+        do. ``seconds``: the limit of those, an hour if nothing says so. Returns whether it came to that: a condition
+        that does not hold within the limit raises AssertionError."""
+        if seconds is None:
+            if not until and not idle:
+                raise ValueError("how long? step(10), step(until='pod/a running'), step(idle=True)")
+            seconds = 3600.0
+        asked = {"seconds": seconds, "until": until, "idle": idle, "namespace": namespace}
+        found = self._remote.step(asked)
+        if until and found["ended"] != "reached":
+            raise AssertionError(f"at {found['now_s']:.3f} s: {until} does not hold after {seconds:g} s")
+        return bool(found["ended"] != "deadline") or not (until or idle)
+
+    def chaos(self, fault: Mapping[str, Any]) -> str:
+        """A fault as in a scenario, which begins now: ``{"refuse": {"code": 409, "verb": "patch", "nth": 3}}``. Returns
+        its id."""
+        return str(self._remote.call("POST", "chaos", dict(fault))["id"])
+
+    def heal(self, fault: str) -> None:
+        """End a fault. Raises KemuError for one that is not in force."""
+        self._remote.call("DELETE", f"chaos/{fault}")
+
+    def faults(self) -> Sequence[Mapping[str, Any]]:
+        """Those that have begun, with ``hits``."""
+        found: list[Mapping[str, Any]] = self._remote.call("GET", "chaos")["faults"]
+        return found
+
+    def script(self) -> str:
+        """What has struck so far, for ``kemu up --chaos``."""
+        return self._remote.text("GET", "chaos.yaml")
+
+
+@contextlib.contextmanager
+def up(
+    scenario: scenario_forms.Source | None = None,
+    *,
+    nodes: int = 3,
+    settings: Mapping[str, Any] | None = None,
+    chaos: Sequence[Mapping[str, Any]] = (),
+    folder: Path | None = None,
+    settle_s: float = drivers.SETTLE_S,
+) -> Iterator[Cluster]:
+    """``scenario``: as in :func:`kemu.run`; None: so many ``nodes`` with everything a cluster has. ``settings``: values
+    by paths below spec. ``chaos``: faults in place of the scenario's. ``settle_s``: real time without a word from
+    clients after which they are taken to have reacted.
+
+    Raises ScenarioError and KemuError; at the end AssertionError where a check or an expectation does not hold.
+    """
+    given = {"duration": f"{clusters.FOREVER_S}s", "heartbeats": "exact", **(settings or {})}
+    if chaos:
+        given["chaos"] = list(chaos)
+    made = clusters.of_nodes(nodes, given) if scenario is None else scenario_forms.load(scenario, given)
+    with tempfile.TemporaryDirectory(prefix="kemu-up-") as own:
+        running = _Running(virtual.Session, clusters.completed(made), folder or Path(own), settle_s)
+        cluster = running.start()
+        try:
+            yield cluster
+        finally:
+            cluster.result = running.end()
+        verdict = cluster.result.verdict
+        if verdict["verdict"] == "fails":
+            raise AssertionError(verdict["headline"])
+
+
+class _Running:
+    """The thread in which it lives."""
+
+    def __init__(self, session: type[virtual.Session], scenario: Any, folder: Path, settle_s: float) -> None:
+        settings = sessions.Settings(out=folder)
+        self._up: sessions.Up | None = None
+        self._ready = threading.Event()
+        self._result: RunResult | None = None
+        self._error: BaseException | None = None
+        self._session = session(scenario, settings, self._on_up, None, settle_s)
+        self._thread = threading.Thread(target=self._run, name="kemu up", daemon=True)
+
+    def _on_up(self, found: sessions.Up) -> None:
+        self._up = found
+        self._ready.set()
+
+    def _run(self) -> None:
+        try:
+            self._result = self._session.run()
+        except BaseException as error:
+            self._error = error
+        finally:
+            self._ready.set()
+
+    def start(self) -> Cluster:
+        self._thread.start()
+        if not self._ready.wait(START_S):
+            raise KemuError(f"no cluster after {START_S:g} s")
+        if self._up is None:
+            assert self._error is not None
+            raise self._error
+        return Cluster(self._up)
+
+    def end(self) -> RunResult:
+        self._session.stop()
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+        assert self._result is not None
+        return self._result

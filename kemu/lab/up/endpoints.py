@@ -1,0 +1,120 @@
+"""Where clients reach a cluster: the server, behind it the control endpoint, the layer of faults, the gateway."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kemu import errors
+from kemu.emulated.gateway.app import Gateway
+from kemu.emulated.gateway.authentication import authenticators, service_accounts
+from kemu.emulated.gateway.faults.layer import Layer, Strike, Time
+from kemu.emulated.gateway.faults.revisions import Revisions
+from kemu.emulated.gateway.limits import files, sites
+from kemu.emulated.gateway.servers import Server
+from kemu.emulated.gateway.settings import Authenticator, Everybody
+from kemu.emulated.gateway.settings import Settings as GatewaySettings
+from kemu.emulated.kubelet.usage import usages
+from kemu.lab.scenario.scenarios import Scenario
+from kemu.lab.up import controls, credentials
+from kemu.lab.up.chaos.desks import Desk
+from kemu.runtime.env import SECOND_NS, Channel, Clock
+
+_CONNECTIONS = 10_000
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where to listen, and how."""
+
+    host: str
+    port: int
+    insecure_http: bool
+
+
+class Listener:
+    """Of the run log: what the endpoint has to know of the past."""
+
+    def __init__(self) -> None:
+        self.revisions = Revisions()
+        self.desk: Desk | None = None
+
+    def __call__(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        if kind == "store.txn":
+            self.revisions.add(time_ns, data["rev"])
+        elif self.desk is not None and kind in Desk.HEARD:
+            self.desk.listen(time_ns, actor, kind, data)
+
+
+class Endpoint:
+    """Of one cluster."""
+
+    def __init__(
+        self,
+        place: Place,
+        made: credentials.Credentials,
+        scenario: Scenario,
+        dial: Callable[[str], Channel],
+        clock: Clock,
+        account_uid: Callable[[str, str], Awaitable[str]],
+        time: Time,
+        listener: Listener,
+        desk: Desk,
+        on_strike: Callable[[Strike], None],
+        steps: controls.Steps | None = None,
+    ) -> None:
+        """``dial`` and ``clock``: see :class:`kemu.emulated.gateway.app.Gateway`. ``steps``: None in real time."""
+        self._place = place
+        authenticator: Authenticator = Everybody()
+        accounts = service_accounts.Tokens()
+        if not place.insecure_http:
+            authenticator = authenticators.Authenticator(
+                made.users,
+                accounts=accounts,
+                account_uid=account_uid,
+                now_s=lambda: clock.unix_ns() / SECOND_NS,
+            )
+        names = tuple(f"apiserver/{number}" for number in range(scenario.apiserver_replicas))
+        settings = GatewaySettings(
+            apiservers=names, authenticator=authenticator, accounts=accounts, node_usage=_usage_of_nodes(scenario)
+        )
+        gateway = Gateway(dial, clock, settings)
+        self.layer = Layer(gateway, time, authenticator, listener.revisions, on_strike)
+        self._app = controls.Controls(self.layer, authenticator, lambda: time.now_ns() / SECOND_NS, desk, steps)
+        listener.desk = desk
+        files.raise_limit(_CONNECTIONS)
+        certificates = None if place.insecure_http else made.certificates
+        guarded = sites.Guard(self._app, place.host) if place.insecure_http else self._app
+        self.server = Server(guarded, place.host, place.port, certificates)
+
+    async def start(self) -> None:
+        """Raises KemuError where the port is taken."""
+        try:
+            await self.server.start()
+        except OSError as error:
+            where = f"{self._place.host}:{self._place.port}"
+            raise errors.KemuError(f"{where}: {error.strerror or error}: choose another port (--port)") from None
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Where clients on this machine reach it."""
+        host, _, port = self.server.url.partition("://")[2].rpartition(":")
+        return credentials.reached_at(host.strip("[]")), int(port)
+
+    async def stop(self) -> None:
+        """May be repeated."""
+        self._app.close()
+        await self.server.stop()
+
+
+def _usage_of_nodes(scenario: Scenario) -> Callable[[str, int], Mapping[str, int]]:
+    """What the scenario says that nodes use besides their pods."""
+    curves = {node.name: usages.parse_node(node.usage, node.name) for node in scenario.nodes if node.usage}
+
+    def usage(node: str, second: int) -> Mapping[str, int]:
+        used = {resource: curve.at(second) for resource, curve in curves.get(node, {}).items()}
+        used["memory"] = used.get("memory", 0) + used.get(usages.ACTIVE_FILE, 0)
+        return used
+
+    return usage

@@ -1,0 +1,96 @@
+"""The objects that clients expect in every cluster: the service ``kubernetes``, and in each namespace the service
+account ``default`` and the configmap with the authority that has signed the certificate of the API server.
+
+In Kubernetes the API server keeps the former (``pkg/controlplane/controller/kubernetesservice``), controllers the
+latter (``serviceaccounts_controller.go``, ``rootcacertpublisher``). Here each is made once, unless somebody has made
+it, and not repaired.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+from kemu import errors
+from kemu.emulated.client import clients, informers, retries
+from kemu.messages.k8s import core_v1_pb2, discovery_v1_pb2
+from kemu.runtime.env import Env
+
+SERVICE_ADDRESS = "10.96.0.1"
+
+
+class Furnisher:
+    """Makes them, also in namespaces to come."""
+
+    def __init__(self, env: Env, client: clients.Client, authority: str) -> None:
+        """``authority``: in PEM; empty: there is none."""
+        self._env = env
+        self._client = client
+        self._authority = authority
+        self._informer = informers.Informer(client, "namespaces", handler=self)
+
+    async def begin(self, address: str, port: int) -> None:
+        """``address``, ``port``: where the API is served. Returns when everything is there."""
+        await self._make(_service())
+        await self._make(_endpoint_slice(address, port))
+        namespaces = await self._client.list("namespaces")
+        for namespace in namespaces.items:
+            await self._furnish(namespace.metadata.name)
+        self._informer.start_from(namespaces.items, int(namespaces.resource_version))
+
+    async def _furnish(self, namespace: str) -> None:
+        account = core_v1_pb2.ServiceAccount()
+        account.metadata.name, account.metadata.namespace = "default", namespace
+        await self._make(account)
+        if self._authority:
+            roots = core_v1_pb2.ConfigMap(data={"ca.crt": self._authority})
+            roots.metadata.name, roots.metadata.namespace = "kube-root-ca.crt", namespace
+            await self._make(roots)
+
+    async def _make(self, found: Any) -> None:
+        # It may be there, or its namespace gone again.
+        with contextlib.suppress(errors.AlreadyExists, errors.NotFound, errors.Forbidden):
+            await retries.patiently(self._env, lambda: self._client.create(found))
+
+    # Of the informer
+
+    def on_add(self, obj: Any) -> None:
+        if obj.status.phase != "Terminating":
+            self._env.spawn(self._furnish(obj.metadata.name), f"furnish {obj.metadata.name}")
+
+    def on_update(self, old: Any, new: Any) -> None:
+        pass
+
+    def on_delete(self, old: Any) -> None:
+        pass
+
+
+def _service() -> core_v1_pb2.Service:
+    service = core_v1_pb2.Service()
+    _name(service.metadata)
+    spec = service.spec
+    spec.type = "ClusterIP"
+    spec.clusterIP = SERVICE_ADDRESS
+    spec.clusterIPs.append(SERVICE_ADDRESS)
+    spec.ipFamilies.append("IPv4")
+    spec.ipFamilyPolicy = "SingleStack"
+    spec.sessionAffinity = "None"
+    spec.internalTrafficPolicy = "Cluster"
+    port = spec.ports.add(name="https", port=443, protocol="TCP")
+    port.targetPort.intVal = 6443
+    return service
+
+
+def _endpoint_slice(address: str, port: int) -> discovery_v1_pb2.EndpointSlice:
+    found = discovery_v1_pb2.EndpointSlice(addressType="IPv6" if ":" in address else "IPv4")
+    _name(found.metadata)
+    found.metadata.labels["kubernetes.io/service-name"] = "kubernetes"
+    found.endpoints.add(addresses=[address]).conditions.ready = True
+    found.ports.add(name="https", port=port, protocol="TCP")
+    return found
+
+
+def _name(metadata: Any) -> None:
+    metadata.name, metadata.namespace = "kubernetes", "default"
+    labels = metadata.labels
+    labels["component"], labels["provider"] = "apiserver", "kubernetes"

@@ -1,0 +1,372 @@
+"""Lets the time of a world pass: as much as its clients' requests need, and as far as somebody steps it.
+
+Between steps the world stands still. A request lets it go on until the answer is there; after a write a moment longer
+(:data:`HEARD_S`), in which the watches of clients hear of it. A step goes from event to event up to its goal. Whenever
+a client outside has been told something on the way (an answer, an event of a watch), the world stands until the client
+has had time to react: its clock is not ours, so we wait until nothing has come from outside for ``settle_s`` of real
+time. So a controller sees each change at its time, and acts on it before much else happens, however fast the world is.
+
+All of it happens on the event loop outside, in slices of :data:`SLICE_S`; nothing here needs a lock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kemu.errors import KemuError
+from kemu.lab.up.virtual import conditions, inputs
+from kemu.lab.up.virtual.worlds import Deaf, Hearer, Input, World
+from kemu.runtime.env import SECOND_NS
+
+ANSWER_S = 5.0
+"""Virtual time that may pass for the sake of a request while nobody steps. What then has no answer (a part of the
+cluster is away) gets it when somebody steps."""
+HEARD_S = 0.02
+"""Virtual time after a write, or when a watch begins, in which clients hear of it."""
+REACTION_S = 0.02
+"""Virtual time that may pass before a client that has been told something could have reacted."""
+SETTLE_S = 0.02
+"""Real time without a word from outside after which clients are taken to have reacted."""
+RESTLESS_S, RESTLESS_TIMES = 5.0, 20
+"""Real time that a second of virtual time may take because clients react: so long at least, and so many times the time
+without a word that is asked of them. Clients that go on for longer never fall silent."""
+HURRY_S = 10.0
+"""Virtual time that then passes without waiting for them."""
+SLICE_S = 0.01
+"""Real time after which a slice lets the loop outside have a turn."""
+
+_READS = ("/Get", "/List")
+
+
+class Ended(KemuError):
+    """The cluster is no more."""
+
+
+@dataclass(eq=False)
+class Step:
+    """Let time pass, at most to ``until_ns``; less far if ``idle`` and nothing is left to do, or ``reached``."""
+
+    until_ns: int
+    idle: bool = False
+    reached: bool = False
+    """Set within a slice by whoever sees what is waited for: the world stands at the end of that instant."""
+    done: asyncio.Future[str] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    """``reached``, ``idle`` or ``deadline``."""
+
+
+class Driver:
+    """Of one world; on the event loop that runs when it is made."""
+
+    def __init__(self, world: World, record: inputs.Record | None = None, settle_s: float = SETTLE_S) -> None:
+        self.world = world
+        self.settle_s = settle_s
+        self.failure: BaseException | None = None
+        self.record = record
+        self._pending: list[tuple[Input, Hearer]] = []
+        self._wake = asyncio.Event()
+        self._steps: list[Step] = []
+        """The first one is under way."""
+        self._sleepers: list[_Sleeper] = []
+        self._number = 0
+        self._unanswered: dict[int, int] = {}
+        """Unary calls, and the virtual time up to which they may let it pass."""
+        self._heard_ns = 0
+        """Up to here time passes for writes to be heard of."""
+        self._told_ns: int | None = None
+        """When somebody outside was told something first, since all had time to react."""
+        self._patience = (0.0, -SECOND_NS)
+        """Since when clients have time to react, in real and in virtual time."""
+        self._hurries_until_ns = -1
+        self.hurried = 0
+        """How many times time went on although somebody outside had not fallen silent."""
+        self._begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._ends = False
+        self._slice_over = 0.0
+
+    # For clients
+
+    def next_number(self) -> int:
+        """Of a call."""
+        self._number += 1
+        return self._number
+
+    def put(self, given: Input, hearer: Hearer | None = None) -> None:
+        """From outside, into the world, as soon as it stands. Raises Ended."""
+        if self._over.done() or self._ends:
+            raise Ended("the cluster has ended")
+        self._pending.append((given, hearer or Deaf()))
+        self._ends = given[0] == "end"
+        self._wake.set()
+
+    def ask(self, number: int, method: str) -> None:
+        """A unary call of this number has been put: time passes until it is answered."""
+        self._unanswered[number] = self.world.now_ns + round(ANSWER_S * SECOND_NS)
+        if not method.endswith(_READS):
+            self._heard_ns = -1  # counted from when it is answered
+
+    def answered(self, number: int) -> None:
+        """Within a slice."""
+        self._unanswered.pop(number, None)
+        if self._heard_ns < 0 and not self._unanswered:
+            self._heard_ns = self.world.now_ns + round(HEARD_S * SECOND_NS)
+        self.told()
+
+    def stir(self) -> None:
+        """A watch begins."""
+        self._heard_ns = max(self._heard_ns, self.world.now_ns + round(HEARD_S * SECOND_NS))
+
+    def told(self) -> None:
+        """Within a slice: somebody outside learns something."""
+        if self._told_ns is None and self.world.now_ns > self._hurries_until_ns:
+            self._told_ns = self.world.now_ns
+
+    async def step(self, seconds: float, *, idle: bool = False, watch: Callable[[Step], Any] | None = None) -> str:
+        """Let so much virtual time pass, or less: see :class:`Step`. ``watch``: is given the step when its turn comes,
+        to set ``reached``. One step after the other. Raises Ended."""
+        step = Step(-1, idle)
+        self._steps.append(step)
+        try:
+            while self._steps[0] is not step:
+                await self._first(self._steps[0].done)
+                self._check()
+            step.until_ns = self.world.now_ns + round(seconds * SECOND_NS)
+            self._patience = time.monotonic(), self.world.now_ns
+            self._hurries_until_ns = -1
+            if watch is not None:
+                watch(step)
+            self._wake.set()
+            await self._first(step.done)
+            if not step.done.done():
+                self._check()
+            return step.done.result()
+        finally:
+            step.done.cancel()
+            self._steps.remove(step)
+
+    async def step_until(self, text: str, seconds: float, namespace: str = "default") -> str:
+        """Until conditions hold (:mod:`conditions`), or so much virtual time has passed.
+
+        Raises BadCondition and Ended.
+        """
+        wanted = conditions.parse(text, namespace)
+        waits: list[_Wait] = []
+
+        def watch(step: Step) -> None:
+            for condition in wanted:
+                wait = _Wait(condition, lambda: _reach(step, waits))
+                waits.append(wait)
+                resource = condition.resource.plural
+                number = wait.number = self.next_number()
+                self.put(["observe", number, resource, condition.namespace, condition.field_selector], wait)
+
+        try:
+            return await self.step(seconds, watch=watch)
+        finally:
+            for wait in waits:
+                with contextlib.suppress(Ended):
+                    self.put(["unobserve", wait.number])
+
+    def now_ns(self) -> int:
+        return self.world.now_ns
+
+    @property
+    def waits_for(self) -> str:
+        """What keeps time from passing now, in words; "": nothing that is outside."""
+        if not self.world.stands:
+            return "the cluster to be set up"
+        return (
+            "" if self._told_ns is None else f"its clients to be silent for {self.settle_s:g} s (--settle of kemu up)"
+        )
+
+    @property
+    def patience_s(self) -> float:
+        """Real time for which clients that do not fall silent can keep time from passing."""
+        return max(RESTLESS_S, RESTLESS_TIMES * self.settle_s)
+
+    async def sleep(self, seconds: float) -> None:
+        """Of virtual time, for something outside: it makes no time pass. Raises Ended."""
+        sleeper = _Sleeper(self.world.now_ns + round(seconds * SECOND_NS))
+        self._sleepers.append(sleeper)
+        self._wake.set()
+        try:
+            await self._first(sleeper.over)
+            if not sleeper.over.done():
+                self._check()
+        finally:
+            self._sleepers.remove(sleeper)
+
+    async def _first(self, done: asyncio.Future[Any]) -> None:
+        """Until that, or the end of the world."""
+        await asyncio.wait([done, self._over], return_when=asyncio.FIRST_COMPLETED)
+
+    def _check(self) -> None:
+        if self._over.done():
+            raise Ended("the cluster has ended") from self.failure
+
+    async def begun(self) -> None:
+        """Until the cluster is set up. Raises what its set-up raised."""
+        await self._first(self._begun)
+        if self.failure is not None:
+            raise self.failure
+
+    # Time
+
+    async def run(self) -> None:
+        """Until ``["end", …]`` has come, or the world broke: raises what it raised."""
+        world = self.world
+        try:
+            while True:
+                self._wake.clear()
+                self._take()
+                if self._slice():
+                    return
+                if world.stands and not self._begun.done():
+                    self._begun.set_result(None)
+                await self._between()
+        except BaseException as error:
+            self.failure = error
+            raise
+        finally:
+            self._over.set_result(None)
+
+    def _take(self) -> None:
+        world = self.world
+        if self._pending and world.stands:
+            given, self._pending = self._pending, []
+            if self.record is not None:
+                self.record.add(inputs.Batch(world.now_ns, [each for each, _ in given]))
+            world.take(given)
+
+    def _slice(self) -> bool:
+        self._slice_over = time.monotonic() + SLICE_S
+        return self.world.loop.go(self._may_pass)
+
+    async def _between(self) -> None:
+        """The world stands: the loop outside has its turn."""
+        if not self.world.stands:
+            await asyncio.sleep(0)
+            return
+        if self._told_ns is not None and (self._under_way is not None or self._goes_on()):
+            if await self._quiet():
+                self._told_ns = None
+            return
+        self._wake_sleepers()
+        self._settle_step()
+        is_told = self._told_ns is not None and self._under_way is not None
+        if self._pending or is_told or self._goes_on():
+            await asyncio.sleep(0)
+        else:
+            await self._wake.wait()
+
+    async def _quiet(self) -> bool:
+        """Whether nothing has come from outside for long enough, or all have had more than enough time."""
+        now, (since, since_ns) = time.monotonic(), self._patience
+        if self.world.now_ns - since_ns >= SECOND_NS:
+            self._patience = now, self.world.now_ns
+        elif now - since > self.patience_s and self._under_way is not None:
+            self.hurried += 1
+            self._hurries_until_ns = self.world.now_ns + round(HURRY_S * SECOND_NS)
+            return True
+        if self._pending:
+            return False
+        try:
+            await asyncio.wait_for(self._wake.wait(), self.settle_s)
+        except TimeoutError:
+            return True
+        return False
+
+    @property
+    def _under_way(self) -> Step | None:
+        """The step for which time is to pass."""
+        step = self._steps[0] if self._steps else None
+        return None if step is None or step.until_ns < 0 or step.done.done() else step
+
+    def _goes_on(self) -> bool:
+        """Whether something is to happen now, or at a time that may come."""
+        loop = self.world.loop
+        if self._ends or loop.ready:
+            return True
+        next_ns, waking_ns = loop.next_ns(), self._waking_ns()
+        goal_ns = self.world.loop_ns(self._goal_ns())
+        return any(when_ns is not None and when_ns <= goal_ns for when_ns in (next_ns, waking_ns))
+
+    def _waking_ns(self) -> int | None:
+        """When the first of those outside wakes, by the loop's time."""
+        return min((self.world.loop_ns(each.until_ns) for each in self._sleepers if not each.over.done()), default=None)
+
+    def _wake_sleepers(self) -> None:
+        """Those whose time has come, or comes before anything else happens."""
+        loop, when_ns = self.world.loop, self._waking_ns()
+        if when_ns is None or self._pending or loop.ready or when_ns > self.world.loop_ns(self._goal_ns()):
+            return
+        next_ns = loop.next_ns()
+        if next_ns is None or when_ns < next_ns:
+            loop.pass_to(when_ns)
+            for sleeper in self._sleepers:
+                if self.world.loop_ns(sleeper.until_ns) <= when_ns and not sleeper.over.done():
+                    sleeper.over.set_result(None)
+                    self.told()
+
+    def _goal_ns(self) -> int:
+        """How far time may go."""
+        world = self.world
+        goal_ns = max(world.now_ns, self._heard_ns, *self._unanswered.values())
+        step = self._under_way
+        if step is not None and not step.reached and not (step.idle and world.loop.is_idle()):
+            goal_ns = max(goal_ns, step.until_ns)
+        return goal_ns
+
+    def _may_pass(self, next_ns: int | None) -> bool:
+        """The gate of the loop: nothing is left to do in this instant."""
+        world = self.world
+        if self._ends or not world.stands:
+            return self._ends or time.monotonic() < self._slice_over
+        if next_ns is None or self._pending:
+            return False
+        if self._told_ns is not None and next_ns > world.loop_ns(self._told_ns) + round(REACTION_S * SECOND_NS):
+            return False
+        return next_ns <= world.loop_ns(self._goal_ns()) and time.monotonic() < self._slice_over
+
+    def _settle_step(self) -> None:
+        """All that may happen now has: a step that has come to its goal is over."""
+        loop, step = self.world.loop, self._under_way
+        if step is None or self._pending or loop.ready or self._told_ns is not None:
+            return
+        next_ns = loop.next_ns()
+        if step.reached:
+            step.done.set_result("reached")
+        elif step.idle and loop.is_idle():
+            step.done.set_result("idle")
+        elif next_ns is None or next_ns > self.world.loop_ns(step.until_ns):
+            loop.pass_to(self.world.loop_ns(step.until_ns))
+            step.done.set_result("deadline")
+
+
+@dataclass(eq=False)
+class _Sleeper:
+    until_ns: int
+    over: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+
+class _Wait(Deaf):
+    """For one condition."""
+
+    def __init__(self, condition: conditions.Condition, changed: Callable[[], None]) -> None:
+        self.condition = condition
+        self.number = 0
+        self.holds = False
+        self._changed = changed
+
+    def see(self, objects: Mapping[str, Any]) -> None:
+        self.holds = self.condition.holds(objects.values())
+        self._changed()
+
+
+def _reach(step: Step, waits: Sequence[_Wait]) -> None:
+    step.reached = all(wait.holds for wait in waits)

@@ -1,0 +1,214 @@
+"""One cluster in virtual time with its gateway, from its start to its verdict: ``kemu up --virtual``.
+
+Role: as :mod:`kemu.lab.up.sessions`, which is for real time. Here two event loops take turns: that of the world, in
+which the actors live, and the one outside, with the server and the driver.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import grpc
+
+from kemu.lab.scenario.playing import runner
+from kemu.lab.scenario.scenarios import Scenario
+from kemu.lab.up import credentials, endpoints, sessions, tellers
+from kemu.lab.up.chaos import desks
+from kemu.lab.up.virtual import channels, drivers, inputs, strikes, worlds
+from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.v1 import api_pb2, api_pb2_grpc
+from kemu.runtime.env import EPOCH_UNIX_S, SECOND_NS, Timer
+
+_EPOCH_NS = EPOCH_UNIX_S * SECOND_NS
+
+
+class Clock:
+    """The world's time, for what is outside: ``env.Clock``."""
+
+    def __init__(self, driver: drivers.Driver) -> None:
+        self._driver = driver
+
+    epoch_unix_s = EPOCH_UNIX_S
+    unix_offset_ns = _EPOCH_NS
+
+    def now_ns(self) -> int:
+        return self._driver.now_ns()
+
+    def unix_ns(self) -> int:
+        return _EPOCH_NS + self._driver.now_ns()
+
+    async def started(self) -> None:
+        await self._driver.begun()
+
+    async def sleep(self, seconds: float, *, background: bool = False) -> None:
+        await self._driver.sleep(seconds)
+
+    async def sleep_until_ns(self, when_ns: int, *, background: bool = False) -> None:
+        await self._driver.sleep(max(0, when_ns - self.now_ns()) / SECOND_NS)
+
+    async def pause(self, seconds: float) -> None:
+        await self._driver.sleep(seconds)
+
+    def call_at_ns(
+        self, when_ns: int, callback: Callable[..., object], *args: object, background: bool = False
+    ) -> Timer:
+        async def call() -> None:
+            await self.sleep_until_ns(when_ns)
+            callback(*args)
+
+        return _Timer(asyncio.get_running_loop().create_task(call()))
+
+
+class _Timer:
+    def __init__(self, task: asyncio.Task[None]) -> None:
+        self._task = task
+
+    def cancel(self) -> None:
+        self._task.cancel()
+
+
+class Session:
+    """The course of one cluster."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        settings: sessions.Settings,
+        on_up: Callable[[sessions.Up], None],
+        tell: Callable[[Sequence[tellers.Line]], None] | None = None,
+        settle_s: float = drivers.SETTLE_S,
+    ) -> None:
+        """``on_up``: told when clients can call. ``tell``: of what happens from then on. ``settle_s``: see
+        :mod:`drivers`."""
+        self.scenario = scenario
+        self.settings = settings
+        self.teller = tellers.Teller()
+        self.listener = endpoints.Listener()
+        self._strikes = strikes.Strikes()
+        self.world = worlds.World(self._strikes)
+        self.world.loop.outside = lambda: asyncio.run(self._outside())
+        self._on_up = on_up
+        self._tell = tell
+        self._settle_s = settle_s
+        self._stop = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def run(self) -> runner.RunResult:
+        """See :func:`run`."""
+        settings = self.settings
+        options = runner.Options(
+            out=settings.out,
+            runtime="sim",
+            force=settings.force,
+            on_begin=settings.on_begin,
+            listener=self.listen,
+            drive=self.world.main,
+            loop=self.world.loop,
+        )
+        return runner.run(self.scenario, options)
+
+    def stop(self) -> None:
+        """End it; from any thread."""
+        with contextlib.suppress(RuntimeError):  # it has ended already
+            if self._loop is not None:
+                self._loop.call_soon_threadsafe(self._stop.set)
+
+    def listen(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        """Takes the run log."""
+        self.teller(time_ns, actor, kind, data)
+        self.listener(time_ns, actor, kind, data)
+
+    async def _outside(self) -> None:
+        settings, scenario = self.settings, self.scenario
+        self._loop, stop = asyncio.get_running_loop(), self._stop
+        with sessions.answering(stop, settings.give_up):
+            made = await asyncio.to_thread(
+                credentials.make, settings.host, credentials.users_of(scenario.users, settings.users)
+            )
+            driver = drivers.Driver(self.world, settle_s=self._settle_s)
+            clock = Clock(driver)
+            api: Any = api_pb2_grpc.ApiStub(channels.Channel(driver, "apiserver/0"))  # type: ignore[no-untyped-call]
+            desk = desks.Desk(
+                scenario,
+                lambda fault, fault_id: driver.put(["strike", dict(fault), fault_id]),
+                lambda fault_id: driver.put(["heal", fault_id]),
+            )
+            endpoint = endpoints.Endpoint(
+                endpoints.Place(settings.host, settings.port, settings.insecure_http),
+                made,
+                scenario,
+                lambda name: channels.Channel(driver, name),
+                clock,
+                lambda namespace, name: _uid_of(api, namespace, name),
+                clock,
+                self.listener,
+                desk,
+                self._strikes.struck,
+                driver,
+            )
+            self._strikes.layer, self._strikes.driver = endpoint.layer, driver
+            await endpoint.start()
+            authority = "" if settings.insecure_http else made.authority.certificate.decode()
+            self.world.furnishing = worlds.Furnishing(*endpoint.address, authority)
+            driver.record = inputs.Record(settings.out, self.world.furnishing)
+            running = asyncio.create_task(driver.run())
+            try:
+                await driver.begun()
+                self._on_up(
+                    dataclasses.replace(
+                        sessions.announced(settings, endpoint.server.url, made, len(scenario.nodes), self.world.roster),
+                        steps=True,
+                    )
+                )
+                self.teller.quiet = False
+                await self._until(stop, running, driver)
+                self.teller.quiet = True
+            finally:
+                await endpoint.stop()
+                with contextlib.suppress(drivers.Ended):
+                    driver.put(["end", "stopped"])
+                await running
+                driver.record.close()
+                desk.script.write(settings.out)
+
+    async def _until(self, stop: asyncio.Event, running: asyncio.Task[None], driver: drivers.Driver) -> None:
+        """Somebody ends it, or its duration is over; meanwhile tell what happens."""
+        stopping = asyncio.create_task(stop.wait())
+        try:
+            while not stopping.done() and not running.done():
+                await asyncio.wait(
+                    [stopping, running], timeout=sessions.TELL_EVERY_S, return_when=asyncio.FIRST_COMPLETED
+                )
+                lines = self.teller.take()
+                if lines and self._tell is not None:
+                    self._tell(lines)
+                if driver.now_ns() >= self.scenario.duration_ns:
+                    return
+        finally:
+            stopping.cancel()
+
+
+async def _uid_of(api: Any, namespace: str, name: str) -> str:
+    resource = api_pb2.Resource(resource="serviceaccounts", namespace=namespace)
+    try:
+        found = await api.Get(api_pb2.GetRequest(resource=resource, name=name))
+    except grpc.aio.AioRpcError:
+        return ""
+
+    return str(core_v1_pb2.ServiceAccount.FromString(found.object).metadata.uid)
+
+
+def run(
+    scenario: Scenario,
+    settings: sessions.Settings,
+    on_up: Callable[[sessions.Up], None],
+    tell: Callable[[Sequence[tellers.Line]], None] | None = None,
+    settle_s: float = drivers.SETTLE_S,
+) -> runner.RunResult:
+    """Blocks until the cluster has ended, and judges it as any other run. Raises as
+    :func:`kemu.lab.up.sessions.run`."""
+    return Session(scenario, settings, on_up, tell, settle_s).run()

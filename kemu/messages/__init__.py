@@ -1,0 +1,1 @@
+"""Generated code: protocol buffers of Kubernetes, of kemu and of etcd."""

@@ -1,0 +1,83 @@
+"""Follows a run log that is still being written, from any place where a frame begins.
+
+    tail = Tail(folder / FILE_NAME)
+    for event in tail.read():
+        ...
+    cursor = tail.cursor  # a later Tail goes on there: without a gap, without an event twice
+
+The file itself is what a slow reader waits in: nothing is kept in memory for it. Neighbour: :mod:`frames`.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from kemu.errors import RunLogError
+from kemu.runtime.runlog import frames
+from kemu.runtime.runlog.frames import Event
+
+READ_BYTES = 1 << 18
+"""At once."""
+
+
+class Cursor(NamedTuple):
+    """Between two events of a run log."""
+
+    place: int
+    """Number of the next event, from 0."""
+    offset: int
+    """Where its frame begins."""
+
+
+class Tail:
+    def __init__(self, path: Path, cursor: Cursor | None = None) -> None:
+        """``cursor``: where to go on, of an earlier one; None: at the beginning. Raises RunLogError where the file is
+        not a run log."""
+        self.path = path
+        with frames.Reader(path) as reader:
+            self.header = reader.header
+            begin = reader.next_offset
+        self.cursor = cursor or Cursor(0, begin)
+        if self.cursor.offset < begin:
+            raise RunLogError(f"{path}: offset {self.cursor.offset}: no event begins there")
+        self._file = path.open("rb")
+
+    def behind(self) -> int:
+        """How many bytes of the file are still to be read."""
+        return os.fstat(self._file.fileno()).st_size - self.cursor.offset
+
+    def read(self, most: int = 1 << 30) -> list[tuple[int, Event]]:
+        """Some of the next events that are whole, with their places; none where the file has no more of them yet.
+
+        Raises RunLogError where a frame is damaged, or none begins at the cursor.
+        """
+        self._file.seek(self.cursor.offset)
+        buffer, at = self._file.read(READ_BYTES), 0
+        place, offset = self.cursor
+        found: list[tuple[int, Event]] = []
+        while len(found) < most:
+            length = frames.length_at(buffer, at)
+            if length > frames.MAX_PAYLOAD_BYTES:
+                raise RunLogError(f"{self.path}: offset {offset}: a frame of {length} bytes: the length is damaged")
+            if length < 0 or length > len(buffer) - at:
+                more = self._file.read(max(READ_BYTES, length)) if not found else b""
+                if not more:
+                    break
+                buffer, at = buffer[at:] + more, 0
+                continue
+            found.append((place, frames.event_at(buffer, at, self.path, offset)))
+            place, offset, at = place + 1, offset + length, at + length
+        self.cursor = Cursor(place, offset)
+        return found
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()

@@ -1,9 +1,0 @@
-"""The scheduler's cache: nodes, the pods on them, and columns derived from both.
-
-Begin with :mod:`kemu.scheduler.cache.cluster`; the other modules are its parts.
-
-    nodes, pods       NodeInfo; PodInfo and its Template, compiled once for each distinct spec
-    columns           resources and labels as numpy columns, and which rows changed
-    counts, terms     pods that match a selector, counted by node; affinity terms compiled
-    nominations       the nominator
-"""

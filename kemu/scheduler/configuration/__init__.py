@@ -1,8 +1,0 @@
-"""KubeSchedulerConfiguration and the cost model.
-
-Begin with :mod:`kemu.scheduler.configuration.configurations`.
-
-    arguments         pluginConfig: checks and defaults of the plugins in the tree
-    fields            kinds of values, and mistakes with their paths
-    timings           how much virtual time work takes
-"""

@@ -1,5 +1,0 @@
-"""The plugins in the tree, one module each.
-
-Begin with :mod:`kemu.scheduler.plugins.in_tree`, the registry, or with a short one,
-:mod:`kemu.scheduler.plugins.node_unschedulable`.
-"""

@@ -1,4 +1,0 @@
-"""Preemption: which pods have to leave which node (``candidates``), and their eviction (``evictions``).
-
-Begin with :mod:`kemu.scheduler.preemption.candidates`.
-"""

@@ -1,1 +1,0 @@
-"""The scheduling queue: all of it is :mod:`kemu.scheduler.queue.queues`."""
