@@ -6,9 +6,13 @@ used, so ``import kemu`` costs nothing; ``__init__.pyi`` has their types.
 
 import os
 
+from kemu import _moved
+
 # gRPC reads this when it is first imported, by whichever module. kemu never forks with gRPC at work, but Ray starts its
 # processes from the driver, and gRPC would remark on each of them on the terminal.
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
+
+_moved.install()
 
 __version__ = "0.1.0"
 

@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from kemu.emulated.objects.pods import gpu_cards
 from kemu.scheduler.framework import (
     SKIP,
     BindPlugin,
@@ -34,8 +36,6 @@ from kemu.scheduler.framework import (
     Status,
     unschedulable,
 )
-
-from kemu.emulated.objects.pods import gpu_cards
 
 Ints = npt.NDArray[np.int64]
 

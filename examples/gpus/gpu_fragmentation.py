@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from gpu_cards import Demand, GpuPolicy, Ints
-from kemu.scheduler.framework import ArgumentError, Handle
 
 from kemu.emulated.objects.pods import gpu_cards
+from kemu.scheduler.framework import ArgumentError, Handle
 
 Floats = npt.NDArray[np.float64]
 

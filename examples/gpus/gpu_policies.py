@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 from gpu_cards import Demand, GpuPolicy, Ints
+
+from kemu.emulated.objects.pods import gpu_cards
 from kemu.scheduler.framework import (
     Cluster,
     Cycle,
@@ -22,8 +24,6 @@ from kemu.scheduler.framework import (
     Status,
     unresolvable,
 )
-
-from kemu.emulated.objects.pods import gpu_cards
 
 CPU_SCALE = 128_000
 """Milli-CPU of the largest node: amounts of CPU are compared by their part of this."""

@@ -1,1 +1,5 @@
-"""How one comes in: the command line, the Python API, helpers for tests."""
+"""How one comes in.
+
+cli       the command line                api   what Python programs import: ``kemu.run``, ``kemu.explore``, …
+testing   the pytest plugin and helpers for tests
+"""

@@ -1,1 +1,9 @@
-"""What is emulated: the objects of a cluster, and the components that work on them."""
+"""What is emulated: the objects of a cluster, and the components that work on them.
+
+objects        Kubernetes' objects: names, amounts, defaults, validation, conversion
+store          etcd                               apiserver     kube-apiserver
+client         client-go                          scheduler     kube-scheduler
+kubelet        kubelet                            controllers   kube-controller-manager
+autoscaler     cluster-autoscaler and a cloud     gateway       the API over HTTP, for real clients
+bridge         kemu's scheduler on a real API     bugs, safeguards   what scenarios switch on and off
+"""

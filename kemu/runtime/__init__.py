@@ -11,5 +11,8 @@ file_names, tasks       helpers of all runtimes
 rpc                     gRPC in memory, and the network of actors that live in one process
 sim                     the simulation: event loop, virtual time, latency, disks, crashes
 wall                    all actors in one process, on the wall clock
-ray                     the driver on Ray, and the cells: processes that hold actors
+ray                     the driver on Ray, and the broker that starts processes
+host                    a cell: a process that holds actors, on Ray or on the wall clock
+faults                  what can be done to actors, and to their disks
+runlog                  the log of a run as bytes, and the folder that it is in
 """

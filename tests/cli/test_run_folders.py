@@ -184,7 +184,7 @@ def test_objects_are_told_by_their_fields(tmp_path: Path, capsys: pytest.Capture
 
 
 def test_a_run_that_broke_is_the_same_if_it_breaks_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    plugin = "from kemu.emulated.scheduler.framework import *\nclass Bad(NodeFilterPlugin):\n    def filter(self, pod, node):\n"
+    plugin = "from kemu.scheduler.framework import *\nclass Bad(NodeFilterPlugin):\n    def filter(self, pod, node):\n"
     (tmp_path / "breaks_again.py").write_text(f"{plugin}        raise KeyError('nope')\n")
     scenario = tmp_path / "breaks.yaml"
     plugins = "{multiPoint: {enabled: [{name: 'breaks_again:Bad'}]}}"

@@ -51,7 +51,7 @@ def sizes(thing: Any, path: str, seen: dict[int, None]) -> Iterator[tuple[str, i
         if isinstance(value, (dict, list, set)) or type(value).__name__ == "deque":
             assert isinstance(value, Sized)
             yield here, len(value)
-        elif type(value).__module__.startswith(("kemu.controllers", "kemu.emulated.client.workqueues")):
+        elif type(value).__module__.startswith(("kemu.emulated.controllers", "kemu.emulated.client.workqueues")):
             yield from sizes(value, here, seen)
 
 

@@ -42,7 +42,7 @@ def kept(top: Any) -> dict[str, int]:
             left += one.values()
         elif isinstance(one, list | tuple | deque):
             left += one
-        elif type(one).__module__.startswith("kemu.kubelet"):
+        elif type(one).__module__.startswith("kemu.emulated.kubelet"):
             names = [*getattr(one, "__dict__", ()), *(name for base in type(one).__mro__ for name in _slots(base))]
             for name in names:
                 value = getattr(one, name, None)

@@ -26,7 +26,7 @@ from experiments.published.omega.configurations import ALL_OR_NOTHING, COARSE, F
 from experiments.published.omega.java_random import JavaRandom
 from experiments.published.omega.outcomes import Transaction
 from kemu.lab.exploration import executions
-from kemu.lab.scenario import forms as scenario_forms
+from kemu.lab.scenario import forms
 from kemu.runtime.sim.steering.messages import Message
 
 
@@ -77,9 +77,7 @@ def test_many_schedulers_conflict_as_in_the_model_whoever_refuses(check: str) ->
     """With ``none`` the kubelets reject the pods that came second; all checks of kemu hold in the end."""
     length_s = 6.0
     arrivals, expected = modelled(MANY, length_s)
-    scenario = scenario_forms.load(
-        clusters.spec(MANY, length_s, variant={"capacity": "", "none": clusters.KUBELETS}[check])
-    )
+    scenario = forms.load(clusters.spec(MANY, length_s, variant={"capacity": "", "none": clusters.KUBELETS}[check]))
     watcher = clusters.Watcher(MANY, arrivals, length_s)
     execution = executions.execute(scenario, watcher=watcher.take)
     assert execution.outcome == "holds", execution.failures
@@ -223,7 +221,7 @@ class Prompt:
 
 def test_exploration_sees_each_pod_of_a_commit() -> None:
     """A hold can keep the commit back that binds a pod, and its answer tells which pods were bound."""
-    scenario = scenario_forms.load(clusters.spec(dataclasses.replace(MANY, machines=30), 2.0))
+    scenario = forms.load(clusters.spec(dataclasses.replace(MANY, machines=30), 2.0))
     messages = executions.execute(scenario, chooser=Prompt()).messages
     seen = {label.what for _, labels in messages for label in labels if label.kind == "Pod"}
     assert {"bind", "bind-answered", "bind-refused"} <= seen

@@ -200,7 +200,7 @@ def test_so_is_what_raises_before_it_runs(
 
 def test_a_plugin_that_raises_is_told_in_the_same_way(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "mine_plugin.py").write_text(
-        "from kemu.emulated.scheduler.framework import NodeFilterPlugin\n\n\n"
+        "from kemu.scheduler.framework import NodeFilterPlugin\n\n\n"
         "class Odd(NodeFilterPlugin):\n    def filter(self, pod, node):\n        return node.nothing\n"
     )
     config = {"profiles": [{"plugins": {"multiPoint": {"enabled": [{"name": "mine_plugin:Odd"}]}}}]}

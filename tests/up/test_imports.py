@@ -10,10 +10,17 @@ UNUSED = (
     "ray", "rich", "scipy", "starlette",
 )  # fmt: skip
 MODULES = (
-    "kemu.doors.cli.commands.clusters.up", "kemu.doors.cli.inputs", "kemu.lab.up.sessions", "kemu.lab.up.clusters", "kemu.lab.up.terminals",
-    "kemu.runtime.wall.runtime", "kemu.emulated.store.server", "kemu.emulated.apiserver.server", "kemu.emulated.scheduler.scheduler",
+    "kemu.doors.cli.commands.clusters.up",
+    "kemu.doors.cli.inputs",
+    "kemu.lab.up.sessions",
+    "kemu.lab.up.clusters",
+    "kemu.lab.up.terminals",
+    "kemu.runtime.wall.runtime",
+    "kemu.emulated.store.server",
+    "kemu.emulated.apiserver.server",
+    "kemu.emulated.scheduler.scheduler",
     "kemu.emulated.kubelet.kubelet",
-)  # fmt: skip
+)
 
 
 def test_nothing_else_is_imported() -> None:

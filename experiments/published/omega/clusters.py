@@ -14,7 +14,7 @@ from experiments.published.omega.actors.schedulers import TRANSACTION
 from experiments.published.omega.configurations import Configuration
 from experiments.published.omega.jobs import BATCH, SERVICE, Job
 from experiments.published.omega.outcomes import Outcome, Transaction
-from kemu.lab.scenario import forms as scenario_forms
+from kemu.lab.scenario import forms
 from kemu.lab.scenario.playing import judging, plays
 from kemu.lab.scenario.playing.heartbeats import Heartbeats
 from kemu.lab.scenario.scenarios import Scenario
@@ -199,7 +199,7 @@ class Watcher:
 
 def run(configuration: Configuration, jobs: Sequence[Job], length_s: float, *, variant: str = "") -> Watcher:
     """``jobs``: those that arrive within ``length_s``. The log is not kept, only looked at."""
-    scenario = scenario_forms.load(spec(configuration, length_s, variant=variant), name="omega")
+    scenario = forms.load(spec(configuration, length_s, variant=variant), name="omega")
     watcher = Watcher(configuration, jobs, length_s)
     play(scenario, watcher)
     return watcher

@@ -25,14 +25,14 @@ from kemu.lab.exploration.results import RunRecord
 from kemu.lab.exploration.shrinking import shrinker
 from kemu.lab.exploration.sources import Source
 from kemu.lab.exploration.strategies import registry
-from kemu.lab.scenario import forms as scenario_forms
+from kemu.lab.scenario import forms
 from kemu.lab.scenario.scenarios import Scenario
 
 DEFAULT_RUNS = 1000
 
 
 def explore(
-    scenario: scenario_forms.Source,
+    scenario: forms.Source,
     *,
     runs: int | None = None,
     time: float | None = None,
@@ -56,7 +56,7 @@ def explore(
 
     Raises ScenarioError, and KemuError for a name that no strategy has.
     """
-    loaded = scenario_forms.load(scenario, settings, data=data)
+    loaded = forms.load(scenario, settings, data=data)
     folder = None if data is None else Path(data)
     names = [strategy] if isinstance(strategy, str) else list(strategy)
     strategies = registry.make(names, Source.of(loaded, folder), seed)
@@ -179,7 +179,7 @@ class FailureFound:
     def scenario(self) -> Scenario:
         """Stands alone: with its seed, and what has to be late (``spec.holds``)."""
         plan = dataclasses.replace(self._record.plan, chooser=None, holds=self._record.holds)
-        return scenario_forms.with_holds(self._source.scenario(plan), self._record.holds)
+        return forms.with_holds(self._source.scenario(plan), self._record.holds)
 
     @property
     def yaml(self) -> str:

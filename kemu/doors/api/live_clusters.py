@@ -33,7 +33,7 @@ from kemu.emulated.objects import resources
 from kemu.errors import KemuError, ScenarioError
 from kemu.lab.checks.counters import counts
 from kemu.lab.exploration import executions
-from kemu.lab.scenario import forms as scenario_forms
+from kemu.lab.scenario import forms
 from kemu.lab.scenario.format import documents
 from kemu.lab.scenario.format.shapes import Report
 from kemu.lab.scenario.loading import manifests
@@ -99,7 +99,7 @@ def pod(
 
 
 def cluster(
-    scenario: scenario_forms.Source | None = None,
+    scenario: forms.Source | None = None,
     *,
     nodes: int | Sequence[str | Mapping[str, Any]] | None = None,
     schedulers: Sequence[SchedulerLike] | None = None,
@@ -131,9 +131,9 @@ def cluster(
     # Nobody knows beforehand when faults come, so that heartbeats must be messages.
     given.setdefault("heartbeats", "exact")
     if scenario is None:
-        loaded = scenario_forms.load({"duration": LIMIT, **given}, settings, name="cluster")
+        loaded = forms.load({"duration": LIMIT, **given}, settings, name="cluster")
     else:
-        loaded = scenario_forms.load(scenario, {**given, **(settings or {})})
+        loaded = forms.load(scenario, {**given, **(settings or {})})
     if loaded.variants:
         raise ValueError("a cluster cannot be a matrix: settings may pin its paths")
     return Cluster(loaded, seed, runtime, speed)
@@ -170,7 +170,7 @@ class Cluster:
                 )
             seed = simulation.seed if seed is None else seed
         if seed is not None and seed != self.scenario.seed:
-            self.scenario = scenario_forms.load(self.scenario, {"seed": seed})
+            self.scenario = forms.load(self.scenario, {"seed": seed})
         scenario, name = self.scenario, self._runtime_name
         self._judge = judging.Judge(scenario, 0.0 if name == "sim" else self._speed)
         self._log = executions.Log(self._judge, keep=True)
@@ -394,7 +394,7 @@ class Cluster:
     # Doing
 
     async def create(self, *objects: Mapping[str, Any] | Message | str) -> Any:
-        """Create objects: manifests as dictionaries (:func:`kemu.pod`), as YAML text, or messages of ``kemu.k8s``.
+        """Create objects: manifests as dictionaries (:func:`kemu.pod`), as YAML text, or messages (kemu.messages.k8s).
 
         Returns the object as it is now; of several, a list. Raises ScenarioError for what is no object, and ApiError
         where the API server refuses.
@@ -465,7 +465,7 @@ class Cluster:
         number = self._faults
         time = {} if "when" in fault else {"at": f"{self._runtime.clock.now_ns()}ns"}
         settings = {"chaos": [{"id": f"test-{number}", **fault, **time}]}
-        loaded = scenario_forms.load(self.scenario, settings, any_pod=True)
+        loaded = forms.load(self.scenario, settings, any_pod=True)
         (made,) = loaded.chaos
         task = self._course.strike(made)
         task.add_done_callback(lambda _: self._wake())

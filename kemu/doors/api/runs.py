@@ -26,7 +26,7 @@ from kemu.doors.api import reports, views
 from kemu.errors import KemuError
 from kemu.lab.checks.history import History
 from kemu.lab.exploration import executions
-from kemu.lab.scenario import forms as scenario_forms
+from kemu.lab.scenario import forms
 from kemu.lab.scenario.expectations import CheckIs
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.playing import runner
@@ -36,7 +36,7 @@ from kemu.runtime.runlog.frames import FILE_NAME, Event, Reader
 
 
 def run(
-    scenario: scenario_forms.Source,
+    scenario: forms.Source,
     *,
     seed: int | None = None,
     out: str | os.PathLike[str] | None = None,
@@ -56,7 +56,7 @@ def run(
     Raises ScenarioError with all mistakes of the scenario, UserCodeFailed where the user's own code raised, and other
     SimulationErrors where the run itself broke. A run that fails is a result, not an error: see :attr:`Run.holds`.
     """
-    loaded = scenario_forms.load(scenario, {**(settings or {}), **({} if seed is None else {"seed": seed})}, data=data)
+    loaded = forms.load(scenario, {**(settings or {}), **({} if seed is None else {"seed": seed})}, data=data)
     name = runtime or loaded.runtime
     if name not in runtimes.NAMES:
         raise ValueError(f"runtime must be sim, wall or ray, not {name!r}")
@@ -75,7 +75,7 @@ def run(
 
 
 def _again(
-    source: scenario_forms.Source,
+    source: forms.Source,
     loaded: Scenario,
     seed: int | None,
     settings: Mapping[str, Any],

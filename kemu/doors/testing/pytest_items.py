@@ -21,7 +21,7 @@ from kemu.doors.testing import pytest_plugin, repetitions, tapes
 from kemu.doors.testing.runnables import Runnable, RunnableProgram, RunnableScenario
 from kemu.errors import KemuError, ScenarioError
 from kemu.lab.checks.results import counted
-from kemu.lab.scenario import forms as scenario_forms
+from kemu.lab.scenario import forms
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.playing import runner
 from kemu.lab.scenario.scenarios import Scenario
@@ -142,7 +142,7 @@ def _scenario(item: pytest.Item, said: Wanted) -> Scenario:
         beside = item.path.parent / source
         source = beside if beside.is_file() else source
     seed = {} if said.seed is None else {"seed": said.seed}
-    return scenario_forms.load(source, {**(said.settings or {}), **seed})
+    return forms.load(source, {**(said.settings or {}), **seed})
 
 
 def _runnable(scenario: Scenario, look: Callable[[runs.Run], object] | None) -> RunnableScenario:
@@ -239,7 +239,7 @@ def _tape_to_replay(config: pytest.Config) -> tapes.Tape | None:
 def cluster_maker(item: pytest.Item) -> Callable[..., live_clusters.Cluster]:
     said = wanted(item)
 
-    def make(scenario: scenario_forms.Source | None = None, **arguments: Any) -> live_clusters.Cluster:
+    def make(scenario: forms.Source | None = None, **arguments: Any) -> live_clusters.Cluster:
         if scenario is None and said.scenario is not None:
             scenario = _scenario(item, said)
         arguments.setdefault("runtime", said.runtime or "sim")

@@ -90,9 +90,9 @@ def kemu_run() -> None:
 def kemu_up(request: pytest.FixtureRequest) -> Iterator[Any]:
     """A cluster of ``kemu up`` whose clock stands still (:mod:`kemu.lab.up.embedded`), for programs that speak with
     a cluster. Arguments of its ``up``: ``@pytest.mark.kemu_up(nodes=10, …)``."""
-    from kemu.lab.up import embedded as up_clusters
+    from kemu.lab.up import embedded
 
     marker = request.node.get_closest_marker(UP_MARKER)
     arguments = marker.kwargs if marker is not None else {}
-    with up_clusters.up(*(marker.args if marker is not None else ()), **arguments) as cluster:
+    with embedded.up(*(marker.args if marker is not None else ()), **arguments) as cluster:
         yield cluster

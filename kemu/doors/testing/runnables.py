@@ -22,7 +22,7 @@ from kemu.lab.exploration.plans import Plan, Record, Strategy
 from kemu.lab.exploration.shrinking import shrinker, subsets
 from kemu.lab.exploration.sources import Source
 from kemu.lab.exploration.strategies import registry
-from kemu.lab.scenario import forms as scenario_forms
+from kemu.lab.scenario import forms
 from kemu.lab.scenario.scenarios import Scenario
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.holds import Hold
@@ -155,7 +155,7 @@ class RunnableScenario:
         self, execution: executions.Execution, failure: Failure | None, text: str, error: Exception | None = None
     ) -> Outcome:
         holds = (*execution.scenario.holds, *execution.deviations)
-        scenario = scenario_forms.with_holds(execution.scenario, holds)
+        scenario = forms.with_holds(execution.scenario, holds)
         key = (failure.id, failure.cause) if failure is not None else _key_of(error)
         return Outcome(scenario.seed, key, text=text, error=error, failure=failure, scenario=scenario, holds=holds)
 

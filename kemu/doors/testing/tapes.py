@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from kemu.errors import KemuError
-from kemu.lab.scenario import forms as scenario_forms
+from kemu.lab.scenario import forms
 from kemu.lab.scenario.loading import holds as hold_documents
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.scenarios import Scenario
@@ -51,7 +51,7 @@ class Tape:
 
     def with_only(self, holds: Sequence[Hold]) -> Tape:
         """The same run with these holds in place of its own."""
-        scenario = None if self.scenario is None else scenario_forms.with_holds(self.scenario, holds)
+        scenario = None if self.scenario is None else forms.with_holds(self.scenario, holds)
         return replace(self, scenario=scenario, holds=tuple(holds))
 
 

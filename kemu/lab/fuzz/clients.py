@@ -22,8 +22,7 @@ from kemu.lab.fuzz import relations
 from kemu.lab.fuzz.facts import Facts, Witness
 from kemu.lab.scenario.format.values import duration_ns
 from kemu.lab.scenario.playing.replaying import replays
-from kemu.lab.up import embedded as up_clusters
-from kemu.lab.up import remotes
+from kemu.lab.up import embedded, remotes
 from kemu.lab.up.virtual import replays as with_clients
 
 Data = dict[str, Any]
@@ -79,7 +78,7 @@ def wrong(data: Data, base: Facts) -> Iterator[tuple[str, str]]:
     with tempfile.TemporaryDirectory(prefix="kemu-fuzz-") as folder:
         run_folder, result = Path(folder) / "run", None
         try:
-            with up_clusters.up(rest, folder=run_folder, settle_s=SETTLE_S) as cluster:
+            with embedded.up(rest, folder=run_folder, settle_s=SETTLE_S) as cluster:
                 _play(cluster, given, duration_s)
         except AssertionError as error:
             yield "fails-with-clients", str(error)
@@ -102,7 +101,7 @@ def _is_about(event: Data, given: list[tuple[float, Data]]) -> bool:
     return any(f'"{item["metadata"]["name"]}"' in text or f"/{item['metadata']['name']}" in text for _, item in given)
 
 
-def _play(cluster: up_clusters.Cluster, given: list[tuple[float, Data]], duration_s: float) -> None:
+def _play(cluster: embedded.Cluster, given: list[tuple[float, Data]], duration_s: float) -> None:
     remote = remotes.Remote(cluster.kubeconfig)
     for at_s, item in given:
         if at_s > cluster.now_s:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import kemu
-from kemu.lab.scenario import forms as scenario_forms
+from kemu.lab.scenario import forms
 from kemu.lab.scenario.format.keys import controller_keys
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.scenarios import Manifest, Node, Scenario
@@ -94,7 +94,7 @@ def _of_nodes(count: int, settings: Mapping[str, Any] | None, manifests: Sequenc
     }
     if manifests:
         spec["manifests"] = [{"file": str(Path(one).absolute())} for one in manifests]
-    return scenario_forms.load(spec, settings, name="up")
+    return forms.load(spec, settings, name="up")
 
 
 def _everywhere() -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """A cluster of ``kemu up`` for the tests of programs that speak with one: controllers, operators, kubectl scripts.
 
-    with up_clusters.up(nodes=3) as cluster:
+    with embedded.up(nodes=3) as cluster:
         client = kubernetes.config.new_client_from_config(str(cluster.kubeconfig))
         ...
         cluster.step(until="deployment/web rolledOut")
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from kemu.errors import KemuError
-from kemu.lab.scenario import forms as scenario_forms
+from kemu.lab.scenario import forms
 from kemu.lab.scenario.playing.runner import RunResult
 from kemu.lab.up import clusters, remotes, sessions
 from kemu.lab.up.virtual import drivers
@@ -83,7 +83,7 @@ class Cluster:
 
 @contextlib.contextmanager
 def up(
-    scenario: scenario_forms.Source | None = None,
+    scenario: forms.Source | None = None,
     *,
     nodes: int = 3,
     settings: Mapping[str, Any] | None = None,
@@ -100,7 +100,7 @@ def up(
     given = {"duration": f"{clusters.FOREVER_S}s", "heartbeats": "exact", **(settings or {})}
     if chaos:
         given["chaos"] = list(chaos)
-    made = clusters.of_nodes(nodes, given) if scenario is None else scenario_forms.load(scenario, given)
+    made = clusters.of_nodes(nodes, given) if scenario is None else forms.load(scenario, given)
     with tempfile.TemporaryDirectory(prefix="kemu-up-") as own:
         running = _Running(virtual.Session, clusters.completed(made), folder or Path(own), settle_s)
         cluster = running.start()

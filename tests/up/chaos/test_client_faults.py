@@ -14,7 +14,7 @@ from urllib import parse
 
 import pytest
 
-from kemu.lab.up import embedded as up_clusters
+from kemu.lab.up import embedded
 from kemu.lab.up.chaos import scripts
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -23,7 +23,7 @@ MAPS = "/api/v1/namespaces/default/configmaps"
 class Http:
     """A client with an agent of its own, and one connection at a time."""
 
-    def __init__(self, cluster: up_clusters.Cluster, agent: str) -> None:
+    def __init__(self, cluster: embedded.Cluster, agent: str) -> None:
         self.cluster = cluster
         self.agent = agent
         self._tls = ssl._create_unverified_context()
@@ -63,24 +63,24 @@ class Http:
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[up_clusters.Cluster]:
-    with up_clusters.up(nodes=1) as found:
+def cluster() -> Iterator[embedded.Cluster]:
+    with embedded.up(nodes=1) as found:
         yield found
 
 
 @pytest.fixture
-def client(cluster: up_clusters.Cluster, request: pytest.FixtureRequest) -> Iterator[Http]:
+def client(cluster: embedded.Cluster, request: pytest.FixtureRequest) -> Iterator[Http]:
     found = Http(cluster, f"{request.node.name.replace('[', '-').replace(']', '')}/1.0")
     yield found
     found.close()
 
 
-def _hits(cluster: up_clusters.Cluster, fault: str) -> int:
+def _hits(cluster: embedded.Cluster, fault: str) -> int:
     cluster.step(0)
     return next(int(each["hits"]) for each in cluster.faults() if each["id"] == fault)
 
 
-def test_the_third_patch_of_a_client_meets_a_conflict(cluster: up_clusters.Cluster, client: Http) -> None:
+def test_the_third_patch_of_a_client_meets_a_conflict(cluster: embedded.Cluster, client: Http) -> None:
     client.make("third", a="0")
     fault = cluster.chaos({"refuse": {"code": 409, "agent": client.agent, "verb": "patch", "nth": 3}})
     codes = [client.patch("third", a=str(number))[0] for number in range(1, 6)]
@@ -102,7 +102,7 @@ def test_the_third_patch_of_a_client_meets_a_conflict(cluster: up_clusters.Clust
     ],
 )
 def test_a_refusal_is_a_status_and_changes_nothing(
-    cluster: up_clusters.Cluster, client: Http, code: int, reason: str
+    cluster: embedded.Cluster, client: Http, code: int, reason: str
 ) -> None:
     name = f"refused-{code}"
     client.make(name, a="0")
@@ -119,7 +119,7 @@ def test_a_refusal_is_a_status_and_changes_nothing(
     cluster.heal(fault)
 
 
-def test_a_lost_answer_leaves_the_write(cluster: up_clusters.Cluster, client: Http) -> None:
+def test_a_lost_answer_leaves_the_write(cluster: embedded.Cluster, client: Http) -> None:
     cluster.chaos({"loseAnswers": {"agent": client.agent, "verb": "create", "nth": 1}})
     cluster.chaos({"loseAnswers": {"how": "timeout", "agent": client.agent, "verb": "create", "nth": 2}})
     with pytest.raises((ConnectionError, http.client.RemoteDisconnected)):
@@ -131,7 +131,7 @@ def test_a_lost_answer_leaves_the_write(cluster: up_clusters.Cluster, client: Ht
         assert (code, found["reason"]) == (409, "AlreadyExists")
 
 
-def test_answers_from_the_past(cluster: up_clusters.Cluster, client: Http) -> None:
+def test_answers_from_the_past(cluster: embedded.Cluster, client: Http) -> None:
     client.make("past", a="old")
     cluster.step(30)
     client.patch("past", a="new")
@@ -152,7 +152,7 @@ def test_answers_from_the_past(cluster: up_clusters.Cluster, client: Http) -> No
     assert client.call("GET", f"{MAPS}/past")[1]["data"] == {"a": "new"}
 
 
-def test_slow_answers_wait_for_virtual_time(cluster: up_clusters.Cluster, client: Http) -> None:
+def test_slow_answers_wait_for_virtual_time(cluster: embedded.Cluster, client: Http) -> None:
     client.make("slow")
     cluster.chaos({"slowAnswers": {"by": "40s", "agent": client.agent, "times": 1}})
     found: list[int] = []
@@ -181,7 +181,7 @@ def _events(response: Any) -> list[Mapping[str, Any]]:
     return found
 
 
-def test_watches_are_cut_cleanly_or_with_410(cluster: up_clusters.Cluster, client: Http) -> None:
+def test_watches_are_cut_cleanly_or_with_410(cluster: embedded.Cluster, client: Http) -> None:
     client.make("cut")
     open_watch = _watch(client)
     fault = cluster.chaos({"cutStreams": {"agent": client.agent}})
@@ -194,9 +194,7 @@ def test_watches_are_cut_cleanly_or_with_410(cluster: up_clusters.Cluster, clien
 
 
 @pytest.mark.parametrize(("how", "ends"), [("clean", True), ("midLine", False), ("reset", False)])
-def test_watches_that_are_cut_rudely_have_no_end(
-    cluster: up_clusters.Cluster, client: Http, how: str, ends: bool
-) -> None:
+def test_watches_that_are_cut_rudely_have_no_end(cluster: embedded.Cluster, client: Http, how: str, ends: bool) -> None:
     client.make(f"rude-{how.lower()}")
     cluster.chaos({"cutStreams": {"how": how, "agent": client.agent, "events": 1}})
     response = _watch(client)
@@ -211,7 +209,7 @@ def test_watches_that_are_cut_rudely_have_no_end(
     assert (b'{"type":"MODIFIED","object":{"kind":\r' in received) is (how == "midLine")
 
 
-def test_a_watch_is_cut_after_a_revision(cluster: up_clusters.Cluster, client: Http) -> None:
+def test_a_watch_is_cut_after_a_revision(cluster: embedded.Cluster, client: Http) -> None:
     revision = int(client.make("revision", n="0")["metadata"]["resourceVersion"])
     watch = _watch(client, f"&resourceVersion={revision}")
     cluster.chaos({"cutStreams": {"agent": client.agent, "revision": revision + 2}})
@@ -222,7 +220,7 @@ def test_a_watch_is_cut_after_a_revision(cluster: up_clusters.Cluster, client: H
     assert len(seen) == 3
 
 
-def test_bookmarks_come_twice_or_not_at_all(cluster: up_clusters.Cluster, client: Http) -> None:
+def test_bookmarks_come_twice_or_not_at_all(cluster: embedded.Cluster, client: Http) -> None:
     initial = "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
     twice = cluster.chaos({"wrongBookmarks": {"how": "twice", "agent": client.agent}})
     watch = _watch(client, initial)
@@ -237,7 +235,7 @@ def test_bookmarks_come_twice_or_not_at_all(cluster: up_clusters.Cluster, client
     assert {event["type"] for event in _events(watch)} == {"ADDED"}
 
 
-def test_objects_carry_faults(cluster: up_clusters.Cluster, client: Http) -> None:
+def test_objects_carry_faults(cluster: embedded.Cluster, client: Http) -> None:
     def in_force() -> set[str]:
         return {each["what"] for each in cluster.faults() if each["ended_s"] is None and "annotated" in each["id"]}
 
@@ -262,14 +260,14 @@ def test_objects_carry_faults(cluster: up_clusters.Cluster, client: Http) -> Non
 
 
 def test_what_struck_is_written_down_and_strikes_again() -> None:
-    def work(cluster: up_clusters.Cluster) -> list[int]:
+    def work(cluster: embedded.Cluster) -> list[int]:
         client = Http(cluster, "controller/1.0")
         client.make("again", n="0")
         codes = [client.patch("again", n=str(number))[0] for number in range(12)]
         cluster.step(0)
         return codes
 
-    with up_clusters.up(nodes=1) as cluster:
+    with embedded.up(nodes=1) as cluster:
         cluster.chaos({"refuse": {"code": 429, "verb": "patch", "agent": "controller/*", "probability": 0.4}})
         cluster.chaos({"pause": {"actor": "kubelet/node-1"}, "for": "10s"})
         cluster.step(20)
@@ -278,7 +276,7 @@ def test_what_struck_is_written_down_and_strikes_again() -> None:
     assert 0 < codes.count(429) < 12
     faults = scripts.read(script, "chaos.yaml")
     assert [next(iter(set(each) - {"id", "at", "for"})) for each in faults].count("pause") == 1
-    with up_clusters.up(nodes=1, chaos=faults) as cluster:
+    with embedded.up(nodes=1, chaos=faults) as cluster:
         cluster.step(20)
         assert work(cluster) == codes
         assert [each["hits"] for each in cluster.faults() if each["what"] == "refuse"] == [1] * codes.count(429)

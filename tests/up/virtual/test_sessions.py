@@ -14,7 +14,7 @@ import pytest
 
 from kemu.errors import KemuError
 from kemu.lab.scenario.playing.replaying import replays
-from kemu.lab.up import embedded as up_clusters
+from kemu.lab.up import embedded
 from kemu.lab.up.virtual.replays import setting
 
 DEPLOYMENT = {
@@ -31,14 +31,14 @@ DEPLOYMENT = {
 }
 
 
-def _clients(cluster: up_clusters.Cluster) -> tuple[Any, Any]:
+def _clients(cluster: embedded.Cluster) -> tuple[Any, Any]:
     found = kubernetes.config.new_client_from_config(str(cluster.kubeconfig))
     return kubernetes.client.CoreV1Api(found), kubernetes.client.AppsV1Api(found)
 
 
 def test_a_rollout_and_the_loss_of_a_node_take_minutes_of_virtual_time_only(tmp_path: Path) -> None:
     begun = time.monotonic()
-    with up_clusters.up(nodes=3, folder=tmp_path / "run") as cluster:
+    with embedded.up(nodes=3, folder=tmp_path / "run") as cluster:
         core, apps = _clients(cluster)
         apps.create_namespaced_deployment("default", DEPLOYMENT)
         assert cluster.step(until="deployment/web rolledOut")
@@ -69,7 +69,7 @@ def test_a_rollout_and_the_loss_of_a_node_take_minutes_of_virtual_time_only(tmp_
 
 
 def test_only_administrators_step_and_strike(tmp_path: Path) -> None:
-    with up_clusters.up(nodes=1, folder=tmp_path / "run") as cluster:
+    with embedded.up(nodes=1, folder=tmp_path / "run") as cluster:
         import ssl
 
         context = ssl._create_unverified_context()

@@ -1,1 +1,8 @@
-"""bind_generations, gpu_cards, host_ports, planned_fields, pod_phases."""
+"""Fields of pods that carry a meaning of their own.
+
+bind_generations   how often a pod was bound (``kemu.dev/bind-generation``)
+gpu_cards          which cards of a node a pod uses
+host_ports         ports that a pod takes on its node
+planned_fields     fields that a scheduler's configuration may name before they are read
+pod_phases         Pending, Running, Succeeded, Failed: what they mean for room on a node
+"""

@@ -3,6 +3,6 @@
 ``runner`` leaves a run folder; ``plays`` builds the cluster and lets time pass, ``judging`` says what came of it;
 ``plans`` makes actors from data; ``user``, ``operators`` and ``faults`` carry out what happens (people and programs,
 the machines' owner, chaos); ``machines`` come and go with their kubelets; ``heartbeats`` says which are only stated;
-``workloads`` draws pods; ``progress`` says how far a run is; ``replays`` runs a folder again; ``recoveries``
-judges a run whose process was killed.
+``workloads`` draws pods; ``progress`` says how far a run is; ``replaying`` runs a folder
+again, and judges a run whose process was killed.
 """

@@ -1,1 +1,6 @@
-"""daemon_histories, daemon_pods, daemon_sets."""
+"""The DaemonSet controller (`pkg/controller/daemon`).
+
+daemon_sets        the controller
+daemon_pods        which nodes should run a pod, and which may keep it
+daemon_histories   ControllerRevisions of a DaemonSet
+"""

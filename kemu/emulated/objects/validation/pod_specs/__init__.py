@@ -1,1 +1,5 @@
-"""pods, probes, resizes, templates."""
+"""Validation of pods.
+
+pods     a pod: its spec, its containers, what may change     templates   a template of pods
+probes   probes, lifecycle hooks, readiness gates             resizes     changes of resources in place
+"""

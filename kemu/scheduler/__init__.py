@@ -1,0 +1,1 @@
+"""What authors of plugins and extenders import: ``framework``, ``extenders``. The code is in kemu.emulated."""
