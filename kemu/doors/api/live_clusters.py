@@ -21,7 +21,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 
 from google.protobuf.message import Message
 
@@ -41,6 +41,7 @@ from kemu.lab.scenario.playing import judging, plans, plays
 from kemu.lab.scenario.playing.heartbeats import Heartbeats
 from kemu.lab.scenario.scenarios import DEFAULT_SCHEDULER, Scenario
 from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime import runtimes, tasks, user_code
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.runtimes import Runtime
@@ -402,7 +403,8 @@ class Cluster:
         created = []
         for each in objects:
             for message in [each] if isinstance(each, Message) else _read(each):
-                made = await self._insist(functools.partial(self.client.create, message))
+                obj = cast(KubernetesObject, message)
+                made = await self._insist(functools.partial(self.client.create, obj))
                 if isinstance(made, core_v1_pb2.Pod):
                     await self._watch(functools.partial(self._has, made.metadata.uid), _SEEN_WITHIN_S, bool)
                 created.append(made)

@@ -21,7 +21,7 @@ from kemu.emulated.apiserver.registry.strategies import Strategy
 from kemu.emulated.apiserver.storage import Storage
 from kemu.emulated.apiserver.watch.feed import Feed
 from kemu.emulated.objects.quotas.quotas import Quota
-from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s import core_v1_pb2, policy_v1_pb2
 
 
 class _AnyVersion(Registry):
@@ -47,7 +47,7 @@ class _DeletesAtOnce(Registry):
 class _KeepsNoAccounts(Evictor):
     """Budgets are asked, but what was taken from them is not written down."""
 
-    def _account(self, budget: Any, pod_name: str) -> None:
+    def _account(self, budget: policy_v1_pb2.PodDisruptionBudget, pod_name: str) -> None:
         return
 
 
@@ -116,7 +116,7 @@ def evictor(ablated: Collection[str]) -> type[Evictor]:
     return safeguards.without(Evictor, {"budget-accounting": _KeepsNoAccounts}, ablated)
 
 
-def plugins(ablated: Collection[str]) -> Mapping[str, type[Plugin]]:
+def plugins(ablated: Collection[str]) -> Mapping[str, type[Plugin[Any]]]:
     quota = safeguards.without(ResourceQuota, {"quota-charge-precondition": _ChargesBlindly}, ablated)
     return {**admission.PLUGINS, "ResourceQuota": quota}
 

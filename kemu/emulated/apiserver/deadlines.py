@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import Any
+from collections.abc import Awaitable
+from typing import Any, TypeVar
 
 from kemu import errors
 from kemu.runtime.env import SECOND_NS, Env, Timer
 
 TIMEOUT_NS = 7 * SECOND_NS
 """After so long etcd itself gives up: ``ServerConfig.ReqTimeout``, 5 s and two election timeouts."""
+
+
+R = TypeVar("R")
 
 
 class _Pending:
@@ -40,7 +44,7 @@ class Deadlines:
         """Oldest first; those that are over are dropped when they come to the front."""
         self._timer: Timer | None = None
 
-    async def answer(self, call: Any) -> Any:
+    async def answer(self, call: Awaitable[R]) -> R:
         """What a call to the store answers. Raises what it raises, or ServiceUnavailable when its time is over."""
         queue = self._pending
         while queue and queue[0].call is None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kemu.emulated.objects import selectors, times
-from kemu.messages.k8s import meta_v1_pb2
+from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 from kemu.runtime import distributions
 from kemu.runtime.env import Env
 
@@ -43,7 +43,7 @@ class Lives:
             for entry in entries
         ]
 
-    def give(self, pod: Any) -> None:
+    def give(self, pod: core_v1_pb2.Pod) -> None:
         """Of each annotation, what the first matching entry says that says anything. Draws depend on the pod's UID
         only: not on the API server, nor on other pods."""
         metadata = pod.metadata

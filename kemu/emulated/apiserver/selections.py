@@ -12,6 +12,7 @@ from typing import Any
 from kemu import errors
 from kemu.emulated.objects import resources, selectors
 from kemu.emulated.objects.resources import Resource
+from kemu.messages.k8s.objects import KubernetesObject
 
 NAME, NAMESPACE = 0, 1
 """Positions in ``Entry.fields`` that every kind has."""
@@ -63,7 +64,7 @@ class Selection:
         self.only_namespace = demands == bool(namespace)
         """The key alone decides."""
 
-    def matches(self, message: Any) -> bool:
+    def matches(self, message: KubernetesObject) -> bool:
         """Whether an object of the kind is selected."""
         metadata = message.metadata
         if self.namespace and metadata.namespace != self.namespace:

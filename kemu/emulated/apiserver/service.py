@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
+
+import grpc
 
 from kemu import errors as kemu_errors
 from kemu.emulated.apiserver import errors, flows, selections
-from kemu.emulated.apiserver.authorization import reviews
+from kemu.emulated.apiserver.authorization import attributes, reviews
 from kemu.emulated.apiserver.registry import options
 from kemu.emulated.apiserver.storage import Storage
 from kemu.emulated.apiserver.verbs import MAX_BODY_BYTES, Answer, Requests
@@ -82,8 +84,10 @@ class Replies:
         """Calls that have no reply yet."""
         self._reader: asyncio.Future[None] | None = None
         self._bytes = 0
-        self._current: Any = None
-        self._full: list[tuple[Any, int]] = []  # hardly ever more than one; an empty deque takes ten times the memory
+        self._current: api_pb2.SessionResponse | None = None
+        self._full: list[
+            tuple[api_pb2.SessionResponse, int]
+        ] = []  # hardly ever more than one; an empty deque takes ten times the memory
         """Messages and their sizes."""
         self._drained: asyncio.Future[None] | None = None
 
@@ -131,7 +135,7 @@ class Replies:
         self._reader = asyncio.get_running_loop().create_future()
         return self._reader
 
-    def take(self) -> Any:
+    def take(self) -> api_pb2.SessionResponse | None:
         """The next message to write, or None."""
         if self._full:
             message, self._taken = self._full.pop(0)
@@ -172,7 +176,7 @@ class Replies:
             if not reader.done():
                 reader.set_result(None)
 
-    def _next(self) -> Any:
+    def _next(self) -> api_pb2.Reply:
         self.in_flight -= 1
         if self._reader is not None:
             self._wake_reader()
@@ -186,6 +190,7 @@ class Replies:
         self._unread += size
         self._client.unread += size
         if self._bytes >= BYTES_PER_MESSAGE:
+            assert self._current is not None
             self._full.append((self._current, self._bytes))
             self._current, self._bytes = None, 0
 
@@ -234,44 +239,50 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
 
     # --- unary -------------------------------------------------------------------------------------------------------
 
-    async def Get(self, request: api_pb2.GetRequest, context: Any) -> api_pb2.ObjectResponse:
+    async def Get(self, request: api_pb2.GetRequest, context: grpc.aio.ServicerContext) -> api_pb2.ObjectResponse:
         return await self._object("get", request, context)
 
-    async def List(self, request: api_pb2.ListRequest, context: Any) -> Any:
-        return await self._answer("list", request, context)
+    async def List(self, request: api_pb2.ListRequest, context: grpc.aio.ServicerContext) -> api_pb2.ListResponse:
+        return cast(api_pb2.ListResponse, await self._answer("list", request, context))
 
-    async def Create(self, request: api_pb2.CreateRequest, context: Any) -> api_pb2.ObjectResponse:
+    async def Create(self, request: api_pb2.CreateRequest, context: grpc.aio.ServicerContext) -> api_pb2.ObjectResponse:
         return await self._object("create", request, context)
 
-    async def Update(self, request: api_pb2.UpdateRequest, context: Any) -> api_pb2.ObjectResponse:
+    async def Update(self, request: api_pb2.UpdateRequest, context: grpc.aio.ServicerContext) -> api_pb2.ObjectResponse:
         return await self._object("update", request, context)
 
-    async def UpdateStatus(self, request: api_pb2.UpdateStatusRequest, context: Any) -> api_pb2.ObjectResponse:
+    async def UpdateStatus(
+        self, request: api_pb2.UpdateStatusRequest, context: grpc.aio.ServicerContext
+    ) -> api_pb2.ObjectResponse:
         return await self._object("update_status", request, context)
 
-    async def Patch(self, request: api_pb2.PatchRequest, context: Any) -> api_pb2.ObjectResponse:
+    async def Patch(self, request: api_pb2.PatchRequest, context: grpc.aio.ServicerContext) -> api_pb2.ObjectResponse:
         return await self._object("patch", request, context)
 
-    async def Delete(self, request: api_pb2.DeleteRequest, context: Any) -> api_pb2.ObjectResponse:
+    async def Delete(self, request: api_pb2.DeleteRequest, context: grpc.aio.ServicerContext) -> api_pb2.ObjectResponse:
         return await self._object("delete", request, context)
 
-    async def DeleteCollection(self, request: api_pb2.DeleteCollectionRequest, context: Any) -> Any:
+    async def DeleteCollection(
+        self, request: api_pb2.DeleteCollectionRequest, context: grpc.aio.ServicerContext
+    ) -> Any:
         return await self._answer("delete_collection", request, context)
 
-    async def Bind(self, request: api_pb2.BindRequest, context: Any) -> api_pb2.ObjectResponse:
+    async def Bind(self, request: api_pb2.BindRequest, context: grpc.aio.ServicerContext) -> api_pb2.ObjectResponse:
         return await self._object("bind", request, context)
 
-    async def Evict(self, request: api_pb2.EvictRequest, context: Any) -> api_pb2.ObjectResponse:
+    async def Evict(self, request: api_pb2.EvictRequest, context: grpc.aio.ServicerContext) -> api_pb2.ObjectResponse:
         return await self._object("evict", request, context)
 
-    async def Commit(self, request: api_pb2.CommitRequest, context: Any) -> Any:
+    async def Commit(self, request: api_pb2.CommitRequest, context: grpc.aio.ServicerContext) -> Any:
         return await self._answer("commit", request, context)
 
-    async def _object(self, verb: str, request: Any, context: Any) -> api_pb2.ObjectResponse:
+    async def _object(
+        self, verb: str, request: attributes.Request, context: grpc.aio.ServicerContext
+    ) -> api_pb2.ObjectResponse:
         answer = await self._answer(verb, request, context)
         return answer if isinstance(answer, api_pb2.ObjectResponse) else api_pb2.ObjectResponse(object=answer)
 
-    async def _answer(self, verb: str, request: Any, context: Any) -> Any:
+    async def _answer(self, verb: str, request: attributes.Request, context: grpc.aio.ServicerContext) -> Any:
         await self._is_open.wait()
         by = await self._identify(context)
         try:
@@ -326,7 +337,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
 
     # --- reviews -----------------------------------------------------------------------------------------------------
 
-    async def Review(self, request: api_pb2.ReviewRequest, context: Any) -> api_pb2.ReviewResponse:
+    async def Review(self, request: api_pb2.ReviewRequest, context: grpc.aio.ServicerContext) -> api_pb2.ReviewResponse:
         await self._is_open.wait()
         by = await self._identify(context)
         try:
@@ -335,7 +346,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
             await context.abort(errors.grpc_code(error), error.message, errors.trailing_metadata(error))
         raise AssertionError("an aborted call goes on")
 
-    async def Rules(self, request: api_pb2.RulesRequest, context: Any) -> api_pb2.RulesResponse:
+    async def Rules(self, request: api_pb2.RulesRequest, context: grpc.aio.ServicerContext) -> api_pb2.RulesResponse:
         await self._is_open.wait()
         return reviews.rules(self._requests.authorizer, await self._identify(context), request.namespace)
 
@@ -349,7 +360,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         pump = pumps.Pump(self._env.spawn, context, replies.take, f"replies to {by}", replies.written)
         replies.wake = pump.wake
 
-        def handle(batch: Any) -> None:
+        def handle(batch: api_pb2.SessionRequest) -> None:
             for call in batch.calls[:]:
                 replies.in_flight += 1
                 try:
@@ -440,7 +451,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         self.streams[stream] = task
         stream.pump = pump = pumps.Pump(self._env.spawn, context, stream.take, f"events to {stream.by}", stream.written)
 
-        def handle(request: Any) -> None:
+        def handle(request: api_pb2.WatchRequest) -> None:
             which = request.WhichOneof("request")
             if which == "create":
                 self._start_watch(stream, request.create)

@@ -7,7 +7,6 @@ revision is the resource version. Knows nothing of kinds; :mod:`kemu.emulated.ap
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import grpc
 
@@ -78,7 +77,9 @@ class Storage:
             return Entry(key, pair.mod_revision, pair.value)
         return None
 
-    async def range(self, start: bytes, end: bytes = b"", *, limit: int = 0, revision: int = 0) -> Any:
+    async def range(
+        self, start: bytes, end: bytes = b"", *, limit: int = 0, revision: int = 0
+    ) -> rpc_pb2.RangeResponse:
         """A ``RangeResponse``, by key. ``revision`` 0: now. Raises :class:`kemu.errors.Compacted`."""
         request = rpc_pb2.RangeRequest(key=start, range_end=end, limit=limit, revision=revision)
         try:
@@ -187,7 +188,7 @@ class Storage:
         self._step("after-commit")
         return int(response.header.revision)
 
-    def _expect(self, txn: Any, key: bytes, revision: int) -> None:
+    def _expect(self, txn: rpc_pb2.TxnRequest, key: bytes, revision: int) -> None:
         """Make the transaction depend on this revision of the key; 0: on its absence."""
         compare = txn.compare.add()
         compare.target = rpc_pb2.Compare.MOD

@@ -10,7 +10,7 @@ from google.protobuf.message import DecodeError
 from kemu import errors as kemu_errors
 from kemu.emulated.apiserver import dry_runs, errors, selections
 from kemu.emulated.apiserver.admission import Chain
-from kemu.emulated.apiserver.authorization import escalations, requesters
+from kemu.emulated.apiserver.authorization import attributes, escalations, requesters
 from kemu.emulated.apiserver.authorization.authorizers import Authorizer
 from kemu.emulated.apiserver.registry import applies, bodies, deletions, options, patches, scales, strategies
 from kemu.emulated.apiserver.registry.bindings import Binder
@@ -20,7 +20,7 @@ from kemu.emulated.apiserver.registry.registry import Registry
 from kemu.emulated.apiserver.storage import NOT_WRITTEN, Entry
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.wire import shared_objects
-from kemu.messages.k8s import autoscaling_v1_pb2
+from kemu.messages.k8s import autoscaling_v1_pb2, meta_v1_pb2
 from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import Env
 
@@ -36,7 +36,7 @@ MAX_BODY_BYTES = 3 * 1024 * 1024
 """Of an object or a patch that a client sends, as in kube-apiserver (``MaxRequestBodyBytes``), and of all other fields
 of a request. etcd's own limit, half as large, applies to what is written."""
 
-_GIVE = ("create", "update", "patch")
+_Give = api_pb2.CreateRequest | api_pb2.UpdateRequest | api_pb2.PatchRequest
 """With these, roles and bindings give rights away."""
 
 _LONGEST_LOGGED = 20_000
@@ -81,17 +81,17 @@ class Requests:
             "commit": self._commit,
         }
 
-    async def answer(self, verb: str | None, request: Any, by: str) -> Answer:
+    async def answer(self, verb: str | None, request: attributes.Request | None, by: str) -> Answer:
         """``verb`` as in ``Call.request``. Raises :class:`kemu.errors.ApiError`."""
         start_ns = self._env.clock.now_ns()
         try:
-            if verb is None:
+            if verb is None or request is None:
                 raise kemu_errors.BadRequest("the call holds no request that this server knows")
             body_bytes = _body_bytes(request)
             if body_bytes > MAX_BODY_BYTES or request.ByteSize() - body_bytes > MAX_BODY_BYTES:
                 raise errors.entity_too_large(MAX_BODY_BYTES)
             requester = self.authorizer.check(by, verb, request)
-            if verb in _GIVE and request.resource.resource in escalations.KINDS:
+            if isinstance(request, _Give) and request.resource.resource in escalations.KINDS:
                 return await self._give(verb, request, by, start_ns)
             try:
                 if requester is None:
@@ -116,7 +116,13 @@ class Requests:
             self.log_refusal(verb or "", request, by, start_ns, found)
             raise found from error
 
-    async def _give(self, verb: str, request: Any, by: str, start_ns: int) -> Answer:
+    async def _give(
+        self,
+        verb: str,
+        request: _Give,
+        by: str,
+        start_ns: int,
+    ) -> Answer:
         """A write of a role or a binding."""
         was = escalations.CHECK.set(escalations.check_of(self.authorizer, by))
         try:
@@ -124,7 +130,9 @@ class Requests:
         finally:
             escalations.CHECK.reset(was)
 
-    def log_refusal(self, verb: str, request: Any, by: str, start_ns: int, error: kemu_errors.ApiError) -> None:
+    def log_refusal(
+        self, verb: str, request: attributes.Request | None, by: str, start_ns: int, error: kemu_errors.ApiError
+    ) -> None:
         """``request``: any request or watch of the service."""
         resource, namespace, name, uid = _target(request)
         self._env.log(
@@ -234,7 +242,7 @@ class Requests:
                 else:
                     patch = patches.Json(request, warnings)
 
-                    def change(scale: Any) -> Any:
+                    def change(scale: autoscaling_v1_pb2.Scale) -> autoscaling_v1_pb2.Scale:
                         patch.apply(scales.RESOURCE, scale)
                         return scale
 
@@ -306,7 +314,7 @@ class Requests:
             self._log_pod("evict", _metadata(entry), by, start_ns, entry.revision)
         return entry.wire
 
-    def _log_pod(self, verb: str, metadata: Any, by: str, start_ns: int, revision: int) -> None:
+    def _log_pod(self, verb: str, metadata: meta_v1_pb2.ObjectMeta, by: str, start_ns: int, revision: int) -> None:
         self._env.log(
             "api.request",
             {
@@ -322,7 +330,7 @@ class Requests:
         )
 
 
-def _asking(request: Any, by: str) -> str:
+def _asking(request: attributes.Request | None, by: str) -> str:
     """Who asks for a binding: ``gateway/kube-scheduler`` where the caller says for whom it speaks."""
     client = getattr(request, "client", "")
     return f"{by}/{client}" if client else by
@@ -341,21 +349,17 @@ def _written(entry: Entry, gone: bool) -> Answer:
     return api_pb2.ObjectResponse(object=entry.wire, gone=True) if gone else entry.wire
 
 
-def _body_bytes(request: Any) -> int:
-    kind = type(request)
-    if kind is api_pb2.PatchRequest:
+def _body_bytes(request: attributes.Request) -> int:
+    if isinstance(request, api_pb2.PatchRequest):
         return len(request.patch) + len(request.removed)
-    return len(request.object) if kind in _WITH_OBJECT else 0
+    return len(request.object) if isinstance(request, attributes.WithObject) else 0
 
 
-_WITH_OBJECT = (api_pb2.CreateRequest, api_pb2.UpdateRequest, api_pb2.UpdateStatusRequest)
-
-
-def _metadata(entry: Entry) -> Any:
+def _metadata(entry: Entry) -> meta_v1_pb2.ObjectMeta:
     return shared_objects.OBJECTS.parse(PODS.message, entry.revision, entry.wire).metadata
 
 
-def _target(request: Any) -> tuple[str, str, str, str]:
+def _target(request: attributes.Request | None) -> tuple[str, str, str, str]:
     """Resource, namespace, name and UID that a request speaks of, as far as it says."""
     if request is None:
         return "", "", "", ""
@@ -368,7 +372,7 @@ def _target(request: Any) -> tuple[str, str, str, str]:
     if isinstance(request, api_pb2.DeleteCollectionRequest):
         return request.list.resource.resource, request.list.resource.namespace, "", ""
     where = request.resource
-    if isinstance(request, _WITH_OBJECT):
+    if isinstance(request, attributes.WithObject):
         resource = resources.BY_PLURAL.get(where.resource)
         try:
             obj: Any = resource.message.FromString(request.object) if resource is not None else None

@@ -143,7 +143,7 @@ class Actuator:
             self._record(one.node, "Normal", "ScaleDown", "marked the node as toBeDeleted/unschedulable")
         return True
 
-    async def mark(self, node: Any, key: str, effect: str, *, cordon: bool = False) -> None:
+    async def mark(self, node: core_v1_pb2.Node, key: str, effect: str, *, cordon: bool = False) -> None:
         """``AddTaints``. Raises ApiError."""
 
         def change(fresh: core_v1_pb2.Node) -> bool:
@@ -157,7 +157,7 @@ class Actuator:
 
         await self._change(node, change)
 
-    async def unmark(self, node: Any, key: str, *, uncordon: bool = False) -> None:
+    async def unmark(self, node: core_v1_pb2.Node, key: str, *, uncordon: bool = False) -> None:
         """``CleanTaints``; a node that is gone needs nothing."""
 
         def change(fresh: core_v1_pb2.Node) -> bool:
@@ -175,7 +175,7 @@ class Actuator:
         except errors.NotFound:
             return
 
-    async def _change(self, node: Any, change: Callable[[core_v1_pb2.Node], bool]) -> None:
+    async def _change(self, node: core_v1_pb2.Node, change: Callable[[core_v1_pb2.Node], bool]) -> None:
         """Of a node that may be out of date: where it is, or nothing is to be changed, the newest one is asked for."""
         name, latest = node.metadata.name, False
         while True:
@@ -195,7 +195,7 @@ class Actuator:
 
     # --- one node ----------------------------------------------------------------------------------------------------
 
-    async def _delete(self, node: Any, group: NodeGroup, drain: bool) -> None:
+    async def _delete(self, node: core_v1_pb2.Node, group: NodeGroup, drain: bool) -> None:
         """``deleteNodesAsync``, and what follows."""
         name = node.metadata.name
         await self._env.clock.sleep(self._settings.deleteDelayAfterTaint)
@@ -219,7 +219,7 @@ class Actuator:
         self._env.log("autoscaler.scaled_down", {"node": name, "group": group.name, "ok": not why, "why": why})
         (self.drained if drain else self.empty).pop(name, None)
 
-    async def _empty(self, node: Any, drain: bool) -> str:
+    async def _empty(self, node: core_v1_pb2.Node, drain: bool) -> str:
         """Make it so; why not, if not."""
         name, settings = node.metadata.name, self._settings
         unix_ns = self._env.clock.unix_ns()
@@ -244,7 +244,7 @@ class Actuator:
             return f"Failed to drain node /{name}, due to following errors: [{' '.join(failures)}]"
         return await self._disappear(name, pods)
 
-    async def _evict(self, pod: Any, *, needed: bool) -> str:
+    async def _evict(self, pod: core_v1_pb2.Pod, *, needed: bool) -> str:
         """Until it is allowed; why not, if not (``evictPod``)."""
         clock, settings, metadata = self._env.clock, self._settings, pod.metadata
         self._record(pod, "Normal", "ScaleDown", "deleting pod for node scale down")
@@ -280,7 +280,7 @@ class Actuator:
                 return f"Failed to drain node /{node}: pods remaining after timeout"
             await clock.sleep(LOOKS_S)
 
-    async def _is_on(self, pod: Any, node: str) -> bool:
+    async def _is_on(self, pod: core_v1_pb2.Pod, node: str) -> bool:
         """A pod of that name, at least."""
         metadata = pod.metadata
         try:
@@ -289,14 +289,14 @@ class Actuator:
             return False
         except errors.ApiError:
             return True
-        return bool(found.spec.nodeName == node)
+        return found.spec.nodeName == node
 
 
-def _is_drained(pod: Any) -> bool:
+def _is_drained(pod: core_v1_pb2.Pod) -> bool:
     return not pod_rules.is_mirror(pod) and not pod_rules.of_daemon_set(pod)
 
 
-def _evicts_daemon(pod: Any, by_default: bool) -> bool:
+def _evicts_daemon(pod: core_v1_pb2.Pod, by_default: bool) -> bool:
     """``daemonset.PodsToEvict``."""
     said = pod.metadata.annotations.get(pod_rules.DAEMON_SET_EVICTION)
     return by_default if said is None else said == "true"

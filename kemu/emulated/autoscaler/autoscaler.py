@@ -31,6 +31,7 @@ from kemu.emulated.objects.pods import pod_phases
 from kemu.emulated.scheduler import feeds
 from kemu.emulated.scheduler.cache.cluster import Cluster
 from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime import distributions
 from kemu.runtime.env import MILLISECOND_NS, SECOND_NS, Env
 
@@ -88,7 +89,7 @@ class ClusterAutoscaler:
 
     # --- what it hears -----------------------------------------------------------------------------------------------
 
-    def _watch(self) -> dict[str, informers.Informer]:
+    def _watch(self) -> dict[str, informers.Informer[Any]]:
         handlers: dict[str, Any] = dict(feeds.lookup_feeds(self._cluster))
         handlers["nodes"] = informers.Callbacks(self._node_came, self._node_changed, self._node_went)
         handlers["pods"] = informers.Callbacks(self._pod_came, self._pod_changed, self._pod_went)
@@ -112,20 +113,20 @@ class ClusterAutoscaler:
         self._urgent = True
         self._news.set()
 
-    def _node_came(self, node: Any) -> None:
+    def _node_came(self, node: core_v1_pb2.Node) -> None:
         self._cluster.change(self._cluster.set_node, node)
         self._note()
 
-    def _node_changed(self, old: Any, new: Any) -> None:
+    def _node_changed(self, old: core_v1_pb2.Node, new: core_v1_pb2.Node) -> None:
         self._cluster.change(self._cluster.set_node, new)
         if old.spec != new.spec or taints.readiness(old) != taints.readiness(new):
             self._note()
 
-    def _node_went(self, node: Any) -> None:
+    def _node_went(self, node: core_v1_pb2.Node) -> None:
         self._cluster.change(self._cluster.remove_node, node.metadata.name)
         self._note()
 
-    def _pod_came(self, pod: Any) -> None:
+    def _pod_came(self, pod: core_v1_pb2.Pod) -> None:
         self._note()
         key = meta.namespaced_name(pod)
         if not pod.spec.nodeName:
@@ -135,14 +136,14 @@ class ClusterAutoscaler:
             self._by_node.setdefault(pod.spec.nodeName, {})[key] = pod
             self._cluster.change(self._see, pod)
 
-    def _see(self, pod: Any) -> None:
+    def _see(self, pod: core_v1_pb2.Pod) -> None:
         self._cluster.see_pod(pod)
 
-    def _pod_changed(self, old: Any, new: Any) -> None:
+    def _pod_changed(self, old: core_v1_pb2.Pod, new: core_v1_pb2.Pod) -> None:
         self._pending.pop(meta.namespaced_name(old), None)
         self._pod_came(new)
 
-    def _pod_went(self, pod: Any) -> None:
+    def _pod_went(self, pod: core_v1_pb2.Pod) -> None:
         self._note()
         key = meta.namespaced_name(pod)
         self._pending.pop(key, None)
@@ -153,7 +154,7 @@ class ClusterAutoscaler:
             if not on_node:
                 del self._by_node[pod.spec.nodeName]
 
-    def _wake_up_for(self, pod: Any) -> None:
+    def _wake_up_for(self, pod: core_v1_pb2.Pod) -> None:
         """A pod that has just been found unschedulable is looked at now (``UnschedulablePodObserver``)."""
         scheduled = meta.get_condition(pod.status.conditions, "PodScheduled")
         if scheduled is None or not pod_rules.is_unschedulable(pod) or pod.metadata.HasField("deletionTimestamp"):
@@ -172,7 +173,7 @@ class ClusterAutoscaler:
 
     # --- what it says ------------------------------------------------------------------------------------------------
 
-    def _record(self, about: Any, kind: str, reason: str, message: str) -> None:
+    def _record(self, about: KubernetesObject, kind: str, reason: str, message: str) -> None:
         self._recorder.event(about, kind, reason, reason, message)
 
     def _tell(self, kind: str, reason: str, message: str) -> None:
@@ -295,7 +296,9 @@ class ClusterAutoscaler:
             for machine in surplus:
                 self._tell("Normal", "DeleteUnregistered", f"Removed unregistered node {machine}")
 
-    def _add_upcoming(self, nodes: Sequence[Any], templates: Mapping[str, Template], now_ns: int) -> list[Any]:
+    def _add_upcoming(
+        self, nodes: Sequence[core_v1_pb2.Node], templates: Mapping[str, Template], now_ns: int
+    ) -> list[core_v1_pb2.Node]:
         """Let the nodes to come stand in the snapshot as if they were ready. Returns the nodes that are there."""
         counts, registered = self._state.upcoming(now_ns)
         for name, count in counts.items():
@@ -306,7 +309,7 @@ class ClusterAutoscaler:
             self._snapshot.remove_node(name)
         return [node for node in nodes if node.metadata.name not in registered]
 
-    def _unschedulable(self, now_ns: int, unix_ns: int) -> list[Any]:
+    def _unschedulable(self, now_ns: int, unix_ns: int) -> list[core_v1_pb2.Pod]:
         """Pods that need new nodes: those that fit on none that is there or to come (``PodListProcessor``)."""
         found = [
             pod
@@ -332,17 +335,17 @@ class ClusterAutoscaler:
         self._again = len(old) < len(left)
         return old
 
-    def _age_s(self, pod: Any, unix_ns: int) -> float:
+    def _age_s(self, pod: core_v1_pb2.Pod, unix_ns: int) -> float:
         return (unix_ns - meta.unix_ns(pod.metadata.creationTimestamp)) / SECOND_NS
 
-    def _patience_s(self, pod: Any) -> float:
+    def _patience_s(self, pod: core_v1_pb2.Pod) -> float:
         """``filterOutYoungPods``."""
         least = self._settings.newPodScaleUpDelay
         said = pod.metadata.annotations.get(pod_rules.SCALE_UP_DELAY, "")
         return max(least, pod_rules.seconds(said, least))
 
     async def _scale_up(
-        self, pods: Sequence[Any], templates: Mapping[str, Template], now_ns: int, unix_ns: int
+        self, pods: Sequence[core_v1_pb2.Pod], templates: Mapping[str, Template], now_ns: int, unix_ns: int
     ) -> bool:
         """Returns whether nothing may be removed in this iteration."""
         if not pods:
@@ -369,7 +372,7 @@ class ClusterAutoscaler:
             self._give_up(plan.hopeless)
         return False
 
-    async def _grow(self, resizes: Sequence[scale_ups.Resize], pods: Sequence[Any], now_ns: int) -> None:
+    async def _grow(self, resizes: Sequence[scale_ups.Resize], pods: Sequence[core_v1_pb2.Pod], now_ns: int) -> None:
         """``ExecuteScaleUps``."""
         for resize in resizes:
             group = resize.group
@@ -404,7 +407,7 @@ class ClusterAutoscaler:
                 key = meta.namespaced_name(pod)
                 self._env.log("autoscaler.no_scale_up", {"pod": key, "uid": uid, "why": why})
 
-    async def _scale_down(self, nodes: Sequence[Any], forbidden: bool, now_ns: int, unix_ns: int) -> None:
+    async def _scale_down(self, nodes: Sequence[core_v1_pb2.Node], forbidden: bool, now_ns: int, unix_ns: int) -> None:
         planner, flags = self._planner, self._settings.scaleDown
         before = list(planner.unneeded)
         planner.update(self._snapshot, nodes, self._actuator.going(), (), self.budgets(), now_ns, unix_ns)
@@ -428,7 +431,7 @@ class ClusterAutoscaler:
                 raise
         await self._soft_taints(nodes)
 
-    async def _soft_taints(self, nodes: Sequence[Any]) -> None:
+    async def _soft_taints(self, nodes: Sequence[core_v1_pb2.Node]) -> None:
         """Mark unneeded nodes, so that schedulers prefer others (``UpdateSoftDeletionTaints``)."""
         left = self._settings.scaleDown.maxBulkSoftTaints
         mine = [node for node in nodes if self._group(node) and not taints.has(node, taints.TO_BE_DELETED)]
@@ -446,7 +449,7 @@ class ClusterAutoscaler:
                 else:
                     await self._actuator.unmark(node, taints.DELETION_CANDIDATE)
 
-    def _group(self, node: Any) -> NodeGroup | None:
+    def _group(self, node: core_v1_pb2.Node) -> NodeGroup | None:
         return self._provider.group_of(node.metadata.name)
 
 

@@ -19,6 +19,8 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
+import grpc
+
 from kemu.messages.v1 import cloud_pb2, cloud_pb2_grpc
 from kemu.runtime import distributions
 from kemu.runtime.env import Env
@@ -78,7 +80,7 @@ class Cloud(cloud_pb2_grpc.CloudServicer):
 
     # --- for the autoscaler ------------------------------------------------------------------------------------------
 
-    async def Describe(self, request: Any, context: Any) -> Any:
+    async def Describe(self, request: cloud_pb2.DescribeRequest, context: Any) -> cloud_pb2.DescribeResponse:
         groups = [
             cloud_pb2.NodeGroup(
                 name=group.name, target_size=len(group.living()), instances=list(group.instances.values())
@@ -87,7 +89,7 @@ class Cloud(cloud_pb2_grpc.CloudServicer):
         ]
         return cloud_pb2.DescribeResponse(groups=groups)
 
-    async def Increase(self, request: Any, context: Any) -> Any:
+    async def Increase(self, request: cloud_pb2.ResizeRequest, context: Any) -> cloud_pb2.ResizeResponse:
         group = self._groups[request.group]
         if self._fails(group, ERROR):
             self._log(group, "", "refused")
@@ -106,7 +108,7 @@ class Cloud(cloud_pb2_grpc.CloudServicer):
             self._env.spawn(self._provision(group, instance, never), f"provision {instance.node}")
         return cloud_pb2.ResizeResponse()
 
-    async def Decrease(self, request: Any, context: Any) -> Any:
+    async def Decrease(self, request: Any, context: grpc.aio.ServicerContext) -> Any:
         group = self._groups[request.group]
         coming = [each for each in group.living() if each.state == _CREATING]
         if len(coming) < request.by:
@@ -120,7 +122,7 @@ class Cloud(cloud_pb2_grpc.CloudServicer):
             self._forget(group, instance.node)
         return cloud_pb2.ResizeResponse()
 
-    async def DeleteNodes(self, request: Any, context: Any) -> Any:
+    async def DeleteNodes(self, request: cloud_pb2.DeleteNodesRequest, context: Any) -> cloud_pb2.ResizeResponse:
         group = self._groups[request.group]
         for node in request.nodes:
             instance = group.instances.get(node)
@@ -136,7 +138,7 @@ class Cloud(cloud_pb2_grpc.CloudServicer):
 
     # --- for the owner of the machines -------------------------------------------------------------------------------
 
-    async def Orders(self, request: Any, context: Any) -> AsyncIterator[cloud_pb2.Order]:
+    async def Orders(self, request: cloud_pb2.OrdersRequest, context: Any) -> AsyncIterator[cloud_pb2.Order]:
         while True:
             yield await self._orders.get()
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from kemu.emulated.autoscaler import taints
 from kemu.emulated.autoscaler.providers import NodeGroup, Provider, ProviderError
 from kemu.emulated.autoscaler.settings import Settings
 from kemu.emulated.objects import meta
+from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.v1 import cloud_pb2
 from kemu.runtime.env import SECOND_NS
 
@@ -111,7 +111,7 @@ class ClusterState:
 
     # --- each iteration ----------------------------------------------------------------------------------------------
 
-    async def update(self, nodes: Sequence[Any], now_ns: int, unix_ns: int) -> None:
+    async def update(self, nodes: Sequence[core_v1_pb2.Node], now_ns: int, unix_ns: int) -> None:
         """Take over what nodes and provider say (``UpdateNodes``)."""
         self._nodes = len(nodes)
         self._update_unregistered(nodes, now_ns)
@@ -120,7 +120,7 @@ class ClusterState:
         self._handle_failures(now_ns)
         self._update_wrong_sizes(now_ns)
 
-    def _update_unregistered(self, nodes: Iterable[Any], now_ns: int) -> None:
+    def _update_unregistered(self, nodes: Iterable[core_v1_pb2.Node], now_ns: int) -> None:
         registered = {node.metadata.name for node in nodes}
         missing: dict[str, int] = {}
         for group in self._provider.groups.values():
@@ -130,7 +130,7 @@ class ClusterState:
                     missing[name] = self._unregistered_ns.get(name, now_ns)
         self._unregistered_ns = missing
 
-    def _update_readiness(self, nodes: Iterable[Any], now_ns: int, unix_ns: int) -> None:
+    def _update_readiness(self, nodes: Iterable[core_v1_pb2.Node], now_ns: int, unix_ns: int) -> None:
         self.readiness, self.total = {}, Readiness()
         startup_ns = round(self._settings.maxNodeStartupTime * SECOND_NS)
         for node in nodes:

@@ -16,6 +16,7 @@ from kemu.emulated.autoscaler.simulator.snapshots import SPREAD_REASON, Snapshot
 from kemu.emulated.autoscaler.templates import HOSTNAME, Template
 from kemu.emulated.objects import meta
 from kemu.emulated.objects.amounts import requests
+from kemu.messages.k8s import core_v1_pb2
 
 MAX_KINDS = 10
 """Of pods of one controller that are told apart (``maxEquivalenceGroupsByController``)."""
@@ -25,13 +26,13 @@ MAX_KINDS = 10
 class PodGroup:
     """Pods that are equal to a scheduler (``equivalence.PodGroup``)."""
 
-    pods: list[Any]
+    pods: list[core_v1_pb2.Pod]
     rejections: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """By node group: the reasons for which they do not fit on its nodes."""
     schedulable: bool = False
 
 
-def pod_groups(pods: Iterable[Any]) -> list[PodGroup]:
+def pod_groups(pods: Iterable[core_v1_pb2.Pod]) -> list[PodGroup]:
     """``BuildPodGroups``. A pod without a controller is a group of its own."""
     groups: list[PodGroup] = []
     known: dict[str, dict[bytes, PodGroup]] = {}
@@ -80,7 +81,7 @@ class _Packing:
         """Those with at least one of the pods."""
         self.scheduled: list[Any] = []
 
-    def on_existing(self, pods: Sequence[Any]) -> Sequence[Any]:
+    def on_existing(self, pods: Sequence[core_v1_pb2.Pod]) -> Sequence[core_v1_pb2.Pod]:
         """On the nodes added before; returns the pods from the first on that does not fit there."""
         for index, pod in enumerate(pods):
             node = self._snapshot.schedule_anywhere(pod, self._nodes.__contains__) if self._nodes else ""
@@ -89,7 +90,7 @@ class _Packing:
             self._note(pod, node)
         return ()
 
-    def on_new(self, pods: Sequence[Any]) -> bool:
+    def on_new(self, pods: Sequence[core_v1_pb2.Pod]) -> bool:
         """On the last node, and on further ones; False: no more may be added (tryToScheduleOnNewNodes)."""
         snapshot = self._snapshot
         for pod in pods:
@@ -120,12 +121,12 @@ class _Packing:
         self._last = added.node.metadata.name
         self._nodes[self._last] = None
 
-    def _note(self, pod: Any, node: str) -> None:
+    def _note(self, pod: core_v1_pb2.Pod, node: str) -> None:
         self.used[node] = None
         self.scheduled.append(pod)
 
 
-def _score(pod: Any, node: Any) -> float:
+def _score(pod: core_v1_pb2.Pod, node: core_v1_pb2.Node) -> float:
     """``calculatePodScore``."""
     wanted = requests.pod_requests(pod)
     offered = requests.resource_list(node.status.allocatable)
@@ -133,5 +134,5 @@ def _score(pod: Any, node: Any) -> float:
     return sum(shares)
 
 
-def _spreads_over_hosts(pod: Any) -> bool:
+def _spreads_over_hosts(pod: core_v1_pb2.Pod) -> bool:
     return any(constraint.topologyKey == HOSTNAME for constraint in pod.spec.topologySpreadConstraints)

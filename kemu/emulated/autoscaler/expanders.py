@@ -9,12 +9,12 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from kemu.emulated.autoscaler.providers import NodeGroup
 from kemu.emulated.autoscaler.settings import Settings
 from kemu.emulated.autoscaler.templates import Template
 from kemu.emulated.objects.amounts import requests
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import Random
 
 GPU = "nvidia.com/gpu"
@@ -28,7 +28,7 @@ class Option:
     group: NodeGroup
     template: Template
     nodes: int
-    pods: Sequence[Any]
+    pods: Sequence[core_v1_pb2.Pod]
 
 
 Filter = Callable[[Sequence[Option], Settings, int], Sequence[Option]]

@@ -20,32 +20,32 @@ LONG_TERMINATING_S = 30
 """After its grace period, a pod that still terminates no longer counts (``PodLongTerminatingExtraThreshold``)."""
 
 
-def is_expendable(pod: Any, cut_off: int) -> bool:
+def is_expendable(pod: core_v1_pb2.Pod, cut_off: int) -> bool:
     """Of lower priority than the cut-off: neither scales up nor keeps a node (``IsExpendablePod``)."""
     return bool(pod.spec.HasField("priority") and pod.spec.priority < cut_off)
 
 
-def is_mirror(pod: Any) -> bool:
+def is_mirror(pod: core_v1_pb2.Pod) -> bool:
     return MIRROR in pod.metadata.annotations
 
 
-def of_daemon_set(pod: Any) -> bool:
+def of_daemon_set(pod: core_v1_pb2.Pod) -> bool:
     owner = meta.controller_of(pod)
     return (owner is not None and owner.kind == "DaemonSet") or pod.metadata.annotations.get(DAEMON_SET_POD) == "true"
 
 
-def comes_back(pod: Any) -> bool:
+def comes_back(pod: core_v1_pb2.Pod) -> bool:
     """Whether somebody creates it again, if not on its node (``FilterRecreatablePods``)."""
     source = pod.metadata.annotations.get(SOURCE, "api")
     return source == "api" and not is_mirror(pod) and not of_daemon_set(pod)
 
 
-def grace_s(pod: Any) -> int:
+def grace_s(pod: core_v1_pb2.Pod) -> int:
     spec = pod.spec
     return spec.terminationGracePeriodSeconds if spec.HasField("terminationGracePeriodSeconds") else DEFAULT_GRACE_S
 
 
-def terminates_long(pod: Any, unix_ns: int) -> bool:
+def terminates_long(pod: core_v1_pb2.Pod, unix_ns: int) -> bool:
     if not pod.metadata.HasField("deletionTimestamp"):
         return False
     # As the autoscaler has it: the deletion timestamp already contains the grace period.
@@ -53,7 +53,7 @@ def terminates_long(pod: Any, unix_ns: int) -> bool:
     return meta.unix_ns(pod.metadata.deletionTimestamp) + limit_ns < unix_ns
 
 
-def is_terminal(pod: Any) -> bool:
+def is_terminal(pod: core_v1_pb2.Pod) -> bool:
     """``IsPodTerminal``."""
     phase, policy = pod.status.phase, pod.spec.restartPolicy
     if policy == "OnFailure" and phase == "Succeeded":
@@ -61,7 +61,7 @@ def is_terminal(pod: Any) -> bool:
     return bool(phase == "Failed" or (policy == "Never" and phase == "Succeeded"))
 
 
-def has_blocking_local_storage(pod: Any) -> bool:
+def has_blocking_local_storage(pod: core_v1_pb2.Pod) -> bool:
     """``HasBlockingLocalStorage``."""
     safe = pod.metadata.annotations.get(SAFE_LOCAL_VOLUMES, "").split(",")
     for volume in pod.spec.volumes:
@@ -72,7 +72,7 @@ def has_blocking_local_storage(pod: Any) -> bool:
     return False
 
 
-def unbound(pod: Any) -> Any:
+def unbound(pod: core_v1_pb2.Pod) -> Any:
     """A copy that waits for a node."""
     copy = core_v1_pb2.Pod()
     copy.CopyFrom(pod)
@@ -80,13 +80,13 @@ def unbound(pod: Any) -> Any:
     return copy
 
 
-def is_unschedulable(pod: Any) -> bool:
+def is_unschedulable(pod: core_v1_pb2.Pod) -> bool:
     """A scheduler has tried in vain."""
     scheduled = meta.get_condition(pod.status.conditions, "PodScheduled")
     return scheduled is not None and (scheduled.status, scheduled.reason) == ("False", "Unschedulable")
 
 
-def requests_gpu(pod: Any) -> bool:
+def requests_gpu(pod: core_v1_pb2.Pod) -> bool:
     return any("nvidia.com/gpu" in container.resources.requests for container in pod.spec.containers)
 
 

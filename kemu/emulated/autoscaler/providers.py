@@ -5,8 +5,8 @@ Mirrors the part of ``cloudprovider.CloudProvider`` and ``NodeGroup`` that the a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import grpc
 
@@ -34,6 +34,9 @@ class NodeGroup:
         self.target_size = 0
         self.instances: dict[str, cloud_pb2.Instance] = {}
         """By the name of the node."""
+
+
+R = TypeVar("R")
 
 
 class Provider:
@@ -83,7 +86,7 @@ class Provider:
         self._check(await self._call(lambda: self._stub.DeleteNodes(request)))
         group.target_size -= len(names)
 
-    async def _call(self, call: Any) -> Any:
+    async def _call(self, call: Callable[[], Awaitable[R]]) -> R:
         backoff = streams.Backoff(self._env)
         while True:
             try:
@@ -92,6 +95,6 @@ class Provider:
                 await self._env.clock.pause(backoff.next_s())
 
     @staticmethod
-    def _check(response: Any) -> None:
+    def _check(response: cloud_pb2.ResizeResponse) -> None:
         if response.refused:
             raise ProviderError(response.refused)

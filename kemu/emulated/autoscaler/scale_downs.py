@@ -32,7 +32,7 @@ MIN_SIZE, NOT_AUTOSCALED, WAITS = "NodeGroupMinSizeReached", "NotAutoscaled", "B
 class Removable:
     """A node that could go now, if its time has come (``NodeToBeRemoved``)."""
 
-    node: Any
+    node: core_v1_pb2.Node
     pods: list[Any]
     """They have to move."""
     waits_for: list[Any]
@@ -76,7 +76,7 @@ class Planner:
     def update(
         self,
         snapshot: Snapshot,
-        nodes: Sequence[Any],
+        nodes: Sequence[core_v1_pb2.Node],
         going: Collection[str],
         evicted: Sequence[Any],
         budgets: Budgets,
@@ -98,7 +98,7 @@ class Planner:
         self._injections.drop_old()
 
     def _categorize(
-        self, snapshot: Snapshot, nodes: Sequence[Any], budgets: Budgets, now_ns: int, unix_ns: int
+        self, snapshot: Snapshot, nodes: Sequence[core_v1_pb2.Node], budgets: Budgets, now_ns: int, unix_ns: int
     ) -> None:
         """``categorizeNodes``."""
         names = {node.metadata.name: None for node in nodes}
@@ -129,7 +129,9 @@ class Planner:
             found[name] = removable
         self.unneeded = found
 
-    def _candidates(self, snapshot: Snapshot, nodes: Sequence[Any], budgets: Budgets, unix_ns: int) -> list[Any]:
+    def _candidates(
+        self, snapshot: Snapshot, nodes: Sequence[core_v1_pb2.Node], budgets: Budgets, unix_ns: int
+    ) -> list[core_v1_pb2.Node]:
         """Of groups that may shrink; empty ones first, then those that were unneeded before.
 
         Mirrors ``PreFilteringScaleDownNodeProcessor`` and ``CombinedScaleDownCandidatesProcessor``.
@@ -140,7 +142,7 @@ class Planner:
             if group is not None and group.target_size > group.min_size:
                 found.append(node)
 
-        def place(node: Any) -> tuple[bool, bool]:
+        def place(node: core_v1_pb2.Node) -> tuple[bool, bool]:
             name = node.metadata.name
             moves = self.rules.moves(snapshot.pods_on(name), budgets, unix_ns)
             return bool(moves.pods) or moves.blocking is not None, name not in self.unneeded
@@ -153,7 +155,7 @@ class Planner:
         unneeded_ns = max(round(self.settings.unneededTime * SECOND_NS), self._interval_ns)
         return min(len(self.unneeded) + 2 * parallel, parallel * (unneeded_ns // self._interval_ns) + parallel)
 
-    def _ineligible(self, snapshot: Snapshot, node: Any, now_ns: int, unix_ns: int) -> str:
+    def _ineligible(self, snapshot: Snapshot, node: core_v1_pb2.Node, now_ns: int, unix_ns: int) -> str:
         """``FilterOutUnremovable``."""
         name = node.metadata.name
         if name in self._until_ns:
@@ -172,7 +174,12 @@ class Planner:
         return BUSY if used > threshold else ""
 
     def _simulate(
-        self, snapshot: Snapshot, node: Any, destinations: Mapping[str, None], budgets: Budgets, unix_ns: int
+        self,
+        snapshot: Snapshot,
+        node: core_v1_pb2.Node,
+        destinations: Mapping[str, None],
+        budgets: Budgets,
+        unix_ns: int,
     ) -> Removable | str:
         """Whether its pods find places; if not, why it stays (``SimulateNodeRemoval``)."""
         name = node.metadata.name
@@ -242,7 +249,9 @@ class Planner:
         return MIN_SIZE if sizes[group.name] - deleting.get(group.name, 0) <= group.min_size else ""
 
 
-def utilization(node: Any, pods: Sequence[Any], unix_ns: int, *, ignore_daemons: bool) -> tuple[float, str]:
+def utilization(
+    node: core_v1_pb2.Node, pods: Sequence[core_v1_pb2.Pod], unix_ns: int, *, ignore_daemons: bool
+) -> tuple[float, str]:
     """The larger share of CPU and memory that pods request, or the share of GPUs, and of what (``Calculate``)."""
     offered = requests.resource_list(node.status.allocatable)
     if offered.get(GPU):
@@ -251,7 +260,9 @@ def utilization(node: Any, pods: Sequence[Any], unix_ns: int, *, ignore_daemons:
     return max(shares, key=lambda one: one[0])
 
 
-def _share(resource: str, offered: Mapping[str, int], pods: Sequence[Any], unix_ns: int, ignore_daemons: bool) -> float:
+def _share(
+    resource: str, offered: Mapping[str, int], pods: Sequence[core_v1_pb2.Pod], unix_ns: int, ignore_daemons: bool
+) -> float:
     wanted, passed_over = 0, 0
     for pod in pods:
         amount = requests.pod_requests(pod).get(resource, 0)

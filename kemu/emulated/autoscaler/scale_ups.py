@@ -17,6 +17,7 @@ from kemu.emulated.autoscaler.settings import Settings
 from kemu.emulated.autoscaler.simulator.snapshots import Snapshot
 from kemu.emulated.autoscaler.templates import Template
 from kemu.emulated.objects.amounts import requests
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import Random
 
 BACKED_OFF = "in backoff after failed scale-up"
@@ -48,7 +49,7 @@ class Plan:
     """What is to be done; without ``resizes`` nothing can be."""
 
     resizes: list[Resize] = field(default_factory=list)
-    pods: Sequence[Any] = ()
+    pods: Sequence[core_v1_pb2.Pod] = ()
     """Those for which it is done."""
     hopeless: list[tuple[Any, str]] = field(default_factory=list)
     """Pods that no group can take, and why, in the words of the event."""
@@ -58,7 +59,7 @@ class Plan:
 
 def plan(
     snapshot: Snapshot,
-    pods: Sequence[Any],
+    pods: Sequence[core_v1_pb2.Pod],
     templates: Mapping[str, Template],
     provider: Provider,
     state: ClusterState,

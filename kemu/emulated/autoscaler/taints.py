@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kemu.emulated.objects import meta
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS
 
 TO_BE_DELETED = "ToBeDeletedByClusterAutoscaler"
@@ -36,11 +35,11 @@ MAX_DELETION_S = 5 * 60
 """How long a node with the taint counts as being deleted (``MaxCloudProviderNodeDeletionTime``)."""
 
 
-def has(node: Any, key: str) -> bool:
+def has(node: core_v1_pb2.Node, key: str) -> bool:
     return any(taint.key == key for taint in node.spec.taints)
 
 
-def is_starting(node: Any) -> bool:
+def is_starting(node: core_v1_pb2.Node) -> bool:
     """It has a startup taint: its agents are not done, whatever its conditions say."""
     return any(taint.key.startswith(STARTUP_PREFIXES) for taint in node.spec.taints)
 
@@ -51,7 +50,7 @@ def is_expected_on_new_nodes(key: str) -> bool:
     return key not in passing and not key.startswith((*STARTUP_PREFIXES, *STATUS_PREFIXES))
 
 
-def is_being_deleted(node: Any, unix_ns: int) -> bool:
+def is_being_deleted(node: core_v1_pb2.Node, unix_ns: int) -> bool:
     """``IsNodeBeingDeleted``."""
     for taint in node.spec.taints:
         if taint.key == TO_BE_DELETED and taint.value.isdigit():
@@ -59,7 +58,7 @@ def is_being_deleted(node: Any, unix_ns: int) -> bool:
     return False
 
 
-def readiness(node: Any) -> tuple[bool, int]:
+def readiness(node: core_v1_pb2.Node) -> tuple[bool, int]:
     """Whether a node is ready, and since when it is so or not, in Unix ns (``GetNodeReadiness``)."""
     ready, since_ns = True, 0
     for condition in node.status.conditions:

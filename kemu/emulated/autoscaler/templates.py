@@ -51,7 +51,7 @@ class Templates:
         self._kept: dict[str, Template] = {}
 
     def find(
-        self, snapshot: Snapshot, nodes: Sequence[Any], daemon_sets: Iterable[Any], unix_ns: int
+        self, snapshot: Snapshot, nodes: Sequence[core_v1_pb2.Node], daemon_sets: Iterable[Any], unix_ns: int
     ) -> dict[str, Template]:
         """By group."""
         sets = list(daemon_sets)
@@ -66,7 +66,9 @@ class Templates:
                 found[group.name] = self._kept.get(group.name) or self._of_group(group, sets)
         return found
 
-    def _of_node(self, snapshot: Snapshot, example: Any, group: NodeGroup, sets: Sequence[Any]) -> Template:
+    def _of_node(
+        self, snapshot: Snapshot, example: core_v1_pb2.Node, group: NodeGroup, sets: Sequence[Any]
+    ) -> Template:
         node = _sanitized(example, group)
         pods, running = [], set()
         for pod in snapshot.pods_on(example.metadata.name):
@@ -86,14 +88,14 @@ class Templates:
         return Template(node, tuple(_daemons(node, sets)))
 
 
-def _is_good(node: Any, unix_ns: int) -> bool:
+def _is_good(node: core_v1_pb2.Node, unix_ns: int) -> bool:
     """``isNodeGoodTemplateCandidate``."""
     ready, since_ns = taints.readiness(node)
     stable = since_ns + STABLE_NS < unix_ns
     return ready and stable and not node.spec.unschedulable and not taints.has(node, taints.TO_BE_DELETED)
 
 
-def _sanitized(example: Any, group: NodeGroup) -> core_v1_pb2.Node:
+def _sanitized(example: core_v1_pb2.Node, group: NodeGroup) -> core_v1_pb2.Node:
     node = core_v1_pb2.Node()
     # No node of the cluster can have that name: a colon may not stand in one.
     node.metadata.name = node.metadata.uid = f"template-node-for:{group.name}"
@@ -110,7 +112,7 @@ def _sanitized(example: Any, group: NodeGroup) -> core_v1_pb2.Node:
     return node
 
 
-def _daemons(node: Any, sets: Sequence[Any]) -> list[core_v1_pb2.Pod]:
+def _daemons(node: core_v1_pb2.Node, sets: Sequence[Any]) -> list[core_v1_pb2.Pod]:
     """``GetDaemonSetPodsForNode``."""
     found = []
     for daemon_set in sets:
@@ -131,7 +133,7 @@ def _daemons(node: Any, sets: Sequence[Any]) -> list[core_v1_pb2.Pod]:
     return found
 
 
-def _preempts_for_system(pod: Any) -> bool:
+def _preempts_for_system(pod: core_v1_pb2.Pod) -> bool:
     """``isPreemptingSystemNodeCritical``."""
     return pod.spec.priorityClassName == "system-node-critical" and pod.spec.preemptionPolicy in (
         "", "PreemptLowerPriority",

@@ -9,21 +9,20 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
-
-from google.protobuf.message import Message
+from typing import Any, Literal, NamedTuple, TypeVar, overload
 
 from kemu.emulated import safeguards
 from kemu.emulated.client import ablations, endpoints, sessions
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.wire import shared_objects
-from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s import apps_v1_pb2, batch_v1_pb2, coordination_v1_pb2, core_v1_pb2, policy_v1_pb2, storage_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import Env
 
 ListResult = sessions.ListResult
 
-M = TypeVar("M", bound=Message)
+M = TypeVar("M", bound=KubernetesObject)
 
 PATCH_TYPES = {
     "merge": api_pb2.PatchRequest.MERGE,
@@ -75,7 +74,7 @@ class Client:
         self.lists_from_cache = True
         """Whether the first list of an informer may show the past (``resourceVersion: "0"``)."""
 
-    def parser(self, message: type[Message]) -> Callable[[int, bytes], Any]:
+    def parser(self, message: type[M]) -> Callable[[int, bytes], M]:
         """Makes objects of revisions and bytes, for informers."""
         if self.shares:
             return functools.partial(shared_objects.OBJECTS.parse, message)
@@ -84,7 +83,7 @@ class Client:
 
     def create(self, obj: M) -> Coroutine[Any, Any, M]:
         """Whatever waits for the answer keeps bytes, not ``obj``."""
-        namespace: str = obj.metadata.namespace  # type: ignore[attr-defined]
+        namespace: str = obj.metadata.namespace
         return self.create_serialised(type(obj), namespace, obj.SerializeToString(deterministic=True))
 
     async def create_serialised(self, message: type[M], namespace: str, data: bytes) -> M:
@@ -105,7 +104,7 @@ class Client:
         call = self._session.next_call()
         request = call.update
         request.resource.resource = resource.plural
-        request.resource.namespace = obj.metadata.namespace  # type: ignore[attr-defined]
+        request.resource.namespace = obj.metadata.namespace
         request.object = data
         request.subresource = subresource
         return await self._session.send(call, type(obj), True, len(data))
@@ -117,13 +116,13 @@ class Client:
         call = self._session.next_call()
         request = call.update_status
         request.resource.resource = resource.plural
-        request.resource.namespace = obj.metadata.namespace  # type: ignore[attr-defined]
+        request.resource.namespace = obj.metadata.namespace
         request.object = data
         return await self._session.send(call, type(obj), True, len(data))
 
-    def _note_version(self, resource: resources.Resource, obj: Message) -> None:
+    def _note_version(self, resource: resources.Resource, obj: KubernetesObject) -> None:
         """The run log tells of updates that replace whatever is there."""
-        metadata = obj.metadata  # type: ignore[attr-defined]
+        metadata = obj.metadata
         if not metadata.resourceVersion:
             key = resources.key(resource, metadata.namespace, metadata.name).decode()
             self.env.log("client.unconditional", {"resource": resource.plural, "key": key})
@@ -137,7 +136,7 @@ class Client:
         subresource: str = "",
         type: str = "merge",  # noqa: A002  (the field's word)
         uid: str = "",
-    ) -> Any:
+    ) -> KubernetesObject:
         """``type``: ``merge`` (RFC 7386) or ``strategic``. ``uid``: only if the object still has it (Conflict)."""
         message, data = resources.BY_PLURAL[resource].message, json.dumps(patch, separators=(",", ":")).encode()
         patch_type = PATCH_TYPES[type]
@@ -166,7 +165,9 @@ class Client:
             request.removed = removed
         return await self._session.send(call, message, True, len(patch) + len(removed))
 
-    def _patch_call(self, resource: str, name: str, namespace: str, subresource: str, uid: str) -> tuple[Any, Any]:
+    def _patch_call(
+        self, resource: str, name: str, namespace: str, subresource: str, uid: str
+    ) -> tuple[api_pb2.Call, api_pb2.PatchRequest]:
         """A call of the growing batch and its patch request, which says what is to be patched but not yet how."""
         call = self._session.next_call()
         request = call.patch
@@ -187,7 +188,7 @@ class Client:
         uid: str = "",
         resource_version: str = "",
         propagation_policy: str = "",
-    ) -> Any:
+    ) -> KubernetesObject:
         """``grace_period_seconds`` None: the object's own. ``uid``, ``resource_version``: preconditions (Conflict).
         ``propagation_policy``: ``Background``, ``Foreground`` or ``Orphan``; "": the default of the kind.
 
@@ -290,7 +291,72 @@ class Client:
             request.preconditions.resource_version = resource_version
         return await self._session.send(call, core_v1_pb2.Pod, True)
 
-    async def get(self, resource: str, name: str, namespace: str = "", resource_version: str = "") -> Any:
+    @overload
+    async def get(
+        self, resource: Literal["pods"], name: str, namespace: str = "", resource_version: str = ""
+    ) -> core_v1_pb2.Pod: ...
+
+    @overload
+    async def get(
+        self, resource: Literal["nodes"], name: str, namespace: str = "", resource_version: str = ""
+    ) -> core_v1_pb2.Node: ...
+
+    @overload
+    async def get(
+        self, resource: Literal["namespaces"], name: str, namespace: str = "", resource_version: str = ""
+    ) -> core_v1_pb2.Namespace: ...
+
+    @overload
+    async def get(
+        self, resource: Literal["persistentvolumes"], name: str, namespace: str = "", resource_version: str = ""
+    ) -> core_v1_pb2.PersistentVolume: ...
+
+    @overload
+    async def get(
+        self, resource: Literal["persistentvolumeclaims"], name: str, namespace: str = "", resource_version: str = ""
+    ) -> core_v1_pb2.PersistentVolumeClaim: ...
+
+    @overload
+    async def get(
+        self, resource: Literal["jobs"], name: str, namespace: str = "", resource_version: str = ""
+    ) -> batch_v1_pb2.Job: ...
+
+    @overload
+    async def get(
+        self, resource: Literal["cronjobs"], name: str, namespace: str = "", resource_version: str = ""
+    ) -> batch_v1_pb2.CronJob: ...
+
+    @overload
+    async def get(
+        self, resource: Literal["controllerrevisions"], name: str, namespace: str = "", resource_version: str = ""
+    ) -> apps_v1_pb2.ControllerRevision: ...
+
+    @overload
+    async def get(
+        self, resource: Literal["poddisruptionbudgets"], name: str, namespace: str = "", resource_version: str = ""
+    ) -> policy_v1_pb2.PodDisruptionBudget: ...
+
+    @overload
+    async def get(
+        self, resource: Literal["leases"], name: str, namespace: str = "", resource_version: str = ""
+    ) -> coordination_v1_pb2.Lease: ...
+
+    @overload
+    async def get(
+        self, resource: Literal["csidrivers"], name: str, namespace: str = "", resource_version: str = ""
+    ) -> storage_v1_pb2.CSIDriver: ...
+
+    @overload
+    async def get(
+        self, resource: Literal["daemonsets"], name: str, namespace: str = "", resource_version: str = ""
+    ) -> apps_v1_pb2.DaemonSet: ...
+
+    @overload
+    async def get(
+        self, resource: str, name: str, namespace: str = "", resource_version: str = ""
+    ) -> KubernetesObject: ...
+
+    async def get(self, resource: str, name: str, namespace: str = "", resource_version: str = "") -> KubernetesObject:
         """``resource_version``: "" for the newest state, "0" for whatever the API server's cache holds."""
         message = resources.BY_PLURAL[resource].message
         call = self._session.next_call()

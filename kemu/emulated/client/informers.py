@@ -15,11 +15,12 @@ import asyncio
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Generic, Protocol, TypeVar, cast
 
 from kemu import errors
 from kemu.emulated.client import clients, retries, sessions, streams
 from kemu.emulated.objects import resources
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import SECOND_NS
 
@@ -31,58 +32,62 @@ _LETTERS = "AMDB"
 """How the run log writes the types of events."""
 
 
-class Handler(Protocol):
+K = TypeVar("K", bound=KubernetesObject)
+K_contra = TypeVar("K_contra", bound=KubernetesObject, contravariant=True)
+
+
+class Handler(Protocol[K_contra]):
     """Synchronous methods; an exception in one ends the actor.
 
     If there is an ``on_batch_end()`` too, it is called when all events that arrived together have been delivered.
     Objects are shared with ``store``: read them, never change them.
     """
 
-    def on_add(self, obj: Any) -> None: ...
+    def on_add(self, obj: K_contra) -> None: ...
 
-    def on_update(self, old: Any, new: Any) -> None: ...
+    def on_update(self, old: K_contra, new: K_contra) -> None: ...
 
-    def on_delete(self, old: Any) -> None:
+    def on_delete(self, old: K_contra) -> None:
         """``old``: the last known state; after a new list the object may have changed once more before it went."""
         ...
 
 
-def _ignore(*objects: Any) -> None: ...
+def _ignore(*objects: KubernetesObject) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Callbacks:
+class Callbacks(Generic[K]):
     """A handler made of callables (``ResourceEventHandlerFuncs``); what is left out is ignored."""
 
-    on_add: Callable[[Any], None] = _ignore
-    on_update: Callable[[Any, Any], None] = _ignore
-    on_delete: Callable[[Any], None] = _ignore
+    on_add: Callable[[K], None] = _ignore
+    on_update: Callable[[K, K], None] = _ignore
+    on_delete: Callable[[K], None] = _ignore
 
 
-class _Compact(dict[str, Any]):
+class _Compact(dict[str, K]):
     """A store that keeps objects as bytes, and parses one when it is asked for."""
 
     __slots__ = ("_parse",)
 
-    def __init__(self, parse: Callable[[bytes], Any]) -> None:
+    def __init__(self, parse: Callable[[bytes], K]) -> None:
         super().__init__()
         self._parse = parse
 
-    def __getitem__(self, key: str) -> Any:
-        return self._parse(super().__getitem__(key))
+    def __getitem__(self, key: str) -> K:
+        return self._parse(cast(bytes, super().__getitem__(key)))
 
-    def __setitem__(self, key: str, obj: Any) -> None:
-        super().__setitem__(key, obj.SerializeToString(deterministic=True))
+    def __setitem__(self, key: str, obj: K) -> None:
+        super().__setitem__(key, cast(K, obj.SerializeToString(deterministic=True)))
 
-    def get(self, key: str, default: Any = None) -> Any:
+    def get(self, key: str, default: K | None = None) -> K | None:  # type: ignore[override]
         data = super().get(key)
-        return default if data is None else self._parse(data)
+        return default if data is None else self._parse(cast(bytes, data))
 
-    def pop(self, key: str, *default: Any) -> Any:
-        return self._parse(super().pop(key))
+    def pop(self, key: str) -> K:  # type: ignore[override]
+        return self._parse(cast(bytes, super().pop(key)))
 
 
-class Informer:
+class Informer(Generic[K]):
     """Without a ``handler`` only the store is kept.
 
     ``from_cache``: the first list may come from the API server's watch cache, however stale (``resourceVersion=0``), as
@@ -122,23 +127,24 @@ class Informer:
         namespace: str = "",
         label_selector: str = "",
         field_selector: str = "",
-        handler: Handler | None = None,
+        handler: Handler[K] | None = None,
         from_cache: bool = True,
         compact: bool = False,
     ) -> None:
         row = resources.BY_PLURAL[resource]
+        message = cast(type[K], row.message)
         self.resource = resource
         self.namespace = namespace
         self.label_selector = label_selector
         self.field_selector = field_selector
-        self.store: dict[str, Any] = _Compact(row.message.FromString) if compact else {}
+        self.store: dict[str, K] = _Compact(message.FromString) if compact else {}
         """By ``namespace/name``, or by name for kinds without namespaces."""
         self.revision = 0
         """The store holds the collection as of this revision."""
         self._client = client
         self._handler = handler
         self._on_batch_end = getattr(handler, "on_batch_end", None)
-        self._parse = client.parser(row.message)
+        self._parse = client.parser(message)
         self._namespaced = row.namespaced
         self._version = "0" if from_cache and client.lists_from_cache else ""
         self._watch_id = 0
@@ -164,7 +170,7 @@ class Informer:
             self._started = True
             self._spawn_list()
 
-    def start_from(self, items: Sequence[Any], revision: int) -> None:
+    def start_from(self, items: Sequence[K], revision: int) -> None:
         """Begin without a list: the collection is known to be ``items`` as of ``revision``, from having created them.
 
         The handler is not told of them.
@@ -237,12 +243,12 @@ class Informer:
             if not waiter.done():
                 waiter.set_result(None)
 
-    async def _list_all(self) -> tuple[list[Any], str, int]:
+    async def _list_all(self) -> tuple[list[K], str, int]:
         client, limit = self._client, 0 if self._version == "0" else PAGE
         page = await client.list(
             self.resource, self.namespace, self.label_selector, self.field_selector, limit, self._version
         )
-        items, version, digest = page.items, page.resource_version, page.digest
+        items, version, digest = cast(list[K], page.items), page.resource_version, page.digest
         while page.continue_token:
             page = await client.list(
                 self.resource,
@@ -252,11 +258,11 @@ class Informer:
                 limit,
                 continue_token=page.continue_token,
             )
-            items += page.items
+            items += cast(list[K], page.items)
             digest = (digest + page.digest) & 0xFFFFFFFF
         return items, version, digest
 
-    def _replace(self, items: list[Any]) -> None:
+    def _replace(self, items: list[K]) -> None:
         """Tell the handler how a new list differs from the store: what is gone first, then the rest in order."""
         listed = {self._key(obj): obj for obj in items}
         handler, old_store = self._handler, self.store
@@ -270,7 +276,7 @@ class Informer:
         if self._on_batch_end is not None:
             self._on_batch_end()
 
-    def _put(self, key: str, obj: Any) -> None:
+    def _put(self, key: str, obj: K) -> None:
         old = self.store.get(key)
         self.store[key] = obj
         handler = self._handler
@@ -285,7 +291,7 @@ class Informer:
         elif old.metadata.resourceVersion != obj.metadata.resourceVersion:
             handler.on_update(old, obj)
 
-    def _key(self, obj: Any) -> str:
+    def _key(self, obj: KubernetesObject) -> str:
         metadata = obj.metadata
         name: str = metadata.name
         return f"{metadata.namespace}/{name}" if self._namespaced else name
@@ -305,7 +311,7 @@ class Informer:
             return False
         data = event.object
         obj = self._parse(event.resource_version, data)
-        metadata = obj.metadata  # type: ignore[attr-defined]
+        metadata = obj.metadata
         key = f"{metadata.namespace}/{metadata.name}" if self._namespaced else metadata.name
         store = self.store
         old = store.get(key)

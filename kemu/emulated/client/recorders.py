@@ -25,6 +25,7 @@ from kemu.emulated.objects import meta, names, resources
 from kemu.emulated.objects.conversion import convert
 from kemu.errors import AlreadyExists, ApiError, NotFound, ServiceUnavailable
 from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import SECOND_NS, Env
 
 KUBELET = "kubelet"
@@ -132,12 +133,12 @@ class Recorder:
 
     def event(
         self,
-        regarding: Any,
+        regarding: KubernetesObject,
         event_type: str,
         reason: str,
         action: str,
         note: str,
-        related: Any = None,
+        related: core_v1_pb2.Pod | None = None,
         *,
         routine: bool = False,
         field_path: str = "",
@@ -294,7 +295,7 @@ def event_name(name: str, unix_ns: int) -> str:
     return made if not names.dns_subdomain(made) else name[: 253 - len(suffix)].rstrip("-.") + suffix
 
 
-def _reference(obj: Any) -> core_v1_pb2.ObjectReference:
+def _reference(obj: KubernetesObject) -> core_v1_pb2.ObjectReference:
     resource, metadata = resources.of(obj), obj.metadata
     return core_v1_pb2.ObjectReference(
         kind=resource.kind,

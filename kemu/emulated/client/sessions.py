@@ -21,11 +21,12 @@ from kemu.emulated.client import endpoints, streams
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.wire import shared_objects, wires
 from kemu.messages.k8s import coordination_v1_pb2, core_v1_pb2, meta_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import SECOND_NS, Env, Took
 from kemu.runtime.rpc import ends
 
-M = TypeVar("M", bound=Message)
+M = TypeVar("M", bound=KubernetesObject)
 
 MAX_CALLS_PER_MESSAGE = 500
 """So that one message stays far below gRPC's limits however many pods are created in an instant."""
@@ -51,7 +52,7 @@ class _Pending(NamedTuple):
     """A request without an answer."""
 
     future: asyncio.Future[Any]
-    message: type[Message]
+    message: type[KubernetesObject]
     """Of the objects in the answer."""
     mutating: bool
     """It changes the cluster."""
@@ -64,7 +65,7 @@ class _Pending(NamedTuple):
 class ListResult:
     """What a list returned."""
 
-    items: list[Any]
+    items: list[KubernetesObject]
     resource_version: str
     """Of the collection: a watch continues from here."""
     continue_token: str = ""
@@ -103,7 +104,7 @@ def error_of(status_bytes: bytes) -> errors.ApiError:
     return error
 
 
-def _digest(message: type[Message], listed: list[bytes], items: list[Any]) -> int:
+def _digest(message: type[Message], listed: list[bytes], items: list[KubernetesObject]) -> int:
     if message in _STANDING:
         total = sum(
             wires.standing_digest(item.metadata.name, item.metadata.resourceVersion)
@@ -116,7 +117,9 @@ def _digest(message: type[Message], listed: list[bytes], items: list[Any]) -> in
     return total & 0xFFFFFFFF
 
 
-def _acknowledge(acks: list[list[Any]], start_ns: int, message: type[Message], metadata: Any, wire: bytes) -> None:
+def _acknowledge(
+    acks: list[list[Any]], start_ns: int, message: type[KubernetesObject], metadata: meta_v1_pb2.ObjectMeta, wire: bytes
+) -> None:
     """Note that a write was acknowledged."""
     version = metadata.resourceVersion
     if version:
@@ -190,7 +193,7 @@ class Session:
         self._stream.wake()
         return future
 
-    def send_list(self, call: api_pb2.Call, message: type[Message]) -> asyncio.Future[ListResult]:
+    def send_list(self, call: api_pb2.Call, message: type[KubernetesObject]) -> asyncio.Future[ListResult]:
         """The answer to come: a list of objects of class ``message``. The request may delete them."""
         future = asyncio.get_running_loop().create_future()
         self._in_flight[call.id] = _Pending(future, message, False, call, self._env.clock.now_ns())
@@ -204,7 +207,7 @@ class Session:
         self._stream.wake()
         return future
 
-    def _parse_written(self, message: type[Message], wire: bytes) -> Any:
+    def _parse_written(self, message: type[M], wire: bytes) -> M:
         if self._shares:
             return shared_objects.OBJECTS.parse(message, shared_objects.revision_of(wire), wire)
         return message.FromString(wire)

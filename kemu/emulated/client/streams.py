@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import grpc
 
 from kemu.emulated.client import endpoints
+from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import SECOND_NS, Env
 from kemu.runtime.rpc import pumps
 
@@ -133,7 +134,7 @@ class Stream:
                 # In set-up too: see Clock.pause.
                 not_before_ns = clock.now_ns() + int(self._backoff.next_s() * SECOND_NS)
 
-    def _handle(self, message: Any) -> None:
+    def _handle(self, message: api_pb2.SessionResponse | api_pb2.WatchResponse) -> None:
         peer = self._unheard
         if peer:
             self._unheard = ""

@@ -6,7 +6,7 @@ everything.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 from kemu.emulated.client import endpoints, streams
 from kemu.messages.v1 import api_pb2
@@ -84,7 +84,7 @@ class Watches:
     def take(self) -> api_pb2.WatchRequest | None:
         return self._outgoing.pop(0) if self._outgoing else None
 
-    def on_message(self, response: Any) -> None:
+    def on_message(self, response: api_pb2.WatchResponse) -> None:
         subscribers = self._subscribers
         touched = []
         for event in response.events[:]:

@@ -15,6 +15,8 @@ from typing import Any
 from kemu import errors
 from kemu.emulated.client import clients, elections, informers, retries, workqueues
 from kemu.emulated.objects import meta
+from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime import distributions
 from kemu.runtime.env import Env
 
@@ -48,7 +50,7 @@ class Controller:
         """Now, for timestamps in objects."""
         return self.clock.unix_ns()
 
-    async def begin(self, *watched: informers.Informer) -> None:
+    async def begin(self, *watched: informers.Informer[Any]) -> None:
         """Wait for the first lists, then for the clock; with an election, for the clock, the lease, and the lists, as
         kube-controller-manager starts its informers when it leads."""
         if self._candidate.is_elected:
@@ -90,7 +92,7 @@ class Controller:
         elif coroutines:
             await asyncio.gather(*(self.env.spawn(one, name) for one in coroutines))
 
-    async def remove(self, pod: Any, patch: Mapping[str, Any] | None, grace_s: int | None = None) -> bool:
+    async def remove(self, pod: core_v1_pb2.Pod, patch: Mapping[str, Any] | None, grace_s: int | None = None) -> bool:
         """Delete a pod, after this strategic patch of its status. False: it is gone, or another of its name."""
         metadata = pod.metadata
         name, namespace, uid = metadata.name, metadata.namespace, metadata.uid
@@ -107,13 +109,13 @@ class Controller:
         return True
 
 
-def disruption_patch(pod: Any, reason: str, message: str, now_unix_ns: int) -> dict[str, Any] | None:
+def disruption_patch(pod: core_v1_pb2.Pod, reason: str, message: str, now_unix_ns: int) -> dict[str, Any] | None:
     """A strategic patch of a pod's status with its condition DisruptionTarget; None when it is as wanted already."""
     return meta.condition_patch(
         pod.status.conditions, DISRUPTION_TARGET, "True", reason, message, now_unix_ns, pod.metadata.generation
     )
 
 
-def key_of(obj: Any) -> str:
+def key_of(obj: KubernetesObject) -> str:
     """The key in informers: ``namespace/name``, or a name."""
     return meta.namespaced_name(obj)

@@ -16,6 +16,8 @@ from kemu.emulated.client import informers, workqueues
 from kemu.emulated.controllers import controllers, label_indexes
 from kemu.emulated.objects import meta, resources, selectors
 from kemu.emulated.objects.pods import pod_phases
+from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2, meta_v1_pb2, policy_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import SECOND_NS, Env
 
 DELETION_TIMEOUT_S = 2 * 60
@@ -56,7 +58,7 @@ class _Members:
     def is_healthy(self, key: str) -> bool:
         return self._pods[key][0]
 
-    def put(self, key: str, pod: Any) -> None:
+    def put(self, key: str, pod: core_v1_pb2.Pod) -> None:
         self.remove(key)
         healthy = meta.is_ready(pod) and not pod.metadata.HasField("deletionTimestamp")
         reference = meta.controller_of(pod)
@@ -88,14 +90,14 @@ class DisruptionController(controllers.Controller):
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         super().__init__(env, config)
         self.queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env)
-        self._budgets = informers.Informer(
+        self._budgets: informers.Informer[policy_v1_pb2.PodDisruptionBudget] = informers.Informer(
             self.client,
             "poddisruptionbudgets",
             handler=informers.Callbacks(
                 self._budget_changed, lambda old, new: self._budget_changed(new), self._budget_deleted
             ),
         )
-        self._pods = informers.Informer(
+        self._pods: informers.Informer[core_v1_pb2.Pod] = informers.Informer(
             self.client,
             "pods",
             handler=informers.Callbacks(self._pod_changed, lambda old, new: self._pod_changed(new), self._pod_deleted),
@@ -123,7 +125,7 @@ class DisruptionController(controllers.Controller):
         self._stale: workqueues.WorkQueue[str] = workqueues.WorkQueue(env)
         """Pods that may have been marked for a disruption that did not happen."""
 
-        self._deployments: informers.Informer | None = None
+        self._deployments: informers.Informer[apps_v1_pb2.Deployment] | None = None
         """Not watched before a ReplicaSet has one."""
         self._sets_of: dict[str, dict[OwnerKey, None]] = {}
         """The ReplicaSets of a Deployment, by its UID."""
@@ -138,7 +140,7 @@ class DisruptionController(controllers.Controller):
     def _enqueue(self, budget: str) -> None:
         self.queue.add_after(budget, self.lag_s())
 
-    def _budget_changed(self, budget: Any) -> None:
+    def _budget_changed(self, budget: policy_v1_pb2.PodDisruptionBudget) -> None:
         key, namespace, selector = controllers.key_of(budget), budget.metadata.namespace, _selector(budget)
         if self._selectors.put(key, namespace, selector):
             self._forget_members(key)
@@ -148,7 +150,7 @@ class DisruptionController(controllers.Controller):
                 self._budgets_of[pod] = (*self._budgets_of.get(pod, ()), key)
         self._enqueue(key)
 
-    def _budget_deleted(self, budget: Any) -> None:
+    def _budget_deleted(self, budget: policy_v1_pb2.PodDisruptionBudget) -> None:
         key = controllers.key_of(budget)
         self._selectors.remove(key)
         self._forget_members(key)
@@ -167,7 +169,7 @@ class DisruptionController(controllers.Controller):
         else:
             self._budgets_of.pop(pod, None)
 
-    def _owner_added(self, owner: Any) -> None:
+    def _owner_added(self, owner: KubernetesObject) -> None:
         above = meta.controller_of(owner)
         if above is not None and above.kind == "Deployment":
             self._sets_of.setdefault(above.uid, {})[_owner_key(owner)] = None
@@ -182,7 +184,7 @@ class DisruptionController(controllers.Controller):
                 self._deployments.start()
         self._owner_changed(owner)
 
-    def _owner_deleted(self, owner: Any) -> None:
+    def _owner_deleted(self, owner: KubernetesObject) -> None:
         above = meta.controller_of(owner)
         if above is not None:
             sets = self._sets_of.get(above.uid, {})
@@ -195,24 +197,28 @@ class DisruptionController(controllers.Controller):
         if old.spec.replicas != new.spec.replicas:
             self._deployment_changed(new)
 
-    def _deployment_changed(self, deployment: Any) -> None:
+    def _deployment_changed(self, deployment: apps_v1_pb2.Deployment) -> None:
         for key in self._sets_of.get(deployment.metadata.uid, ()):
             for budget in self._by_owner.get(key, ()):
                 self._enqueue(budget)
 
-    def _owner_updated(self, old: Any, new: Any) -> None:
+    def _owner_updated(
+        self,
+        old: apps_v1_pb2.ReplicaSet | apps_v1_pb2.StatefulSet,
+        new: apps_v1_pb2.ReplicaSet | apps_v1_pb2.StatefulSet,
+    ) -> None:
         if meta.controller_of(old) != meta.controller_of(new):
             self._owner_deleted(old)
             self._owner_added(new)
         if old.spec.replicas != new.spec.replicas:
             self._owner_changed(new)
 
-    def _owner_changed(self, owner: Any) -> None:
+    def _owner_changed(self, owner: KubernetesObject) -> None:
         """Queue the budgets that have pods of this owner."""
         for budget in self._by_owner.get(_owner_key(owner), ()):
             self._enqueue(budget)
 
-    def _pod_changed(self, pod: Any) -> None:
+    def _pod_changed(self, pod: core_v1_pb2.Pod) -> None:
         """Queue the budgets of a pod, and the pod itself if it is marked for a disruption."""
         key, metadata = controllers.key_of(pod), pod.metadata
         self._labels.put(key, metadata.namespace, metadata.labels)
@@ -233,7 +239,7 @@ class DisruptionController(controllers.Controller):
             if left_s is not None:
                 self._stale.add_after(key, max(0.0, left_s))
 
-    def _pod_deleted(self, pod: Any) -> None:
+    def _pod_deleted(self, pod: core_v1_pb2.Pod) -> None:
         key = controllers.key_of(pod)
         self._labels.remove(key)
         for budget in self._budgets_of.pop(key, ()):
@@ -275,7 +281,7 @@ class DisruptionController(controllers.Controller):
                 latest.status.CopyFrom(changed.status)
                 await self.client.update_status(latest)
 
-    def _wanted(self, budget: Any, members: _Members) -> tuple[int, int]:
+    def _wanted(self, budget: policy_v1_pb2.PodDisruptionBudget, members: _Members) -> tuple[int, int]:
         """How many pods there should be, and how many of them healthy."""
         spec = budget.spec
         if spec.HasField("maxUnavailable"):
@@ -297,14 +303,18 @@ class DisruptionController(controllers.Controller):
                 continue
             above = meta.controller_of(owner)
             if above is not None and above.kind == "Deployment" and self._deployments is not None:
-                owner = self._deployments.store.get(f"{owner.metadata.namespace}/{above.name}")
-                if owner is None or owner.metadata.uid != above.uid or above.uid in counted:
+                deployment = self._deployments.store.get(f"{owner.metadata.namespace}/{above.name}")
+                if deployment is None or deployment.metadata.uid != above.uid or above.uid in counted:
                     continue
                 counted[above.uid] = None
-            expected += owner.spec.replicas
+                expected += deployment.spec.replicas
+            else:
+                expected += owner.spec.replicas
         return expected
 
-    def _disrupted(self, budget: Any, members: _Members) -> tuple[list[str], float | None]:
+    def _disrupted(
+        self, budget: policy_v1_pb2.PodDisruptionBudget, members: _Members
+    ) -> tuple[list[str], float | None]:
         """Names of pods whose disruption was allowed and is still to come, and when to look at them again."""
         found, recheck_s = [], None
         for name in sorted(budget.status.disruptedPods):
@@ -320,7 +330,7 @@ class DisruptionController(controllers.Controller):
 
     # --- disruptions that did not come -------------------------------------------------------------------------------
 
-    def _left_s(self, pod: Any) -> float | None:
+    def _left_s(self, pod: core_v1_pb2.Pod) -> float | None:
         """Until the condition is stale; None: it is not going to be."""
         told_ns = _told_ns(pod)
         if told_ns is None or pod.metadata.HasField("deletionTimestamp") or pod_phases.is_terminal(pod):
@@ -344,16 +354,16 @@ class DisruptionController(controllers.Controller):
             return
 
 
-def _owner_key(owner: Any) -> OwnerKey:
+def _owner_key(owner: KubernetesObject) -> OwnerKey:
     return resources.of(owner).kind, controllers.key_of(owner), owner.metadata.uid
 
 
-def _selector(budget: Any) -> selectors.LabelSelector:
+def _selector(budget: policy_v1_pb2.PodDisruptionBudget) -> selectors.LabelSelector:
     """No selector selects nothing; an empty one everything in the namespace (policy/v1)."""
     return selectors.compile_labels_field(budget.spec, "selector")
 
 
-def _told_ns(pod: Any) -> int | None:
+def _told_ns(pod: core_v1_pb2.Pod) -> int | None:
     """When the pod was told that it will be disrupted (Unix ns); None: it was not."""
     condition = meta.get_condition(pod.status.conditions, controllers.DISRUPTION_TARGET)
     if condition is None or condition.status != "True":
@@ -361,7 +371,7 @@ def _told_ns(pod: Any) -> int | None:
     return meta.unix_ns(condition.lastTransitionTime)
 
 
-def _scaled(value: Any, total: int) -> int:
+def _scaled(value: meta_v1_pb2.IntOrString, total: int) -> int:
     """A number, or a percentage of the total, rounded up."""
     if value.type == 0:
         return int(value.intVal)

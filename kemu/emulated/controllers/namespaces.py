@@ -9,9 +9,9 @@ NamespaceLifecycle's work.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from kemu import errors
 from kemu.emulated.client import informers, workqueues
@@ -62,7 +62,7 @@ class NamespaceController(controllers.Controller):
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         super().__init__(env, config)
         self.queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env, max_delay_s=60.0)
-        self._namespaces = informers.Informer(
+        self._namespaces: informers.Informer[core_v1_pb2.Namespace] = informers.Informer(
             self.client,
             "namespaces",
             handler=informers.Callbacks(self._changed, lambda old, new: self._changed(new)),
@@ -72,7 +72,7 @@ class NamespaceController(controllers.Controller):
         await self.begin(self._namespaces)
         await self.work(self.queue, self._sync, WORKERS)
 
-    def _changed(self, namespace: Any) -> None:
+    def _changed(self, namespace: core_v1_pb2.Namespace) -> None:
         if namespace.metadata.HasField("deletionTimestamp"):
             self.queue.add_after(namespace.metadata.name, GRACE_S + self.lag_s())
 
@@ -104,7 +104,11 @@ class NamespaceController(controllers.Controller):
         except errors.NotFound:
             return
 
-    async def _insist(self, namespace: Any, write: Callable[[Any], Any]) -> Any:
+    async def _insist(
+        self,
+        namespace: core_v1_pb2.Namespace,
+        write: Callable[[core_v1_pb2.Namespace], Awaitable[core_v1_pb2.Namespace]],
+    ) -> core_v1_pb2.Namespace:
         """Repeat a write that meets conflicts, unless the namespace is another now (``retryOnConflictError``)."""
         uid = namespace.metadata.uid
         while True:
@@ -115,14 +119,14 @@ class NamespaceController(controllers.Controller):
                 if namespace.metadata.uid != uid:
                     raise
 
-    async def _mark(self, namespace: Any) -> Any:
+    async def _mark(self, namespace: core_v1_pb2.Namespace) -> core_v1_pb2.Namespace:
         if not namespace.metadata.HasField("deletionTimestamp") or namespace.status.phase == "Terminating":
             return namespace
         marked = _copy(namespace)
         marked.status.phase = "Terminating"
         return await self.client.update_status(marked)
 
-    async def _finalize(self, namespace: Any) -> Any:
+    async def _finalize(self, namespace: core_v1_pb2.Namespace) -> core_v1_pb2.Namespace:
         finalized = _copy(namespace)
         kept = sorted({one for one in namespace.spec.finalizers if one != finalizers.KUBERNETES})
         del finalized.spec.finalizers[:]
@@ -131,7 +135,7 @@ class NamespaceController(controllers.Controller):
 
     # --- the contents ------------------------------------------------------------------------------------------------
 
-    async def _empty(self, namespace: Any) -> _Totals:
+    async def _empty(self, namespace: core_v1_pb2.Namespace) -> _Totals:
         """``deleteAllContent``."""
         totals = _Totals()
         await self._empty_of(resources.BY_PLURAL["pods"], namespace, totals)
@@ -145,7 +149,7 @@ class NamespaceController(controllers.Controller):
         await self._report(namespace, totals)
         return totals
 
-    async def _empty_of(self, row: resources.Resource, namespace: Any, totals: _Totals) -> None:
+    async def _empty_of(self, row: resources.Resource, namespace: core_v1_pb2.Namespace, totals: _Totals) -> None:
         """``deleteAllContentForGroupVersionResource``."""
         name = namespace.metadata.name
         try:
@@ -168,16 +172,16 @@ class NamespaceController(controllers.Controller):
         totals.remaining[f"{row.plural}.{row.group}"] = len(left)
         totals.held += held
 
-    async def _estimate_s(self, namespace: Any) -> int:
+    async def _estimate_s(self, namespace: core_v1_pb2.Namespace) -> int:
         """The longest grace period of its pods, unless so much time has passed (``estimateGracefulTermination``)."""
-        pods = (await self.client.list("pods", namespace.metadata.name)).items
+        pods = cast(list[core_v1_pb2.Pod], (await self.client.list("pods", namespace.metadata.name)).items)
         longest_s = max(
             (pod.spec.terminationGracePeriodSeconds for pod in pods if not pod_phases.is_terminal(pod)), default=0
         )
         passed_ns = self.unix_ns() - meta.unix_ns(namespace.metadata.deletionTimestamp)
         return 0 if passed_ns >= longest_s * SECOND_NS else int(longest_s)
 
-    async def _report(self, namespace: Any, totals: _Totals) -> None:
+    async def _report(self, namespace: core_v1_pb2.Namespace, totals: _Totals) -> None:
         """The conditions (``namespaceConditionUpdater``). That they cannot be written stops nothing."""
         status = _copy(namespace)
         found = _findings(totals)
@@ -209,11 +213,18 @@ def _findings(totals: _Totals) -> dict[str, tuple[str, str, str]]:
     return found
 
 
-def _set(conditions: Any, kind: str, status: str, reason: str, message: str, now_ns: int) -> bool:
+def _set(
+    conditions: meta.Conditions[core_v1_pb2.NamespaceCondition],
+    kind: str,
+    status: str,
+    reason: str,
+    message: str,
+    now_ns: int,
+) -> bool:
     return meta.set_condition(conditions, kind, status, reason, message, now_ns)
 
 
-def _copy(namespace: Any) -> core_v1_pb2.Namespace:
+def _copy(namespace: core_v1_pb2.Namespace) -> core_v1_pb2.Namespace:
     copy = core_v1_pb2.Namespace()
     copy.CopyFrom(namespace)
     return copy

@@ -20,6 +20,7 @@ from kemu.emulated.controllers import controllers
 from kemu.emulated.objects import selectors
 from kemu.emulated.objects.pods import pod_phases
 from kemu.emulated.objects.pods.planned_fields import REQUIRED_DURING_EXECUTION as ANNOTATION
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env
 
 REASON = "DeletionByNodeAffinity"
@@ -34,14 +35,14 @@ class NodeAffinityEviction(controllers.Controller):
         """The rules of the pods that ask for this, by node and key."""
         self._going: dict[str, None] = {}
         """UIDs of pods that are being deleted."""
-        self._nodes = informers.Informer(
+        self._nodes: informers.Informer[core_v1_pb2.Node] = informers.Informer(
             self.client,
             "nodes",
             handler=informers.Callbacks(
                 self._look_at_node, lambda old, new: self._look_at_node(new), lambda node: None
             ),
         )
-        self._pods = informers.Informer(
+        self._pods: informers.Informer[core_v1_pb2.Pod] = informers.Informer(
             self.client,
             "pods",
             handler=informers.Callbacks(self._set_pod, lambda old, new: self._set_pod(new), self._forget_pod),
@@ -56,7 +57,7 @@ class NodeAffinityEviction(controllers.Controller):
             self._look_at_node(node)
         await asyncio.get_running_loop().create_future()
 
-    def _set_pod(self, pod: Any) -> None:
+    def _set_pod(self, pod: core_v1_pb2.Pod) -> None:
         node = pod.spec.nodeName
         affinity = pod.spec.affinity.nodeAffinity
         if (
@@ -69,25 +70,25 @@ class NodeAffinityEviction(controllers.Controller):
         self._by_node.setdefault(node, {})[controllers.key_of(pod)] = rules
         self._look_at(pod)
 
-    def _forget_pod(self, pod: Any) -> None:
+    def _forget_pod(self, pod: core_v1_pb2.Pod) -> None:
         self._going.pop(pod.metadata.uid, None)
         pods = self._by_node.get(pod.spec.nodeName, {})
         pods.pop(controllers.key_of(pod), None)
         if not pods:
             self._by_node.pop(pod.spec.nodeName, None)
 
-    def _look_at_node(self, node: Any) -> None:
+    def _look_at_node(self, node: core_v1_pb2.Node) -> None:
         for key in self._by_node.get(node.metadata.name, ()):
             pod = self._pods.store.get(key)
             if pod is not None:
                 self._look_at(pod)
 
-    def _look_at(self, pod: Any) -> None:
+    def _look_at(self, pod: core_v1_pb2.Pod) -> None:
         if self._started and pod.metadata.uid not in self._going and self._has_to_go(pod):
             self._going[pod.metadata.uid] = None
             self.env.spawn(self._delete(pod), f"delete {controllers.key_of(pod)}")
 
-    def _has_to_go(self, pod: Any) -> bool:
+    def _has_to_go(self, pod: core_v1_pb2.Pod) -> bool:
         """Whether the pod stays on a node that its rules rule out. A node that is gone is no matter of affinity."""
         node = self._nodes.store.get(pod.spec.nodeName)
         rules = self._by_node.get(pod.spec.nodeName, {}).get(controllers.key_of(pod))
@@ -95,7 +96,7 @@ class NodeAffinityEviction(controllers.Controller):
             return False
         return not rules.matches(node.metadata.labels, node.metadata.name)
 
-    async def _delete(self, pod: Any) -> None:
+    async def _delete(self, pod: core_v1_pb2.Pod) -> None:
         due_ns = self.clock.now_ns()
         if lag_s := self.lag_s():
             await self.clock.sleep_until_ns(due_ns + int(lag_s * SECOND_NS))

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from kemu import errors
 from kemu.emulated import safeguards
@@ -23,7 +23,8 @@ from kemu.emulated.controllers import controllers, node_health, steady_nodes, ta
 from kemu.emulated.controllers.node_health import Change, NodeView, Taint
 from kemu.emulated.controllers.steady_nodes import Known
 from kemu.emulated.objects import meta
-from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s import coordination_v1_pb2, core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import SECOND_NS, Env
 
 LEASE_NAMESPACE = "kube-node-lease"
@@ -66,13 +67,13 @@ class NodeLifecycleController(controllers.Controller):
             taint_queues.without(safeguards.ablated(config)),
         )
         self._steady = steady_nodes.SteadyNodes(self._health, grace_ns)
-        self._leases = informers.Informer(
+        self._leases: informers.Informer[coordination_v1_pb2.Lease] = informers.Informer(
             self.client,
             "leases",
             namespace=LEASE_NAMESPACE,
             handler=informers.Callbacks(self._wake, lambda old, new: self._wake(new), self._wake),
         )
-        self._nodes = informers.Informer(
+        self._nodes: informers.Informer[core_v1_pb2.Node] = informers.Informer(
             self.client,
             "nodes",
             handler=informers.Callbacks(self._node_changed, lambda old, new: self._node_changed(new), self._wake),
@@ -148,11 +149,11 @@ class NodeLifecycleController(controllers.Controller):
         known = self._known[name] = Known(node, lease, view, epoch_ns, self._watch_ns)
         return known
 
-    def _wake(self, obj: Any) -> None:
+    def _wake(self, obj: KubernetesObject) -> None:
         """A Node or its Lease has changed: the next look includes the node."""
         self._steady.wake(obj.metadata.name)
 
-    def _node_changed(self, node: Any) -> None:
+    def _node_changed(self, node: core_v1_pb2.Node) -> None:
         self._wake(node)
         if _changes_for_conditions(node) is not None:
             self._queue.add_after(node.metadata.name, self.lag_s())
@@ -257,10 +258,14 @@ class NodeLifecycleController(controllers.Controller):
             self.env,
             lambda: self.client.list("pods", field_selector=f"spec.nodeName={node}", resource_version="0"),
         )
-        pods = [pod for pod in listed.items if meta.has_condition(pod.status.conditions, node_health.READY)]
+        pods = [
+            pod
+            for pod in cast(list[core_v1_pb2.Pod], listed.items)
+            if meta.has_condition(pod.status.conditions, node_health.READY)
+        ]
         await self.all([self._mark_pod(pod) for pod in pods], "mark pods not ready")
 
-    async def _mark_pod(self, pod: Any) -> None:
+    async def _mark_pod(self, pod: core_v1_pb2.Pod) -> None:
         metadata = pod.metadata
         while meta.set_condition(
             pod.status.conditions, node_health.READY, node_health.FALSE, "", "", self.unix_ns()
@@ -274,7 +279,7 @@ class NodeLifecycleController(controllers.Controller):
             if pod.metadata.uid != metadata.uid:
                 return
 
-    async def _get(self, name: str) -> Any | None:
+    async def _get(self, name: str) -> core_v1_pb2.Node | None:
         try:
             return await retries.patiently(self.env, lambda: self.client.get("nodes", name))
         except errors.NotFound:

@@ -16,6 +16,7 @@ from kemu.emulated.client import informers, retries
 from kemu.emulated.controllers import controllers
 from kemu.emulated.objects import meta
 from kemu.emulated.objects.pods import pod_phases
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env, Timer
 
 PERIOD_NS = 20 * SECOND_NS
@@ -33,12 +34,12 @@ class PodGarbageCollector(controllers.Controller):
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         super().__init__(env, config)
         self._threshold = int(config.get("terminatedPodThreshold", TERMINATED_PODS))
-        self._nodes = informers.Informer(
+        self._nodes: informers.Informer[core_v1_pb2.Node] = informers.Informer(
             self.client,
             "nodes",
             handler=informers.Callbacks(self._node_changed, lambda old, new: self._node_changed(new), self._node_gone),
         )
-        self._pods = informers.Informer(
+        self._pods: informers.Informer[core_v1_pb2.Pod] = informers.Informer(
             self.client,
             "pods",
             handler=informers.Callbacks(self._pod_changed, lambda old, new: self._pod_changed(new), self._pod_gone),
@@ -68,7 +69,7 @@ class PodGarbageCollector(controllers.Controller):
 
     # --- events ------------------------------------------------------------------------------------------------------
 
-    def _pod_changed(self, pod: Any) -> None:
+    def _pod_changed(self, pod: core_v1_pb2.Pod) -> None:
         key, node = controllers.key_of(pod), pod.spec.nodeName
         if node:
             self._by_node.setdefault(node, {})[key] = None
@@ -80,7 +81,7 @@ class PodGarbageCollector(controllers.Controller):
             self._stuck[key] = None
         self._arm()
 
-    def _pod_gone(self, pod: Any) -> None:
+    def _pod_gone(self, pod: core_v1_pb2.Pod) -> None:
         key, node = controllers.key_of(pod), pod.spec.nodeName
         self._ended.pop(key, None)
         self._stuck.pop(key, None)
@@ -91,7 +92,7 @@ class PodGarbageCollector(controllers.Controller):
                 del self._by_node[node]
                 self._lost.pop(node, None)
 
-    def _node_changed(self, node: Any) -> None:
+    def _node_changed(self, node: core_v1_pb2.Node) -> None:
         name = node.metadata.name
         self._lost.pop(name, None)
         if any(taint.key == OUT_OF_SERVICE for taint in node.spec.taints):
@@ -100,7 +101,7 @@ class PodGarbageCollector(controllers.Controller):
         else:
             self._out.pop(name, None)
 
-    def _node_gone(self, node: Any) -> None:
+    def _node_gone(self, node: core_v1_pb2.Node) -> None:
         name = node.metadata.name
         self._out.pop(name, None)
         if name in self._by_node:
@@ -175,11 +176,11 @@ class PodGarbageCollector(controllers.Controller):
             return False
         return True
 
-    async def _delete(self, pods: list[Any], why: str, disruption: str) -> None:
+    async def _delete(self, pods: list[core_v1_pb2.Pod], why: str, disruption: str) -> None:
         """At once, without grace: nobody is there to end them. ``disruption``: message of DisruptionTarget, if any."""
         await self.all([self._delete_one(pod, why, disruption) for pod in pods], "collect pods")
 
-    async def _delete_one(self, pod: Any, why: str, disruption: str) -> None:
+    async def _delete_one(self, pod: core_v1_pb2.Pod, why: str, disruption: str) -> None:
         started_ns, metadata = self.clock.now_ns(), pod.metadata
         if lag_s := self.lag_s():
             await self.clock.sleep(lag_s)

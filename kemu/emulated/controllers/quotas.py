@@ -17,6 +17,8 @@ from kemu.emulated.controllers import controllers
 from kemu.emulated.objects.amounts import resource_lists
 from kemu.emulated.objects.quotas import quotas, registry, usages
 from kemu.emulated.objects.quotas.evaluators import Evaluator
+from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import Env
 
 RESYNC_S = 5 * 60
@@ -33,7 +35,7 @@ class ResourceQuotaController(controllers.Controller):
         self.queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env)
         self.urgent: workqueues.WorkQueue[str] = workqueues.WorkQueue(env)
         """Quotas whose status lacks what their spec says."""
-        self._quotas = informers.Informer(
+        self._quotas: informers.Informer[core_v1_pb2.ResourceQuota] = informers.Informer(
             self.client,
             "resourcequotas",
             handler=informers.Callbacks(self._quota_added, self._quota_updated, self._quota_deleted),
@@ -51,7 +53,7 @@ class ResourceQuotaController(controllers.Controller):
 
     # --- events ------------------------------------------------------------------------------------------------------
 
-    def _quota_added(self, obj: Any) -> None:
+    def _quota_added(self, obj: core_v1_pb2.ResourceQuota) -> None:
         """``addQuota``."""
         key = controllers.key_of(obj)
         self._of_namespace.setdefault(obj.metadata.namespace, {})[key] = None
@@ -66,7 +68,7 @@ class ResourceQuotaController(controllers.Controller):
         dirty = lacks or not resource_lists.is_same(quota.wanted, quota.hard)
         (self.urgent if dirty else self.queue).add_after(key, self.lag_s())
 
-    def _quota_updated(self, old: Any, new: Any) -> None:
+    def _quota_updated(self, old: core_v1_pb2.ResourceQuota, new: core_v1_pb2.ResourceQuota) -> None:
         if not resource_lists.is_same(resource_lists.read(old.spec.hard), resource_lists.read(new.spec.hard)):
             self._quota_added(new)
 
@@ -124,10 +126,10 @@ class _Objects:
         handler = informers.Callbacks(self._put, self._updated, self._deleted)
         self.informer = informers.Informer(controller.client, plural, handler=handler)
 
-    def _put(self, obj: Any) -> None:
+    def _put(self, obj: KubernetesObject) -> None:
         self.by_namespace.setdefault(obj.metadata.namespace, {})[obj.metadata.name] = obj
 
-    def _updated(self, old: Any, new: Any) -> None:
+    def _updated(self, old: core_v1_pb2.Pod, new: KubernetesObject) -> None:
         self._put(new)
         if self._evaluator.frees(old, new, self._controller.unix_ns()):
             self._controller.replenish(self._evaluator, new.metadata.namespace)
@@ -154,7 +156,9 @@ class _Namespace:
         return self._counted[plural].by_namespace.get(self._namespace, {}).values()
 
 
-def recount(obj: Any, objects: usages.Objects, now_unix_ns: int) -> Any | None:
+def recount(
+    obj: core_v1_pb2.ResourceQuota, objects: usages.Objects, now_unix_ns: int
+) -> core_v1_pb2.ResourceQuota | None:
     """The quota with a status that is right for these objects; None if it is so already (``syncResourceQuota``)."""
     quota = quotas.read(obj)
     counted = usages.calculate(quota, objects, now_unix_ns)

@@ -10,11 +10,11 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from dataclasses import dataclass, replace
-from typing import Any
 
 from kemu.emulated.controllers import node_health
 from kemu.emulated.controllers.node_health import Health, NodeLifecycle, NodeView
 from kemu.emulated.objects import heartbeats
+from kemu.messages.k8s import coordination_v1_pb2, core_v1_pb2
 
 _FEW = 64
 """So many entries that are out of date do no harm."""
@@ -25,8 +25,8 @@ _LOST_TAINTS = tuple((key, node_health.NO_EXECUTE) for key in (node_health.NOT_R
 class Known:
     """What the watches have brought of a node."""
 
-    node: Any
-    lease: Any
+    node: core_v1_pb2.Node
+    lease: coordination_v1_pb2.Lease | None
     """None: there is none."""
     written: NodeView
     """As the objects say."""

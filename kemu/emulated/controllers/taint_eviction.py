@@ -12,6 +12,7 @@ from typing import Any
 
 from kemu.emulated.client import informers
 from kemu.emulated.controllers import controllers, taint_timers
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env, Timer
 
 REASON = "DeletionByTaintManager"
@@ -24,12 +25,12 @@ class TaintEvictionController(controllers.Controller):
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         super().__init__(env, config)
         self._timers = taint_timers.TaintEviction()
-        self._nodes = informers.Informer(
+        self._nodes: informers.Informer[core_v1_pb2.Node] = informers.Informer(
             self.client,
             "nodes",
             handler=informers.Callbacks(self._set_node, lambda old, new: self._set_node(new), self._forget_node),
         )
-        self._pods = informers.Informer(
+        self._pods: informers.Informer[core_v1_pb2.Pod] = informers.Informer(
             self.client,
             "pods",
             handler=informers.Callbacks(self._set_pod, lambda old, new: self._set_pod(new), self._forget_pod),
@@ -46,18 +47,18 @@ class TaintEvictionController(controllers.Controller):
 
     # --- events ------------------------------------------------------------------------------------------------------
 
-    def _set_pod(self, pod: Any) -> None:
+    def _set_pod(self, pod: core_v1_pb2.Pod) -> None:
         self._timers.set_pod(controllers.key_of(pod), pod, self.clock.now_ns())
         self._arm()
 
-    def _forget_pod(self, pod: Any) -> None:
+    def _forget_pod(self, pod: core_v1_pb2.Pod) -> None:
         self._timers.forget_pod(controllers.key_of(pod))
 
-    def _set_node(self, node: Any) -> None:
+    def _set_node(self, node: core_v1_pb2.Node) -> None:
         self._timers.set_node(node.metadata.name, node.spec.taints, self.clock.now_ns())
         self._arm()
 
-    def _forget_node(self, node: Any) -> None:
+    def _forget_node(self, node: core_v1_pb2.Node) -> None:
         self._timers.forget_node(node.metadata.name)
 
     # --- deletions ---------------------------------------------------------------------------------------------------
@@ -80,7 +81,7 @@ class TaintEvictionController(controllers.Controller):
                 self.env.spawn(self._delete(pod, due_ns), f"delete {key}")
         self._arm()
 
-    async def _delete(self, pod: Any, due_ns: int) -> None:
+    async def _delete(self, pod: core_v1_pb2.Pod, due_ns: int) -> None:
         if lag_s := self.lag_s():
             await self.clock.sleep_until_ns(self.clock.now_ns() + int(lag_s * SECOND_NS))
         done = await self.remove(pod, controllers.disruption_patch(pod, REASON, MESSAGE, self.unix_ns()))

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from kemu.emulated.objects import selectors
+from kemu.messages.k8s import core_v1_pb2
 
 NO_EXECUTE = "NoExecute"
 FOREVER = -1
@@ -21,7 +22,7 @@ _FEW = 64
 """So many stale entries of the agenda do no harm."""
 
 
-def shortest_toleration_s(tolerations: Sequence[Any]) -> int:
+def shortest_toleration_s(tolerations: Sequence[core_v1_pb2.Toleration]) -> int:
     """The least ``tolerationSeconds``: 0 without tolerations or where one is not positive; FOREVER: no limit."""
     if not tolerations:
         return 0
@@ -33,7 +34,7 @@ def shortest_toleration_s(tolerations: Sequence[Any]) -> int:
     return least if least <= _LONGEST_S else FOREVER
 
 
-def tolerated_s(tolerations: Iterable[Any], taints: Iterable[Any]) -> int:
+def tolerated_s(tolerations: Iterable[core_v1_pb2.Toleration], taints: Iterable[core_v1_pb2.Taint]) -> int:
     """How long a pod may stay on a node with these NoExecute taints. Of each taint the first toleration counts."""
     used = []
     tolerations = list(tolerations)
@@ -58,7 +59,7 @@ class TaintEviction:
         self._agenda: list[tuple[int, str]] = []
         """Heap of times; entries that are not in ``_due`` any more are stale."""
 
-    def set_node(self, name: str, taints: Iterable[Any], now_ns: int) -> None:
+    def set_node(self, name: str, taints: Iterable[core_v1_pb2.Taint], now_ns: int) -> None:
         """A node was added or has changed."""
         taints = [taint for taint in taints if taint.effect == NO_EXECUTE]
         if taints == self._taints.get(name, []):
@@ -77,7 +78,7 @@ class TaintEviction:
         """A node was deleted. What is scheduled stays so: its pods are gone with it."""
         self._taints.pop(name, None)
 
-    def set_pod(self, key: str, pod: Any, now_ns: int) -> None:
+    def set_pod(self, key: str, pod: core_v1_pb2.Pod, now_ns: int) -> None:
         """A pod was added or has changed."""
         old = self._pods.get(key)
         node = pod.spec.nodeName
@@ -152,5 +153,5 @@ class TaintEviction:
             heapq.heapify(agenda)
 
 
-def _same(old: Sequence[Any], new: Sequence[Any]) -> bool:
+def _same(old: Sequence[core_v1_pb2.Toleration], new: Sequence[core_v1_pb2.Toleration]) -> bool:
     return list(old) == list(new)

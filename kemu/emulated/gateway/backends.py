@@ -14,6 +14,7 @@ from typing import Any
 
 import grpc
 import grpc.aio
+from google.protobuf.message import Message
 from google.rpc import status_pb2
 
 from kemu.emulated.gateway.authentication.impersonations import Right
@@ -53,7 +54,7 @@ class Backend:
         self.name = name
         self.stub: Any = api_pb2_grpc.ApiStub(channel)  # type: ignore[no-untyped-call]
 
-    async def call(self, method: str, request: Any, user: User, timeout_s: float = PATIENCE_S) -> Any:
+    async def call(self, method: str, request: Message, user: User, timeout_s: float = PATIENCE_S) -> Any:
         """A unary call. Raises :class:`Refused`, and ServerTimeout after ``timeout_s``, in real time."""
         try:
             async with asyncio.timeout(timeout_s):

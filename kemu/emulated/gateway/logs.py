@@ -10,12 +10,12 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from kemu.emulated.kubelet.probes import answers
 from kemu.emulated.kubelet.usage import meters
 from kemu.emulated.objects import times
 from kemu.emulated.objects.amounts import quantities
+from kemu.messages.k8s import core_v1_pb2
 
 USAGE_EVERY_S = 60
 _BINARY = quantities.Format.BINARY_SI
@@ -26,14 +26,14 @@ _OOM = "OOMKilled"
 class Instance:
     """A container from one start to its end."""
 
-    pod: Any
-    container: Any
+    pod: core_v1_pb2.Pod
+    container: core_v1_pb2.Container
     """Of the spec."""
     restarts: int
     """How often it had been restarted by then."""
     started_s: int
     """Unix time."""
-    ended: Any = None
+    ended: core_v1_pb2.ContainerStateTerminated | None = None
     """A ContainerStateTerminated; None: it runs."""
 
     @property
@@ -61,6 +61,7 @@ class Instance:
         return f"{self.container.name} starts: image {self.container.image}{again} (simulated by kemu)"
 
     def _farewell(self) -> str:
+        assert self.ended is not None
         code, reason = self.ended.exitCode, self.ended.reason
         if reason == _OOM:
             limit = self.container.resources.limits
@@ -105,7 +106,7 @@ class Instance:
             number += 1
 
 
-def _request(handler: Any, *, fails: bool) -> str:
+def _request(handler: core_v1_pb2.ProbeHandler, *, fails: bool) -> str:
     """As a server would log it."""
     if handler.HasField("httpGet"):
         return f"GET {handler.httpGet.path or '/'} {503 if fails else 200}"
@@ -116,7 +117,7 @@ def _request(handler: Any, *, fails: bool) -> str:
     return f"{' '.join(handler.exec.command)}: exit {1 if fails else 0}"
 
 
-def current(pod: Any, container: Any) -> Instance | None:
+def current(pod: core_v1_pb2.Pod, container: core_v1_pb2.Container) -> Instance | None:
     """What runs, or ran last. None: it has not started, or waits for its next start."""
     status = _status(pod, container.name)
     if status is None:
@@ -131,7 +132,7 @@ def current(pod: Any, container: Any) -> Instance | None:
     return None
 
 
-def previous(pod: Any, container: Any) -> Instance | None:
+def previous(pod: core_v1_pb2.Pod, container: core_v1_pb2.Container) -> Instance | None:
     """The one before that; None: there was none, or it is forgotten."""
     status = _status(pod, container.name)
     if status is None or not status.lastState.HasField("terminated"):
@@ -139,22 +140,27 @@ def previous(pod: Any, container: Any) -> Instance | None:
     return _ended(pod, container, max(0, status.restartCount - 1), status.lastState.terminated)
 
 
-def waiting_reason(pod: Any, container: Any) -> str:
+def waiting_reason(pod: core_v1_pb2.Pod, container: core_v1_pb2.Container) -> str:
     status = _status(pod, container.name)
     if status is None:
         return "ContainerCreating"
     return str(status.state.waiting.reason)
 
 
-def _ended(pod: Any, container: Any, restarts: int, terminated: Any) -> Instance:
+def _ended(
+    pod: core_v1_pb2.Pod,
+    container: core_v1_pb2.Container,
+    restarts: int,
+    terminated: core_v1_pb2.ContainerStateTerminated,
+) -> Instance:
     return Instance(pod, container, restarts, terminated.startedAt.seconds, terminated)
 
 
-def _status(pod: Any, name: str) -> Any:
+def _status(pod: core_v1_pb2.Pod, name: str) -> core_v1_pb2.ContainerStatus | None:
     statuses = (*pod.status.initContainerStatuses, *pod.status.containerStatuses)
     return next((one for one in statuses if one.name == name), None)
 
 
-def containers(pod: Any) -> dict[str, Any]:
+def containers(pod: core_v1_pb2.Pod) -> dict[str, core_v1_pb2.Container]:
     """By name, init containers first."""
     return {one.name: one for one in (*pod.spec.initContainers, *pod.spec.containers)}

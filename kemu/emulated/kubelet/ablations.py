@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 from kemu.emulated import safeguards
 from kemu.emulated.kubelet.admission import predicates
@@ -12,6 +11,7 @@ from kemu.emulated.kubelet.admission.arrivals import Arrivals
 from kemu.emulated.kubelet.pods import claims
 from kemu.emulated.kubelet.pods.workers import ENDED, Worker
 from kemu.emulated.kubelet.sync.pod_workers import PodWorkers
+from kemu.messages.k8s import core_v1_pb2
 
 
 class _AdmitsEverything(Arrivals):
@@ -20,7 +20,7 @@ class _AdmitsEverything(Arrivals):
     def _examine(self, worker: Worker) -> None:
         self._decided(worker, predicates.ADMITTED, claims.claim_of(worker.pod))
 
-    def readmit(self, worker: Worker, pod: Any) -> predicates.Decision | None:
+    def readmit(self, worker: Worker, pod: core_v1_pb2.Pod) -> predicates.Decision | None:
         return None
 
 

@@ -53,7 +53,7 @@ class Kubelet:
         self._is_hasty = "k8s-95822" in config.get("bugs", ())
         """Pods are admitted before the Node is known."""
         self._knows_node = False
-        self._watch = informers.Informer(
+        self._watch: informers.Informer[core_v1_pb2.Pod] = informers.Informer(
             self.client, "pods", field_selector=f"spec.nodeName={self.node.name}", handler=self
         )
         self._first_list: list[Any] | None = []
@@ -135,16 +135,16 @@ class Kubelet:
 
     # --- news of pods, from the informer -----------------------------------------------------------------------------
 
-    def on_add(self, obj: Any) -> None:
+    def on_add(self, obj: core_v1_pb2.Pod) -> None:
         if self._first_list is not None:
             self._first_list.append(obj)
         else:
             self._act(self._observe, obj)
 
-    def on_update(self, old: Any, new: Any) -> None:
+    def on_update(self, old: core_v1_pb2.Pod, new: core_v1_pb2.Pod) -> None:
         self._act(self._observe, new)
 
-    def on_delete(self, old: Any) -> None:
+    def on_delete(self, old: core_v1_pb2.Pod) -> None:
         self._act(self._forget, old)
 
     def on_batch_end(self) -> None:
@@ -168,7 +168,7 @@ class Kubelet:
                     news.append(pod)
             self._act(self._observe, *news)
 
-    def _act(self, action: Callable[[Any, int], None], *pods: Any) -> None:
+    def _act(self, action: Callable[[Any, int], None], *pods: core_v1_pb2.Pod) -> None:
         """On one piece of news, which may concern several pods (``HandlePodAdditions``)."""
         now_ns = self._clock.now_ns()
         if pods and self.settings.sync.constant != 0:
@@ -179,7 +179,7 @@ class Kubelet:
         for pod in pods:
             action(pod, now_ns)
 
-    def _observe(self, pod: Any, seen_ns: int) -> None:
+    def _observe(self, pod: core_v1_pb2.Pod, seen_ns: int) -> None:
         here = self.demand()
         if here.pods.arrivals.preempting:
             self._unheard.append((self._observe, pod, seen_ns))
@@ -191,7 +191,7 @@ class Kubelet:
         else:
             here.pods.observe(pod, seen_ns)
 
-    def _forget(self, pod: Any, seen_ns: int) -> None:
+    def _forget(self, pod: core_v1_pb2.Pod, seen_ns: int) -> None:
         here = self.demand()
         if here.pods.arrivals.preempting:
             self._unheard.append((self._forget, pod, seen_ns))

@@ -20,10 +20,11 @@ from kemu.emulated.kubelet.settings import kubelet_configurations
 from kemu.emulated.kubelet.sync import static_pods, status_managers
 from kemu.emulated.kubelet.volumes import managers
 from kemu.emulated.objects.volumes import drivers
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import Env
 
 
-def are_needed(env: Env, config: Mapping[str, Any], node: Any) -> bool:
+def are_needed(env: Env, config: Mapping[str, Any], node: core_v1_pb2.Node) -> bool:
     """Whether a kubelet without a pod may have something to do. ``node``: as it is to be registered."""
     if any(config.get(key) for key in ("kubelet", "staticPods", "usage", "machine", "bugs")) or env.disk.list():
         return True
@@ -84,7 +85,7 @@ class Parts:
         self.pods.images.start(wanted.status.images, is_new=boot.is_new)
         self.pods.images.on_changed = self._on_images
 
-    def see_node(self, node: Any) -> None:
+    def see_node(self, node: core_v1_pb2.Node) -> None:
         """The Node by which pods are admitted from now on."""
         self.pods.arrivals.node = predicates.NodeView(node)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from kemu.emulated.objects.resources import BY_MESSAGE, Resource
 from kemu.messages.k8s import core_v1_pb2, events_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 
 STORED = BY_MESSAGE[core_v1_pb2.Event]
 ROW = Resource("events", "Event", "events.k8s.io/v1", events_v1_pb2.Event, True, ("ev",), False)
@@ -29,7 +30,7 @@ _NAMES = {
 _SELECTABLE = ("regarding.", "reportingController")
 
 
-def shown(stored: Any) -> events_v1_pb2.Event:
+def shown(stored: core_v1_pb2.Event) -> events_v1_pb2.Event:
     """The form of events.k8s.io."""
     found = events_v1_pb2.Event()
     for field in events_v1_pb2.Event.DESCRIPTOR.fields:
@@ -37,7 +38,7 @@ def shown(stored: Any) -> events_v1_pb2.Event:
     return found
 
 
-def stored(found: Any) -> core_v1_pb2.Event:
+def stored(found: events_v1_pb2.Event) -> core_v1_pb2.Event:
     """The form of the core group."""
     event = core_v1_pb2.Event()
     for field in events_v1_pb2.Event.DESCRIPTOR.fields:
@@ -75,7 +76,7 @@ def selected(field: str) -> str:
     return _NAMES[first] + dot + rest
 
 
-def _copy(one: Any, name: str, other: Any, other_name: str) -> None:
+def _copy(one: KubernetesObject, name: str, other: KubernetesObject, other_name: str) -> None:
     if not one.HasField(name):
         return
     value = getattr(one, name)

@@ -19,6 +19,7 @@ from typing import Any
 
 from kemu.emulated.objects import meta
 from kemu.messages.k8s import coordination_v1_pb2, core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 
 ANNOTATION = "kemu.dev/standing-heartbeats"
 CONDITIONS = ("MemoryPressure", "DiskPressure", "PIDPressure", "Ready")
@@ -105,13 +106,13 @@ def _decoded(text: str) -> Statement | None:
     return None
 
 
-def stated(obj: Any) -> Statement | None:
+def stated(obj: KubernetesObject) -> Statement | None:
     """The statement of an object. Text that cannot be read, whoever wrote it, counts as none."""
     text = obj.metadata.annotations.get(ANNOTATION)
     return _decoded(text) if text else None
 
 
-def state(obj: Any, statement: Statement | None) -> None:
+def state(obj: KubernetesObject, statement: Statement | None) -> None:
     """Write a statement into an object; None removes it."""
     if statement is not None:
         obj.metadata.annotations[ANNOTATION] = statement.encode()

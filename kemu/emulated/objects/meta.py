@@ -2,13 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 
 from kemu.emulated.objects import times
-from kemu.messages.k8s import meta_v1_pb2
+from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 
 SECOND_NS = 1_000_000_000
+
+
+class Condition(Protocol):
+    """A condition of any kind of object: PodCondition, NodeCondition, DeploymentCondition."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+
+    @property
+    def lastTransitionTime(self) -> meta_v1_pb2.Time: ...
+
+    def ClearField(self, field_name: Any) -> None: ...
+
+
+C = TypeVar("C", bound=Condition)
+C_co = TypeVar("C_co", bound=Condition, covariant=True)
+
+
+class Conditions(Protocol[C_co]):
+    """The field ``conditions`` of a status."""
+
+    def __getitem__(self, key: slice) -> Sequence[C_co]: ...
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[C_co]: ...
+
+    def add(self) -> C_co: ...
+
 
 MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
 """Of the pods that stand in the API for the static pods of a kubelet."""
@@ -29,7 +61,7 @@ def unix_ns(time: meta_v1_pb2.Time | meta_v1_pb2.MicroTime) -> int:
     return time.seconds * SECOND_NS + time.nanos
 
 
-def namespaced_name(obj: Any) -> str:
+def namespaced_name(obj: KubernetesObject) -> str:
     """``ns/name``, or ``name`` for an object without a namespace."""
     metadata = obj.metadata
     namespace = metadata.namespace
@@ -52,15 +84,17 @@ def have_same_entries(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
     return True
 
 
-def controller_of(obj: Any) -> meta_v1_pb2.OwnerReference | None:
+def controller_of(obj: KubernetesObject) -> meta_v1_pb2.OwnerReference | None:
     """The reference to the owner that controls the object, or None."""
     for reference in obj.metadata.ownerReferences:
         if reference.controller:
-            return reference  # type: ignore[no-any-return]
+            return reference
     return None
 
 
-def owner_reference(owner: Any, api_version: str, kind: str, *, controller: bool = True) -> meta_v1_pb2.OwnerReference:
+def owner_reference(
+    owner: KubernetesObject, api_version: str, kind: str, *, controller: bool = True
+) -> meta_v1_pb2.OwnerReference:
     """A reference to ``owner`` for the metadata of an object that belongs to it."""
     return meta_v1_pb2.OwnerReference(
         apiVersion=api_version,
@@ -72,7 +106,7 @@ def owner_reference(owner: Any, api_version: str, kind: str, *, controller: bool
     )
 
 
-def get_condition(conditions: Sequence[Any], condition_type: str) -> Any | None:
+def get_condition(conditions: Sequence[C] | Conditions[C], condition_type: str) -> C | None:
     """The condition of that type, or None."""
     # A slice: a loop over the field of a message itself ends with an exception that costs as much as an element.
     for condition in conditions[:]:
@@ -81,14 +115,14 @@ def get_condition(conditions: Sequence[Any], condition_type: str) -> Any | None:
     return None
 
 
-def has_condition(conditions: Sequence[Any], condition_type: str, status: str = "True") -> bool:
+def has_condition(conditions: Sequence[Condition], condition_type: str, status: str = "True") -> bool:
     """Whether the condition of that type is there with that status."""
     condition = get_condition(conditions, condition_type)
     return condition is not None and condition.status == status
 
 
 def condition_patch(
-    conditions: Sequence[Any],
+    conditions: Sequence[Condition],
     condition_type: str,
     status: str,
     reason: str,
@@ -117,13 +151,13 @@ def condition_patch(
     return {"status": {**(order if conditions else {}), "conditions": [condition]}}
 
 
-def is_ready(obj: Any) -> bool:
+def is_ready(obj: core_v1_pb2.Pod | core_v1_pb2.Node) -> bool:
     """Whether the condition Ready of a pod or node is True."""
     return has_condition(obj.status.conditions, "Ready")
 
 
 def set_condition(
-    conditions: Any,
+    conditions: Conditions[C],
     condition_type: str,
     status: str,
     reason: str,
@@ -141,7 +175,7 @@ def set_condition(
         condition = conditions.add()
         condition.type = condition_type
     elif condition.status == status and condition.reason == reason and condition.message == message:
-        if not generation or condition.observedGeneration == generation:
+        if not generation or condition.observedGeneration == generation:  # type: ignore[attr-defined]  # it is asked of kinds that have it
             return False
     else:
         condition.ClearField("reason")
@@ -154,5 +188,5 @@ def set_condition(
     if message:
         condition.message = message
     if generation:
-        condition.observedGeneration = generation
+        condition.observedGeneration = generation  # type: ignore[attr-defined]
     return True

@@ -29,6 +29,7 @@ from kemu.messages.k8s import (
     scheduling_v1_pb2,
     storage_v1_pb2,
 )
+from kemu.messages.k8s.objects import KubernetesObject
 
 REGISTRY = b"/registry/"
 """Prefix of every key in the store."""
@@ -43,7 +44,7 @@ class Resource:
     kind: str
     api_version: str
     """``v1`` or ``group/v1``."""
-    message: type[Message]
+    message: type[KubernetesObject]
     namespaced: bool = True
     short_names: tuple[str, ...] = ()
     """As kubectl knows them."""

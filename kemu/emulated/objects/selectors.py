@@ -14,7 +14,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from google.protobuf.message import Message
+
 from kemu.emulated.objects import names, resources
+from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 
 Labels = Mapping[str, str]
 
@@ -132,7 +136,7 @@ def parse_labels(text: str) -> LabelSelector:
     return LabelSelector(sorted(_Parser(text).requirements(), key=lambda requirement: requirement.key))
 
 
-def compile_labels(selector: Any | None) -> LabelSelector:
+def compile_labels(selector: meta_v1_pb2.LabelSelector | None) -> LabelSelector:
     """Compile a ``meta.v1.LabelSelector`` message. None (an absent field) matches nothing, an empty one everything.
 
     Raises SelectorError for an unknown operator or missing values, which validation refuses.
@@ -149,7 +153,7 @@ def compile_labels(selector: Any | None) -> LabelSelector:
     return LabelSelector(requirements) if requirements else EVERYTHING
 
 
-def compile_labels_field(message: Any, field: str) -> LabelSelector:
+def compile_labels_field(message: Message, field: str) -> LabelSelector:
     """:func:`compile_labels` of a field that may be absent: ``compile_labels_field(pdb.spec, "selector")``."""
     return compile_labels(getattr(message, field) if message.HasField(field) else None)
 
@@ -348,7 +352,7 @@ class FieldSelector:
     def everything(self) -> bool:
         return not self._checks
 
-    def matches(self, message: Any) -> bool:
+    def matches(self, message: KubernetesObject) -> bool:
         for getter, value, wanted in self._checks:  # noqa: SIM110 - a generator costs more than the usual single check
             if (_text(getter(message)) == value) is not wanted:
                 return False
@@ -438,7 +442,7 @@ class NodeSelectorTerm:
 
     __slots__ = ("expressions", "fields", "never")
 
-    def __init__(self, term: Any) -> None:
+    def __init__(self, term: core_v1_pb2.NodeSelectorTerm) -> None:
         self.expressions = tuple(Requirement(one.key, one.operator, tuple(one.values)) for one in term.matchExpressions)
         self.fields = tuple(Requirement(one.key, one.operator, tuple(one.values)) for one in term.matchFields)
         self.never = not self.expressions and not self.fields
@@ -473,7 +477,7 @@ class NodeSelector:
 
     __slots__ = ("terms",)
 
-    def __init__(self, selector: Any) -> None:
+    def __init__(self, selector: core_v1_pb2.NodeSelector) -> None:
         self.terms = tuple(NodeSelectorTerm(term) for term in selector.nodeSelectorTerms)
 
     def matches(self, labels: Labels, name: str) -> bool:
@@ -485,7 +489,7 @@ class RequiredNodeAffinity:
 
     __slots__ = ("affinity", "node_selector")
 
-    def __init__(self, pod_spec: Any) -> None:
+    def __init__(self, pod_spec: core_v1_pb2.PodSpec) -> None:
         self.node_selector = tuple((key, pod_spec.nodeSelector[key]) for key in sorted(pod_spec.nodeSelector))
         self.affinity: NodeSelector | None = None
         node_affinity = pod_spec.affinity.nodeAffinity
@@ -507,7 +511,7 @@ class RequiredNodeAffinity:
 # Taints -------------------------------------------------------------------------------------------------------------
 
 
-def tolerates(toleration: Any, taint: Any) -> bool:
+def tolerates(toleration: core_v1_pb2.Toleration, taint: Any) -> bool:
     """Whether a toleration matches a taint: effect and key empty or equal, and ``Exists`` or an equal value."""
     if toleration.effect and toleration.effect != taint.effect:
         return False
@@ -519,12 +523,14 @@ def tolerates(toleration: Any, taint: Any) -> bool:
     return operator in ("", "Equal") and bool(toleration.value == taint.value)
 
 
-def tolerates_any(tolerations: Iterable[Any], taint: Any) -> bool:
+def tolerates_any(tolerations: Iterable[core_v1_pb2.Toleration], taint: Any) -> bool:
     """Whether one of the tolerations matches the taint."""
     return any(tolerates(toleration, taint) for toleration in tolerations)
 
 
-def untolerated_taint(taints: Iterable[Any], tolerations: Sequence[Any], effects: Sequence[str]) -> Any | None:
+def untolerated_taint(
+    taints: Iterable[Any], tolerations: Sequence[core_v1_pb2.Toleration], effects: Sequence[str]
+) -> Any | None:
     """The first taint of one of ``effects`` that no toleration matches, or None."""
     for taint in taints:
         if taint.effect in effects and not tolerates_any(tolerations, taint):

@@ -15,6 +15,7 @@ from kemu.emulated.scheduler.cache.nodes import NodeInfo
 from kemu.emulated.scheduler.cache.pods import PodInfo
 from kemu.emulated.scheduler.loop import Engine
 from kemu.emulated.scheduler.queue.queues import IN_FLIGHT
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env
 
 EVERY_S = 300
@@ -24,7 +25,9 @@ EVERY_S = 300
 class Auditor:
     """Reports of one scheduler."""
 
-    def __init__(self, env: Env, engine: Engine, nodes: Informer, pods: Informer) -> None:
+    def __init__(
+        self, env: Env, engine: Engine, nodes: Informer[core_v1_pb2.Node], pods: Informer[core_v1_pb2.Pod]
+    ) -> None:
         self._env = env
         self._engine = engine
         self._nodes = nodes

@@ -23,7 +23,7 @@ from kemu.emulated.scheduler.loop import Engine
 from kemu.messages.k8s import core_v1_pb2
 
 
-def differences(engine: Engine, nodes: Iterable[Any], pods: Iterable[Any]) -> list[str]:
+def differences(engine: Engine, nodes: Iterable[core_v1_pb2.Node], pods: Iterable[core_v1_pb2.Pod]) -> list[str]:
     """All differences, as text. ``nodes`` and ``pods``: the store's objects, without pods that have ended."""
     cluster = engine.cluster
     cluster.settle()
@@ -75,7 +75,7 @@ def sizes(engine: Engine) -> dict[str, int]:
     return found
 
 
-def _rebuilt(cluster: Cluster, nodes: dict[str, Any], pods: list[Any]) -> Cluster:
+def _rebuilt(cluster: Cluster, nodes: dict[str, core_v1_pb2.Node], pods: list[core_v1_pb2.Pod]) -> Cluster:
     """A cache built from the objects alone; only the order in which nodes were added comes from the old one."""
     fresh = Cluster()
     fresh.names.names[:] = cluster.names.names
@@ -228,7 +228,7 @@ def _compare_counts(cluster: Cluster, fresh: Cluster) -> Iterator[str]:
                 yield from _differ(f"counts by {key}", by_domain.tolist(), again.astype(np.int64).tolist())
 
 
-def _compare_waiting(engine: Engine, pods: list[Any]) -> Iterator[str]:
+def _compare_waiting(engine: Engine, pods: list[core_v1_pb2.Pod]) -> Iterator[str]:
     served = engine.profiles
     waiting = [pod for pod in pods if not pod.spec.nodeName and pod.spec.schedulerName in served]
     yield from _differ("queue", sorted(engine.queue.pods), sorted(pod.metadata.uid for pod in waiting))

@@ -15,6 +15,7 @@ from kemu.emulated.scheduler.cycle.status_updates import Reporter
 from kemu.emulated.scheduler.experiments.switches import Policy
 from kemu.emulated.scheduler.framework.statuses import PENDING, Status
 from kemu.emulated.scheduler.queue.queues import QueuedPod, SchedulingQueue
+from kemu.messages.k8s import core_v1_pb2
 
 UNSCHEDULABLE, SCHEDULER_ERROR = "Unschedulable", "SchedulerError"
 """Reasons of the condition PodScheduled."""
@@ -77,7 +78,7 @@ class FailureHandler:
         latest = self._seen.get(uid)
         return latest is None or not latest.spec.nodeName
 
-    def _requeue(self, pod: QueuedPod, failure: Failure, nominate: str | None) -> Any:
+    def _requeue(self, pod: QueuedPod, failure: Failure, nominate: str | None) -> core_v1_pb2.Pod:
         """Return the pod to the queue as it is now, unless it was deleted or another scheduler placed it.
 
         Returns the object to report on.

@@ -16,6 +16,8 @@ from kemu.emulated.scheduler.experiments.switches import Policy
 from kemu.emulated.scheduler.framework import events
 from kemu.emulated.scheduler.framework.events import Event
 from kemu.emulated.scheduler.queue.queues import GATED, POD_UPDATE, SchedulingQueue
+from kemu.messages.k8s import core_v1_pb2, policy_v1_pb2, storage_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 
 
 class PodFeed:
@@ -46,10 +48,10 @@ class PodFeed:
         self.pods = seen
         """Every pod as last seen, by UID."""
 
-    def find(self, uid: str) -> Any | None:
+    def find(self, uid: str) -> core_v1_pb2.Pod | None:
         return self.pods.get(uid)
 
-    def on_add(self, pod: Any) -> None:
+    def on_add(self, pod: core_v1_pb2.Pod) -> None:
         self.pods[pod.metadata.uid] = pod
         if pod.spec.nodeName:
             self._assigned(pod)
@@ -61,7 +63,7 @@ class PodFeed:
         elif self._cooperates and pod.status.nominatedNodeName:
             self._cluster.nominator.nominate(self._cluster.pending(pod), pod.status.nominatedNodeName)
 
-    def on_update(self, old: Any, new: Any) -> None:
+    def on_update(self, old: core_v1_pb2.Pod, new: core_v1_pb2.Pod) -> None:
         self.pods[new.metadata.uid] = new
         if not new.spec.nodeName:
             if new.spec.schedulerName in self._served:
@@ -76,7 +78,7 @@ class PodFeed:
             for event in events.assigned_pod_events(old, new, spec_changed):
                 self._queue.move(event, old, new)
 
-    def on_delete(self, pod: Any) -> None:
+    def on_delete(self, pod: core_v1_pb2.Pod) -> None:
         uid = pod.metadata.uid
         self.pods.pop(uid, None)
         self._on_gone(uid)
@@ -93,12 +95,12 @@ class PodFeed:
         elif pod.status.nominatedNodeName:
             self._nomination_ended(pod)
 
-    def _is_counted_otherwise(self, old: Any) -> bool:
+    def _is_counted_otherwise(self, old: core_v1_pb2.Pod) -> bool:
         """Whether a pod that was assumed changed before it was bound: its requests may."""
         assumed = self._cluster.assumed.get(old.metadata.uid)
         return assumed is not None and assumed.pod is not old and bool(assumed.pod.spec != old.spec)
 
-    def _assigned(self, pod: Any, spec_changed: bool = False) -> None:
+    def _assigned(self, pod: core_v1_pb2.Pod, spec_changed: bool = False) -> None:
         """``spec_changed``: since it was assumed."""
         uid = pod.metadata.uid
         self._queue.remove(uid)
@@ -107,10 +109,10 @@ class PodFeed:
         self._cluster.change(self._see, pod, spec_changed)
         self._queue.move(Event.ASSIGNED_POD_ADD, None, pod)
 
-    def _see(self, pod: Any, spec_changed: bool) -> None:
+    def _see(self, pod: core_v1_pb2.Pod, spec_changed: bool) -> None:
         self._cluster.see_pod(pod, spec_changed=spec_changed)
 
-    def _waiting_changed(self, old: Any, new: Any) -> None:
+    def _waiting_changed(self, old: core_v1_pb2.Pod, new: core_v1_pb2.Pod) -> None:
         uid, queue, nominator = new.metadata.uid, self._queue, self._cluster.nominator
         if uid in self._cluster.assumed:
             if new.metadata.HasField("deletionTimestamp") and not old.metadata.HasField("deletionTimestamp"):
@@ -129,7 +131,7 @@ class PodFeed:
         if old.status.nominatedNodeName not in ("", new.status.nominatedNodeName):
             self._nomination_ended(old)
 
-    def _assumed_ended(self, pod: Any) -> None:
+    def _assumed_ended(self, pod: core_v1_pb2.Pod) -> None:
         """A pod is deleted before the watch showed it on its node; a binding under way will fail.
 
         A pod that waits for its permit is rejected instead, and its binding cycle gives the room back.
@@ -140,7 +142,7 @@ class PodFeed:
             self._cluster.forget(uid)
         self._queue.move(Event.ASSIGNED_POD_DELETE, events.assigned(pod, node), None)
 
-    def _other_waiting_changed(self, old: Any, new: Any) -> None:
+    def _other_waiting_changed(self, old: core_v1_pb2.Pod, new: core_v1_pb2.Pod) -> None:
         before, after = old.status.nominatedNodeName, new.status.nominatedNodeName
         if after:
             self._cluster.nominator.nominate(self._cluster.pending(new), after)
@@ -149,7 +151,7 @@ class PodFeed:
         if before not in ("", after):
             self._nomination_ended(old)
 
-    def _nomination_ended(self, pod: Any) -> None:
+    def _nomination_ended(self, pod: core_v1_pb2.Pod) -> None:
         """For pods that had to leave room for it, this is like the deletion of a pod on that node."""
         if self._is_deaf_to_nominations:
             return
@@ -165,13 +167,13 @@ class NodeFeed:
         self._queue = queue
         self._nodes = 0
 
-    def on_add(self, node: Any) -> None:
+    def on_add(self, node: core_v1_pb2.Node) -> None:
         self._nodes += 1
         self._queue.nodes_changed(True)
         self._cluster.change(self._cluster.set_node, node)
         self._queue.move(Event.NODE_ADD, None, node)
 
-    def on_update(self, old: Any, new: Any) -> None:
+    def on_update(self, old: core_v1_pb2.Node, new: core_v1_pb2.Node) -> None:
         happened = events.node_events(old, new)
         if happened or old.spec.unschedulable != new.spec.unschedulable or _images(old) != _images(new):
             self._cluster.change(self._cluster.set_node, new)
@@ -182,7 +184,7 @@ class NodeFeed:
         for event in happened:
             self._queue.move(event, old, new)
 
-    def on_delete(self, node: Any) -> None:
+    def on_delete(self, node: core_v1_pb2.Node) -> None:
         self._nodes -= 1
         self._queue.nodes_changed(self._nodes > 0)
         self._cluster.change(self._cluster.remove_node, node.metadata.name)
@@ -196,13 +198,13 @@ class ObjectFeed:
         self._cluster = cluster
         self._write = write
 
-    def on_add(self, obj: Any) -> None:
+    def on_add(self, obj: KubernetesObject) -> None:
         self._cluster.change(self._write, obj, True)
 
-    def on_update(self, old: Any, new: Any) -> None:
+    def on_update(self, old: KubernetesObject, new: KubernetesObject) -> None:
         self._cluster.change(self._write, new, True)
 
-    def on_delete(self, obj: Any) -> None:
+    def on_delete(self, obj: KubernetesObject) -> None:
         self._cluster.change(self._write, obj, False)
 
 
@@ -224,17 +226,17 @@ class StorageFeed:
         self._updated = updated
         self._deleted = deleted
 
-    def on_add(self, obj: Any) -> None:
+    def on_add(self, obj: KubernetesObject) -> None:
         self._write(obj, True)
         if self._added is not None:
             self._queue.move(self._added, None, obj)
 
-    def on_update(self, old: Any, new: Any) -> None:
+    def on_update(self, old: KubernetesObject, new: KubernetesObject) -> None:
         self._write(new, True)
         if self._updated is not None:
             self._queue.move(self._updated, old, new)
 
-    def on_delete(self, obj: Any) -> None:
+    def on_delete(self, obj: storage_v1_pb2.VolumeAttachment) -> None:
         self._write(obj, False)
         if self._deleted is not None:
             self._queue.move(self._deleted, obj, None)
@@ -245,7 +247,7 @@ def storage_feeds(cluster: Cluster, queue: SchedulingQueue) -> dict[str, Storage
     storage = cluster.storage
 
     def kept_in(store: dict[str, Any]) -> Callable[[Any, bool], None]:
-        def write(obj: Any, is_there: bool) -> None:
+        def write(obj: KubernetesObject, is_there: bool) -> None:
             key = meta.namespaced_name(obj)
             if is_there:
                 store[key] = obj
@@ -254,10 +256,10 @@ def storage_feeds(cluster: Cluster, queue: SchedulingQueue) -> dict[str, Storage
 
         return write
 
-    def volume(obj: Any, is_there: bool) -> None:
+    def volume(obj: core_v1_pb2.PersistentVolume, is_there: bool) -> None:
         storage.set_volume(obj, is_there=is_there)
 
-    def attachment(obj: Any, is_there: bool) -> None:
+    def attachment(obj: storage_v1_pb2.VolumeAttachment, is_there: bool) -> None:
         storage.set_attachment(obj, is_there=is_there)
 
     feed = StorageFeed
@@ -275,13 +277,13 @@ def storage_feeds(cluster: Cluster, queue: SchedulingQueue) -> dict[str, Storage
 def lookup_feeds(cluster: Cluster) -> dict[str, ObjectFeed]:
     """The feeds of all kinds that are only looked up, by plural."""
 
-    def namespace(obj: Any, is_there: bool) -> None:
+    def namespace(obj: KubernetesObject, is_there: bool) -> None:
         cluster.set_namespace(obj.metadata.name, obj.metadata.labels if is_there else None)
 
-    def budget(obj: Any, is_there: bool) -> None:
+    def budget(obj: policy_v1_pb2.PodDisruptionBudget, is_there: bool) -> None:
         cluster.set_budget(meta.namespaced_name(obj), obj if is_there else None)
 
-    def service(obj: Any, is_there: bool) -> None:
+    def service(obj: core_v1_pb2.Service, is_there: bool) -> None:
         cluster.set_service(meta.namespaced_name(obj), obj if is_there else None)
 
     def owner(kind: str) -> Callable[[Any, bool], None]:
@@ -299,5 +301,5 @@ def lookup_feeds(cluster: Cluster) -> dict[str, ObjectFeed]:
     }
 
 
-def _images(node: Any) -> list[Any]:
+def _images(node: core_v1_pb2.Node) -> list[Any]:
     return list(node.status.images)

@@ -41,6 +41,7 @@ from kemu.emulated.scheduler.preemption.evictions import Evictor
 from kemu.emulated.scheduler.queue import old_queues
 from kemu.emulated.scheduler.queue.queues import QueuedPod
 from kemu.emulated.scheduler.scheduling_cycles import SchedulingCycles
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import Env
 
 
@@ -183,7 +184,7 @@ class Engine:
         if placement is not None:
             self.bindings.start(placement)
 
-    def _avoidance_over(self, thrown_out: Any) -> None:
+    def _avoidance_over(self, thrown_out: core_v1_pb2.Pod) -> None:
         self.queue.move(Event.AVOIDANCE_OVER, thrown_out, None)
 
     def _log_queued(self, pod: QueuedPod, place: str, since_ns: int, cause: str) -> None:

@@ -30,6 +30,7 @@ from kemu.emulated.scheduler.configuration.timings import Timing
 from kemu.emulated.scheduler.experiments import avoided_nodes, switches
 from kemu.emulated.scheduler.loop import Engine
 from kemu.emulated.scheduler.plugins import in_tree
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime import user_code
 from kemu.runtime.env import Env
 
@@ -66,7 +67,7 @@ class Scheduler:
             for decider in self.engine.deciders.values():
                 decider.on_scores = self._log_scores
         # What pods are measured against is there before the pods are.
-        watched: dict[str, informers.Handler] = dict(feeds.lookup_feeds(self.engine.cluster))
+        watched: dict[str, informers.Handler[Any]] = dict(feeds.lookup_feeds(self.engine.cluster))
         if config.get("storage"):
             watched.update(feeds.storage_feeds(self.engine.cluster, self.engine.queue))
         watched["nodes"] = self.engine.node_feed
@@ -81,7 +82,7 @@ class Scheduler:
         self.auditor = Auditor(env, self.engine, by_resource["nodes"], by_resource["pods"])
         self.engine.between_attempts = self.auditor.report_when_due
         if self.engine.avoided is not None:
-            failed = informers.Informer(
+            failed: informers.Informer[core_v1_pb2.Pod] = informers.Informer(
                 client, "pods", handler=self.engine.avoided, field_selector=avoided_nodes.ENDED_BADLY
             )
             self._informers.append(failed)

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import grpc
+from google.protobuf.message import Message
 
 from kemu.emulated.store.mvcc import Entry, KeySpace
 from kemu.errors import Compacted, FutureRevision, NoSpace, StoreError
-from kemu.messages.etcd import rpc_pb2
+from kemu.messages.etcd import kv_pb2, rpc_pb2
 
 MAX_OPERATIONS = 128
 """In one transaction, nested ones counted with it: etcd's default."""
@@ -40,6 +41,14 @@ _Operation = tuple[str, Any]
 """Which of those, and the request; a nested transaction as a :class:`_Plan`."""
 _Interval = tuple[bytes, bytes]
 """Key and range end."""
+
+
+class Response(Protocol):
+    @property
+    def header(self) -> rpc_pb2.ResponseHeader: ...
+
+
+R = TypeVar("R", bound=Response)
 
 
 class RequestError(StoreError):
@@ -93,7 +102,7 @@ class Requests:
 
     __slots__ = ("_header", "_space", "bases")
 
-    def __init__(self, space: KeySpace, header: Any) -> None:
+    def __init__(self, space: KeySpace, header: rpc_pb2.ResponseHeader) -> None:
         """``header``: a ``ResponseHeader`` with all but the revision."""
         self.bases: dict[int, list[int | None]] = {}
         """By revision, for each change of a transaction: the revision that it demanded of that key (0: that it is
@@ -101,21 +110,21 @@ class Requests:
         self._space = space
         self._header = header
 
-    def put_header(self, response: Any) -> Any:
+    def put_header(self, response: R) -> R:
         """Give a response a header with the present revision. Returns the response."""
         header = response.header
         header.CopyFrom(self._header)
         header.revision = self._space.revision
         return response
 
-    def range(self, request: Any) -> Any:
+    def range(self, request: rpc_pb2.RangeRequest) -> rpc_pb2.RangeResponse:
         _check_range(request)
         self._check_readable(request)
         response = rpc_pb2.RangeResponse()
         self._apply_range(request, response)
         return self.put_header(response)
 
-    def put(self, request: Any) -> Any:
+    def put(self, request: rpc_pb2.PutRequest) -> rpc_pb2.PutResponse:
         _check_put(request)
         _check_size(request)
         self._check_put_possible(request)
@@ -124,7 +133,7 @@ class Requests:
         self._space.commit()
         return self.put_header(response)
 
-    def delete_range(self, request: Any) -> Any:
+    def delete_range(self, request: rpc_pb2.DeleteRangeRequest) -> rpc_pb2.DeleteRangeResponse:
         if not request.key:
             raise _empty_key()
         _check_size(request)
@@ -133,10 +142,10 @@ class Requests:
         self._space.commit()
         return self.put_header(response)
 
-    def txn(self, request: Any) -> Any:
+    def txn(self, request: rpc_pb2.TxnRequest) -> rpc_pb2.TxnResponse:
         return self._swapped(request) or self._carried_out(request)
 
-    def _swapped(self, request: Any) -> Any:
+    def _swapped(self, request: rpc_pb2.TxnRequest) -> rpc_pb2.TxnResponse | None:
         """The response to a compare-and-swap that succeeds, as API servers send it: one comparison of a revision, one
         put, and one look at the key otherwise. It is most of what a store is asked. None for everything else, and for
         what is to be refused."""
@@ -168,7 +177,7 @@ class Requests:
         response.responses.add().response_put.header.revision = space.revision
         return self.put_header(response)
 
-    def _carried_out(self, request: Any) -> Any:
+    def _carried_out(self, request: rpc_pb2.TxnRequest) -> rpc_pb2.TxnResponse:
         plan = _plan(request, MAX_OPERATIONS)
         _check_size(request)
         _check_overlaps(plan.success)
@@ -187,7 +196,7 @@ class Requests:
             self.bases[self._space.revision] = [demanded.get(entry.key) for entry, _ in changes]
         return self.put_header(response)
 
-    def compact(self, request: Any) -> Any:
+    def compact(self, request: rpc_pb2.CompactionRequest) -> rpc_pb2.CompactionResponse:
         self._space.compact(request.revision)
         return self.put_header(rpc_pb2.CompactionResponse())
 
@@ -204,7 +213,7 @@ class Requests:
             if kind == _TXN:
                 self._compare(nested)
 
-    def _holds(self, compare: Any) -> bool:
+    def _holds(self, compare: rpc_pb2.Compare) -> bool:
         key = compare.key
         end = compare.range_end
         target = compare.target
@@ -227,41 +236,44 @@ class Requests:
             elif kind == _TXN:
                 self._check_each(request, which, check)
 
-    def _check_put_possible(self, put: Any) -> None:
+    def _check_put_possible(self, put: rpc_pb2.PutRequest) -> None:
         if put.lease:
             raise _lease_not_found()
         if (put.ignore_value or put.ignore_lease) and self._space.get(put.key) is None:
             raise _key_not_found()
 
-    def _check_readable(self, request: Any) -> None:
+    def _check_readable(self, request: rpc_pb2.RangeRequest) -> None:
         revision = request.revision
         if revision > 0:
             self._space.check_readable(revision)
 
     # Carrying out
 
-    def _apply_txn(self, plan: _Plan, response: Any) -> None:
+    def _apply_txn(self, plan: _Plan, response: rpc_pb2.TxnResponse) -> None:
         response.succeeded = plan.succeeds
         add = response.responses.add
         for kind, request in plan.operations():
-            inner = add()
+            one = add()
             if kind == _PUT:
-                inner = inner.response_put
-                self._apply_put(request, inner)
+                put = one.response_put
+                self._apply_put(request, put)
+                header = put.header
             elif kind == _RANGE:
-                inner = inner.response_range
-                self._apply_range(request, inner)
+                read = one.response_range
+                self._apply_range(request, read)
+                header = read.header
             elif kind == _DELETE_RANGE:
-                inner = inner.response_delete_range
-                self._apply_delete_range(request, inner)
+                deletion = one.response_delete_range
+                self._apply_delete_range(request, deletion)
+                header = deletion.header
             else:
-                inner = inner.response_txn
+                inner = one.response_txn
                 inner.header.SetInParent()
                 self._apply_txn(request, inner)
                 continue
-            inner.header.revision = self._space.read_revision
+            header.revision = self._space.read_revision
 
-    def _apply_put(self, put: Any, response: Any) -> None:
+    def _apply_put(self, put: rpc_pb2.PutRequest, response: rpc_pb2.PutResponse) -> None:
         space = self._space
         key = put.key
         value = put.value
@@ -274,7 +286,7 @@ class Requests:
         if previous is not None and put.prev_kv:
             fill(response.prev_kv, previous)
 
-    def _apply_delete_range(self, request: Any, response: Any) -> None:
+    def _apply_delete_range(self, request: rpc_pb2.DeleteRangeRequest, response: rpc_pb2.DeleteRangeResponse) -> None:
         space = self._space
         key, end = request.key, request.range_end
         entries = space.range(key, end)[0]
@@ -284,7 +296,7 @@ class Requests:
             if request.prev_kv:
                 fill(response.prev_kvs.add(), entry)
 
-    def _apply_range(self, request: Any, response: Any) -> None:
+    def _apply_range(self, request: rpc_pb2.RangeRequest, response: rpc_pb2.RangeResponse) -> None:
         space = self._space
         key, end = request.key, request.range_end
         revision = max(request.revision, 0)
@@ -331,7 +343,7 @@ class Requests:
                 )
 
 
-def fill(pair: Any, entry: Entry) -> None:
+def fill(pair: kv_pb2.KeyValue, entry: Entry) -> None:
     """Fill a ``KeyValue`` from an entry; for a deletion etcd sends only the key and the revision."""
     pair.key = entry.key
     pair.mod_revision = entry.mod_revision
@@ -359,7 +371,7 @@ def _is_within(entry: Entry, min_mod: int, max_mod: int, min_create: int, max_cr
     )
 
 
-def _holds_for(compare: Any, target: int, entry: Entry) -> bool:
+def _holds_for(compare: rpc_pb2.Compare, target: int, entry: Entry) -> bool:
     # A member of the union that is not set, or another than the target's, reads as 0 or empty: so it does in etcd.
     there: Any
     asked: Any
@@ -391,7 +403,7 @@ class _Plan:
 
     __slots__ = ("compares", "failure", "succeeds", "success")
 
-    def __init__(self, compares: list[Any], success: list[_Operation], failure: list[_Operation]) -> None:
+    def __init__(self, compares: list[rpc_pb2.Compare], success: list[_Operation], failure: list[_Operation]) -> None:
         self.compares = compares
         self.success = success
         self.failure = failure
@@ -402,19 +414,19 @@ class _Plan:
         return self.success if self.succeeds else self.failure
 
 
-def _check_size(request: Any) -> None:
+def _check_size(request: Message) -> None:
     if request.ByteSize() > MAX_REQUEST_BYTES:
         raise _too_large()
 
 
-def _check_range(request: Any) -> None:
+def _check_range(request: rpc_pb2.RangeRequest) -> None:
     if not request.key:
         raise _empty_key()
     if not (0 <= request.sort_order <= 2 and 0 <= request.sort_target <= 4):
         raise _invalid_sort_option()
 
 
-def _check_put(request: Any) -> None:
+def _check_put(request: rpc_pb2.PutRequest) -> None:
     if not request.key:
         raise _empty_key()
     if request.ignore_value and request.value:
@@ -423,7 +435,7 @@ def _check_put(request: Any) -> None:
         raise _lease_provided()
 
 
-def _plan(txn: Any, max_operations: int) -> _Plan:
+def _plan(txn: rpc_pb2.TxnRequest, max_operations: int) -> _Plan:
     """Parse a transaction once, and check its operations."""
     # A slice is a list, made faster than by list().
     compares, success, failure = txn.compare[:], txn.success[:], txn.failure[:]
@@ -437,23 +449,24 @@ def _plan(txn: Any, max_operations: int) -> _Plan:
     return _Plan(compares, [_operation(one, left) for one in success], [_operation(one, left) for one in failure])
 
 
-def _operation(operation: Any, max_operations: int) -> _Operation:
+def _operation(operation: rpc_pb2.RequestOp, max_operations: int) -> _Operation:
     kind = operation.WhichOneof("request")
     if kind == _PUT:
-        request = operation.request_put
-        _check_put(request)
-    elif kind == _RANGE:
-        request = operation.request_range
-        _check_range(request)
-    elif kind == _DELETE_RANGE:
-        request = operation.request_delete_range
-        if not request.key:
+        put = operation.request_put
+        _check_put(put)
+        return kind, put
+    if kind == _RANGE:
+        look = operation.request_range
+        _check_range(look)
+        return kind, look
+    if kind == _DELETE_RANGE:
+        deletion = operation.request_delete_range
+        if not deletion.key:
             raise _empty_key()
-    elif kind == _TXN:
-        request = _plan(operation.request_txn, max_operations)
-    else:
-        raise _key_not_found()
-    return kind, request
+        return kind, deletion
+    if kind == _TXN:
+        return kind, _plan(operation.request_txn, max_operations)
+    raise _key_not_found()
 
 
 def _check_overlaps(branch: Sequence[_Operation]) -> tuple[set[bytes], list[_Interval]]:

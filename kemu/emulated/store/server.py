@@ -29,7 +29,7 @@ import contextvars
 import errno
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import grpc
 
@@ -54,6 +54,9 @@ it costs is then the same for each write however many keys there are."""
 
 
 LOOK_FOR_ROOM_S = 1.0
+
+Asked = TypeVar("Asked")
+Answered = TypeVar("Answered")
 
 
 class NoSpace(StoreError):
@@ -214,7 +217,7 @@ class Store:
         self._work()
         return False
 
-    def begin_txn(self, request: Any, context: Any) -> None:
+    def begin_txn(self, request: rpc_pb2.TxnRequest, context: Any) -> None:
         """A transaction whose caller is in memory: it is answered in a step of its own when it is durable."""
         if self.no_space:
             context.refuse(*operations.NO_SPACE)
@@ -347,7 +350,7 @@ class Store:
                 self.env.log("store.alarm", {"alarm": "NOSPACE", "raised": False})
                 self._work()
 
-    async def compact(self, request: Any) -> Any:
+    async def compact(self, request: rpc_pb2.CompactionRequest) -> rpc_pb2.CompactionResponse:
         """Of the KV service. What is not durable yet must not be compacted."""
         if self.hub.published < min(request.revision, self.space.revision):
             await self.settled()
@@ -389,22 +392,22 @@ class _KV(rpc_pb2_grpc.KVServicer):  # type: ignore[misc]
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def Range(self, request: Any, context: Any) -> Any:
+    async def Range(self, request: rpc_pb2.RangeRequest, context: Any) -> rpc_pb2.RangeResponse:
         while True:
             with contextlib.suppress(NoSpace):  # what it saw was taken back: look again
                 return await self._answer(self._store.requests.range, request, context)
 
-    async def Put(self, request: Any, context: Any) -> Any:
+    async def Put(self, request: Any, context: grpc.aio.ServicerContext) -> Any:
         return await self._write(self._store.requests.put, request, context)
 
-    async def DeleteRange(self, request: Any, context: Any) -> Any:
+    async def DeleteRange(self, request: Any, context: grpc.aio.ServicerContext) -> Any:
         return await self._write(self._store.requests.delete_range, request, context)
 
     @servers.begun_by(lambda kv, request, context: kv._store.begin_txn(request, context))
-    async def Txn(self, request: Any, context: Any) -> Any:
+    async def Txn(self, request: Any, context: grpc.aio.ServicerContext) -> Any:
         return await self._write(self._store.requests.txn, request, context)
 
-    async def Compact(self, request: Any, context: Any) -> Any:
+    async def Compact(self, request: rpc_pb2.CompactionRequest, context: Any) -> rpc_pb2.CompactionResponse:
         store = self._store
         await store.check_intact(context)
         try:
@@ -416,7 +419,7 @@ class _KV(rpc_pb2_grpc.KVServicer):  # type: ignore[misc]
             response = await context.abort(*operations.refusal(error))
         return response
 
-    async def _write(self, do: Callable[[Any], Any], request: Any, context: Any) -> Any:
+    async def _write(self, do: Callable[[Any], Any], request: Any, context: grpc.aio.ServicerContext) -> Any:
         if self._store.no_space:
             await context.abort(*operations.NO_SPACE)
         try:
@@ -424,7 +427,9 @@ class _KV(rpc_pb2_grpc.KVServicer):  # type: ignore[misc]
         except NoSpace:
             return await context.abort(*operations.NO_SPACE)
 
-    async def _answer(self, do: Callable[[Any], Any], request: Any, context: Any) -> Any:
+    async def _answer(
+        self, do: Callable[[Asked], Answered], request: Asked, context: grpc.aio.ServicerContext
+    ) -> Answered:
         store = self._store
         if store.corrupt is not None:
             await store.check_intact(context)
@@ -433,9 +438,9 @@ class _KV(rpc_pb2_grpc.KVServicer):  # type: ignore[misc]
         except StoreError as error:
             # A refusal is based on the state too.
             await store.settled()
-            response = await context.abort(*operations.refusal(error))
-        else:
-            await store.settled()
+            await context.abort(*operations.refusal(error))
+            raise
+        await store.settled()
         return response
 
 
@@ -443,7 +448,7 @@ class _Maintenance(rpc_pb2_grpc.MaintenanceServicer):  # type: ignore[misc]
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def Status(self, request: Any, context: Any) -> Any:
+    async def Status(self, request: Any, context: grpc.aio.ServicerContext) -> Any:
         store = self._store
         await store.check_intact(context)
         with contextlib.suppress(NoSpace):
@@ -471,7 +476,7 @@ class _Watch(rpc_pb2_grpc.WatchServicer):  # type: ignore[misc]
         pump = pumps.Pump(store.env.spawn, context, lambda: hub.next_response(stream), "watch responses")
         stream.wake = pump.wake
 
-        def handle(request: Any) -> None:
+        def handle(request: rpc_pb2.WatchRequest) -> None:
             kind = request.WhichOneof("request_union")
             if kind == "create_request":
                 hub.create(stream, request.create_request)

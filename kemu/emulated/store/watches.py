@@ -48,7 +48,7 @@ class Group:
 class Hub:
     """All streams and watchers of the store."""
 
-    def __init__(self, space: KeySpace, header: Any, max_queue_bytes: int = MAX_QUEUE_BYTES) -> None:
+    def __init__(self, space: KeySpace, header: rpc_pb2.ResponseHeader, max_queue_bytes: int = MAX_QUEUE_BYTES) -> None:
         """``header``: a ``ResponseHeader`` with all but the revision."""
         self.published = space.revision
         """The last revision that watchers may know of."""
@@ -81,7 +81,7 @@ class Hub:
         stream.queue.clear()
         stream.lagging.clear()
 
-    def create(self, stream: WatchStream, request: Any) -> None:
+    def create(self, stream: WatchStream, request: rpc_pb2.WatchCreateRequest) -> None:
         """Answer a ``WatchCreateRequest``."""
         key, end = request.key or b"\0", request.range_end
         watch_id = request.watch_id

@@ -7,17 +7,18 @@ directly: they were recorded without defaulting and validation, which the API se
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from google.protobuf.message import Message
 
 from kemu.emulated.apiserver.storage import Storage
 from kemu.emulated.client import clients, informers
 from kemu.emulated.objects import resources
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import ActorSpec
 from kemu.runtime.sim.simulation import SimRuntime
 
-M = TypeVar("M", bound=Message)
+M = TypeVar("M", bound=KubernetesObject)
 T = TypeVar("T")
 
 _AT_ONCE = {"apiLatency": 0, "watchLatency": 0, "storeLatency": 0}
@@ -48,7 +49,7 @@ class ControlPlane:
     async def launch(self, name: str, factory: str, config: Mapping[str, Any] | None = None) -> None:
         await self.runtime.launch([ActorSpec(name, factory, config or {})])
 
-    async def watch(self, resource: str, handler: informers.Handler) -> dict[str, Any]:
+    async def watch(self, resource: str, handler: informers.Handler[Any]) -> dict[str, Any]:
         """The objects of a resource as they are, kept up to date; ``handler`` is told of changes."""
         informer = informers.Informer(self.client, resource, handler=handler)
         await informer.synced()
@@ -61,9 +62,8 @@ class ControlPlane:
 
     async def get(self, obj: M) -> M:
         """The stored object that has the name of ``obj``."""
-        metadata: Any = obj.metadata  # type: ignore[attr-defined]
-        found: M = await self.client.get(resources.of(obj).plural, metadata.name, metadata.namespace)
-        return found
+        metadata = obj.metadata
+        return cast(M, await self.client.get(resources.of(obj).plural, metadata.name, metadata.namespace))
 
     async def change(self, obj: M, change: Callable[[M], object]) -> None:
         """Change the stored object that has the name of ``obj``; nothing happens if there is none."""

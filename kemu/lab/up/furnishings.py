@@ -9,11 +9,11 @@ it, and not repaired.
 from __future__ import annotations
 
 import contextlib
-from typing import Any
+from typing import Any, cast
 
 from kemu import errors
 from kemu.emulated.client import clients, informers, retries
-from kemu.messages.k8s import core_v1_pb2, discovery_v1_pb2
+from kemu.messages.k8s import core_v1_pb2, discovery_v1_pb2, meta_v1_pb2
 from kemu.runtime.env import Env
 
 SERVICE_ADDRESS = "10.96.0.1"
@@ -27,7 +27,9 @@ class Furnisher:
         self._env = env
         self._client = client
         self._authority = authority
-        self._informer = informers.Informer(client, "namespaces", handler=self)
+        self._informer: informers.Informer[core_v1_pb2.Namespace] = informers.Informer(
+            client, "namespaces", handler=self
+        )
 
     async def begin(self, address: str, port: int) -> None:
         """``address``, ``port``: where the API is served. Returns when everything is there."""
@@ -36,7 +38,7 @@ class Furnisher:
         namespaces = await self._client.list("namespaces")
         for namespace in namespaces.items:
             await self._furnish(namespace.metadata.name)
-        self._informer.start_from(namespaces.items, int(namespaces.resource_version))
+        self._informer.start_from(cast(list[core_v1_pb2.Namespace], namespaces.items), int(namespaces.resource_version))
 
     async def _furnish(self, namespace: str) -> None:
         account = core_v1_pb2.ServiceAccount()
@@ -90,7 +92,7 @@ def _endpoint_slice(address: str, port: int) -> discovery_v1_pb2.EndpointSlice:
     return found
 
 
-def _name(metadata: Any) -> None:
+def _name(metadata: meta_v1_pb2.ObjectMeta) -> None:
     metadata.name, metadata.namespace = "kubernetes", "default"
     labels = metadata.labels
     labels["component"], labels["provider"] = "apiserver", "kubernetes"

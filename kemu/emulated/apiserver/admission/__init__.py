@@ -43,8 +43,9 @@ from kemu.emulated.apiserver.storage import Storage
 from kemu.emulated.apiserver.watch.cache import WatchCache
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.resources import Resource
+from kemu.messages.k8s.objects import KubernetesObject
 
-PLUGINS: dict[str, type[Plugin]] = {
+PLUGINS: dict[str, type[Plugin[Any]]] = {
     "NamespaceLifecycle": NamespaceLifecycle,
     "LimitPodHardAntiAffinityTopology": LimitPodHardAntiAffinityTopology,
     "LimitRanger": LimitRanger,
@@ -71,7 +72,7 @@ class Chain:
         names: Sequence[str],
         storage: Storage,
         cache: WatchCache,
-        plugins_by_name: Mapping[str, type[Plugin]] = PLUGINS,
+        plugins_by_name: Mapping[str, type[Plugin[Any]]] = PLUGINS,
     ) -> None:
         """Raises ValueError for an unknown name."""
         unknown = [name for name in names if name not in PLUGINS]
@@ -93,27 +94,27 @@ class Chain:
         for plugin in self._plugins:
             plugin.attach(host)
 
-    async def create(self, resource: Resource, obj: Any) -> None:
+    async def create(self, resource: Resource, obj: KubernetesObject) -> None:
         """May change ``obj``. Raises an :class:`kemu.errors.ApiError` to refuse it."""
         for plugin in self._creates[resource.plural]:
             await plugin.create(resource, obj)
 
-    async def validate(self, resource: Resource, obj: Any) -> None:
+    async def validate(self, resource: Resource, obj: KubernetesObject) -> None:
         """The last word on a new object, after its own validation. Raises as :meth:`create` does."""
         for plugin in self._validations[resource.plural]:
             await plugin.validate(resource, obj)
 
-    def update(self, resource: Resource, new: Any, old: Any) -> None:
+    def update(self, resource: Resource, new: KubernetesObject, old: KubernetesObject) -> None:
         """May change ``new``; not called for the status."""
         for plugin in self._updates[resource.plural]:
             plugin.update(resource, new, old)
 
-    def update_part(self, resource: Resource, subresource: str, new: Any, old: Any) -> None:
+    def update_part(self, resource: Resource, subresource: str, new: KubernetesObject, old: KubernetesObject) -> None:
         """Of the status or another subresource."""
         for plugin in self._parts[resource.plural]:
             plugin.update_part(resource, subresource, new, old)
 
-    def update_validators(self, resource: Resource, subresource: str, namespace: str) -> list[Plugin]:
+    def update_validators(self, resource: Resource, subresource: str, namespace: str) -> list[Plugin[Any]]:
         """The plugins that must be asked before an update in that namespace is written; mostly none."""
         return [
             plugin
@@ -130,7 +131,7 @@ class Chain:
             plugin.evict(name, namespace)
 
 
-def _by_plural(plugins: Sequence[Plugin], verb: str) -> dict[str, tuple[Plugin, ...]]:
+def _by_plural(plugins: Sequence[Plugin[Any]], verb: str) -> dict[str, tuple[Plugin[Any], ...]]:
     """For each kind, the plugins that override ``verb`` for it."""
     acting = [plugin for plugin in plugins if getattr(type(plugin), verb) is not getattr(Plugin, verb)]
     return {

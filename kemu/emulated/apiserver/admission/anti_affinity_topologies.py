@@ -12,23 +12,24 @@ from kemu.emulated.apiserver import errors
 from kemu.emulated.apiserver.admission.base import Plugin
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.resources import Resource
+from kemu.messages.k8s import core_v1_pb2
 
 PODS = resources.BY_PLURAL["pods"]
 HOSTNAME = "kubernetes.io/hostname"
 
 
-class LimitPodHardAntiAffinityTopology(Plugin):
+class LimitPodHardAntiAffinityTopology(Plugin[core_v1_pb2.Pod]):
     def concerns(self, resource: Resource) -> bool:
         return resource is PODS
 
-    async def validate(self, resource: Resource, obj: Any) -> None:
+    async def validate(self, resource: Resource, obj: core_v1_pb2.Pod) -> None:
         _check(obj)
 
     def update(self, resource: Resource, new: Any, old: Any) -> None:
         _check(new)
 
 
-def _check(pod: Any) -> None:
+def _check(pod: core_v1_pb2.Pod) -> None:
     for term in pod.spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution:
         if term.topologyKey != HOSTNAME:
             why = (

@@ -10,9 +10,11 @@ from kemu.emulated.apiserver.storage import Entry, Storage
 from kemu.emulated.apiserver.watch.cache import WatchCache
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.resources import Resource
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import Env
 
 T = TypeVar("T")
+K = TypeVar("K", bound=KubernetesObject)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,7 @@ class Host:
     """``limitedResources`` of the configuration of ResourceQuota."""
 
 
-class Plugin:
+class Plugin(Generic[K]):
     """Overrides what it needs. All methods raise an :class:`kemu.errors.ApiError` to refuse.
 
     Plugins read the watch cache, as those of Kubernetes read informers. The cache may lag: before a request is refused
@@ -44,23 +46,23 @@ class Plugin:
         """Whether the chain asks this plugin about objects of that kind."""
         return True
 
-    async def create(self, resource: Resource, obj: Any) -> None:
+    async def create(self, resource: Resource, obj: K) -> None:
         """May change ``obj``, whose defaults are filled in."""
 
-    async def validate(self, resource: Resource, obj: Any) -> None:
+    async def validate(self, resource: Resource, obj: K) -> None:
         """May refuse ``obj``, which is complete and valid, but not change it."""
 
-    def update(self, resource: Resource, new: Any, old: Any) -> None:
+    def update(self, resource: Resource, new: K, old: K) -> None:
         """May change ``new``."""
 
-    def update_part(self, resource: Resource, subresource: str, new: Any, old: Any) -> None:
+    def update_part(self, resource: Resource, subresource: str, new: K, old: K) -> None:
         """An update of a subresource, such as the status. May not change ``new``."""
 
     def validates_update(self, resource: Resource, subresource: str, namespace: str) -> bool:
         """Whether :meth:`validate_update` is to be asked about such updates. Asked for each of them."""
         return True
 
-    async def validate_update(self, resource: Resource, subresource: str, new: Any, old: Any) -> None:
+    async def validate_update(self, resource: Resource, subresource: str, new: K, old: K) -> None:
         """May refuse ``new``, which is complete and valid, but not change it."""
 
     def delete(self, resource: Resource, name: str, namespace: str) -> None:
@@ -69,7 +71,7 @@ class Plugin:
     def evict(self, name: str, namespace: str) -> None:
         """Before a pod is looked up."""
 
-    async def live(self, resource: Resource, name: str) -> Any:
+    async def live(self, resource: Resource, name: str) -> KubernetesObject | None:
         """An object of a kind without namespaces, as the store has it now; None when there is none."""
         entry = await self.storage.read(resources.key(resource, "", name))
         return None if entry is None else resource.message.FromString(entry.value)

@@ -12,22 +12,23 @@ from kemu.emulated.apiserver.admission.base import Plugin
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.amounts import requests
 from kemu.emulated.objects.resources import Resource
+from kemu.messages.k8s import core_v1_pb2
 
 PODS = resources.BY_PLURAL["pods"]
 
 
-class ExtendedResourceToleration(Plugin):
+class ExtendedResourceToleration(Plugin[core_v1_pb2.Pod]):
     def concerns(self, resource: Resource) -> bool:
         return resource is PODS
 
-    async def create(self, resource: Resource, obj: Any) -> None:
+    async def create(self, resource: Resource, obj: core_v1_pb2.Pod) -> None:
         _add_tolerations(obj)
 
     def update(self, resource: Resource, new: Any, old: Any) -> None:
         _add_tolerations(new)
 
 
-def _add_tolerations(pod: Any) -> None:
+def _add_tolerations(pod: core_v1_pb2.Pod) -> None:
     spec = pod.spec
     containers = (*spec.containers, *spec.initContainers)
     wanted = {name for one in containers for name in one.resources.requests if requests.is_extended(name)}
@@ -36,7 +37,7 @@ def _add_tolerations(pod: Any) -> None:
             spec.tolerations.add(key=name, operator="Exists", effect="NoSchedule")
 
 
-def _is_tolerated(name: str, toleration: Any) -> bool:
+def _is_tolerated(name: str, toleration: core_v1_pb2.Toleration) -> bool:
     """``Toleration.MatchToleration``: exactly this one, whatever another one covers."""
     stated = toleration.key, toleration.operator, toleration.value, toleration.effect
     return stated == (name, "Exists", "", "NoSchedule")

@@ -20,6 +20,8 @@ from kemu.emulated.objects.amounts.quantities import MAX_VALUE, NANO, Quantity
 from kemu.emulated.objects.amounts.resource_lists import Amounts
 from kemu.emulated.objects.resources import Resource
 from kemu.emulated.objects.wire import key_ranges
+from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import SECOND_NS
 
 PODS = resources.BY_PLURAL["pods"]
@@ -34,7 +36,7 @@ _MAX_MILLI_VALUE = MAX_VALUE // 1000
 _POD_LEVEL = ("cpu", "memory")
 
 
-class LimitRanger(Plugin):
+class LimitRanger(Plugin[KubernetesObject]):
     def __init__(self, storage: Storage, cache: WatchCache) -> None:
         super().__init__(storage, cache)
         self._ranges = Derived(cache, LIMIT_RANGES.plural, _by_namespace)
@@ -49,14 +51,14 @@ class LimitRanger(Plugin):
     def concerns(self, resource: Resource) -> bool:
         return resource is PODS or resource is CLAIMS or resource is LIMIT_RANGES
 
-    async def create(self, resource: Resource, obj: Any) -> None:
+    async def create(self, resource: Resource, obj: KubernetesObject) -> None:
         if resource is LIMIT_RANGES:
             self._seen = True
-        elif resource is PODS and self._may_have_any():
+        elif isinstance(obj, core_v1_pb2.Pod) and self._may_have_any():
             for limit_range in await self._of(obj.metadata.namespace):
                 complete(limit_range, obj)
 
-    async def validate(self, resource: Resource, obj: Any) -> None:
+    async def validate(self, resource: Resource, obj: KubernetesObject) -> None:
         if resource is not LIMIT_RANGES and self._may_have_any():
             for limit_range in await self._of(obj.metadata.namespace):
                 found = problems(limit_range, resource, obj)
@@ -101,7 +103,7 @@ def _by_namespace(limit_ranges: Iterable[Any]) -> dict[str, list[Any]]:
 # Completing pods ----------------------------------------------------------------------------------------------------
 
 
-def complete(limit_range: Any, pod: Any) -> None:
+def complete(limit_range: core_v1_pb2.LimitRange, pod: core_v1_pb2.Pod) -> None:
     """Give containers the default requests and limits that they lack, and note it in an annotation."""
     requests: dict[str, str] = {}
     limits: dict[str, str] = {}
@@ -127,7 +129,7 @@ def complete(limit_range: Any, pod: Any) -> None:
 # Bounds -------------------------------------------------------------------------------------------------------------
 
 
-def problems(limit_range: Any, resource: Resource, obj: Any) -> str:
+def problems(limit_range: core_v1_pb2.LimitRange, resource: Resource, obj: Any) -> str:
     """What the limit range has against a pod or a claim; "" for nothing."""
     found: list[str] = []
     for item in limit_range.spec.limits:
@@ -143,7 +145,7 @@ def problems(limit_range: Any, resource: Resource, obj: Any) -> str:
     return f"[{', '.join(found)}]" if len(found) > 1 else "".join(found)
 
 
-def _total(pod: Any, which: str) -> dict[str, Quantity]:
+def _total(pod: core_v1_pb2.Pod, which: str) -> dict[str, Quantity]:
     """Without overhead, and as the spec states it (``podRequests``, ``podLimits``)."""
     total = pod_totals.of_containers(pod, which, use_status=False)
     stated = resource_lists.read(getattr(pod.spec.resources, which))

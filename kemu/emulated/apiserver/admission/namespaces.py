@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 from kemu import errors as kemu_errors
 from kemu.emulated.apiserver import errors
@@ -12,6 +12,8 @@ from kemu.emulated.apiserver.storage import Storage
 from kemu.emulated.apiserver.watch.cache import WatchCache
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.resources import Resource
+from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 
 IMMORTAL = ("default", "kube-system", "kube-public")
 """May not be deleted."""
@@ -19,7 +21,7 @@ IMMORTAL = ("default", "kube-system", "kube-public")
 NAMESPACES = resources.BY_PLURAL["namespaces"]
 
 
-def _is_terminating(namespace: Any) -> bool:
+def _is_terminating(namespace: core_v1_pb2.Namespace) -> bool:
     return bool(namespace.metadata.HasField("deletionTimestamp") or namespace.status.phase == "Terminating")
 
 
@@ -27,7 +29,7 @@ def _terminating_by_name(namespaces: Iterable[Any]) -> dict[str, bool]:
     return {namespace.metadata.name: _is_terminating(namespace) for namespace in namespaces}
 
 
-class NamespaceLifecycle(Plugin):
+class NamespaceLifecycle(Plugin[KubernetesObject]):
     def __init__(self, storage: Storage, cache: WatchCache) -> None:
         super().__init__(storage, cache)
         self._terminating = Derived(cache, "namespaces", _terminating_by_name)
@@ -35,7 +37,7 @@ class NamespaceLifecycle(Plugin):
     def concerns(self, resource: Resource) -> bool:
         return resource.namespaced or resource is NAMESPACES
 
-    async def create(self, resource: Resource, obj: Any) -> None:
+    async def create(self, resource: Resource, obj: KubernetesObject) -> None:
         if resource is NAMESPACES:
             return
         name = obj.metadata.namespace
@@ -44,7 +46,7 @@ class NamespaceLifecycle(Plugin):
             namespace = await self.live(NAMESPACES, name)
             if namespace is None:
                 raise errors.not_found(NAMESPACES, name)
-            terminating = _is_terminating(namespace)
+            terminating = _is_terminating(cast(core_v1_pb2.Namespace, namespace))
         if terminating:
             cause = kemu_errors.Cause(
                 "metadata.namespace", "NamespaceTerminating", f"namespace {name} is being terminated"

@@ -14,6 +14,8 @@ from kemu.emulated.apiserver.authorization import nodes as node_modes
 from kemu.emulated.apiserver.authorization.requesters import NODE, Requester
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.resources import Resource
+from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 
 PODS = resources.BY_PLURAL["pods"]
 NODES = resources.BY_PLURAL["nodes"]
@@ -36,16 +38,16 @@ KUBELET_NAMESPACES = ("kubelet.kubernetes.io", "node.kubernetes.io")
 """Labels that a kubelet may set, and namespaces of such (``IsKubeletLabel`` of ``pkg/kubelet/apis``)."""
 
 
-class NodeRestriction(Plugin):
+class NodeRestriction(Plugin[KubernetesObject]):
     def concerns(self, resource: Resource) -> bool:
         return resource in (PODS, NODES, CLAIMS, LEASES, CSI_NODES)
 
-    async def create(self, resource: Resource, obj: Any) -> None:
+    async def create(self, resource: Resource, obj: KubernetesObject) -> None:
         requester = NODE.get()
         if requester is None:
             return
         name = obj.metadata.name
-        if resource is PODS:
+        if isinstance(obj, core_v1_pb2.Pod):
             self._create_pod(requester.node, obj)
         elif resource is NODES:
             _check_own_node(requester.node, name)
@@ -57,7 +59,7 @@ class NodeRestriction(Plugin):
         else:
             _check_own(resource, requester.node, name, obj.metadata.namespace)
 
-    def update(self, resource: Resource, new: Any, old: Any) -> None:
+    def update(self, resource: Resource, new: KubernetesObject, old: KubernetesObject) -> None:
         requester = NODE.get()
         if requester is None:
             return
@@ -65,7 +67,7 @@ class NodeRestriction(Plugin):
         if resource is PODS:
             why = f'unexpected operation "UPDATE", node "{node}" can only create and delete mirror pods'
             _refuse(PODS, name, why)
-        elif resource is NODES:
+        elif isinstance(new, core_v1_pb2.Node) and isinstance(old, core_v1_pb2.Node):
             _check_own_node(node, name)
             _check_node_update(requester, new, old)
         elif resource is CLAIMS:
@@ -73,12 +75,12 @@ class NodeRestriction(Plugin):
         else:
             _check_own(resource, node, name, old.metadata.namespace)
 
-    def update_part(self, resource: Resource, subresource: str, new: Any, old: Any) -> None:
+    def update_part(self, resource: Resource, subresource: str, new: KubernetesObject, old: KubernetesObject) -> None:
         requester = NODE.get()
         if requester is None:
             return
         node, name = requester.node, old.metadata.name
-        if resource is PODS:
+        if isinstance(old, core_v1_pb2.Pod):
             if subresource != "status":
                 why = f"unexpected pod subresource \"{subresource}\", only 'status' and 'eviction' are allowed"
                 _refuse(PODS, name, why)
@@ -87,7 +89,7 @@ class NodeRestriction(Plugin):
                 _refuse(PODS, name, why)
             if dict(old.metadata.labels) != dict(new.metadata.labels):
                 _refuse(PODS, name, f'node "{node}" cannot update labels through pod status')
-        elif resource is NODES:
+        elif isinstance(new, core_v1_pb2.Node) and isinstance(old, core_v1_pb2.Node):
             _check_own_node(node, name)
             _check_node_update(requester, new, old)
         elif resource is CLAIMS:
@@ -126,7 +128,7 @@ class NodeRestriction(Plugin):
         pod: Any = PODS.message.FromString(entry.wire)
         return str(pod.spec.nodeName)
 
-    def _create_pod(self, node: str, pod: Any) -> None:
+    def _create_pod(self, node: str, pod: core_v1_pb2.Pod) -> None:
         """``admitPodCreate``."""
         metadata, name = pod.metadata, pod.metadata.name
         owned = f'node "{node}" can only create pods with'
@@ -175,7 +177,7 @@ def _check_own(resource: Resource, node: str, name: str, namespace: str) -> None
         _refuse(CSI_NODES, name, "can only access CSINode with the same name as the requesting node")
 
 
-def _check_node_update(requester: Requester, new: Any, old: Any) -> None:
+def _check_node_update(requester: Requester, new: core_v1_pb2.Node, old: core_v1_pb2.Node) -> None:
     """``admitNode``."""
     node, name = requester.node, old.metadata.name
     if list(new.spec.taints) != list(old.spec.taints):
@@ -215,7 +217,7 @@ def _without_progress(claim: Any) -> bytes:
     return bytes(rest.SerializeToString(deterministic=True))
 
 
-def _references(pod: Any) -> str:
+def _references(pod: core_v1_pb2.Pod) -> str:
     """The kind of the first API object that a pod needs (``HasAPIObjectReference``); empty: none."""
     if pod.spec.serviceAccountName:
         return "serviceaccounts"

@@ -30,7 +30,7 @@ ALLOWED = "scheduler.alpha.kubernetes.io/tolerationsWhitelist"
 """Annotations of a namespace: JSON lists of tolerations."""
 
 
-class PodTolerationRestriction(Plugin):
+class PodTolerationRestriction(Plugin[core_v1_pb2.Pod]):
     def __init__(self, storage: Storage, cache: WatchCache) -> None:
         super().__init__(storage, cache)
         self._annotations = Derived(cache, "namespaces", _annotations_by_name)
@@ -38,10 +38,10 @@ class PodTolerationRestriction(Plugin):
     def concerns(self, resource: Resource) -> bool:
         return resource is PODS
 
-    async def create(self, resource: Resource, obj: Any) -> None:
+    async def create(self, resource: Resource, obj: core_v1_pb2.Pod) -> None:
         _merge(obj, await self._of_namespace(obj, DEFAULTS))
 
-    async def validate(self, resource: Resource, obj: Any) -> None:
+    async def validate(self, resource: Resource, obj: core_v1_pb2.Pod) -> None:
         if not toleration_sets.are_covered(obj.spec.tolerations, await self._of_namespace(obj, ALLOWED)):
             why = (
                 "pod tolerations (possibly merged with namespace default tolerations) conflict with its namespace "
@@ -52,7 +52,7 @@ class PodTolerationRestriction(Plugin):
     def update(self, resource: Resource, new: Any, old: Any) -> None:
         _merge(new, [])
 
-    async def _of_namespace(self, pod: Any, annotation: str) -> list[core_v1_pb2.Toleration]:
+    async def _of_namespace(self, pod: core_v1_pb2.Pod, annotation: str) -> list[core_v1_pb2.Toleration]:
         name = pod.metadata.namespace
         annotations = self._annotations.get().get(name)
         if annotations is None:
@@ -71,7 +71,7 @@ def _annotations_by_name(namespaces: Iterable[Any]) -> dict[str, dict[str, str]]
     return {one.metadata.name: dict(one.metadata.annotations) for one in namespaces}
 
 
-def _merge(pod: Any, extra: list[core_v1_pb2.Toleration]) -> None:
+def _merge(pod: core_v1_pb2.Pod, extra: list[core_v1_pb2.Toleration]) -> None:
     if qos.qos_class(pod) != qos.BEST_EFFORT:
         extra = [*extra, core_v1_pb2.Toleration(key=MEMORY_PRESSURE, operator="Exists", effect="NoSchedule")]
     if extra:

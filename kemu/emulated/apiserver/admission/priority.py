@@ -6,7 +6,7 @@ Also keeps the classes in order: one global default, and the names and values ab
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from kemu.emulated.apiserver import errors
 from kemu.emulated.apiserver.admission.base import Derived, Plugin
@@ -14,6 +14,7 @@ from kemu.emulated.apiserver.storage import Storage
 from kemu.emulated.apiserver.watch.cache import WatchCache
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.resources import Resource
+from kemu.messages.k8s import core_v1_pb2, scheduling_v1_pb2
 
 DEFAULT_POLICY = "PreemptLowerPriority"
 
@@ -36,7 +37,7 @@ class _Classes(NamedTuple):
     """Of pods that name none."""
 
 
-def _read_class(obj: Any) -> _Class:
+def _read_class(obj: scheduling_v1_pb2.PriorityClass) -> _Class:
     return _Class(obj.metadata.name, obj.value, obj.preemptionPolicy or DEFAULT_POLICY)
 
 
@@ -51,7 +52,10 @@ def _read_classes(objects: Iterable[Any]) -> _Classes:
     return _Classes(by_name, default or NO_CLASS)
 
 
-class Priority(Plugin):
+Checked = core_v1_pb2.Pod | scheduling_v1_pb2.PriorityClass
+
+
+class Priority(Plugin[Checked]):
     def __init__(self, storage: Storage, cache: WatchCache) -> None:
         super().__init__(storage, cache)
         self._classes = Derived(cache, "priorityclasses", _read_classes)
@@ -59,8 +63,8 @@ class Priority(Plugin):
     def concerns(self, resource: Resource) -> bool:
         return resource is PODS or resource is PRIORITY_CLASSES
 
-    async def create(self, resource: Resource, obj: Any) -> None:
-        if resource is PRIORITY_CLASSES:
+    async def create(self, resource: Resource, obj: Checked) -> None:
+        if isinstance(obj, scheduling_v1_pb2.PriorityClass):
             self._check_class(obj, None)
             return
         spec, name = obj.spec, obj.metadata.name
@@ -71,7 +75,7 @@ class Priority(Plugin):
                 live = await self.live(PRIORITY_CLASSES, wanted)
                 if live is None:
                     raise errors.forbidden(PODS, name, f"no PriorityClass with name {wanted} was found")
-                found = _read_class(live)
+                found = _read_class(cast(scheduling_v1_pb2.PriorityClass, live))
         else:
             found = self._classes.get().default
             if found.name:
@@ -91,17 +95,18 @@ class Priority(Plugin):
             raise errors.forbidden(PODS, name, why)
         spec.preemptionPolicy = found.policy
 
-    def update(self, resource: Resource, new: Any, old: Any) -> None:
-        if resource is PRIORITY_CLASSES:
-            self._check_class(new, old)
+    def update(self, resource: Resource, new: Checked, old: Checked) -> None:
+        if isinstance(new, scheduling_v1_pb2.PriorityClass):
+            self._check_class(new, cast(scheduling_v1_pb2.PriorityClass, old))
             return
+        assert isinstance(old, core_v1_pb2.Pod)
         # A client that never read them back leaves them out; they are immutable anyhow.
         if not new.spec.HasField("priority") and old.spec.HasField("priority"):
             new.spec.priority = old.spec.priority
         if not new.spec.HasField("preemptionPolicy") and old.spec.HasField("preemptionPolicy"):
             new.spec.preemptionPolicy = old.spec.preemptionPolicy
 
-    def _check_class(self, new: Any, old: Any | None) -> None:
+    def _check_class(self, new: scheduling_v1_pb2.PriorityClass, old: scheduling_v1_pb2.PriorityClass | None) -> None:
         name = new.metadata.name
         if new.globalDefault:
             default = self._classes.get().default

@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeVar
 
 from kemu.emulated.apiserver.admission.base import Plugin
 from kemu.emulated.apiserver.authorization import escalations
 from kemu.emulated.objects.resources import Resource
+from kemu.messages.k8s.objects import KubernetesObject
 
 
-class RoleEscalations(Plugin):
+class RoleEscalations(Plugin[escalations.Checked]):
     def concerns(self, resource: Resource) -> bool:
         return resource.plural in escalations.KINDS
 
-    async def validate(self, resource: Resource, obj: Any) -> None:
+    async def validate(self, resource: Resource, obj: escalations.Checked) -> None:
         check = escalations.CHECK.get()
         if check is not None:
             check(resource, obj)
 
-    async def validate_update(self, resource: Resource, subresource: str, new: Any, old: Any) -> None:
+    async def validate_update(
+        self, resource: Resource, subresource: str, new: escalations.Checked, old: escalations.Checked
+    ) -> None:
         check = escalations.CHECK.get()
         if check is not None and _without_bookkeeping(new) != _without_bookkeeping(old):
             check(resource, new)
 
 
-def _without_bookkeeping(obj: Any) -> Any:
+K = TypeVar("K", bound=KubernetesObject)
+
+
+def _without_bookkeeping(obj: K) -> K:
     """Whoever only lets the garbage collector remove it gives nothing (``IsOnlyMutatingGCFields``)."""
     copy = type(obj)()
     copy.CopyFrom(obj)

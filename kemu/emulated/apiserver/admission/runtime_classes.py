@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from kemu.emulated.apiserver import errors
 from kemu.emulated.apiserver.admission import toleration_sets
@@ -13,6 +13,7 @@ from kemu.emulated.apiserver.watch.cache import WatchCache
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.resources import Resource
+from kemu.messages.k8s import core_v1_pb2, node_v1_pb2
 
 PODS = resources.BY_PLURAL["pods"]
 RUNTIME_CLASSES = resources.BY_PLURAL["runtimeclasses"]
@@ -21,7 +22,7 @@ MISMATCH = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Ov
 WITHOUT_CLASS = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
 
 
-class RuntimeClass(Plugin):
+class RuntimeClass(Plugin[core_v1_pb2.Pod]):
     """Completes pods in :meth:`create`; refuses in :meth:`validate` an overhead that their class does not define."""
 
     def __init__(self, storage: Storage, cache: WatchCache) -> None:
@@ -31,7 +32,7 @@ class RuntimeClass(Plugin):
     def concerns(self, resource: Resource) -> bool:
         return resource is PODS
 
-    async def create(self, resource: Resource, obj: Any) -> None:
+    async def create(self, resource: Resource, obj: core_v1_pb2.Pod) -> None:
         if not obj.spec.HasField("runtimeClassName"):
             return
         found = await self._class_of(obj)
@@ -40,7 +41,7 @@ class RuntimeClass(Plugin):
         if found.HasField("scheduling"):
             _set_scheduling(obj, found.scheduling)
 
-    async def validate(self, resource: Resource, obj: Any) -> None:
+    async def validate(self, resource: Resource, obj: core_v1_pb2.Pod) -> None:
         spec = obj.spec
         found = await self._class_of(obj) if spec.HasField("runtimeClassName") else None
         if found is not None and found.HasField("overhead"):
@@ -49,19 +50,19 @@ class RuntimeClass(Plugin):
         elif spec.overhead:
             raise errors.forbidden(PODS, obj.metadata.name, WITHOUT_CLASS)
 
-    async def _class_of(self, pod: Any) -> Any:
+    async def _class_of(self, pod: core_v1_pb2.Pod) -> node_v1_pb2.RuntimeClass:
         wanted = pod.spec.runtimeClassName
         found = self._classes.get().get(wanted) or await self.live(RUNTIME_CLASSES, wanted)
         if found is None:
             raise errors.forbidden(PODS, pod.metadata.name, f'pod rejected: RuntimeClass "{wanted}" not found')
-        return found
+        return cast(node_v1_pb2.RuntimeClass, found)
 
 
-def _by_name(classes: Iterable[Any]) -> dict[str, Any]:
+def _by_name(classes: Iterable[Any]) -> dict[str, node_v1_pb2.RuntimeClass]:
     return {one.metadata.name: one for one in classes}
 
 
-def _set_overhead(pod: Any, overhead: Mapping[str, Any]) -> None:
+def _set_overhead(pod: core_v1_pb2.Pod, overhead: Mapping[str, Any]) -> None:
     own = pod.spec.overhead
     if own and not _same_amounts(overhead, own):
         raise errors.forbidden(PODS, pod.metadata.name, MISMATCH)
@@ -85,7 +86,7 @@ def _same_amounts(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return True
 
 
-def _set_scheduling(pod: Any, scheduling: Any) -> None:
+def _set_scheduling(pod: core_v1_pb2.Pod, scheduling: node_v1_pb2.Scheduling) -> None:
     spec = pod.spec
     for key in sorted(scheduling.nodeSelector):
         value = scheduling.nodeSelector[key]

@@ -16,6 +16,7 @@ from kemu.emulated.apiserver.storage import Storage
 from kemu.emulated.apiserver.watch.cache import WatchCache
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.resources import Resource
+from kemu.messages.k8s import core_v1_pb2
 
 _SERVICES = resources.BY_PLURAL["services"]
 
@@ -30,7 +31,7 @@ _ADDRESSES = range(257, (1 << 16) - 1)
 _NODE_PORTS = range(30000, 32768)
 
 
-class ServiceAddresses(Plugin):
+class ServiceAddresses(Plugin[core_v1_pb2.Service]):
     def __init__(self, storage: Storage, cache: WatchCache) -> None:
         super().__init__(storage, cache)
         self._used: Derived[tuple[frozenset[str], frozenset[int]]] = Derived(cache, "services", _used)
@@ -38,10 +39,10 @@ class ServiceAddresses(Plugin):
     def concerns(self, resource: Resource) -> bool:
         return resource is _SERVICES
 
-    async def create(self, resource: Resource, obj: Any) -> None:
+    async def create(self, resource: Resource, obj: core_v1_pb2.Service) -> None:
         self._complete(obj)
 
-    def update(self, resource: Resource, new: Any, old: Any) -> None:
+    def update(self, resource: Resource, new: core_v1_pb2.Service, old: core_v1_pb2.Service) -> None:
         """What is not said stays as it is (``patchAllocatedValues``)."""
         spec, before = new.spec, old.spec
         if spec.type != EXTERNAL and before.type != EXTERNAL:
@@ -60,7 +61,7 @@ class ServiceAddresses(Plugin):
                     port.nodePort = known.get((port.protocol, port.port), 0)
         self._complete(new)
 
-    def _complete(self, service: Any) -> None:
+    def _complete(self, service: core_v1_pb2.Service) -> None:
         spec = service.spec
         if spec.type == EXTERNAL:
             return
@@ -82,7 +83,7 @@ class ServiceAddresses(Plugin):
                     taken.add(port.nodePort)
 
 
-def _name_families(spec: Any) -> None:
+def _name_families(spec: core_v1_pb2.ServiceSpec) -> None:
     """``initIPFamilyFields``, of a cluster with IPv4 only."""
     selectorless = spec.clusterIP == HEADLESS and not spec.selector
     if not spec.HasField("ipFamilyPolicy"):

@@ -10,6 +10,8 @@ from kemu.emulated.apiserver.watch.cache import WatchCache
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.resources import Resource
 from kemu.emulated.objects.volumes import claims
+from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 
 _CLAIMS = resources.BY_PLURAL["persistentvolumeclaims"]
 _FINALIZERS = {
@@ -18,7 +20,7 @@ _FINALIZERS = {
 }
 
 
-class DefaultStorageClass(Plugin):
+class DefaultStorageClass(Plugin[core_v1_pb2.PersistentVolumeClaim]):
     """A claim that names no class, be it "", gets the default one, if there is one."""
 
     def __init__(self, storage: Storage, cache: WatchCache) -> None:
@@ -28,7 +30,7 @@ class DefaultStorageClass(Plugin):
     def concerns(self, resource: Resource) -> bool:
         return resource is _CLAIMS
 
-    async def create(self, resource: Resource, obj: Any) -> None:
+    async def create(self, resource: Resource, obj: core_v1_pb2.PersistentVolumeClaim) -> None:
         if claims.has_class(obj):
             return
         default = self._default.get()
@@ -36,14 +38,14 @@ class DefaultStorageClass(Plugin):
             obj.spec.storageClassName = default.metadata.name
 
 
-class StorageObjectInUseProtection(Plugin):
+class StorageObjectInUseProtection(Plugin[KubernetesObject]):
     """Claims and volumes stay until nobody uses them: their finalizers are removed by
     ``controller/volume-protection``."""
 
     def concerns(self, resource: Resource) -> bool:
         return resource.plural in _FINALIZERS
 
-    async def create(self, resource: Resource, obj: Any) -> None:
+    async def create(self, resource: Resource, obj: KubernetesObject) -> None:
         finalizer = _FINALIZERS[resource.plural]
         if finalizer not in obj.metadata.finalizers:
             obj.metadata.finalizers.append(finalizer)

@@ -7,6 +7,7 @@ from typing import Any
 from kemu.emulated.apiserver.admission.base import Plugin
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.resources import Resource
+from kemu.messages.k8s import core_v1_pb2
 
 NOT_READY = "node.kubernetes.io/not-ready"
 UNREACHABLE = "node.kubernetes.io/unreachable"
@@ -15,14 +16,14 @@ TOLERATION_S = 300
 PODS = resources.BY_PLURAL["pods"]
 
 
-class DefaultTolerationSeconds(Plugin):
+class DefaultTolerationSeconds(Plugin[core_v1_pb2.Pod]):
     def concerns(self, resource: Resource) -> bool:
         return resource is PODS
 
-    async def create(self, resource: Resource, obj: Any) -> None:
+    async def create(self, resource: Resource, obj: core_v1_pb2.Pod) -> None:
         _add_tolerations(obj.spec.tolerations)
 
-    def update(self, resource: Resource, new: Any, old: Any) -> None:
+    def update(self, resource: Resource, new: core_v1_pb2.Pod, old: core_v1_pb2.Pod) -> None:
         _add_tolerations(new.spec.tolerations)
 
 

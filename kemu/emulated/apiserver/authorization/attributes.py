@@ -11,6 +11,7 @@ from google.protobuf.message import DecodeError
 
 from kemu.emulated.objects import resources, selectors
 from kemu.emulated.objects.conversion import sizes, yaml_texts
+from kemu.messages.v1 import api_pb2
 
 _VERBS = {
     "get": "get",
@@ -69,26 +70,44 @@ class Attributes(NamedTuple):
             return ""
 
 
-def of_request(verb: str, request: Any) -> list[Attributes]:
+ObjectRequest = (
+    api_pb2.GetRequest
+    | api_pb2.ListRequest
+    | api_pb2.WatchCreate
+    | api_pb2.CreateRequest
+    | api_pb2.UpdateRequest
+    | api_pb2.UpdateStatusRequest
+    | api_pb2.PatchRequest
+    | api_pb2.DeleteRequest
+)
+"""Requests that name their kind."""
+WithObject = api_pb2.CreateRequest | api_pb2.UpdateRequest | api_pb2.UpdateStatusRequest
+Write = WithObject | api_pb2.PatchRequest | api_pb2.DeleteRequest
+"""Requests to write one object."""
+PodRequest = api_pb2.BindRequest | api_pb2.EvictRequest
+Request = ObjectRequest | PodRequest | api_pb2.DeleteCollectionRequest | api_pb2.CommitRequest
+
+
+def of_request(verb: str, request: Request) -> list[Attributes]:
     """``verb`` and ``request`` as the service has them. Of several bindings, one for each namespace."""
     found = _VERBS[verb]
-    if verb in ("bind", "evict"):
+    if isinstance(request, PodRequest):
         subresource = "binding" if verb == "bind" else "eviction"
         return [Attributes(found, "", "pods", subresource, request.namespace, request.name, "")]
-    if verb == "commit":
+    if isinstance(request, api_pb2.CommitRequest):
         namespaces = dict.fromkeys(one.namespace for one in request.bindings)
         return [Attributes(found, "", "pods", "binding", namespace, "", "") for namespace in namespaces]
-    which = request.list if verb == "delete_collection" else request
+    which = request.list if isinstance(request, api_pb2.DeleteCollectionRequest) else request
     where = which.resource
     row = resources.BY_PLURAL.get(where.resource)
     group = row.group if row is not None else ""
     namespace, name, fields = where.namespace, getattr(request, "name", ""), ""
     subresource = "status" if verb == "update_status" else getattr(request, "subresource", "")
-    if verb in ("list", "watch", "delete_collection"):
+    if isinstance(which, api_pb2.ListRequest | api_pb2.WatchCreate):
         fields = which.field_selector
         # As RequestInfo does: a selector of one name names the object.
         name = Attributes(found, group, where.resource, "", namespace, "", fields).demands("metadata.name")
-    elif verb in ("create", "update", "update_status") and row is not None:
+    elif isinstance(request, WithObject) and row is not None:
         wants_name, wants_namespace = verb != "create" and not name, row.namespaced and not namespace
         # What the URL says counts, and a body is read only where it says nothing (``RequestInfoFactory``).
         stated_namespace, stated_name = _stated(row, request) if wants_name or wants_namespace else ("", "")
@@ -99,7 +118,7 @@ def of_request(verb: str, request: Any) -> list[Attributes]:
     return [Attributes(found, group, where.resource, subresource, namespace, name, fields)]
 
 
-def _stated(row: resources.Resource, request: Any) -> tuple[str, str]:
+def _stated(row: resources.Resource, request: WithObject) -> tuple[str, str]:
     """Namespace and name of the object in a request. What cannot be read is refused later."""
     try:
         form = getattr(request, "content_type", "")

@@ -31,7 +31,6 @@ _BY_NAME = frozenset(("leases", "csinodes", "secrets", "configmaps", "serviceacc
                       "persistentvolumeclaims", "volumeattachments"))  # fmt: skip
 _ASKS = "review"
 _GROUPS_OF_NODES = sorted((identities.NODES, identities.AUTHENTICATED))
-_READS = ("get", "list", "watch", "delete_collection", "commit")
 
 
 class Caller:
@@ -62,7 +61,7 @@ class Authorizer:
         self._kubelet: Caller | None = None
         """The first one."""
 
-    def check(self, by: str, verb: str, request: Any) -> Requester | None:
+    def check(self, by: str, verb: str, request: attributes.Request) -> Requester | None:
         """``verb`` as the service has it. Returns the node whose kubelet asks. Raises
         :class:`kemu.errors.Forbidden`."""
         caller = self._callers.get(by)
@@ -70,11 +69,10 @@ class Authorizer:
             caller = self._enter(by)
         if self._is_open or not caller.grants:
             return caller.requester
-        if verb in _READS:
-            key = None
-        elif verb == "bind" or verb == "evict":
+        key: tuple[str, str, str, str] | None = None
+        if isinstance(request, attributes.PodRequest):
             key = verb, "", "", request.namespace
-        else:
+        elif isinstance(request, attributes.Write):
             where = request.resource
             key = verb, where.resource, getattr(request, "subresource", ""), where.namespace
         if key is not None and key in caller.allowed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kemu import errors
 from kemu.emulated.apiserver.authorization import roles
@@ -12,12 +12,15 @@ from kemu.emulated.apiserver.authorization.attributes import Attributes
 from kemu.emulated.apiserver.authorization.authorizers import Authorizer
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.resources import Resource
+from kemu.messages.k8s import rbac_v1_pb2
 
 GROUP = "rbac.authorization.k8s.io"
 KINDS = frozenset(roles.KINDS)
-_BINDINGS = ("rolebindings", "clusterrolebindings")
+Binding = rbac_v1_pb2.RoleBinding | rbac_v1_pb2.ClusterRoleBinding
+Role = rbac_v1_pb2.Role | rbac_v1_pb2.ClusterRole
+Checked = Role | Binding
 
-Check = Callable[[Resource, Any], None]
+Check = Callable[[Resource, Checked], None]
 """Raises Forbidden for a role or a binding that gives more than its writer has."""
 
 CHECK: ContextVar[Check | None] = ContextVar("check", default=None)
@@ -55,9 +58,9 @@ def check_of(authorizer: Authorizer, by: str) -> Check | None:
     if authorizer.may_everything(by):
         return None
 
-    def check(resource: Resource, obj: Any) -> None:
+    def check(resource: Resource, obj: Checked) -> None:
         namespace = obj.metadata.namespace
-        if resource.plural in _BINDINGS:
+        if isinstance(obj, Binding):
             kind = "clusterroles" if obj.roleRef.kind == "ClusterRole" else "roles"
             verb, rights = "bind", list(_of_role(authorizer, kind, obj.roleRef.name, namespace))
             asked = Attributes(verb, GROUP, kind, "", namespace, obj.roleRef.name, "")
@@ -93,7 +96,7 @@ def _of_role(authorizer: Authorizer, kind: str, name: str, namespace: str) -> It
         )
 
 
-def _of_rules(rules: Iterable[Any]) -> Iterator[_Right]:
+def _of_rules(rules: Iterable[rbac_v1_pb2.PolicyRule]) -> Iterator[_Right]:
     """Of a role that is an object."""
     for rule in rules:
         yield from _broken_down(rule.verbs, rule.apiGroups, rule.resources, rule.resourceNames, rule.nonResourceURLs)

@@ -12,6 +12,7 @@ from kemu.emulated.apiserver.authorization import roles
 from kemu.emulated.apiserver.authorization.attributes import Attributes
 from kemu.emulated.apiserver.watch.cache import WatchCache
 from kemu.emulated.objects import resources
+from kemu.messages.k8s import core_v1_pb2
 
 LEASE_NAMESPACE = "kube-node-lease"
 _OWN_LEASE = ["get", "create", "update", "patch", "delete"]
@@ -167,7 +168,7 @@ _JUDGES = {
 }
 
 
-def _claims_of(pod: Any) -> list[str]:
+def _claims_of(pod: core_v1_pb2.Pod) -> list[str]:
     found = []
     for volume in pod.spec.volumes:
         source = volume.volumeSource
@@ -178,15 +179,15 @@ def _claims_of(pod: Any) -> list[str]:
     return found
 
 
-def _secrets_of(pod: Any) -> list[str]:
+def _secrets_of(pod: core_v1_pb2.Pod) -> list[str]:
     return [*(one.name for one in pod.spec.imagePullSecrets), *_sources_of(pod, "secret")]
 
 
-def _config_maps_of(pod: Any) -> list[str]:
+def _config_maps_of(pod: core_v1_pb2.Pod) -> list[str]:
     return _sources_of(pod, "configMap")
 
 
-def _sources_of(pod: Any, kind: str) -> list[str]:
+def _sources_of(pod: core_v1_pb2.Pod, kind: str) -> list[str]:
     """Names of secrets or config maps in volumes and environments."""
     named = []
     for container in (*pod.spec.initContainers, *pod.spec.containers):

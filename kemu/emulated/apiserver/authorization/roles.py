@@ -15,6 +15,7 @@ from kemu.emulated.apiserver.authorization.attributes import Attributes
 from kemu.emulated.apiserver.watch.cache import WatchCache
 from kemu.emulated.objects import identities
 from kemu.emulated.objects.identities import User
+from kemu.messages.k8s import rbac_v1_pb2
 
 KINDS = ("clusterroles", "clusterrolebindings", "roles", "rolebindings")
 EVERYTHING = "cluster-admin"
@@ -218,7 +219,7 @@ class Objects:
                 yield Grant(rules.get((where, binding.roleRef.name), ()), namespace)
 
 
-def _by_role(*objects: Any) -> dict[tuple[str, str], tuple[Rule, ...]]:
+def _by_role(*objects: rbac_v1_pb2.Role) -> dict[tuple[str, str], tuple[Rule, ...]]:
     """By namespace, empty for cluster roles, and name."""
     found = known()
     rules = {("", name): one for name, one in found.cluster_roles.items()}
@@ -227,7 +228,7 @@ def _by_role(*objects: Any) -> dict[tuple[str, str], tuple[Rule, ...]]:
     return rules | {(one.metadata.namespace, one.metadata.name): _rules_of(one) for one in objects}
 
 
-def _rules_of(role: Any) -> tuple[Rule, ...]:
+def _rules_of(role: rbac_v1_pb2.Role) -> tuple[Rule, ...]:
     return tuple(
         Rule(
             frozenset(one.verbs), frozenset(one.apiGroups), frozenset(one.resources), frozenset(one.resourceNames),
@@ -237,7 +238,7 @@ def _rules_of(role: Any) -> tuple[Rule, ...]:
     )  # fmt: skip
 
 
-def _is_subject(subject: Any, user: User, namespace: str) -> bool:
+def _is_subject(subject: rbac_v1_pb2.Subject, user: User, namespace: str) -> bool:
     """``appliesToUser``."""
     if subject.kind == "User":
         return bool(subject.name == user.name)

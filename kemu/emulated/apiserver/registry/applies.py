@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 from kemu.emulated.apiserver.registry import bodies
 from kemu.emulated.objects import times
@@ -19,6 +18,8 @@ from kemu.emulated.objects.managed_fields import managers, scales, shapes
 from kemu.emulated.objects.managed_fields.entries import Entry
 from kemu.emulated.objects.resources import Resource
 from kemu.errors import ApiError, BadRequest
+from kemu.messages.k8s import autoscaling_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2
 
 
@@ -47,19 +48,21 @@ def actor(by: str, tracks_all: bool) -> Writer:
     return Writer(managers.name_of("", by), tracks_all)
 
 
-def track(resource: Resource, subresource: str, new: Any, old: Any | None, by: Writer, now_ns: int) -> None:
+def track(
+    resource: Resource, subresource: str, new: KubernetesObject, old: KubernetesObject | None, by: Writer, now_ns: int
+) -> None:
     """Set the entries of ``new``, which is what was sent, with defaults. ``old``: None for a new object."""
     manager = managers.of(resource.api_version, resource.kind, subresource)
     before = None if old is None else convert.to_manifest(old)
     put(new, manager.update(before, convert.to_manifest(new), by.manager, _time(now_ns)))
 
 
-def tidy(resource: Resource, obj: Any) -> None:
+def tidy(resource: Resource, obj: KubernetesObject) -> None:
     """Bring what a client sent into the shape that objects have here."""
     shapes.tidy(resource.kind, obj)
 
 
-def put(obj: Any, found: list[Entry]) -> None:
+def put(obj: KubernetesObject, found: list[Entry]) -> None:
     """Make these the entries of an object."""
     metadata = obj.metadata
     del metadata.managedFields[:]
@@ -68,7 +71,7 @@ def put(obj: Any, found: list[Entry]) -> None:
         metadata.managedFields[-1].CopyFrom(made)
 
 
-def restore_times(new: Any, old: Any) -> bool:
+def restore_times(new: KubernetesObject, old: KubernetesObject) -> bool:
     """Whether the entries are those of ``old`` but for their times, which they then get back
     (``IgnoreManagedFieldsTimestampsTransformer``): if nothing else has changed, nothing is written."""
     one, other = new.metadata.managedFields, old.metadata.managedFields
@@ -103,14 +106,13 @@ class Apply:
         self._time = _time(now_ns)
         self._body, self.warnings = bodies.read_applied(request.patch, request.options.field_validation)
 
-    def apply(self, old: Any | None) -> Any:
+    def apply(self, old: KubernetesObject | None) -> KubernetesObject:
         """The object with what was applied, and with its entries. Raises :class:`kemu.errors.ApiError`."""
         resource = self._resource
         manager = managers.of(resource.api_version, resource.kind, self._subresource)
         live = convert.to_manifest(old) if old is not None else None
         found = manager.apply(live, self._body, self._manager, self._time, force=self._force)
-        message: Any = resource.message
-        made, problems = convert.partial_json(message, found)
+        made, problems = convert.partial_json(resource.message, found)
         if problems:
             raise ApiError(
                 f"failed to convert new object ({managers.describe(self._body)}) to proper version"
@@ -118,7 +120,7 @@ class Apply:
             )
         return made
 
-    def check_name(self, name: str, made: Any) -> None:
+    def check_name(self, name: str, made: KubernetesObject) -> None:
         """Raises :class:`kemu.errors.BadRequest`."""
         if not made.metadata.name:
             raise BadRequest(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
@@ -128,14 +130,21 @@ class Apply:
             )
 
 
-def show_entries(resource: Resource, obj: Any, scale: Any) -> None:
+def show_entries(resource: Resource, obj: KubernetesObject, scale: autoscaling_v1_pb2.Scale) -> None:
     """Give the Scale of an object the entries of it that are about the replicas."""
     if obj.metadata.managedFields:
         parent = managers.entries_of({"metadata": convert.to_json(obj.metadata)})
         put(scale, scales.to_scale(parent, resource.api_version))
 
 
-def scaled(resource: Resource, obj: Any, old: Any, new: Any, by: Writer | None, now_ns: int) -> None:
+def scaled(
+    resource: Resource,
+    obj: KubernetesObject,
+    old: autoscaling_v1_pb2.Scale,
+    new: KubernetesObject,
+    by: Writer | None,
+    now_ns: int,
+) -> None:
     """Set the entries of an object whose Scale was written. ``old`` has those of :func:`show_entries`."""
     if by is None or not (obj.metadata.managedFields or new.metadata.managedFields):
         return

@@ -23,6 +23,7 @@ from kemu.emulated.objects import resources
 from kemu.emulated.objects.amounts import requests
 from kemu.emulated.objects.pods import bind_generations, pod_phases
 from kemu.emulated.objects.wire import shared_objects
+from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.v1 import api_pb2
 
 NONE, CAPACITY, GENERATION = "none", "capacity", "generation"
@@ -47,7 +48,7 @@ class Look(Protocol):
     count: int
     """Bindings that it has had, those accepted here included."""
 
-    def accept(self, pod: Any, binding: api_pb2.BindRequest) -> str:
+    def accept(self, pod: core_v1_pb2.Pod, binding: api_pb2.BindRequest) -> str:
         """Why the pod may not be bound, or nothing; then it counts for the bindings that are judged next."""
 
     def is_shown(self) -> bool:
@@ -73,10 +74,10 @@ def _count(guard: Entry | None) -> int:
     return int(guard.value) if guard is not None else 0
 
 
-def _node(cache: WatchCache, name: str) -> Any:
+def _node(cache: WatchCache, name: str) -> core_v1_pb2.Node | None:
     """The Node, or None."""
     entry = cache.collections["nodes"].entries.get(resources.key(NODES, "", name))
-    return None if entry is None else shared_objects.OBJECTS.parse(NODES.message, entry.revision, entry.wire)
+    return None if entry is None else shared_objects.OBJECTS.parse(core_v1_pb2.Node, entry.revision, entry.wire)
 
 
 class Capacity:
@@ -104,7 +105,7 @@ class _Room:
                 if not pod_phases.is_terminal(pod):
                     _take(self._free, (*requests.pod_requests_on_node(pod).items(), ("pods", 1)))
 
-    def accept(self, pod: Any, binding: api_pb2.BindRequest) -> str:
+    def accept(self, pod: core_v1_pb2.Pod, binding: api_pb2.BindRequest) -> str:
         if binding.HasField("node_generation"):
             raise errors.no_generations(pod.metadata.name)
         free = self._free
@@ -147,7 +148,7 @@ class _Count:
         self._shown = None if found is None else bind_generations.of(found)
         """None: there is no such node."""
 
-    def accept(self, pod: Any, binding: api_pb2.BindRequest) -> str:
+    def accept(self, pod: core_v1_pb2.Pod, binding: api_pb2.BindRequest) -> str:
         if self._shown is None:
             return f'node "{self.node}" not found'
         if binding.HasField("node_generation") and binding.node_generation != self.count:

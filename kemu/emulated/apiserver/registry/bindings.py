@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from kemu import errors as kemu_errors
 from kemu.emulated.apiserver import errors
@@ -159,7 +159,7 @@ class Binder:
             raise errors.not_found(PODS, request.name)
         binding.value = self._bound(strategies.STRATEGIES["pods"], entry, request)
         if look is not None:
-            problem = look.accept(registry.parse(PODS, entry), request)
+            problem = look.accept(cast(core_v1_pb2.Pod, registry.parse(PODS, entry)), request)
             if problem:
                 raise errors.conflict(PODS, request.name, problem, "binding")
         elif request.HasField("node_generation"):

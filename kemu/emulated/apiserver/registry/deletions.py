@@ -9,7 +9,7 @@ update takes the last of them away (:func:`ends_with`). Two finalizers are the g
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import cast
 
 from kemu import errors as kemu_errors
 from kemu.emulated.apiserver import errors
@@ -18,7 +18,8 @@ from kemu.emulated.apiserver.registry.strategies import Strategy
 from kemu.emulated.objects import meta
 from kemu.emulated.objects.resources import Resource
 from kemu.emulated.objects.validation import causes, finalizers
-from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import SECOND_NS
 
@@ -108,7 +109,9 @@ def wrong_version(resource: Resource, name: str, wanted: int, revision: int) -> 
     return errors.conflict_of_kind(resource, name, why)
 
 
-def delete(strategy: Strategy, obj: Any, deletion: Deletion, grace_s: int | None, now_ns: int) -> bool | None:
+def delete(
+    strategy: Strategy, obj: KubernetesObject, deletion: Deletion, grace_s: int | None, now_ns: int
+) -> bool | None:
     """Make ``obj`` what it is after a delete, whose preconditions hold. True: it stays, changed; False: it goes;
     None: nothing changes.
 
@@ -134,7 +137,7 @@ def delete(strategy: Strategy, obj: Any, deletion: Deletion, grace_s: int | None
         if metadata.generation:
             metadata.generation += 1
         if deletion.by_eviction:
-            conditions = obj.status.conditions
+            conditions = cast(core_v1_pb2.Pod, obj).status.conditions
             reason, message = "EvictionByEvictionAPI", "Eviction API: evicting"
             meta.set_condition(conditions, "DisruptionTarget", "True", reason, message, now_ns)
         graceful = True
@@ -149,7 +152,7 @@ def delete(strategy: Strategy, obj: Any, deletion: Deletion, grace_s: int | None
     return True
 
 
-def _shorten(metadata: Any, wanted_s: int, given_s: int, now_s: int) -> bool:
+def _shorten(metadata: meta_v1_pb2.ObjectMeta, wanted_s: int, given_s: int, now_s: int) -> bool:
     """What is being deleted can only be deleted sooner; whether it is. A negative period means one second."""
     grace_s = wanted_s if wanted_s >= 0 else 1
     if grace_s >= max(given_s, 1):
@@ -163,7 +166,7 @@ def _shorten(metadata: Any, wanted_s: int, given_s: int, now_s: int) -> bool:
     return True
 
 
-def _mark(metadata: Any, now_s: int) -> None:
+def _mark(metadata: meta_v1_pb2.ObjectMeta, now_s: int) -> None:
     """``markAsDeleting``: an object that only its finalizers keep."""
     if not metadata.HasField("deletionTimestamp"):
         if metadata.generation:
@@ -174,7 +177,7 @@ def _mark(metadata: Any, now_s: int) -> None:
     metadata.deletionGracePeriodSeconds = 0
 
 
-def _terminate(namespace: Any, deletion: Deletion, now_ns: int) -> None:
+def _terminate(namespace: core_v1_pb2.Namespace, deletion: Deletion, now_ns: int) -> None:
     """The first delete of a namespace: the namespace controller empties it and finalizes it. It has no grace period."""
     metadata = namespace.metadata
     metadata.deletionTimestamp.seconds = now_ns // SECOND_NS
@@ -216,7 +219,7 @@ def _for_garbage_collector(strategy: Strategy, names: Sequence[str], deletion: D
     return None if sorted(wanted) == sorted(names) else wanted
 
 
-def ends_with(new: Any, old: Any) -> bool:
+def ends_with(new: KubernetesObject, old: KubernetesObject) -> bool:
     """Whether an update from ``old`` to ``new`` removes the object (``ShouldDeleteDuringUpdate``).
 
     It does if the object was to be deleted, its grace period was over, and it has no finalizer left.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import cast
 
 from kemu import errors as kemu_errors
 from kemu.emulated.apiserver import errors
@@ -15,6 +15,7 @@ from kemu.emulated.apiserver.storage import Entry
 from kemu.emulated.objects import meta, resources, selectors
 from kemu.emulated.objects.pods import pod_phases
 from kemu.errors import Cause
+from kemu.messages.k8s import core_v1_pb2, policy_v1_pb2
 from kemu.messages.v1 import api_pb2
 
 MAX_DISRUPTED_PODS = 2_000
@@ -45,7 +46,7 @@ class Evictor:
                 entry = await writes.storage.read(key)
                 if entry is None:
                     raise errors.not_found(PODS, name)
-                pod = registry.parse(PODS, entry)
+                pod = cast(core_v1_pb2.Pod, registry.parse(PODS, entry))
                 wanted = request.preconditions
                 grace_s = request.grace_period_seconds if request.HasField("grace_period_seconds") else None
                 deletion = Deletion(grace_s, wanted.uid, wanted.resource_version, by_eviction=True)
@@ -65,7 +66,7 @@ class Evictor:
         finally:
             writes.turns.leave(key)
 
-    async def _spend(self, pod: Any) -> str:
+    async def _spend(self, pod: core_v1_pb2.Pod) -> str:
         """Take one disruption from the pod's budget, unless it costs nothing. Returns the name of the budget, or ""."""
         found = self._budgets_of(pod)
         if not found:
@@ -94,13 +95,13 @@ class Evictor:
             turns.leave(key)
         return name
 
-    def _budgets_of(self, pod: Any) -> list[Any]:
+    def _budgets_of(self, pod: core_v1_pb2.Pod) -> list[policy_v1_pb2.PodDisruptionBudget]:
         """The budgets that select a pod, by name. One without a selector, or with an empty one, selects nothing."""
         metadata = pod.metadata
         found = []
         collection = self._registry.cache.collections["poddisruptionbudgets"]
         for entry in collection.in_index(NAMESPACE, metadata.namespace):
-            budget = registry.parse(BUDGETS, entry)
+            budget = cast(policy_v1_pb2.PodDisruptionBudget, registry.parse(BUDGETS, entry))
             selector = selectors.compile_labels_field(budget.spec, "selector")
             if not selector.everything and selector.matches(metadata.labels):
                 found.append(budget)
@@ -108,7 +109,7 @@ class Evictor:
 
     def _decremented(self, strategy: Strategy, entry: Entry, pod_name: str) -> bytes:
         """``checkAndDecrement``."""
-        budget = registry.parse(BUDGETS, entry)
+        budget = cast(policy_v1_pb2.PodDisruptionBudget, registry.parse(BUDGETS, entry))
         name, status = budget.metadata.name, budget.status
         if status.observedGeneration < budget.metadata.generation:
             raise _still_processed(name)
@@ -127,7 +128,7 @@ class Evictor:
         value: bytes = budget.SerializeToString(deterministic=True)
         return value
 
-    def _account(self, budget: Any, pod_name: str) -> None:
+    def _account(self, budget: policy_v1_pb2.PodDisruptionBudget, pod_name: str) -> None:
         """The disruption counts from now on; the disruption controller takes it over when it sees the pod go."""
         status, now_ns = budget.status, self._registry.unix_now_ns()
         status.disruptionsAllowed -= 1
@@ -136,12 +137,12 @@ class Evictor:
         meta.set_time(status.disruptedPods[pod_name], now_ns)
 
 
-def _is_over(pod: Any) -> bool:
+def _is_over(pod: core_v1_pb2.Pod) -> bool:
     """The pod has ended, or is being deleted."""
     return pod_phases.is_terminal(pod) or pod.metadata.HasField("deletionTimestamp")
 
 
-def _needs_no_budget(pod: Any) -> bool:
+def _needs_no_budget(pod: core_v1_pb2.Pod) -> bool:
     return _is_over(pod) or pod.status.phase == "Pending"
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from google.protobuf.message import Message
 
@@ -24,6 +24,7 @@ from kemu.emulated.objects.managed_fields import go_decoding, go_texts, schemas,
 from kemu.emulated.objects.resources import Resource
 from kemu.emulated.objects.validation import causes
 from kemu.errors import BadRequest, Cause, Invalid
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1.api_pb2 import PatchRequest
 
 MERGE, STRATEGIC, MESSAGE, JSON, APPLY = 0, 1, 2, 3, 4
@@ -260,13 +261,16 @@ Places = dict[str, "str | Places | None"]
 """Where lists stand in a message, by field: the merge key of a list, or the places in a message that has some."""
 
 
-def merge_message(target: Any, patch: Any) -> None:
+K = TypeVar("K", bound=KubernetesObject)
+
+
+def merge_message(target: K, patch: K) -> None:
     """Change ``target`` to what ``patch``, a message of its type, says. Elements with a merge key go last, whole."""
     _make_room(target, patch, _places(target.DESCRIPTOR))
     target.MergeFrom(patch)
 
 
-def remove(target: Any, removed: Any) -> None:
+def remove(target: Message, removed: Message) -> None:
     """Take away from ``target`` what is set in ``removed``, a message of its type."""
     for field, value in removed.ListFields():
         name, nested = field.name, field.message_type
@@ -284,7 +288,7 @@ def remove(target: Any, removed: Any) -> None:
             _remove_elements(found, value, MERGE_KEYS.get(target.DESCRIPTOR.name, {}).get(name))
 
 
-def _make_room(target: Any, patch: Any, places: Places) -> None:
+def _make_room(target: Message, patch: Message, places: Places) -> None:
     """For the lists of a patch, so that merging the messages, which appends, brings about what it says."""
     for field, value in patch.ListFields():
         name = field.name

@@ -9,7 +9,7 @@ based on the cache is checked against the store before it is believed. Evictions
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, cast
 
 from google.protobuf.message import DecodeError
 
@@ -29,6 +29,8 @@ from kemu.emulated.objects.defaulting import defaults
 from kemu.emulated.objects.fields import refusals
 from kemu.emulated.objects.validation import causes, kinds
 from kemu.emulated.objects.wire import shared_objects
+from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import Env
 
@@ -88,7 +90,9 @@ class Registry:
         obj = decode(strategy.resource, data)
         return await self._create(strategy, namespace, obj, by)
 
-    async def _create(self, strategy: Strategy, namespace: str, obj: Any, by: Writer | None) -> tuple[Entry, Any]:
+    async def _create(
+        self, strategy: Strategy, namespace: str, obj: KubernetesObject, by: Writer | None
+    ) -> tuple[Entry, Any]:
         resource = strategy.resource
         metadata = obj.metadata
         if metadata.resourceVersion:
@@ -113,7 +117,7 @@ class Registry:
                 applies.track(resource, "", obj, None, by, self.unix_now_ns())
             await self._admission.create(resource, obj)
             metadata.uid = self._new_uid()
-            if self.lives is not None and resource is PODS:
+            if self.lives is not None and isinstance(obj, core_v1_pb2.Pod):
                 self.lives.give(obj)
             defaults.prepare_create(obj)
             if strategy.prepare_create is not None:
@@ -129,7 +133,7 @@ class Registry:
         finally:
             self.turns.leave(key)
 
-    async def _insert(self, strategy: Strategy, obj: Any, attempts: int) -> Entry:
+    async def _insert(self, strategy: Strategy, obj: KubernetesObject, attempts: int) -> Entry:
         """``attempts``: how many generated names to try."""
         resource, metadata = strategy.resource, obj.metadata
         while True:
@@ -222,7 +226,7 @@ class Registry:
         self,
         strategy: Strategy,
         entry: Entry,
-        new: Any,
+        new: KubernetesObject,
         subresource: str,
         by: Writer | None,
         *,
@@ -274,7 +278,15 @@ class Registry:
                 value = restored
         return Removed(value) if deletions.ends_with(new, old) else value
 
-    def _check_preconditions(self, strategy: Strategy, entry: Entry, old: Any, sent: Any, *, is_patch: bool) -> None:
+    def _check_preconditions(
+        self,
+        strategy: Strategy,
+        entry: Entry,
+        old: KubernetesObject,
+        sent: meta_v1_pb2.ObjectMeta,
+        *,
+        is_patch: bool,
+    ) -> None:
         """UID and resource version in the metadata of an update are preconditions. Clears the resource version. A
         patch cannot change the UID: that is left to validation."""
         resource, name = strategy.resource, old.metadata.name
@@ -400,7 +412,7 @@ class Registry:
             raise kemu_errors.NotFound("the server could not find the requested resource", name=f"{plural}/scale")
         namespace = addressed(strategy.resource, namespace, name)
         entry, _ = await self.rewrite_in_turn(strategy, namespace, name, self._scaled, (change, by))
-        obj = parse(strategy.resource, entry)
+        obj = cast(scales.Scaled, parse(strategy.resource, entry))
         scale: bytes = scales.of(obj, str(entry.revision)).SerializeToString(deterministic=True)
         return scale
 
@@ -408,7 +420,7 @@ class Registry:
         self, strategy: Strategy, entry: Entry, argument: tuple[Callable[[Any], Any], Writer | None]
     ) -> bytes | None:
         change, by = argument
-        obj = parse(strategy.resource, entry)
+        obj = cast(scales.Scaled, parse(strategy.resource, entry))
         old = scales.of(obj, str(entry.revision))
         if by is not None:
             applies.show_entries(strategy.resource, obj, old)
@@ -454,12 +466,14 @@ class Registry:
         value: bytes = obj.SerializeToString(deterministic=True)
         return value if stays or value != entry.value else None
 
-    def _grace_s(self, strategy: Strategy, obj: Any, wanted: int | None) -> int | None:
+    def _grace_s(self, strategy: Strategy, obj: KubernetesObject, wanted: int | None) -> int | None:
         """Seconds until the object may go; None for kinds that are removed at once. ``wanted``: what the request
         says."""
         return strategy.grace_s(obj, wanted) if strategy.grace_s is not None else None
 
-    def check_deletion(self, resource: resources.Resource, entry: Entry, metadata: Any, deletion: Deletion) -> None:
+    def check_deletion(
+        self, resource: resources.Resource, entry: Entry, metadata: meta_v1_pb2.ObjectMeta, deletion: Deletion
+    ) -> None:
         """Raises :class:`kemu.errors.Conflict` when a precondition fails."""
         if not self.has_uid(deletion.uid, metadata.uid):
             raise deletions.wrong_uid(resource, metadata.name, deletion.uid, metadata.uid)
@@ -551,7 +565,7 @@ class Registry:
             entry, certain = current, True
 
 
-def decode(resource: resources.Resource, data: bytes) -> Any:
+def decode(resource: resources.Resource, data: bytes) -> KubernetesObject:
     """Raises :class:`kemu.errors.BadRequest`."""
     try:
         return resource.message.FromString(data)
@@ -559,7 +573,7 @@ def decode(resource: resources.Resource, data: bytes) -> Any:
         raise kemu_errors.BadRequest(f"the object is not a {resource.kind}: {error}") from None
 
 
-def parse(resource: resources.Resource, entry: Entry) -> Any:
+def parse(resource: resources.Resource, entry: Entry) -> KubernetesObject:
     """The object in an entry; changing it changes nothing else. Its resource version is empty."""
     return resource.message.FromString(entry.value)
 
@@ -575,7 +589,7 @@ def addressed(resource: resources.Resource, namespace: str, name: str) -> str:
     return namespace
 
 
-def place(resource: resources.Resource, metadata: Any, namespace: str) -> None:
+def place(resource: resources.Resource, metadata: meta_v1_pb2.ObjectMeta, namespace: str) -> None:
     """Bring the namespace in an object and the one in its request together."""
     if not resource.namespaced:
         metadata.ClearField("namespace")
@@ -589,7 +603,7 @@ def place(resource: resources.Resource, metadata: Any, namespace: str) -> None:
         )
 
 
-def _keep_system_fields(new: Any, old: Any) -> None:
+def _keep_system_fields(new: meta_v1_pb2.ObjectMeta, old: meta_v1_pb2.ObjectMeta) -> None:
     """What only the server sets stays; what a client sent in its place is judged by validation."""
     for field in ("uid", "deletionGracePeriodSeconds"):
         if not new.HasField(field) and old.HasField(field):

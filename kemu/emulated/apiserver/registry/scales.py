@@ -5,23 +5,24 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kemu.emulated.apiserver import errors
 from kemu.emulated.objects import selectors
 from kemu.emulated.objects.resources import Resource
 from kemu.emulated.objects.validation import causes
 from kemu.emulated.objects.validation.metadata import check_not_negative
 from kemu.errors import Cause, Invalid
-from kemu.messages.k8s import autoscaling_v1_pb2, core_v1_pb2
+from kemu.messages.k8s import apps_v1_pb2, autoscaling_v1_pb2, core_v1_pb2
 
 SCALE = "scale"
 PLURALS = ("deployments", "replicasets", "statefulsets", "replicationcontrollers")
 """The kinds that have one."""
 RESOURCE = Resource(SCALE, "Scale", "autoscaling/v1", autoscaling_v1_pb2.Scale)
 
+Scaled = apps_v1_pb2.Deployment | apps_v1_pb2.ReplicaSet | apps_v1_pb2.StatefulSet | core_v1_pb2.ReplicationController
+"""The kinds that have the subresource scale."""
 
-def of(obj: Any, version: str) -> Any:
+
+def of(obj: Scaled, version: str) -> autoscaling_v1_pb2.Scale:
     """``version``: the object's resource version."""
     scale = autoscaling_v1_pb2.Scale()
     metadata, found = scale.metadata, obj.metadata
@@ -35,7 +36,7 @@ def of(obj: Any, version: str) -> Any:
     return scale
 
 
-def change(resource: Resource, obj: Any, revision: int, wanted: Any) -> None:
+def change(resource: Resource, obj: Scaled, revision: int, wanted: autoscaling_v1_pb2.Scale) -> None:
     """Give ``obj`` the replicas of ``wanted``, a Scale. Raises :class:`kemu.errors.ApiError` where it does not fit."""
     metadata, name = wanted.metadata, obj.metadata.name
     found: list[Cause] = []
@@ -53,7 +54,7 @@ def change(resource: Resource, obj: Any, revision: int, wanted: Any) -> None:
     obj.spec.replicas = wanted.spec.replicas
 
 
-def _selector(obj: Any) -> str:
+def _selector(obj: Scaled) -> str:
     if isinstance(obj, core_v1_pb2.ReplicationController):
         return ",".join(f"{key}={obj.spec.selector[key]}" for key in sorted(obj.spec.selector))
     found = selectors.compile_labels_field(obj.spec, "selector")

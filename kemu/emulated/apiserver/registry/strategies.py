@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from kemu import errors as kemu_errors
 from kemu.emulated.apiserver import selections
@@ -19,9 +19,11 @@ from kemu.emulated.objects.templates import generations
 from kemu.emulated.objects.validation import finalizers, kinds, metadata
 from kemu.emulated.objects.validation.pod_specs import resizes
 from kemu.errors import Cause
+from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 
 
-def _pod_grace_s(pod: Any, wanted: int | None) -> int:
+def _pod_grace_s(pod: core_v1_pb2.Pod, wanted: int | None) -> int:
     """``podStrategy.CheckGracefulDelete``: seconds that the pod has left; 0: remove it at once."""
     if not pod.spec.nodeName or pod_phases.is_terminal(pod):
         return 0
@@ -30,18 +32,18 @@ def _pod_grace_s(pod: Any, wanted: int | None) -> int:
     return period if period >= 0 else 1
 
 
-def _prepare_namespace(namespace: Any) -> None:
+def _prepare_namespace(namespace: core_v1_pb2.Namespace) -> None:
     if finalizers.KUBERNETES not in namespace.spec.finalizers:
         namespace.spec.finalizers.append(finalizers.KUBERNETES)
 
 
-def _keep_namespace_finalizers(new: Any, old: Any) -> None:
+def _keep_namespace_finalizers(new: core_v1_pb2.Namespace, old: core_v1_pb2.Namespace) -> None:
     """``namespaceStrategy.PrepareForUpdate``: only the subresource ``finalize`` changes them."""
     del new.spec.finalizers[:]
     new.spec.finalizers.extend(old.spec.finalizers)
 
 
-def copy_field(new: Any, old: Any, field: str) -> None:
+def copy_field(new: KubernetesObject, old: KubernetesObject, field: str) -> None:
     """Make a field of ``new`` what it is in ``old``."""
     if old.HasField(field):
         getattr(new, field).CopyFrom(getattr(old, field))
@@ -49,15 +51,15 @@ def copy_field(new: Any, old: Any, field: str) -> None:
         new.ClearField(field)
 
 
-def _keep_spec(new: Any, old: Any) -> None:
+def _keep_spec(new: KubernetesObject, old: KubernetesObject) -> None:
     copy_field(new, old, "spec")
 
 
-def _keep_status(new: Any, old: Any) -> None:
+def _keep_status(new: core_v1_pb2.Namespace, old: core_v1_pb2.Namespace) -> None:
     copy_field(new, old, "status")
 
 
-def _prepare_pod_status(new: Any, old: Any) -> None:
+def _prepare_pod_status(new: core_v1_pb2.Pod, old: core_v1_pb2.Pod) -> None:
     """``podStatusStrategy.PrepareForUpdate``."""
     _keep_spec(new, old)
     del new.metadata.ownerReferences[:]
@@ -66,14 +68,14 @@ def _prepare_pod_status(new: Any, old: Any) -> None:
         new.status.qosClass = old.status.qosClass
 
 
-def _prepare_deployment_status(new: Any, old: Any) -> None:
+def _prepare_deployment_status(new: KubernetesObject, old: KubernetesObject) -> None:
     """``deploymentStatusStrategy.PrepareForUpdate``."""
     _keep_spec(new, old)
     new.metadata.labels.clear()
     new.metadata.labels.update(old.metadata.labels)
 
 
-def _prepare_attachment_status(new: Any, old: Any) -> None:
+def _prepare_attachment_status(new: KubernetesObject, old: KubernetesObject) -> None:
     """``volumeAttachmentStatusStrategy.PrepareForUpdate`` with ``ResetObjectMetaForStatus``."""
     _keep_spec(new, old)
     fields = new.metadata.managedFields[:]
@@ -83,13 +85,13 @@ def _prepare_attachment_status(new: Any, old: Any) -> None:
     new.metadata.managedFields.extend(fields)
 
 
-def _prepare_secret(new: Any, old: Any) -> None:
+def _prepare_secret(new: core_v1_pb2.Secret, old: core_v1_pb2.Secret) -> None:
     """``secret.strategy.PrepareForUpdate``."""
     if not new.type and old.type:
         new.type = old.type
 
 
-def _keep_addresses(new: Any, old: Any) -> None:
+def _keep_addresses(new: core_v1_pb2.Service, old: core_v1_pb2.Service) -> None:
     """What a Service was given, and an update does not name (``patchAllocatedValues`` of ``core/service/storage``)."""
     after, before = new.spec, old.spec
     if "ExternalName" in (after.type, before.type):
@@ -104,11 +106,11 @@ def _keep_addresses(new: Any, old: Any) -> None:
             after.ipFamilyPolicy = before.ipFamilyPolicy
 
 
-def _has_new_spec(new: Any, old: Any) -> bool:
+def _has_new_spec(new: apps_v1_pb2.ReplicaSet | core_v1_pb2.Pod, old: apps_v1_pb2.ReplicaSet | core_v1_pb2.Pod) -> bool:
     return bool(new.spec != old.spec)
 
 
-def _number_template(daemon_set: Any) -> None:
+def _number_template(daemon_set: apps_v1_pb2.DaemonSet) -> None:
     """``daemonSetStrategy.PrepareForCreate``."""
     if generations.of(daemon_set) < 1:
         generations.put(daemon_set, 1)
@@ -119,16 +121,16 @@ def _count_template(new: Any, old: Any) -> None:
     generations.put(new, generations.of(old) + (new.spec.template != old.spec.template))
 
 
-def _has_new_deployment(new: Any, old: Any) -> bool:
+def _has_new_deployment(new: apps_v1_pb2.Deployment, old: apps_v1_pb2.Deployment) -> bool:
     """Annotations count, too: they are copied to the ReplicaSets."""
     return new.spec != old.spec or not meta.have_same_entries(new.metadata.annotations, old.metadata.annotations)
 
 
-def _has_new_template(new: Any, old: Any) -> bool:
+def _has_new_template(new: core_v1_pb2.PodTemplate, old: core_v1_pb2.PodTemplate) -> bool:
     return bool(new.template != old.template)
 
 
-def _has_new_endpoints(new: Any, old: Any) -> bool:
+def _has_new_endpoints(new: KubernetesObject, old: KubernetesObject) -> bool:
     """Anything but the metadata without labels."""
     if not meta.have_same_entries(new.metadata.labels, old.metadata.labels):
         return True
@@ -140,10 +142,10 @@ def _has_new_endpoints(new: Any, old: Any) -> bool:
     return bool(one != other)
 
 
-def _check_finalize(new: Any, old: Any) -> list[Cause]:
+def _check_finalize(new: KubernetesObject, old: KubernetesObject) -> list[Cause]:
     found: list[Cause] = []
     metadata.check_metadata_update(new.metadata, old.metadata, found)
-    finalizers.check_namespace(new, found, indexed=True)
+    finalizers.check_namespace(cast(core_v1_pb2.Namespace, new), found, indexed=True)
     return found
 
 

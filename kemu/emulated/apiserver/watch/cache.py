@@ -21,6 +21,8 @@ from kemu.emulated.apiserver.storage import Entry
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.resources import Resource
 from kemu.emulated.objects.wire import shared_objects
+from kemu.messages.etcd import kv_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 
 
 class Change:
@@ -206,7 +208,7 @@ class Collection:
         keys = [resources.key(self.resource, namespace, value) for namespace in namespaces]
         return [key for key in keys if key in self.entries]
 
-    def _read_fields(self, entry: Entry, old: Entry | None) -> Any:
+    def _read_fields(self, entry: Entry, old: Entry | None) -> KubernetesObject | None:
         """Set ``entry.fields``; ``old``: what was there before. Returns the object where it had to be parsed."""
         if old is not None:
             name, namespace = old.fields[: selections.NAMESPACE + 1]
@@ -294,7 +296,7 @@ class WatchCache:
         self.on_reload()
         self.advance(revision)
 
-    def apply(self, event: Any) -> None:
+    def apply(self, event: kv_pb2.Event) -> None:
         """One ``mvccpb.Event``, newer than all before it. Call :meth:`advance` after the last one of its revision."""
         pair = event.kv
         key = pair.key

@@ -18,6 +18,8 @@ from kemu.emulated.apiserver.selections import Selection
 from kemu.emulated.apiserver.watch import buffers
 from kemu.emulated.apiserver.watch.cache import Change, Collection, WatchCache
 from kemu.errors import ApiError
+from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import Clock
 from kemu.runtime.rpc import pumps
@@ -165,7 +167,7 @@ class Stream:
         for event in kept:
             self.add(*event)
 
-    def take(self) -> Any:
+    def take(self) -> api_pb2.WatchResponse | None:
         """The next message to write, or None if there is none, or if it may not be written now."""
         if self._full:
             batch, size = self._full[0]
@@ -343,7 +345,7 @@ class Fanout:
             if watcher.bookmarks and not watcher.initial and watcher.revision < watcher.collection.last:
                 self.bookmark(watcher)
 
-    def dispatch(self, collection: Collection, change: Change, message: Any = None) -> None:
+    def dispatch(self, collection: Collection, change: Change, message: core_v1_pb2.Pod | None = None) -> None:
         """Tell everybody whom a change concerns. ``message``: the new object, if somebody has parsed it already."""
         group = self._groups.get(collection.resource.plural)
         if group is None:
@@ -515,7 +517,7 @@ class _Parsed:
 
     __slots__ = ("_change", "_collection", "_new", "_old")
 
-    def __init__(self, collection: Collection, change: Change, new: Any) -> None:
+    def __init__(self, collection: Collection, change: Change, new: KubernetesObject | None) -> None:
         self._collection = collection
         self._change = change
         self._new = new

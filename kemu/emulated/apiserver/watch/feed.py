@@ -193,7 +193,7 @@ class Feed:
         await call.write(request)
         complete = True
 
-        def handle(response: Any) -> bool:
+        def handle(response: rpc_pb2.WatchResponse) -> bool:
             """Whether the watch is over."""
             nonlocal complete
             if response.canceled:
@@ -215,7 +215,7 @@ class Feed:
         """Where the next watch begins; 0: with what comes from now on."""
         return self._received + 1
 
-    def _receive(self, response: Any) -> None:
+    def _receive(self, response: rpc_pb2.WatchResponse) -> None:
         if response.events:
             self._received = response.events[-1].kv.mod_revision
             if self._records:
@@ -256,7 +256,7 @@ class Feed:
         if held:
             self._timer = clock.call_at_ns(held[0][0] + lag_ns, self._release)
 
-    def _apply(self, response: Any) -> None:
+    def _apply(self, response: rpc_pb2.WatchResponse) -> None:
         cache = self._cache
         events = response.events[:]
         for event in events:

@@ -9,6 +9,7 @@ from typing import Any
 from kemu.emulated.autoscaler import pods as pod_rules
 from kemu.emulated.autoscaler.settings import ScaleDown
 from kemu.emulated.objects import meta, selectors
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS
 
 OK, SKIP, WAIT, UNDECIDED = "ok", "skip", "wait", ""
@@ -31,7 +32,7 @@ class Budgets:
         ]
         self._left = [budget.status.disruptionsAllowed for _, _, budget in self._all]
 
-    def of(self, pod: Any) -> list[int]:
+    def of(self, pod: core_v1_pb2.Pod) -> list[int]:
         """The places of those that cover a pod."""
         metadata = pod.metadata
         return [
@@ -40,7 +41,7 @@ class Budgets:
             if namespace == metadata.namespace and selector.matches(metadata.labels)
         ]
 
-    def blocks(self, pod: Any) -> bool:
+    def blocks(self, pod: core_v1_pb2.Pod) -> bool:
         return any(self._left[place] < 1 for place in self.of(pod))
 
     def allows_together(self, pods: Sequence[Any]) -> bool:
@@ -78,7 +79,7 @@ class Rules:
         self._settings = settings
         self._owners = owners
 
-    def moves(self, pods: Iterable[Any], budgets: Budgets, unix_ns: int) -> Moves:
+    def moves(self, pods: Iterable[core_v1_pb2.Pod], budgets: Budgets, unix_ns: int) -> Moves:
         """``GetPodsToMove``."""
         found = Moves()
         for pod in pods:
@@ -92,7 +93,7 @@ class Rules:
                 break
         return found
 
-    def judge(self, pod: Any, budgets: Budgets, unix_ns: int) -> str:
+    def judge(self, pod: core_v1_pb2.Pod, budgets: Budgets, unix_ns: int) -> str:
         """Of one pod."""
         settings, annotations = self._settings, pod.metadata.annotations
         if pod_rules.is_mirror(pod) or pod_rules.terminates_long(pod, unix_ns):
@@ -118,7 +119,7 @@ class Rules:
             return LOCAL_STORAGE
         return NO_BUDGET if budgets.blocks(pod) else UNDECIDED
 
-    def _lost_owner(self, pod: Any) -> str:
+    def _lost_owner(self, pod: core_v1_pb2.Pod) -> str:
         """The rule ``ReplicaCount``."""
         reference = meta.controller_of(pod)
         plural = _OWNERS.get(reference.kind) if reference is not None else None

@@ -7,11 +7,11 @@ iteration before.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from kemu.emulated.autoscaler import pods as pod_rules
 from kemu.emulated.autoscaler.simulator.snapshots import Acceptable, Snapshot
 from kemu.emulated.objects import meta
+from kemu.messages.k8s import core_v1_pb2
 
 MAX_KINDS = 10
 """Of pods of one controller that are remembered (``maxPodsPerOwnerRef``)."""
@@ -28,7 +28,7 @@ class Placements:
     def try_all(
         self,
         snapshot: Snapshot,
-        pods: Iterable[Any],
+        pods: Iterable[core_v1_pb2.Pod],
         acceptable: Acceptable | None = None,
         *,
         all_or_stop: bool = False,
@@ -49,7 +49,7 @@ class Placements:
                 break
         return placed
 
-    def _by_hint(self, snapshot: Snapshot, pod: Any, acceptable: Acceptable | None) -> str:
+    def _by_hint(self, snapshot: Snapshot, pod: core_v1_pb2.Pod, acceptable: Acceptable | None) -> str:
         uid = pod.metadata.uid
         node = self._hints.get(uid) or self._older.get(uid, "")
         if not node or snapshot.node(node) is None or (acceptable is not None and not acceptable(node)):
@@ -67,11 +67,11 @@ class _Similar:
     def __init__(self) -> None:
         self._kinds: dict[str, list[bytes]] = {}
 
-    def is_hopeless(self, pod: Any) -> bool:
+    def is_hopeless(self, pod: core_v1_pb2.Pod) -> bool:
         owner = meta.controller_of(pod)
         return owner is not None and kind_of(pod) in self._kinds.get(owner.uid, ())
 
-    def note(self, pod: Any) -> None:
+    def note(self, pod: core_v1_pb2.Pod) -> None:
         owner = meta.controller_of(pod)
         if owner is None or pod_rules.of_daemon_set(pod):
             return
@@ -80,7 +80,7 @@ class _Similar:
             known.append(kind_of(pod))
 
 
-def kind_of(pod: Any) -> bytes:
+def kind_of(pod: core_v1_pb2.Pod) -> bytes:
     """Equal for pods that schedulers cannot tell apart: labels and spec (``PodSpecSemanticallyEqual``)."""
     labels = "\0".join(f"{key}={pod.metadata.labels[key]}" for key in sorted(pod.metadata.labels))
     spec = pod.spec

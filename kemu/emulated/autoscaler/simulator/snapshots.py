@@ -80,11 +80,11 @@ class Snapshot:
         self.cluster.settle()
         return list(self.cluster.rows)
 
-    def pods_on(self, name: str) -> list[Any]:
+    def pods_on(self, name: str) -> list[core_v1_pb2.Pod]:
         """The objects."""
         return [info.pod for info in self.cluster.nodes[name].pods.values()]
 
-    def add_node(self, node: Any, pods: Iterable[Any] = ()) -> None:
+    def add_node(self, node: core_v1_pb2.Node, pods: Iterable[Any] = ()) -> None:
         """A node that does not exist, with copies of the pods (``SanitizedNodeInfo``)."""
         name = node.metadata.name
         if self.node(name) is not None:
@@ -106,7 +106,7 @@ class Snapshot:
         self.cluster.remove_node(name)
         self._undoable(lambda: self.cluster.set_node(node))
 
-    def change_node(self, node: Any) -> None:
+    def change_node(self, node: core_v1_pb2.Node) -> None:
         """Another state of a node that is there."""
         before = self.cluster.nodes[node.metadata.name].node
         self.cluster.set_node(node)
@@ -114,7 +114,7 @@ class Snapshot:
 
     # --- pods --------------------------------------------------------------------------------------------------------
 
-    def place(self, pod: Any, node: str) -> None:
+    def place(self, pod: core_v1_pb2.Pod, node: str) -> None:
         """Count a pod on a node, whether it fits or not."""
         uid = pod.metadata.uid
         if uid in self.cluster.pods:
@@ -128,14 +128,14 @@ class Snapshot:
         self.cluster.remove_pod(uid)
         self._undoable(lambda: self.cluster.add_pod(info, node))
 
-    def schedule(self, pod: Any, node: str) -> Rejection | None:
+    def schedule(self, pod: core_v1_pb2.Pod, node: str) -> Rejection | None:
         """Place it there if it fits (``SchedulePod``)."""
         rejection = self.check(pod, node)
         if rejection is None:
             self.place(pod, node)
         return rejection
 
-    def check(self, pod: Any, node: str) -> Rejection | None:
+    def check(self, pod: core_v1_pb2.Pod, node: str) -> Rejection | None:
         """Whether a pod fits on one node (``CheckPredicates``)."""
         filtering, _info = self._filter(pod)
         if filtering.rejection is not None:
@@ -147,7 +147,7 @@ class Snapshot:
         status = filtering.explain(verdict)
         return Rejection(status.plugin, status.reasons)
 
-    def schedule_anywhere(self, pod: Any, acceptable: Acceptable | None = None) -> str:
+    def schedule_anywhere(self, pod: core_v1_pb2.Pod, acceptable: Acceptable | None = None) -> str:
         """Place it on the first node where it fits, from the last match on (``SchedulePodOnAnyNodeMatching``).
 
         Returns the node; "": there is none. Cordoned nodes are never tried.
@@ -165,7 +165,7 @@ class Snapshot:
                 return str(node.name)
         return ""
 
-    def _filter(self, pod: Any) -> tuple[Filtering, PodInfo]:
+    def _filter(self, pod: core_v1_pb2.Pod) -> tuple[Filtering, PodInfo]:
         self.cluster.settle()
         info = self.cluster.pending(pod)
         return self._decider.filter(info), info

@@ -17,6 +17,8 @@ from kemu.emulated.controllers import controllers
 from kemu.emulated.controllers.garbage import graphs
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.validation import finalizers
+from kemu.messages.k8s import meta_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import Env
 
 WORKERS = 20
@@ -149,7 +151,9 @@ class GarbageCollector(controllers.Controller):
             if not dependent.deleting_dependents:
                 self._look(dependent)
 
-    async def _classify(self, node: graphs.Node, references: Sequence[Any]) -> tuple[list[str], list[str], list[str]]:
+    async def _classify(
+        self, node: graphs.Node, references: Sequence[meta_v1_pb2.OwnerReference]
+    ) -> tuple[list[str], list[str], list[str]]:
         """UIDs of owners that are there, that are gone, and that wait for their dependents (``classifyReferences``)."""
         solid: list[str] = []
         dangling: list[str] = []
@@ -164,7 +168,7 @@ class GarbageCollector(controllers.Controller):
                 solid.append(reference.uid)
         return solid, dangling, waiting
 
-    async def _find_owner(self, node: graphs.Node, reference: Any) -> Any | None:
+    async def _find_owner(self, node: graphs.Node, reference: meta_v1_pb2.OwnerReference) -> Any | None:
         """``isDangling``: None if it is gone, or another object has its name."""
         namespace = node.identity.namespace
         cluster_wide = graphs.Identity(reference.kind, reference.apiVersion, "", reference.name, reference.uid)
@@ -183,7 +187,7 @@ class GarbageCollector(controllers.Controller):
             return None
         return owner
 
-    async def _find(self, identity: graphs.Identity) -> Any | None:
+    async def _find(self, identity: graphs.Identity) -> KubernetesObject | None:
         """The object as the API server has it; None if it is gone, or another has its name."""
         row = _row(identity.kind, identity.api_version)
         if row.namespaced and not identity.namespace:
@@ -196,7 +200,7 @@ class GarbageCollector(controllers.Controller):
 
     # --- writes ------------------------------------------------------------------------------------------------------
 
-    async def _delete(self, identity: graphs.Identity, latest: Any, policy: str) -> None:
+    async def _delete(self, identity: graphs.Identity, latest: KubernetesObject, policy: str) -> None:
         """Only if its owners are still the same (``deleteObject``)."""
         row = _row(identity.kind, identity.api_version)
         namespace = identity.namespace if row.namespaced else ""
@@ -297,13 +301,13 @@ class _Monitor:
         self._graph = graph
         self._api_version, self._kind = row.api_version, row.kind
 
-    def on_add(self, obj: Any) -> None:
+    def on_add(self, obj: KubernetesObject) -> None:
         self._graph.put(self._api_version, self._kind, None, obj)
 
-    def on_update(self, old: Any, new: Any) -> None:
+    def on_update(self, old: KubernetesObject, new: KubernetesObject) -> None:
         self._graph.put(self._api_version, self._kind, old, new)
 
-    def on_delete(self, old: Any) -> None:
+    def on_delete(self, old: KubernetesObject) -> None:
         self._graph.remove(self._api_version, self._kind, old)
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kemu.emulated.objects.validation import finalizers
+from kemu.messages.k8s.objects import KubernetesObject
 
 ABSENT_OWNERS = 500
 """Owners that are remembered to be gone."""
@@ -113,7 +114,7 @@ class Graph:
 
     # --- events of objects -------------------------------------------------------------------------------------------
 
-    def put(self, api_version: str, kind: str, old: Any | None, obj: Any) -> None:
+    def put(self, api_version: str, kind: str, old: KubernetesObject | None, obj: KubernetesObject) -> None:
         """An object was added or changed (``processGraphChanges``). ``old``: what it was before."""
         metadata = obj.metadata
         identity = Identity(kind, api_version, metadata.namespace, metadata.name, metadata.uid)
@@ -134,7 +135,7 @@ class Graph:
                 node.being_deleted = True
         self._note_deletion(old, obj, node)
 
-    def remove(self, api_version: str, kind: str, obj: Any) -> None:
+    def remove(self, api_version: str, kind: str, obj: KubernetesObject) -> None:
         """An object is gone."""
         metadata = obj.metadata
         node = self.nodes.get(metadata.uid)
@@ -185,7 +186,7 @@ class Graph:
         node.virtual = False
         return node
 
-    def _note_deletion(self, old: Any | None, obj: Any, node: Node) -> None:
+    def _note_deletion(self, old: KubernetesObject | None, obj: KubernetesObject, node: Node) -> None:
         """``processTransitions``: what a deletion with one of the collector's finalizers begins."""
         if _begins(old, obj, finalizers.ORPHAN):
             self._orphan(node)
@@ -263,19 +264,19 @@ class Graph:
                 return
 
 
-def _references(obj: Any) -> tuple[Reference, ...]:
+def _references(obj: KubernetesObject) -> tuple[Reference, ...]:
     return tuple(
         Reference(one.apiVersion, one.kind, one.name, one.uid, one.blockOwnerDeletion)
         for one in obj.metadata.ownerReferences
     )
 
 
-def _begins(old: Any | None, new: Any, finalizer: str) -> bool:
+def _begins(old: KubernetesObject | None, new: KubernetesObject, finalizer: str) -> bool:
     """``deletionStartsWithFinalizer``."""
     return _is_deleted_with(new, finalizer) and (old is None or not _is_deleted_with(old, finalizer))
 
 
-def _is_deleted_with(obj: Any, finalizer: str) -> bool:
+def _is_deleted_with(obj: KubernetesObject, finalizer: str) -> bool:
     metadata = obj.metadata
     return bool(metadata.HasField("deletionTimestamp")) and finalizer in metadata.finalizers
 

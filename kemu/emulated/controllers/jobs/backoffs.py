@@ -7,9 +7,10 @@ the last success is kept in memory: a controller that starts again counts from w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kemu.emulated.objects import meta
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS
 
 FIRST_NS = 10 * SECOND_NS
@@ -26,7 +27,7 @@ class Record(NamedTuple):
     last_failure_ns: int = 0
     """Unix time."""
 
-    def after(self, succeeded: Sequence[Any], failed: Sequence[Any]) -> Record:
+    def after(self, succeeded: Sequence[core_v1_pb2.Pod], failed: Sequence[core_v1_pb2.Pod]) -> Record:
         """With pods that have ended since (``newBackoffRecord``)."""
         if not succeeded:
             if not failed:
@@ -48,7 +49,7 @@ def remaining_ns(failures: int, last_failure_ns: int, now_ns: int) -> int:
     return max(0, backoff_ns - (now_ns - last_failure_ns))
 
 
-def finished_ns(pod: Any) -> int:
+def finished_ns(pod: core_v1_pb2.Pod) -> int:
     """When a pod has ended (``getFinishedTime``), in Unix time: when its last container has, it was no longer ready, it
     was deleted, or was created, whichever of these is known first."""
     found = _containers_finished_ns(pod)
@@ -63,7 +64,7 @@ def finished_ns(pod: Any) -> int:
     return meta.unix_ns(metadata.creationTimestamp)
 
 
-def _containers_finished_ns(pod: Any) -> int | None:
+def _containers_finished_ns(pod: core_v1_pb2.Pod) -> int | None:
     """None: one of them is not known to have ended. Sidecars end after the rest. Mirrors ``latestFinishTime``: where
     sidecars are not known to have ended, nothing is known, as where regular containers are not, unless there are
     sidecars that have."""
@@ -72,7 +73,7 @@ def _containers_finished_ns(pod: Any) -> int | None:
     return _latest_ns(latest, [one for one in pod.status.initContainerStatuses if one.name in sidecars])
 
 
-def _latest_ns(latest: int | None, statuses: Sequence[Any]) -> int | None:
+def _latest_ns(latest: int | None, statuses: Sequence[core_v1_pb2.ContainerStatus]) -> int | None:
     for status in statuses:
         terminated = status.state.terminated
         if not status.state.HasField("terminated") or not terminated.finishedAt.seconds:

@@ -9,6 +9,7 @@ from typing import Any
 
 from kemu.emulated.controllers.jobs import backoffs, deletion_orders, failure_policies, intervals, tracking
 from kemu.emulated.objects.pods import pod_phases
+from kemu.messages.k8s import batch_v1_pb2, core_v1_pb2
 
 INDEX = "batch.kubernetes.io/job-completion-index"
 """Annotation and label of a pod."""
@@ -24,26 +25,28 @@ _MAX_INT32 = 2**31 - 1
 _MAX_INT64 = 2**63 - 1
 
 
-def is_indexed(job: Any) -> bool:
+def is_indexed(job: batch_v1_pb2.Job) -> bool:
     return bool(job.spec.completionMode == "Indexed")
 
 
-def has_limit_per_index(job: Any) -> bool:
+def has_limit_per_index(job: batch_v1_pb2.Job) -> bool:
     return bool(job.spec.HasField("backoffLimitPerIndex"))
 
 
-def of(pod: Any) -> int:
+def of(pod: core_v1_pb2.Pod) -> int:
     """The completion index of a pod (``getCompletionIndex``); UNKNOWN: it has none."""
     text = pod.metadata.annotations.get(INDEX, "")
     index = int(text) if _INTEGER.fullmatch(text) else UNKNOWN
     return index if 0 <= index <= _MAX_INT64 else UNKNOWN
 
 
-def is_valid(index: int, job: Any) -> bool:
+def is_valid(index: int, job: batch_v1_pb2.Job) -> bool:
     return index != UNKNOWN and index < int(job.spec.completions)
 
 
-def succeeded(job: Any, pods: Sequence[Any]) -> tuple[intervals.Intervals, intervals.Intervals]:
+def succeeded(
+    job: batch_v1_pb2.Job, pods: Sequence[core_v1_pb2.Pod]
+) -> tuple[intervals.Intervals, intervals.Intervals]:
     """As the status says, and with the pods that have succeeded since (``calculateSucceededIndexes``)."""
     before = intervals.parse(job.status.completedIndexes, job.spec.completions)
     new = {
@@ -54,14 +57,14 @@ def succeeded(job: Any, pods: Sequence[Any]) -> tuple[intervals.Intervals, inter
     return before, intervals.merge(before, intervals.of(sorted(new)))
 
 
-def failed(job: Any, pods: Sequence[Any]) -> intervals.Intervals:
+def failed(job: batch_v1_pb2.Job, pods: Sequence[Any]) -> intervals.Intervals:
     """``calculateFailedIndexes``."""
     before = intervals.parse(job.status.failedIndexes, job.spec.completions)
     new = {of(pod) for pod in pods if is_valid(of(pod), job) and tracking.has_finalizer(pod) and _fails_index(job, pod)}
     return intervals.merge(before, intervals.of(sorted(new)))
 
 
-def _fails_index(job: Any, pod: Any) -> bool:
+def _fails_index(job: batch_v1_pb2.Job, pod: core_v1_pb2.Pod) -> bool:
     """``isIndexFailed``."""
     if not failure_policies.is_failed(pod, job):
         return False
@@ -71,18 +74,18 @@ def _fails_index(job: Any, pod: Any) -> bool:
     return match.is_counted and _count(pod, FAILURES) >= int(job.spec.backoffLimitPerIndex)
 
 
-def _count(pod: Any, annotation: str) -> int:
+def _count(pod: core_v1_pb2.Pod, annotation: str) -> int:
     text = pod.metadata.annotations.get(annotation, "")
     number = int(text) if _INTEGER.fullmatch(text) else 0
     return number if 0 <= number <= _MAX_INT32 else 0
 
 
-def failures(pod: Any) -> int:
+def failures(pod: core_v1_pb2.Pod) -> int:
     """Of the index before this pod, ignored ones included (``getIndexAbsoluteFailureCount``)."""
     return _count(pod, FAILURES) + _count(pod, IGNORED_FAILURES)
 
 
-def new_counts(job: Any, replaced: Any | None) -> dict[str, str]:
+def new_counts(job: batch_v1_pb2.Job, replaced: Any | None) -> dict[str, str]:
     """The annotations of a pod that replaces another (``addIndexFailureCountAnnotation``)."""
     if replaced is None:
         return {FAILURES: "0"}
@@ -102,7 +105,7 @@ def remaining_ns(replaced: Any | None, now_ns: int) -> int:
 
 
 def delayed(
-    job: Any,
+    job: batch_v1_pb2.Job,
     valid: Sequence[Any],
     active: Sequence[Any],
     succeeded_ones: intervals.Intervals,
@@ -148,7 +151,7 @@ def first_pending(
     return found
 
 
-def surplus(pods: Sequence[Any], completions: int) -> tuple[list[Any], list[Any]]:
+def surplus(pods: Sequence[core_v1_pb2.Pod], completions: int) -> tuple[list[Any], list[Any]]:
     """Active pods that go, and those that may stay: of each index one stays, and none without a valid index
     (``appendDuplicatedIndexPodsForRemoval``)."""
     by_index: dict[int, list[Any]] = {}
@@ -172,7 +175,7 @@ def generate_name(job_name: str, index: int) -> str:
     return made if len(made) <= _GENERATED_NAME else made[: _GENERATED_NAME - len(end)] + end
 
 
-def mark(pod: Any, job: Any, index: int, counts: Mapping[str, str]) -> None:
+def mark(pod: core_v1_pb2.Pod, job: batch_v1_pb2.Job, index: int, counts: Mapping[str, str]) -> None:
     """Make a pod of the template one of this index."""
     metadata = pod.metadata
     metadata.annotations[INDEX] = metadata.labels[INDEX] = str(index)
@@ -182,7 +185,7 @@ def mark(pod: Any, job: Any, index: int, counts: Mapping[str, str]) -> None:
     metadata.generateName = generate_name(job.metadata.name, index)
 
 
-def add_environment(spec: Any) -> None:
+def add_environment(spec: core_v1_pb2.PodSpec) -> None:
     """``addCompletionIndexEnvVariables``."""
     for container in (*spec.initContainers, *spec.containers):
         if all(one.name != ENVIRONMENT for one in container.env):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kemu.emulated.objects import meta
 from kemu.messages.k8s import batch_v1_pb2
 
@@ -19,13 +17,13 @@ def new(condition_type: str, reason: str, message: str, now_ns: int, status: str
     return condition
 
 
-def true_one(job: Any, condition_type: str) -> Any | None:
+def true_one(job: batch_v1_pb2.Job, condition_type: str) -> batch_v1_pb2.JobCondition | None:
     """The condition of this type, if it is True."""
     condition = meta.get_condition(job.status.conditions, condition_type)
     return condition if condition is not None and condition.status == "True" else None
 
 
-def finished(job: Any) -> str:
+def finished(job: batch_v1_pb2.Job) -> str:
     """The type of the condition by which the Job has ended (``FinishedCondition``); "": it has not."""
     for condition in job.status.conditions:
         if condition.type in (COMPLETE, FAILED) and condition.status == "True":
@@ -33,7 +31,7 @@ def finished(job: Any) -> str:
     return ""
 
 
-def ensure(job: Any, condition: batch_v1_pb2.JobCondition) -> bool:
+def ensure(job: batch_v1_pb2.Job, condition: batch_v1_pb2.JobCondition) -> bool:
     """``ensureJobConditionStatus``: replace or append it; one that is new and False says nothing. Returns whether
     anything has changed."""
     known = meta.get_condition(job.status.conditions, condition.type)

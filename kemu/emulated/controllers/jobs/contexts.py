@@ -13,6 +13,7 @@ from kemu.emulated import safeguards
 from kemu.emulated.client import clients, recorders, workqueues
 from kemu.emulated.controllers.jobs import backoffs, tracking
 from kemu.emulated.controllers.workloads import losses
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import SECOND_NS, Clock, Env
 
 EXPECTATIONS_NS = 5 * 60 * SECOND_NS
@@ -62,7 +63,7 @@ class Writes:
         self._versions: dict[str, dict[str, int]] = {}
         """By key of the Job, then by resource."""
 
-    def wrote(self, job: str, resource: str, obj: Any) -> None:
+    def wrote(self, job: str, resource: str, obj: KubernetesObject) -> None:
         versions = self._versions.setdefault(job, {})
         versions[resource] = max(versions.get(resource, 0), int(obj.metadata.resourceVersion or 0))
 

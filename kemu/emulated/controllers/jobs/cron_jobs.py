@@ -7,14 +7,14 @@ after the minute of its run, so that no run is started twice, whatever crashes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from kemu import errors
 from kemu.emulated.client import informers, recorders, workqueues
 from kemu.emulated.controllers import controllers
 from kemu.emulated.controllers.jobs import conditions, cron_times
 from kemu.emulated.objects import cron_expressions, meta
-from kemu.messages.k8s import batch_v1_pb2, core_v1_pb2
+from kemu.messages.k8s import batch_v1_pb2, core_v1_pb2, meta_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env
 
 SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp"
@@ -29,12 +29,12 @@ class CronJobController(controllers.Controller):
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         super().__init__(env, config)
         self.queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env)
-        self._jobs = informers.Informer(
+        self._jobs: informers.Informer[batch_v1_pb2.Job] = informers.Informer(
             self.client,
             "jobs",
             handler=informers.Callbacks(lambda job: self._job_changed(None, job), self._job_changed, self._job_deleted),
         )
-        self._cron_jobs = informers.Informer(
+        self._cron_jobs: informers.Informer[batch_v1_pb2.CronJob] = informers.Informer(
             self.client,
             "cronjobs",
             handler=informers.Callbacks(self._enqueue, self._cron_job_updated, self._enqueue),
@@ -51,7 +51,7 @@ class CronJobController(controllers.Controller):
 
     # --- events ------------------------------------------------------------------------------------------------------
 
-    def _enqueue(self, cron_job: Any) -> None:
+    def _enqueue(self, cron_job: batch_v1_pb2.CronJob) -> None:
         self.queue.add_after(controllers.key_of(cron_job), self.lag_s())
 
     def _cron_job_updated(self, old: Any, new: Any) -> None:
@@ -68,21 +68,21 @@ class CronJobController(controllers.Controller):
         wait_s = cron_times.wait_ns(new, self.unix_ns(), schedule) / SECOND_NS
         self.queue.add_after(controllers.key_of(new), wait_s + self.lag_s())
 
-    def _job_changed(self, old: Any | None, new: Any) -> None:
+    def _job_changed(self, old: batch_v1_pb2.Job | None, new: batch_v1_pb2.Job) -> None:
         before = None if old is None else meta.controller_of(old)
         now = meta.controller_of(new)
         if before is not None and (now is None or now.uid != before.uid):
-            self._drop(old, before)
+            self._drop(cast(batch_v1_pb2.Job, old), before)
         if now is not None:
             self._by_owner.setdefault(f"{new.metadata.namespace}/{now.name}", {})[controllers.key_of(new)] = None
             self._wake(now, new)
 
-    def _job_deleted(self, job: Any) -> None:
+    def _job_deleted(self, job: batch_v1_pb2.Job) -> None:
         reference = meta.controller_of(job)
         if reference is not None:
             self._drop(job, reference)
 
-    def _drop(self, job: Any, reference: Any) -> None:
+    def _drop(self, job: batch_v1_pb2.Job, reference: Any) -> None:
         owner = f"{job.metadata.namespace}/{reference.name}"
         jobs = self._by_owner.get(owner, {})
         jobs.pop(controllers.key_of(job), None)
@@ -90,7 +90,7 @@ class CronJobController(controllers.Controller):
             self._by_owner.pop(owner, None)
         self._wake(reference, job)
 
-    def _wake(self, reference: Any, job: Any) -> None:
+    def _wake(self, reference: Any, job: batch_v1_pb2.Job) -> None:
         """The CronJob that controls a Job."""
         if reference.kind != "CronJob":
             return
@@ -120,7 +120,9 @@ class CronJobController(controllers.Controller):
             self.queue.forget(key)
             self.queue.add_after_ns(key, wait_ns)
 
-    def report(self, cron_job: Any, event_type: str, reason: str, note: str, *, routine: bool = False) -> None:
+    def report(
+        self, cron_job: batch_v1_pb2.CronJob, event_type: str, reason: str, note: str, *, routine: bool = False
+    ) -> None:
         """As an Event object, and in the run log."""
         self._recorder.event(cron_job, event_type, reason, reason, note, routine=routine)
         self.env.log(
@@ -168,7 +170,7 @@ class _Sync:
                 if await self._delete(job):
                     self.changed = True
 
-    async def _delete(self, job: Any) -> bool:
+    async def _delete(self, job: batch_v1_pb2.Job) -> bool:
         """``deleteJob``, of the CronJob's own."""
         metadata = job.metadata
         try:
@@ -205,7 +207,7 @@ class _Sync:
                 self._forget(reference.uid)
                 self.changed = True
 
-    async def _note_job(self, job: Any) -> None:
+    async def _note_job(self, job: batch_v1_pb2.Job) -> None:
         metadata, status = job.metadata, self.cron_job.status
         end, is_active = conditions.finished(job), self._is_active(metadata.uid)
         if not end:
@@ -224,7 +226,7 @@ class _Sync:
             status.lastSuccessfulTime.CopyFrom(at)
             self.changed = True
 
-    async def _find_unexpected(self, metadata: Any) -> None:
+    async def _find_unexpected(self, metadata: meta_v1_pb2.ObjectMeta) -> None:
         """A Job that runs and is not in the list: the status may be old, or the write after its creation failed."""
         mine = self.cron_job.metadata
         fresh = await self._client.get("cronjobs", mine.name, mine.namespace)
@@ -336,7 +338,7 @@ class _Sync:
             self.changed = True
 
 
-def _expression(cron_job: Any) -> str:
+def _expression(cron_job: batch_v1_pb2.CronJob) -> str:
     """The schedule with its time zone (``formatSchedule``)."""
     spec = cron_job.spec
     if "TZ" in spec.schedule or not spec.HasField("timeZone"):
@@ -348,12 +350,12 @@ def _expression(cron_job: Any) -> str:
     return f"TZ={spec.timeZone} {spec.schedule}"
 
 
-def _job_name(cron_job: Any, due_ns: int) -> str:
+def _job_name(cron_job: batch_v1_pb2.CronJob, due_ns: int) -> str:
     """By the minute."""
     return f"{cron_job.metadata.name}-{due_ns // (60 * SECOND_NS)}"
 
 
-def _new_job(cron_job: Any, due_ns: int) -> batch_v1_pb2.Job:
+def _new_job(cron_job: batch_v1_pb2.CronJob, due_ns: int) -> batch_v1_pb2.Job:
     """``getJobFromTemplate2``."""
     template = cron_job.spec.jobTemplate
     job = batch_v1_pb2.Job()
@@ -368,7 +370,7 @@ def _new_job(cron_job: Any, due_ns: int) -> batch_v1_pb2.Job:
     return job
 
 
-def _start(job: Any) -> tuple[bool, int, str]:
+def _start(job: batch_v1_pb2.Job) -> tuple[bool, int, str]:
     """Jobs that never started come last (``byJobStartTime``)."""
     status = job.status
     return not status.HasField("startTime"), status.startTime.seconds, job.metadata.name

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kemu.emulated.objects import cron_expressions, meta
+from kemu.messages.k8s import batch_v1_pb2
 from kemu.runtime.env import MILLISECOND_NS, SECOND_NS
 
 PADDING_NS = 100 * MILLISECOND_NS
@@ -28,7 +29,9 @@ class Missed(NamedTuple):
     """How many are due, roughly."""
 
 
-def missed(cron_job: Any, now_ns: int, schedule: cron_expressions.Schedule, with_deadline: bool) -> Missed:
+def missed(
+    cron_job: batch_v1_pb2.CronJob, now_ns: int, schedule: cron_expressions.Schedule, with_deadline: bool
+) -> Missed:
     """``with_deadline``: runs for which it is too late do not count. Raises ScheduleError."""
     spec, status = cron_job.spec, cron_job.status
     since_ns = meta.unix_ns(cron_job.metadata.creationTimestamp)
@@ -55,7 +58,7 @@ def missed(cron_job: Any, now_ns: int, schedule: cron_expressions.Schedule, with
     return Missed(since_ns, latest_ns, count)
 
 
-def wait_ns(cron_job: Any, now_ns: int, schedule: cron_expressions.Schedule) -> int:
+def wait_ns(cron_job: batch_v1_pb2.CronJob, now_ns: int, schedule: cron_expressions.Schedule) -> int:
     """Until the next run, with the padding (``nextScheduleTimeDuration``)."""
     try:
         found = missed(cron_job, now_ns, schedule, False)

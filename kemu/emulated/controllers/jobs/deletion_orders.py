@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from kemu.emulated.objects import meta
+from kemu.messages.k8s import core_v1_pb2
 
 
-def in_order(pods: Sequence[Any]) -> list[Any]:
+def in_order(pods: Sequence[core_v1_pb2.Pod]) -> list[core_v1_pb2.Pod]:
     """Those first that are not bound, not running, not ready, have been ready for a shorter time, have restarted more
     often, are younger. Equal ones keep their order."""
     return sorted(pods, key=_rank)
 
 
-def _rank(pod: Any) -> tuple[bool, int, bool, int, int, int, int]:
+def _rank(pod: core_v1_pb2.Pod) -> tuple[bool, int, bool, int, int, int, int]:
     phase = {"Pending": 0, "": 0, "Unknown": 1}.get(pod.status.phase, 2)
     ready = meta.get_condition(pod.status.conditions, "Ready")
     is_ready = ready is not None and ready.status == "True"

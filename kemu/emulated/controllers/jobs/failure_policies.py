@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from kemu.emulated.objects.pods import pod_phases
+from kemu.messages.k8s import batch_v1_pb2, core_v1_pb2
 
 FAIL_JOB, FAIL_INDEX, IGNORE, COUNT = "FailJob", "FailIndex", "Ignore", "Count"
 
@@ -21,12 +22,12 @@ class Match(NamedTuple):
     """Why the Job fails; "": it does not."""
 
 
-def only_replaces_failed(job: Any) -> bool:
+def only_replaces_failed(job: batch_v1_pb2.Job) -> bool:
     """Pods that terminate are replaced only when they have ended (``onlyReplaceFailedPods``)."""
     return job.spec.podReplacementPolicy == "Failed" or bool(job.spec.HasField("podFailurePolicy"))
 
 
-def is_failed(pod: Any, job: Any) -> bool:
+def is_failed(pod: core_v1_pb2.Pod, job: batch_v1_pb2.Job) -> bool:
     """``isPodFailed``: a pod that is being deleted counts too, unless the Job waits for its end."""
     if pod.status.phase == pod_phases.FAILED:
         return True
@@ -35,7 +36,7 @@ def is_failed(pod: Any, job: Any) -> bool:
     return bool(pod.metadata.HasField("deletionTimestamp")) and pod.status.phase != pod_phases.SUCCEEDED
 
 
-def match(job: Any, pod: Any) -> Match:
+def match(job: batch_v1_pb2.Job, pod: core_v1_pb2.Pod) -> Match:
     """What applies to a failed pod."""
     if not job.spec.HasField("podFailurePolicy"):
         return Match()
@@ -49,7 +50,7 @@ def match(job: Any, pod: Any) -> Match:
     return Match()
 
 
-def _matches(rule: Any, pod: Any) -> str:
+def _matches(rule: batch_v1_pb2.PodFailurePolicyRule, pod: core_v1_pb2.Pod) -> str:
     """What of the pod matches, as the message of FailJob begins; "": nothing."""
     metadata, status = pod.metadata, pod.status
     name = f"{metadata.namespace}/{metadata.name}"

@@ -26,13 +26,21 @@ from kemu.emulated.controllers.jobs import (
 )
 from kemu.emulated.objects import meta
 from kemu.emulated.objects.pods import pod_phases
+from kemu.messages.k8s import batch_v1_pb2, core_v1_pb2
 from kemu.runtime.env import SECOND_NS
 
 
 class JobSync:
     """``job`` is changed; ``pods`` are only read. ``may_manage``: all that was expected has been observed."""
 
-    def __init__(self, context: contexts.Context, key: str, job: Any, pods: Sequence[Any], may_manage: bool) -> None:
+    def __init__(
+        self,
+        context: contexts.Context,
+        key: str,
+        job: batch_v1_pb2.Job,
+        pods: Sequence[core_v1_pb2.Pod],
+        may_manage: bool,
+    ) -> None:
         self._context = context
         self._key = key
         self._job = job
@@ -93,7 +101,7 @@ class JobSync:
         known = self._context.backoffs.get(self._key, backoffs.Record())
         self._backoff = known.after(succeeded, failed)
 
-    def _to_count(self, uncounted: frozenset[str] = frozenset()) -> list[Any]:
+    def _to_count(self, uncounted: frozenset[str] = frozenset()) -> list[core_v1_pb2.Pod]:
         """Pods that have their finalizer and are neither in the list nor of an invalid index
         (``getValidPodsWithFilter``)."""
         return [
@@ -104,7 +112,7 @@ class JobSync:
             and (not self._is_indexed or completion_indexes.is_valid(completion_indexes.of(pod), self._job))
         ]
 
-    def _is_tracked(self, pod: Any) -> bool:
+    def _is_tracked(self, pod: core_v1_pb2.Pod) -> bool:
         return tracking.has_finalizer(pod) and pod.metadata.uid not in self._expected_removals
 
     # --- whether it ends ---------------------------------------------------------------------------------------------
@@ -131,10 +139,10 @@ class JobSync:
         if self._end is None and (message := success_policies.met(job, self._succeeded_indexes)):
             self._end = conditions.new(conditions.SUCCESS_CRITERIA_MET, "SuccessPolicy", message, self._now_ns())
 
-    def _failure(self, reason: str, message: str) -> Any:
+    def _failure(self, reason: str, message: str) -> batch_v1_pb2.JobCondition:
         return conditions.new(conditions.FAILURE_TARGET, reason, message, self._now_ns())
 
-    def _failure_of_policy(self) -> Any | None:
+    def _failure_of_policy(self) -> batch_v1_pb2.JobCondition | None:
         job = self._job
         target = conditions.true_one(job, conditions.FAILURE_TARGET)
         if target is not None:
@@ -146,7 +154,7 @@ class JobSync:
                 return self._failure("PodFailurePolicy", message)
         return None
 
-    def _failure_of_limits(self) -> Any | None:
+    def _failure_of_limits(self) -> batch_v1_pb2.JobCondition | None:
         spec, status = self._job.spec, self._job.status
         if self._failed > spec.backoffLimit or self._has_restarted_too_often():
             return self._failure("BackoffLimitExceeded", "Job has reached the specified backoff limit")
@@ -280,7 +288,7 @@ class JobSync:
             return self._active if self._succeeded > 0 else int(spec.parallelism)
         return max(0, min(int(spec.completions) - self._succeeded, int(spec.parallelism)))
 
-    def _to_remove(self, at_least: int) -> list[Any]:
+    def _to_remove(self, at_least: int) -> list[core_v1_pb2.Pod]:
         """``activePodsForRemoval``."""
         removed: list[Any] = []
         left = self._active_pods
@@ -290,7 +298,7 @@ class JobSync:
             removed += deletion_orders.in_order(left)[: at_least - len(removed)]
         return removed
 
-    async def _delete(self, pods: Sequence[Any]) -> errors.ApiError | None:
+    async def _delete(self, pods: Sequence[core_v1_pb2.Pod]) -> errors.ApiError | None:
         ready, deleted, failure = await self._writes.delete_surplus(pods)
         self._gone(ready, deleted)
         return failure
@@ -304,7 +312,7 @@ class JobSync:
             count, job.spec.completions, busy, self._succeeded_indexes, self._failed_indexes or ()
         )
 
-    def _pod_of(self, template: Any, index: int) -> Any:
+    def _pod_of(self, template: core_v1_pb2.Pod, index: int) -> core_v1_pb2.Pod:
         job, pod = self._job, type(template)()
         pod.CopyFrom(template)
         counts = {}
@@ -313,7 +321,7 @@ class JobSync:
         completion_indexes.mark(pod, job, index, counts)
         return pod
 
-    async def _create(self, pods: Sequence[Any]) -> errors.ApiError | None:
+    async def _create(self, pods: Sequence[core_v1_pb2.Pod]) -> errors.ApiError | None:
         created, failure = await self._writes.create(pods)
         self._active += created
         return failure
@@ -386,7 +394,7 @@ class JobSync:
                 return freed, new_indexes, True
         return freed, new_indexes, False
 
-    def _may_lose_finalizer(self, pod: Any, is_failed: bool) -> bool:
+    def _may_lose_finalizer(self, pod: core_v1_pb2.Pod, is_failed: bool) -> bool:
         """``canRemoveFinalizer``."""
         if self._job.metadata.HasField("deletionTimestamp") or self._end is not None:
             return True
@@ -455,22 +463,22 @@ class JobSync:
             self._report("TooManySucceededPods", note, recorders.WARNING)
         self._report("Completed", "Job completed", routine=True)
 
-    async def _update_status(self) -> Any:
+    async def _update_status(self) -> batch_v1_pb2.Job:
         updated = await self._context.client.update_status(self._job)
         self._context.writes.wrote(self._key, "jobs", updated)
         self._job.CopyFrom(updated)
         return self._job
 
 
-def _listed(status: Any) -> int:
+def _listed(status: batch_v1_pb2.JobStatus) -> int:
     """How many pods wait to be counted."""
     uncounted = status.uncountedTerminatedPods
     return len(uncounted.succeeded) + len(uncounted.failed)
 
 
-def _is_active(pod: Any) -> bool:
+def _is_active(pod: core_v1_pb2.Pod) -> bool:
     return not pod_phases.is_terminal(pod) and not pod.metadata.HasField("deletionTimestamp")
 
 
-def _is_terminating(pod: Any) -> bool:
+def _is_terminating(pod: core_v1_pb2.Pod) -> bool:
     return not pod_phases.is_terminal(pod) and bool(pod.metadata.HasField("deletionTimestamp"))

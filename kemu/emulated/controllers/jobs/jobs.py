@@ -17,6 +17,7 @@ from kemu.emulated.controllers.jobs import completion_indexes, conditions, conte
 from kemu.emulated.controllers.workloads import claims
 from kemu.emulated.objects import meta, selectors
 from kemu.emulated.objects.pods import pod_phases
+from kemu.messages.k8s import batch_v1_pb2, core_v1_pb2, meta_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env
 
 NAME = "kubernetes.io/job-controller"
@@ -38,10 +39,10 @@ class JobController(controllers.Controller):
         """Pods, and selectors of pods, whose finalizers nobody will remove otherwise."""
         self._orphan_selectors: dict[str, tuple[str, selectors.LabelSelector]] = {}
         """By UID of the Job that is gone or has ended: its namespace and selector."""
-        self._jobs = informers.Informer(
+        self._jobs: informers.Informer[batch_v1_pb2.Job] = informers.Informer(
             self.client, "jobs", handler=informers.Callbacks(self._job_added, self._job_updated, self._job_deleted)
         )
-        self._pods = informers.Informer(
+        self._pods: informers.Informer[core_v1_pb2.Pod] = informers.Informer(
             self.client, "pods", handler=informers.Callbacks(self._pod_added, self._pod_updated, self._pod_deleted)
         )
         self._owned: dict[str, dict[str, Any]] = {}
@@ -63,12 +64,12 @@ class JobController(controllers.Controller):
     def _wake(self, key: str, delay_s: float = 0.0) -> None:
         self.queue.add_after(key, delay_s + self.lag_s())
 
-    def _job_added(self, job: Any) -> None:
+    def _job_added(self, job: batch_v1_pb2.Job) -> None:
         key = controllers.key_of(job)
         self._selectors.put(key, job.metadata.namespace, _selector(job))
         self._wake(key)
 
-    def _job_updated(self, old: Any, new: Any) -> None:
+    def _job_updated(self, old: batch_v1_pb2.Job, new: batch_v1_pb2.Job) -> None:
         key = controllers.key_of(new)
         self._selectors.put(key, new.metadata.namespace, _selector(new))
         if conditions.finished(new):
@@ -86,7 +87,7 @@ class JobController(controllers.Controller):
             passed_ns = self.unix_ns() - meta.unix_ns(status.startTime)
             self._wake(key, spec.activeDeadlineSeconds - passed_ns / SECOND_NS)
 
-    def _job_deleted(self, job: Any) -> None:
+    def _job_deleted(self, job: batch_v1_pb2.Job) -> None:
         key, uid = controllers.key_of(job), job.metadata.uid
         self._selectors.remove(key)
         self._wake(key)
@@ -96,7 +97,7 @@ class JobController(controllers.Controller):
         self._free_pods_of(job)
         self.context.backoffs.pop(key, None)
 
-    def _free_pods_of(self, job: Any) -> None:
+    def _free_pods_of(self, job: batch_v1_pb2.Job) -> None:
         """``enqueueLabelSelector``."""
         uid = job.metadata.uid
         self._orphan_selectors[uid] = job.metadata.namespace, _selector(job)
@@ -104,7 +105,7 @@ class JobController(controllers.Controller):
 
     # --- events of pods ----------------------------------------------------------------------------------------------
 
-    def _pod_added(self, pod: Any) -> None:
+    def _pod_added(self, pod: core_v1_pb2.Pod) -> None:
         self._index(pod)
         if pod.metadata.HasField("deletionTimestamp"):
             self._note_deletion(pod, False)
@@ -118,7 +119,7 @@ class JobController(controllers.Controller):
             return
         self._offer(pod)
 
-    def _pod_updated(self, old: Any, new: Any) -> None:
+    def _pod_updated(self, old: core_v1_pb2.Pod, new: core_v1_pb2.Pod) -> None:
         self._unindex(old, new)
         self._index(new)
         self._note_loss(old, new)
@@ -137,7 +138,7 @@ class JobController(controllers.Controller):
         else:
             self._free(new)
 
-    def _observe(self, job: Any | None, uid: str, is_free: bool) -> None:
+    def _observe(self, job: batch_v1_pb2.Job | None, uid: str, is_free: bool) -> None:
         if job is None:
             return
         key = controllers.key_of(job)
@@ -145,12 +146,12 @@ class JobController(controllers.Controller):
             self.context.removals.observe(key, uid)
         self._wake(key, BATCH_S)
 
-    def _pod_deleted(self, pod: Any) -> None:
+    def _pod_deleted(self, pod: core_v1_pb2.Pod) -> None:
         self._unindex(pod, None)
         self._note_loss(pod, None)
         self._note_deletion(pod, True)
 
-    def _note_deletion(self, pod: Any, is_final: bool) -> None:
+    def _note_deletion(self, pod: core_v1_pb2.Pod, is_final: bool) -> None:
         """``deletePod``: the pod is being deleted, or is gone."""
         reference = meta.controller_of(pod)
         job = None if reference is None else self._job_of(reference, pod.metadata.namespace)
@@ -163,22 +164,22 @@ class JobController(controllers.Controller):
             self.context.removals.observe(key, pod.metadata.uid)
         self._wake(key, BATCH_S)
 
-    def _offer(self, pod: Any) -> None:
+    def _offer(self, pod: core_v1_pb2.Pod) -> None:
         """An orphan loses its finalizer, unless a Job adopts it."""
         self._free(pod)
         for key in self._selectors.matching(pod.metadata.namespace, pod.metadata.labels):
             self._wake(key, BATCH_S)
 
-    def _free(self, pod: Any) -> None:
+    def _free(self, pod: core_v1_pb2.Pod) -> None:
         if tracking.has_finalizer(pod):
             self._orphan_queue.add((_POD, controllers.key_of(pod)))
 
-    def _job_of(self, reference: Any, namespace: str) -> Any | None:
+    def _job_of(self, reference: meta_v1_pb2.OwnerReference, namespace: str) -> batch_v1_pb2.Job | None:
         """``resolveControllerRef``."""
         job = self._jobs.store.get(f"{namespace}/{reference.name}") if reference.kind == "Job" else None
         return job if job is not None and job.metadata.uid == reference.uid else None
 
-    def _index(self, pod: Any) -> None:
+    def _index(self, pod: core_v1_pb2.Pod) -> None:
         metadata, key = pod.metadata, controllers.key_of(pod)
         reference = meta.controller_of(pod)
         if reference is None:
@@ -188,7 +189,7 @@ class JobController(controllers.Controller):
         if tracking.has_finalizer(pod):
             self._tracked.put(key, metadata.namespace, metadata.labels)
 
-    def _unindex(self, pod: Any, new: Any | None) -> None:
+    def _unindex(self, pod: core_v1_pb2.Pod, new: core_v1_pb2.Pod | None) -> None:
         """The pod is gone, or ``new`` now."""
         key = controllers.key_of(pod)
         before, now = meta.controller_of(pod), None if new is None else meta.controller_of(new)
@@ -202,7 +203,7 @@ class JobController(controllers.Controller):
         if new is None or not tracking.has_finalizer(new):
             self._tracked.remove(key)
 
-    def _note_loss(self, old: Any, new: Any | None) -> None:
+    def _note_loss(self, old: core_v1_pb2.Pod, new: core_v1_pb2.Pod | None) -> None:
         """For the run log: a pod that its Job will replace."""
         reference = meta.controller_of(old)
         if reference is None or reference.kind != "Job" or old.status.phase in pod_phases.TERMINAL:
@@ -248,7 +249,7 @@ class JobController(controllers.Controller):
         pods = await self._claim(job)
         await job_syncs.JobSync(context, key, job, pods, may_manage).run()
 
-    async def _claim(self, job: Any) -> list[Any]:
+    async def _claim(self, job: batch_v1_pb2.Job) -> list[core_v1_pb2.Pod]:
         """``getPodsForJob``: a pod that is adopted gets the finalizer."""
         selector, store = _selector(job), self._pods.store
         owned = list(self._owned.get(job.metadata.uid, {}).values())
@@ -293,7 +294,7 @@ class JobController(controllers.Controller):
             except errors.ApiError:
                 continue  # the next event of the pod tries again
 
-    async def _free_orphan(self, pod: Any) -> None:
+    async def _free_orphan(self, pod: core_v1_pb2.Pod) -> None:
         """``handleSingleOrphanPod``."""
         reference = meta.controller_of(pod)
         if reference is not None:
@@ -309,16 +310,16 @@ class JobController(controllers.Controller):
                 return
 
 
-def _is_managed_by_others(job: Any) -> bool:
+def _is_managed_by_others(job: batch_v1_pb2.Job) -> bool:
     """``managedByExternalController``."""
     return bool(job.spec.HasField("managedBy")) and job.spec.managedBy != NAME
 
 
-def _selector(job: Any) -> selectors.LabelSelector:
+def _selector(job: batch_v1_pb2.Job) -> selectors.LabelSelector:
     return selectors.compile_labels_field(job.spec, "selector")
 
 
-def _with_finalizer(pod: Any) -> Any:
+def _with_finalizer(pod: core_v1_pb2.Pod) -> Any:
     if tracking.has_finalizer(pod):
         return pod
     copy = type(pod)()

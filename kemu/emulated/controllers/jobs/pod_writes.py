@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from kemu import errors
-from kemu.emulated.client import recorders
+from kemu.emulated.client import clients, recorders
 from kemu.emulated.controllers.jobs import completion_indexes, contexts, tracking
 from kemu.emulated.controllers.workloads import slow_start
 from kemu.emulated.objects import meta, names
-from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s import batch_v1_pb2, core_v1_pb2
 
 MOST = 500
 """Pods that one sync creates or deletes (``MaxPodCreateDeletePerSync``)."""
@@ -20,7 +20,7 @@ MOST = 500
 class PodWrites:
     """Of one Job, in one sync."""
 
-    def __init__(self, context: contexts.Context, key: str, job: Any) -> None:
+    def __init__(self, context: contexts.Context, key: str, job: batch_v1_pb2.Job) -> None:
         self._context = context
         self._key = key
         self._job = job
@@ -68,13 +68,13 @@ class PodWrites:
 
     # --- deletions ---------------------------------------------------------------------------------------------------
 
-    async def delete_surplus(self, pods: Sequence[Any]) -> tuple[int, int, errors.ApiError | None]:
+    async def delete_surplus(self, pods: Sequence[core_v1_pb2.Pod]) -> tuple[int, int, errors.ApiError | None]:
         """Without their finalizer, so that they are not counted (``deleteJobPods``). Returns how many of them were
         ready, how many are deleted, and the first failure."""
         self._context.expectations.expect(self._key, deletions=len(pods))
         tried: list[Any] = []
 
-        async def delete(pod: Any) -> errors.ApiError | None:
+        async def delete(pod: core_v1_pb2.Pod) -> errors.ApiError | None:
             try:
                 if tracking.has_finalizer(pod):
                     await self._patch_finalizer(pod)
@@ -93,7 +93,7 @@ class PodWrites:
     async def delete_active(self, pods: Sequence[Any]) -> tuple[int, int, errors.ApiError | None]:
         """The Job has ended: the pods keep their finalizer, and are counted (``deleteActivePods``)."""
 
-        async def delete(pod: Any) -> errors.ApiError | None:
+        async def delete(pod: core_v1_pb2.Pod) -> errors.ApiError | None:
             try:
                 await self._delete(pod)
             except errors.NotFound:
@@ -106,12 +106,12 @@ class PodWrites:
 
     @staticmethod
     def _deleted(
-        pods: Sequence[Any], failures: Sequence[errors.ApiError | None], tried: Sequence[Any]
+        pods: Sequence[core_v1_pb2.Pod], failures: Sequence[errors.ApiError | None], tried: Sequence[core_v1_pb2.Pod]
     ) -> tuple[int, int, errors.ApiError | None]:
         failed = [error for error in failures if error is not None]
         return sum(map(meta.is_ready, tried)), len(pods) - len(failed), failed[0] if failed else None
 
-    async def _delete(self, pod: Any) -> None:
+    async def _delete(self, pod: core_v1_pb2.Pod) -> None:
         metadata, recorder = pod.metadata, self._context.recorder
         try:
             await self._client.delete("pods", metadata.name, metadata.namespace, uid=metadata.uid)
@@ -129,12 +129,12 @@ class PodWrites:
 
     # --- finalizers --------------------------------------------------------------------------------------------------
 
-    async def remove_finalizers(self, pods: Sequence[Any]) -> tuple[list[str], errors.ApiError | None]:
+    async def remove_finalizers(self, pods: Sequence[core_v1_pb2.Pod]) -> tuple[list[str], errors.ApiError | None]:
         """UIDs of the pods that have lost theirs, and the first failure (``removeTrackingFinalizerFromPods``)."""
         removals = self._context.removals
         removals.expect(self._key, (pod.metadata.uid for pod in pods))
 
-        async def remove(pod: Any) -> errors.ApiError | None:
+        async def remove(pod: core_v1_pb2.Pod) -> errors.ApiError | None:
             try:
                 await self._patch_finalizer(pod)
             except errors.ApiError as error:
@@ -146,34 +146,35 @@ class PodWrites:
         removed = [pod.metadata.uid for pod, error in zip(pods, failures, strict=True) if error is None]
         return removed, next((error for error in failures if error is not None), None)
 
-    async def _patch_finalizer(self, pod: Any) -> None:
+    async def _patch_finalizer(self, pod: core_v1_pb2.Pod) -> None:
         patched = await remove_finalizer(self._client, pod)
         self._context.writes.wrote(self._key, "pods", patched)
 
     async def _each(
-        self, pods: Sequence[Any], work: Callable[[Any], Awaitable[errors.ApiError | None]], name: str
+        self, pods: Sequence[core_v1_pb2.Pod], work: Callable[[Any], Awaitable[errors.ApiError | None]], name: str
     ) -> list[errors.ApiError | None]:
         if len(pods) == 1:
             return [await work(pods[0])]
 
-        async def one(pod: Any) -> errors.ApiError | None:
+        async def one(pod: core_v1_pb2.Pod) -> errors.ApiError | None:
             return await work(pod)
 
         return list(await asyncio.gather(*(self._context.env.spawn(one(pod), name) for pod in pods)))
 
 
-async def remove_finalizer(client: Any, pod: Any) -> Any:
+async def remove_finalizer(client: clients.Client, pod: core_v1_pb2.Pod) -> core_v1_pb2.Pod:
     """Raises NotFound, also if another pod has its name now."""
     metadata = pod.metadata
     try:
-        return await client.patch(
+        found = await client.patch(
             "pods", metadata.name, metadata.namespace, tracking.REMOVAL, type="strategic", uid=metadata.uid
         )
+        return cast(core_v1_pb2.Pod, found)
     except errors.Conflict as error:
         raise errors.NotFound(error.message) from None
 
 
-def from_template(job: Any) -> core_v1_pb2.Pod:
+def from_template(job: batch_v1_pb2.Job) -> core_v1_pb2.Pod:
     """A pod of a Job, without a completion index (``GetPodFromTemplate``)."""
     template = job.spec.template
     pod = core_v1_pb2.Pod()

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from kemu.emulated.controllers.jobs import intervals
+from kemu.messages.k8s import batch_v1_pb2
 
 
-def met(job: Any, succeeded: intervals.Intervals) -> str:
+def met(job: batch_v1_pb2.Job, succeeded: intervals.Intervals) -> str:
     """Which rule is met, as the condition's message says; "": none."""
     if not job.spec.HasField("successPolicy") or not succeeded:
         return ""

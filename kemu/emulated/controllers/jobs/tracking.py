@@ -8,7 +8,8 @@ counter grows. A controller that dies between any two of these steps finds out f
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import Any
+
+from kemu.messages.k8s import batch_v1_pb2, core_v1_pb2
 
 FINALIZER = "batch.kubernetes.io/job-tracking"
 
@@ -19,11 +20,11 @@ REMOVAL = {"metadata": {"$deleteFromPrimitiveList/finalizers": [FINALIZER]}}
 """A strategic patch."""
 
 
-def has_finalizer(pod: Any) -> bool:
+def has_finalizer(pod: core_v1_pb2.Pod) -> bool:
     return FINALIZER in pod.metadata.finalizers
 
 
-def count_finalized(status: Any, with_finalizer: Collection[str]) -> bool:
+def count_finalized(status: batch_v1_pb2.JobStatus, with_finalizer: Collection[str]) -> bool:
     """Count the pods of the list that have lost their finalizer (``cleanUncountedPodsWithoutFinalizers``). Returns
     whether there are any."""
     changed = False

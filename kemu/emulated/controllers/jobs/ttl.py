@@ -14,6 +14,7 @@ from kemu.emulated.client import informers, workqueues
 from kemu.emulated.controllers import controllers
 from kemu.emulated.controllers.jobs import conditions
 from kemu.emulated.objects import meta
+from kemu.messages.k8s import batch_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env
 
 WORKERS = 5
@@ -25,7 +26,7 @@ class TtlAfterFinishedController(controllers.Controller):
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         super().__init__(env, config)
         self.queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env)
-        self._jobs = informers.Informer(
+        self._jobs: informers.Informer[batch_v1_pb2.Job] = informers.Informer(
             self.client, "jobs", handler=informers.Callbacks(self._job_changed, lambda old, new: self._job_changed(new))
         )
 
@@ -33,7 +34,7 @@ class TtlAfterFinishedController(controllers.Controller):
         await self.begin(self._jobs)
         await self.work(self.queue, self._process, WORKERS)
 
-    def _job_changed(self, job: Any) -> None:
+    def _job_changed(self, job: batch_v1_pb2.Job) -> None:
         if _is_to_go(job):
             self.queue.add_after(controllers.key_of(job), self.lag_s())
 
@@ -50,7 +51,7 @@ class TtlAfterFinishedController(controllers.Controller):
         if self._is_due(key, fresh):
             await self.client.delete("jobs", name, namespace, uid=fresh.metadata.uid, propagation_policy="Foreground")
 
-    def _is_due(self, key: str, job: Any) -> bool:
+    def _is_due(self, key: str, job: batch_v1_pb2.Job) -> bool:
         """``processTTL``: if it is not yet, look again when it is."""
         if not _is_to_go(job):
             return False
@@ -62,7 +63,7 @@ class TtlAfterFinishedController(controllers.Controller):
         return bool(left_ns <= 0)
 
 
-def _is_to_go(job: Any) -> bool:
+def _is_to_go(job: batch_v1_pb2.Job) -> bool:
     """It has ended, and is not being deleted yet."""
     if job.metadata.HasField("deletionTimestamp") or not job.spec.HasField("ttlSecondsAfterFinished"):
         return False

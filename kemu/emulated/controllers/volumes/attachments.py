@@ -22,7 +22,7 @@ from kemu.emulated.controllers import controllers
 from kemu.emulated.objects import meta
 from kemu.emulated.objects.pods import pod_phases
 from kemu.emulated.objects.volumes import claims
-from kemu.messages.k8s import storage_v1_pb2
+from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env, Timer
 
 LOOP_NS = SECOND_NS // 10
@@ -60,7 +60,7 @@ class AttachDetachController(controllers.Controller):
         self._due_ns = 0
         self._turn = asyncio.Event()
 
-    def _informer(self, resource: str, fields: str = "") -> informers.Informer:
+    def _informer(self, resource: str, fields: str = "") -> informers.Informer[Any]:
         def changed(*objects: Any) -> None:
             self._look_at(self.clock.now_ns())
 
@@ -124,7 +124,7 @@ class AttachDetachController(controllers.Controller):
                     wanted.setdefault(Place(volume.metadata.name, pod.spec.nodeName), []).append(pod)
         return wanted
 
-    def _is_attachable(self, volume: Any) -> bool:
+    def _is_attachable(self, volume: core_v1_pb2.PersistentVolume) -> bool:
         source = volume.spec.persistentVolumeSource
         if not source.HasField("csi"):
             return False
@@ -133,7 +133,7 @@ class AttachDetachController(controllers.Controller):
 
     # Detaching -------------------------------------------------------------------------------------------------------
 
-    async def _detach_if_safe(self, place: Place, attachment: Any) -> None:
+    async def _detach_if_safe(self, place: Place, attachment: storage_v1_pb2.VolumeAttachment) -> None:
         if not attachment.status.attached and not attachment.status.HasField("attachError"):
             return  # it is being attached
         now_ns = self.clock.now_ns()
@@ -155,7 +155,9 @@ class AttachDetachController(controllers.Controller):
 
     # Attaching -------------------------------------------------------------------------------------------------------
 
-    async def _attach_if_free(self, place: Place, pods: list[Any], there: Mapping[Place, Any]) -> None:
+    async def _attach_if_free(
+        self, place: Place, pods: list[core_v1_pb2.Pod], there: Mapping[Place, storage_v1_pb2.VolumeAttachment]
+    ) -> None:
         volume = self._volumes.store[place.volume]
         if not allows_many(volume):
             others = [one.node for one in there if one.volume == place.volume]
@@ -173,7 +175,7 @@ class AttachDetachController(controllers.Controller):
             await retries.patiently(self.env, lambda: self.client.create(attachment))
         self._log("volumes.attach", place)
 
-    def _report(self, place: Place, pods: list[Any], others: list[str]) -> None:
+    def _report(self, place: Place, pods: list[core_v1_pb2.Pod], others: list[str]) -> None:
         """``reportMultiAttachError``."""
         running = [pod for pod in self._pods.store.values() if pod.spec.nodeName in others]
         users = [pod for pod in running if place.volume in self._volumes_of(pod)]
@@ -193,7 +195,7 @@ class AttachDetachController(controllers.Controller):
             who = {"pod": controllers.key_of(pod), "uid": pod.metadata.uid}
             self._log("volumes.multi_attach", place, **who, others=others)
 
-    def _volumes_of(self, pod: Any) -> list[str]:
+    def _volumes_of(self, pod: core_v1_pb2.Pod) -> list[str]:
         found = (self._claims.store.get(f"{pod.metadata.namespace}/{name}") for name in claims.claim_names(pod))
         return [claim.spec.volumeName for claim in found if claim is not None]
 
@@ -201,7 +203,7 @@ class AttachDetachController(controllers.Controller):
         self.env.log(kind, {"volume": place.volume, "node": place.node, **more})
 
 
-def allows_many(volume: Any) -> bool:
+def allows_many(volume: core_v1_pb2.PersistentVolume) -> bool:
     """Whether several nodes may have the volume at a time (``IsMultiAttachAllowed``)."""
     modes = volume.spec.accessModes
     return not modes or claims.READ_WRITE_MANY in modes or claims.READ_ONLY_MANY in modes

@@ -20,6 +20,7 @@ from kemu.emulated.controllers import controllers
 from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.volumes import claims, drivers
 from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime import distributions
 from kemu.runtime.env import Env
 
@@ -53,8 +54,12 @@ class CsiDrivers(controllers.Controller):
         self._claims = self._informer("persistentvolumeclaims", self._claim_queue)
         self._volumes = self._informer("persistentvolumes", self._volume_queue)
         self._attachments = self._informer("volumeattachments", self._attachment_queue)
-        self._classes = informers.Informer(self.client, "storageclasses", handler=_Calls(self._look_at_capacity))
-        self._nodes = informers.Informer(self.client, "nodes", handler=_Calls(self._look_at_capacity))
+        self._classes: informers.Informer[storage_v1_pb2.StorageClass] = informers.Informer(
+            self.client, "storageclasses", handler=_Calls(self._look_at_capacity)
+        )
+        self._nodes: informers.Informer[core_v1_pb2.Node] = informers.Informer(
+            self.client, "nodes", handler=_Calls(self._look_at_capacity)
+        )
         self._capacity_queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env)
         self._making: dict[str, tuple[str, Segment, int]] = {}
         """Volumes that are being created: driver, segment and size, by claim UID."""
@@ -63,7 +68,7 @@ class CsiDrivers(controllers.Controller):
         self._published: dict[str, Any] = {}
         """CSIStorageCapacity objects by name."""
 
-    def _informer(self, resource: str, queue: workqueues.WorkQueue[str]) -> informers.Informer:
+    def _informer(self, resource: str, queue: workqueues.WorkQueue[str]) -> informers.Informer[Any]:
         return informers.Informer(self.client, resource, handler=_Calls(lambda obj: queue.add(controllers.key_of(obj))))
 
     async def run(self) -> None:
@@ -98,7 +103,14 @@ class CsiDrivers(controllers.Controller):
             return
         await self._create(claim, storage_class, self._drivers.of(name), node if waits else "", volume_name)
 
-    async def _create(self, claim: Any, storage_class: Any, driver: drivers.Driver, node: str, name: str) -> None:
+    async def _create(
+        self,
+        claim: core_v1_pb2.PersistentVolumeClaim,
+        storage_class: storage_v1_pb2.StorageClass,
+        driver: drivers.Driver,
+        node: str,
+        name: str,
+    ) -> None:
         uid, started_ns, size = claim.metadata.uid, self.clock.now_ns(), claims.requested(claim).value
         key = controllers.key_of(claim)
         text = f'External provisioner is provisioning volume for claim "{key}"'
@@ -137,7 +149,7 @@ class CsiDrivers(controllers.Controller):
             return "rpc error: code = ResourceExhausted desc = no capacity left"
         return ""
 
-    async def _send_back(self, claim: Any) -> None:
+    async def _send_back(self, claim: core_v1_pb2.PersistentVolumeClaim) -> None:
         """``rescheduleProvisioning``: take the selected node off, so that the scheduler decides anew."""
         changed = type(claim)()
         changed.CopyFrom(claim)
@@ -147,7 +159,9 @@ class CsiDrivers(controllers.Controller):
 
     # Topology and capacity -------------------------------------------------------------------------------------------
 
-    def _segment_for(self, driver: drivers.Driver, storage_class: Any, node: str) -> Segment | None:
+    def _segment_for(
+        self, driver: drivers.Driver, storage_class: storage_v1_pb2.StorageClass, node: str
+    ) -> Segment | None:
         """Where the volume is made: beside the selected node, or where the class allows it and most room is left."""
         if node:
             known = self._nodes.store.get(node)
@@ -184,7 +198,7 @@ class CsiDrivers(controllers.Controller):
                 left -= size
         return left
 
-    def _look_at_capacity(self, obj: Any) -> None:
+    def _look_at_capacity(self, obj: KubernetesObject | None) -> None:
         self._capacity_queue.add("")
 
     async def _publish(self, key: str) -> None:
@@ -222,7 +236,7 @@ class CsiDrivers(controllers.Controller):
         with contextlib.suppress(errors.AlreadyExists):
             await retries.patiently(self.env, lambda: self.client.create(csi_driver))
 
-    async def _publish_one(self, capacity: Any) -> None:
+    async def _publish_one(self, capacity: storage_v1_pb2.CSIStorageCapacity) -> None:
         name, client = capacity.metadata.name, self.client
         known = self._published.get(name)
         if known is None:
@@ -281,7 +295,7 @@ class CsiDrivers(controllers.Controller):
         elif not attachment.status.attached:
             await self._attach(attachment, driver)
 
-    async def _attach(self, attachment: Any, driver: drivers.Driver) -> None:
+    async def _attach(self, attachment: storage_v1_pb2.VolumeAttachment, driver: drivers.Driver) -> None:
         protection = ATTACHER_PROTECTION + driver.name.replace(".", "-")
         started_ns = self.clock.now_ns()
         if protection not in attachment.metadata.finalizers:
@@ -298,7 +312,7 @@ class CsiDrivers(controllers.Controller):
         )
         self._log_attachment("csi.attached", attachment, started_ns)
 
-    async def _detach(self, attachment: Any, driver: drivers.Driver) -> None:
+    async def _detach(self, attachment: storage_v1_pb2.VolumeAttachment, driver: drivers.Driver) -> None:
         protection = ATTACHER_PROTECTION + driver.name.replace(".", "-")
         if protection not in attachment.metadata.finalizers:
             return
@@ -313,11 +327,13 @@ class CsiDrivers(controllers.Controller):
 
     # The run log -----------------------------------------------------------------------------------------------------
 
-    def _log(self, kind: str, claim: Any, started_ns: int, driver: drivers.Driver, **more: str) -> None:
+    def _log(
+        self, kind: str, claim: core_v1_pb2.PersistentVolumeClaim, started_ns: int, driver: drivers.Driver, **more: str
+    ) -> None:
         data = {"claim": controllers.key_of(claim), "uid": claim.metadata.uid, "driver": driver.name}
         self.env.log(kind, {**data, "start": started_ns, **more})
 
-    def _log_attachment(self, kind: str, attachment: Any, started_ns: int) -> None:
+    def _log_attachment(self, kind: str, attachment: storage_v1_pb2.VolumeAttachment, started_ns: int) -> None:
         spec = attachment.spec
         volume = self._volumes.store.get(spec.source.persistentVolumeName)
         data: dict[str, Any] = {
@@ -338,7 +354,13 @@ class _Calls:
         self.on_update = lambda old, new: changed(new)
 
 
-def _volume(claim: Any, storage_class: Any, driver: drivers.Driver, segment: Segment, name: str) -> Any:
+def _volume(
+    claim: core_v1_pb2.PersistentVolumeClaim,
+    storage_class: storage_v1_pb2.StorageClass,
+    driver: drivers.Driver,
+    segment: Segment,
+    name: str,
+) -> core_v1_pb2.PersistentVolume:
     """The PersistentVolume for what the driver has created."""
     volume = core_v1_pb2.PersistentVolume()
     metadata, spec = volume.metadata, volume.spec
@@ -361,12 +383,12 @@ def _volume(claim: Any, storage_class: Any, driver: drivers.Driver, segment: Seg
     return volume
 
 
-def _segment(driver: drivers.Driver, node: Any) -> Segment:
+def _segment(driver: drivers.Driver, node: core_v1_pb2.Node) -> Segment:
     labels = node.metadata.labels
     return tuple((key, labels[key]) for key in driver.topology_keys if key in labels)
 
 
-def _segment_of(driver: drivers.Driver, volume: Any) -> Segment | None:
+def _segment_of(driver: drivers.Driver, volume: core_v1_pb2.PersistentVolume) -> Segment | None:
     """Where a volume of the driver is; None for somebody else's."""
     source = volume.spec.persistentVolumeSource
     if not source.HasField("csi") or source.csi.driver != driver.name:
@@ -375,7 +397,7 @@ def _segment_of(driver: drivers.Driver, volume: Any) -> Segment | None:
     return tuple((one.key, one.values[0]) for one in terms[0].matchExpressions) if terms else ()
 
 
-def _allows(storage_class: Any, segment: Segment) -> bool:
+def _allows(storage_class: storage_v1_pb2.StorageClass, segment: Segment) -> bool:
     labels = dict(segment)
     terms = storage_class.allowedTopologies
     return not terms or any(

@@ -25,8 +25,10 @@ class EphemeralVolumeController(controllers.Controller):
         level = config.get("events", recorders.NOTABLE)
         self._recorder = recorders.Recorder(env, self.client, "ephemeral_volume", "0", level)
         self._queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env)
-        self._pods = informers.Informer(self.client, "pods", handler=informers.Callbacks(self._pod_came))
-        self._claims = informers.Informer(
+        self._pods: informers.Informer[core_v1_pb2.Pod] = informers.Informer(
+            self.client, "pods", handler=informers.Callbacks(self._pod_came)
+        )
+        self._claims: informers.Informer[core_v1_pb2.PersistentVolumeClaim] = informers.Informer(
             self.client, "persistentvolumeclaims", handler=informers.Callbacks(on_delete=self._claim_gone)
         )
 
@@ -34,11 +36,11 @@ class EphemeralVolumeController(controllers.Controller):
         await self.begin(self._claims, self._pods)
         await self.work(self._queue, self._sync)
 
-    def _pod_came(self, pod: Any) -> None:
+    def _pod_came(self, pod: core_v1_pb2.Pod) -> None:
         if any(volume.volumeSource.HasField("ephemeral") for volume in pod.spec.volumes):
             self._queue.add(controllers.key_of(pod))
 
-    def _claim_gone(self, claim: Any) -> None:
+    def _claim_gone(self, claim: core_v1_pb2.PersistentVolumeClaim) -> None:
         owner = meta.controller_of(claim)
         if owner is not None and owner.kind == "Pod":
             self._queue.add(f"{claim.metadata.namespace}/{owner.name}")
@@ -57,7 +59,7 @@ class EphemeralVolumeController(controllers.Controller):
                     self._recorder.event(pod, recorders.WARNING, "FailedBinding", "FailedBinding", text)
                     raise errors.ServiceUnavailable(f"pod {key}, {text}")
 
-    async def _make(self, pod: Any, volume: Any) -> str:
+    async def _make(self, pod: core_v1_pb2.Pod, volume: core_v1_pb2.Volume) -> str:
         """``handleVolume``. Returns what is wrong."""
         name = claims.claim_name(pod.metadata.name, volume)
         known = self._claims.store.get(f"{pod.metadata.namespace}/{name}")

@@ -12,7 +12,7 @@ drivers (:mod:`kemu.emulated.controllers.volumes.csi_drivers`); there are no plu
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from kemu import errors
 from kemu.emulated.client import informers, recorders, retries, workqueues
@@ -20,7 +20,8 @@ from kemu.emulated.controllers import controllers
 from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.pods import pod_phases
 from kemu.emulated.objects.volumes import claims, matching, migration
-from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import SECOND_NS, Env, Timer
 
 RESYNC_NS = 15 * SECOND_NS
@@ -36,6 +37,9 @@ class _Failed(errors.ApiError):
     """A sync that cannot go on and is tried again."""
 
 
+K = TypeVar("K", core_v1_pb2.PersistentVolume, core_v1_pb2.PersistentVolumeClaim)
+
+
 class PersistentVolumeController(controllers.Controller):
     """Factory: ``kemu.emulated.controllers.volumes.persistent_volumes:PersistentVolumeController``."""
 
@@ -47,16 +51,20 @@ class PersistentVolumeController(controllers.Controller):
         self._volume_queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env)
         self._claims_seen = self._informer("persistentvolumeclaims", self._claim_queue)
         self._volumes_seen = self._informer("persistentvolumes", self._volume_queue)
-        self._classes = informers.Informer(self.client, "storageclasses")
-        self._pods = informers.Informer(self.client, "pods", field_selector="spec.nodeName=")
+        self._classes: informers.Informer[storage_v1_pb2.StorageClass] = informers.Informer(
+            self.client, "storageclasses"
+        )
+        self._pods: informers.Informer[core_v1_pb2.Pod] = informers.Informer(
+            self.client, "pods", field_selector="spec.nodeName="
+        )
         """Those that have no node yet."""
         self._volumes: dict[str, Any] = {}
         self._claims: dict[str, Any] = {}
         """As this controller knows them: what it has written itself comes before the watch."""
         self._timer: Timer | None = None
 
-    def _informer(self, resource: str, queue: workqueues.WorkQueue[str]) -> informers.Informer:
-        def changed(obj: Any) -> None:
+    def _informer(self, resource: str, queue: workqueues.WorkQueue[str]) -> informers.Informer[Any]:
+        def changed(obj: KubernetesObject) -> None:
             queue.add(controllers.key_of(obj))
 
         handler = informers.Callbacks(changed, lambda old, new: changed(new), changed)
@@ -109,14 +117,14 @@ class PersistentVolumeController(controllers.Controller):
             finally:
                 self._arm()
 
-    async def _sync_claim(self, claim: Any) -> None:
+    async def _sync_claim(self, claim: core_v1_pb2.PersistentVolumeClaim) -> None:
         claim = await self._update_claim_migration(claim)
         if claims.BIND_COMPLETED in claim.metadata.annotations:
             await self._sync_bound_claim(claim)
         else:
             await self._sync_unbound_claim(claim)
 
-    async def _sync_unbound_claim(self, claim: Any) -> None:
+    async def _sync_unbound_claim(self, claim: core_v1_pb2.PersistentVolumeClaim) -> None:
         if not claim.spec.volumeName:
             await self._find_volume(claim)
             return
@@ -140,7 +148,7 @@ class PersistentVolumeController(controllers.Controller):
                 raise _Failed(f"invalid binding of claim {controllers.key_of(claim)}: {text}")
             await self._update_claim_status(claim, claims.PENDING)
 
-    async def _find_volume(self, claim: Any) -> None:
+    async def _find_volume(self, claim: core_v1_pb2.PersistentVolumeClaim) -> None:
         """The first half of ``syncUnboundClaim``: the claim names no volume."""
         delays = self._waits_for_consumer(claim)
         volume = self._best_match(claim, delays)
@@ -158,15 +166,17 @@ class PersistentVolumeController(controllers.Controller):
             self._tell(claim, "FailedBinding", _NO_CLASS, routine=False)
         await self._update_claim_status(claim, claims.PENDING)
 
-    def _waits_for_consumer(self, claim: Any) -> bool:
+    def _waits_for_consumer(self, claim: core_v1_pb2.PersistentVolumeClaim) -> bool:
         """``IsDelayBindingMode``."""
         storage_class = self._class_of(claim)
         return storage_class is not None and storage_class.volumeBindingMode == claims.WAIT_FOR_FIRST_CONSUMER
 
-    def _class_of(self, claim: Any) -> Any | None:
+    def _class_of(self, claim: core_v1_pb2.PersistentVolumeClaim) -> storage_v1_pb2.StorageClass | None:
         return self._classes.store.get(claims.class_of_claim(claim))
 
-    def _best_match(self, claim: Any, delays: bool) -> Any | None:
+    def _best_match(
+        self, claim: core_v1_pb2.PersistentVolumeClaim, delays: bool
+    ) -> core_v1_pb2.PersistentVolume | None:
         """``findByClaim``: of volumes with few access modes before volumes with many."""
         by_modes: dict[tuple[str, ...], list[Any]] = {}
         for volume in self._volumes.values():
@@ -179,7 +189,7 @@ class PersistentVolumeController(controllers.Controller):
                 return found
         return None
 
-    async def _assign_default_class(self, claim: Any) -> bool:
+    async def _assign_default_class(self, claim: core_v1_pb2.PersistentVolumeClaim) -> bool:
         """A claim that names no class gets the default one as soon as there is one (``assignDefaultStorageClass``)."""
         if claims.has_class(claim):
             return False
@@ -191,7 +201,7 @@ class PersistentVolumeController(controllers.Controller):
         await self._write(changed)
         return True
 
-    def _say_who_is_awaited(self, claim: Any) -> None:
+    def _say_who_is_awaited(self, claim: core_v1_pb2.PersistentVolumeClaim) -> None:
         """``emitEventForUnboundDelayBindingClaim``."""
         metadata = claim.metadata
         names = [
@@ -207,7 +217,7 @@ class PersistentVolumeController(controllers.Controller):
             some = f"pod {names[0]}" if len(names) == 1 else f"pods {','.join(names)}"
             self._tell(claim, "WaitForPodScheduled", f"waiting for {some} to be scheduled")
 
-    async def _provision(self, claim: Any) -> None:
+    async def _provision(self, claim: core_v1_pb2.PersistentVolumeClaim) -> None:
         """Ask the provisioner of its class for a volume (``provisionClaimOperationExternal``)."""
         name = claims.class_of_claim(claim)
         storage_class = self._classes.store.get(name)
@@ -235,7 +245,7 @@ class PersistentVolumeController(controllers.Controller):
             "correctly registered.",
         )
 
-    async def _sync_bound_claim(self, claim: Any) -> None:
+    async def _sync_bound_claim(self, claim: core_v1_pb2.PersistentVolumeClaim) -> None:
         if not claim.spec.volumeName:
             text = "Bound claim has lost reference to PersistentVolume. Data on the volume is lost!"
             await self._lose(claim, "ClaimLost", text)
@@ -273,7 +283,7 @@ class PersistentVolumeController(controllers.Controller):
             finally:
                 self._arm()
 
-    async def _sync_volume(self, volume: Any) -> None:
+    async def _sync_volume(self, volume: core_v1_pb2.PersistentVolume) -> None:
         volume = await self._update_volume_migration(volume)
         if not volume.spec.HasField("claimRef") or not volume.spec.claimRef.uid:
             await self._update_volume_phase(volume, claims.AVAILABLE)
@@ -302,7 +312,7 @@ class PersistentVolumeController(controllers.Controller):
         else:
             await self._unbind(volume)
 
-    async def _claim_of(self, volume: Any) -> Any | None:
+    async def _claim_of(self, volume: core_v1_pb2.PersistentVolume) -> core_v1_pb2.PersistentVolumeClaim | None:
         """The claim that the volume is bound to; None if it is gone, or another one has its name."""
         reference = volume.spec.claimRef
         claim = self._claims.get(_claim_key(volume))
@@ -314,13 +324,13 @@ class PersistentVolumeController(controllers.Controller):
                 return None
         return claim
 
-    async def _live_claim(self, reference: Any) -> Any | None:
+    async def _live_claim(self, reference: core_v1_pb2.ObjectReference) -> Any | None:
         try:
             return await self.client.get("persistentvolumeclaims", reference.name, reference.namespace)
         except errors.NotFound:
             return None
 
-    async def _release(self, volume: Any) -> None:
+    async def _release(self, volume: core_v1_pb2.PersistentVolume) -> None:
         """Its claim is gone, or has no use for it (``reclaimVolume``)."""
         if volume.status.phase not in (claims.RELEASED, claims.FAILED):
             volume = await self._update_volume_phase(volume, claims.RELEASED)
@@ -339,7 +349,7 @@ class PersistentVolumeController(controllers.Controller):
             volume = await self._update_volume_phase(volume, claims.FAILED, text)
             self._warn(volume, reason, text)
 
-    async def _unbind(self, volume: Any) -> None:
+    async def _unbind(self, volume: core_v1_pb2.PersistentVolume) -> None:
         """``unbindVolume``: a user's own reference stays, without the UID."""
         changed = _copy(volume)
         if claims.BOUND_BY_CONTROLLER in volume.metadata.annotations:
@@ -353,7 +363,7 @@ class PersistentVolumeController(controllers.Controller):
 
     # Binding ---------------------------------------------------------------------------------------------------------
 
-    async def _bind(self, volume: Any, claim: Any) -> None:
+    async def _bind(self, volume: core_v1_pb2.PersistentVolume, claim: core_v1_pb2.PersistentVolumeClaim) -> None:
         """The four writes, those that are still missing (``bind``)."""
         referring = claims.bound_to(volume, claim)
         if referring is not None:
@@ -364,7 +374,9 @@ class PersistentVolumeController(controllers.Controller):
         claim = await self._bind_claim(claim, volume)
         await self._update_claim_status(claim, claims.BOUND, volume)
 
-    async def _bind_claim(self, claim: Any, volume: Any) -> Any:
+    async def _bind_claim(
+        self, claim: core_v1_pb2.PersistentVolumeClaim, volume: core_v1_pb2.PersistentVolume
+    ) -> core_v1_pb2.PersistentVolumeClaim:
         """``bindClaimToVolume``."""
         changed = _copy(claim)
         annotations, name = changed.metadata.annotations, volume.metadata.name
@@ -385,10 +397,12 @@ class PersistentVolumeController(controllers.Controller):
 
     # Writing ---------------------------------------------------------------------------------------------------------
 
-    async def _write(self, obj: Any) -> Any:
+    async def _write(self, obj: K) -> K:
         return await retries.patiently(self.env, lambda: self.client.update(obj))
 
-    async def _update_claim_status(self, claim: Any, phase: str, volume: Any | None = None) -> Any:
+    async def _update_claim_status(
+        self, claim: core_v1_pb2.PersistentVolumeClaim, phase: str, volume: core_v1_pb2.PersistentVolume | None = None
+    ) -> core_v1_pb2.PersistentVolumeClaim:
         """``updateClaimStatus``."""
         changed = _copy(claim)
         status = changed.status
@@ -409,7 +423,9 @@ class PersistentVolumeController(controllers.Controller):
         _store(self._claims, changed)
         return changed
 
-    async def _update_volume_phase(self, volume: Any, phase: str, message: str = "") -> Any:
+    async def _update_volume_phase(
+        self, volume: core_v1_pb2.PersistentVolume, phase: str, message: str = ""
+    ) -> core_v1_pb2.PersistentVolume:
         if volume.status.phase == phase:
             return volume
         changed = _copy(volume)
@@ -421,7 +437,9 @@ class PersistentVolumeController(controllers.Controller):
         _store(self._volumes, changed)
         return changed
 
-    async def _update_claim_migration(self, claim: Any) -> Any:
+    async def _update_claim_migration(
+        self, claim: core_v1_pb2.PersistentVolumeClaim
+    ) -> core_v1_pb2.PersistentVolumeClaim:
         changed = _copy(claim)
         key = claims.STORAGE_PROVISIONER
         if key not in changed.metadata.annotations:
@@ -432,7 +450,7 @@ class PersistentVolumeController(controllers.Controller):
         _store(self._claims, changed)
         return changed
 
-    async def _update_volume_migration(self, volume: Any) -> Any:
+    async def _update_volume_migration(self, volume: core_v1_pb2.PersistentVolume) -> core_v1_pb2.PersistentVolume:
         """``updateVolumeMigrationAnnotationsAndFinalizers``."""
         changed = _copy(volume)
         has_changed = _migrate(changed.metadata.annotations, claims.PROVISIONED_BY)
@@ -448,17 +466,17 @@ class PersistentVolumeController(controllers.Controller):
     def _warn(self, obj: Any, reason: str, text: str) -> None:
         self._recorder.event(obj, recorders.WARNING, reason, reason, text)
 
-    def _tell(self, obj: Any, reason: str, text: str, *, routine: bool = True) -> None:
+    def _tell(self, obj: KubernetesObject, reason: str, text: str, *, routine: bool = True) -> None:
         self._recorder.event(obj, recorders.NORMAL, reason, reason, text, routine=routine)
 
 
-def _copy(obj: Any) -> Any:
+def _copy(obj: K) -> K:
     copy = type(obj)()
     copy.CopyFrom(obj)
     return copy
 
 
-def _store(known: dict[str, Any], obj: Any) -> bool:
+def _store(known: dict[str, K], obj: K) -> bool:
     """False, and nothing is stored, if a newer version is known (``storeObjectUpdate``)."""
     key = controllers.key_of(obj)
     old = known.get(key)
@@ -488,13 +506,13 @@ def _why_not(volume: Any, claim: Any) -> str:
     return "" if matching.has_access_modes(claim, volume) else "incompatible accessMode"
 
 
-def _capacity_differs(claim: Any, volume: Any) -> bool:
+def _capacity_differs(claim: core_v1_pb2.PersistentVolumeClaim, volume: core_v1_pb2.PersistentVolume) -> bool:
     if "storage" not in claim.status.capacity:
         return True
     return quantities.parse(claim.status.capacity["storage"].string) != claims.capacity(volume)
 
 
-def _has_deleter(volume: Any) -> bool:
+def _has_deleter(volume: core_v1_pb2.PersistentVolume) -> bool:
     """Whether a CSI driver deletes it (``findDeletablePlugin`` finds no plugin, and no error)."""
     annotations = volume.metadata.annotations
     provisioner = annotations.get(claims.PROVISIONED_BY, "")
@@ -518,7 +536,7 @@ def _migrate(annotations: Any, key: str) -> bool:
     return False
 
 
-def _finalize(volume: Any) -> bool:
+def _finalize(volume: core_v1_pb2.PersistentVolume) -> bool:
     """``modifyDeletionFinalizers``, of volumes that a provisioner in the tree has created."""
     annotations, finalizers = volume.metadata.annotations, volume.metadata.finalizers
     provisioner = annotations.get(claims.PROVISIONED_BY)

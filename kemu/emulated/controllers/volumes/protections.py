@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from kemu import errors
 from kemu.emulated.client import informers, retries, workqueues
 from kemu.emulated.controllers import controllers
 from kemu.emulated.objects.volumes import claims
+from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import Env
 
 
@@ -28,15 +30,15 @@ class VolumeProtection(controllers.Controller):
         self._volumes = self._informer("persistentvolumes", self._volume_queue)
         self._users: dict[str, dict[str, None]] = {}
         """The pods on nodes that use a claim, by claim."""
-        self._pods = informers.Informer(
+        self._pods: informers.Informer[core_v1_pb2.Pod] = informers.Informer(
             self.client,
             "pods",
             handler=informers.Callbacks(self._pod_seen, lambda old, new: self._pod_seen(new), self._pod_gone),
             field_selector="spec.nodeName!=",
         )
 
-    def _informer(self, resource: str, queue: workqueues.WorkQueue[str]) -> informers.Informer:
-        def changed(obj: Any) -> None:
+    def _informer(self, resource: str, queue: workqueues.WorkQueue[str]) -> informers.Informer[Any]:
+        def changed(obj: KubernetesObject) -> None:
             if obj.metadata.HasField("deletionTimestamp"):
                 queue.add(controllers.key_of(obj))
 
@@ -48,11 +50,11 @@ class VolumeProtection(controllers.Controller):
         self.env.spawn(self.work(self._claim_queue, self._sync_claim), "claims")
         await self.work(self._volume_queue, self._sync_volume)
 
-    def _pod_seen(self, pod: Any) -> None:
+    def _pod_seen(self, pod: core_v1_pb2.Pod) -> None:
         for key in _claims_of(pod):
             self._users.setdefault(key, {})[pod.metadata.uid] = None
 
-    def _pod_gone(self, pod: Any) -> None:
+    def _pod_gone(self, pod: core_v1_pb2.Pod) -> None:
         for key in _claims_of(pod):
             users = self._users.get(key, {})
             users.pop(pod.metadata.uid, None)
@@ -66,7 +68,7 @@ class VolumeProtection(controllers.Controller):
             return
         # The watch may be late: ask.
         pods = await retries.patiently(self.env, lambda: self.client.list("pods", claim.metadata.namespace))
-        if not any(pod.spec.nodeName and key in _claims_of(pod) for pod in pods.items):
+        if not any(pod.spec.nodeName and key in _claims_of(pod) for pod in cast(list[core_v1_pb2.Pod], pods.items)):
             await self._release(claim, claims.CLAIM_PROTECTION)
 
     async def _sync_volume(self, name: str) -> None:
@@ -76,7 +78,7 @@ class VolumeProtection(controllers.Controller):
         if volume.status.phase != claims.BOUND:
             await self._release(volume, claims.VOLUME_PROTECTION)
 
-    async def _release(self, obj: Any, finalizer: str) -> None:
+    async def _release(self, obj: KubernetesObject, finalizer: str) -> None:
         changed = type(obj)()
         changed.CopyFrom(obj)
         changed.metadata.finalizers.remove(finalizer)
@@ -84,9 +86,9 @@ class VolumeProtection(controllers.Controller):
             await retries.patiently(self.env, lambda: self.client.update(changed))
 
 
-def _claims_of(pod: Any) -> list[str]:
+def _claims_of(pod: core_v1_pb2.Pod) -> list[str]:
     return [f"{pod.metadata.namespace}/{name}" for name in claims.claim_names(pod)] if pod.spec.volumes else []
 
 
-def _is_leaving(obj: Any, finalizer: str) -> bool:
+def _is_leaving(obj: KubernetesObject, finalizer: str) -> bool:
     return obj.metadata.HasField("deletionTimestamp") and finalizer in obj.metadata.finalizers

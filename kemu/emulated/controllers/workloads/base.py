@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from kemu import errors
 from kemu.emulated import safeguards
@@ -19,18 +19,22 @@ from kemu.emulated.controllers import controllers, label_indexes
 from kemu.emulated.controllers.workloads import claims, expectations, losses
 from kemu.emulated.objects import meta, resources, selectors
 from kemu.emulated.objects.pods import pod_phases
-from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2, meta_v1_pb2
 from kemu.runtime.env import Env
 
 Test = Callable[[Any], bool]
 """Of a pod."""
 
 
-def _always(pod: Any) -> bool:
+def _always(pod: core_v1_pb2.Pod) -> bool:
     return True
 
 
-class WorkloadController(controllers.Controller, abc.ABC):
+Workload = apps_v1_pb2.ReplicaSet | apps_v1_pb2.StatefulSet | apps_v1_pb2.DaemonSet
+W = TypeVar("W", bound=Workload)
+
+
+class WorkloadController(controllers.Controller, abc.ABC, Generic[W]):
     """Subclasses name their ``resource`` and ``kind`` and bring one owner closer to what it wants in :meth:`sync`."""
 
     resource: ClassVar[str]
@@ -48,12 +52,12 @@ class WorkloadController(controllers.Controller, abc.ABC):
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         super().__init__(env, config)
         self.queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env)
-        self.owners = informers.Informer(
+        self.owners: informers.Informer[W] = informers.Informer(
             self.client,
             self.resource,
             handler=informers.Callbacks(self._owner_added, self._owner_updated, self._owner_deleted),
         )
-        self.pods = informers.Informer(
+        self.pods: informers.Informer[core_v1_pb2.Pod] = informers.Informer(
             self.client,
             "pods",
             handler=informers.Callbacks(lambda pod: self._pod_changed(None, pod), self._pod_changed, self._pod_deleted),
@@ -73,44 +77,49 @@ class WorkloadController(controllers.Controller, abc.ABC):
         await self.begin(*self.informers())
         await self.work(self.queue, self.reconcile, self.workers)
 
-    def informers(self) -> tuple[informers.Informer, ...]:
+    def informers(self) -> tuple[informers.Informer[Any], ...]:
         """All that have to be filled before the first sync, in the order in which they are started."""
         return self.pods, self.owners
 
     @abc.abstractmethod
-    async def sync(self, owner: Any, may_manage: bool) -> None:
+    async def sync(self, owner: W, may_manage: bool) -> None:
         """Bring the pods of one owner closer to what it wants, if ``may_manage``, and write its status.
 
         Raises ApiError to be called again later.
         """
 
-    def place(self, pod: Any) -> str:
+    def place(self, pod: core_v1_pb2.Pod) -> str:
         """What a pod that replaces another has in common with it, besides the owner."""
         return ""
 
-    def pod_changed(self, owner_uid: str, pod: Any) -> None:
+    def pod_changed(self, owner_uid: str, pod: core_v1_pb2.Pod) -> None:
         """A pod of this owner was added, changed or deleted."""
 
-    def owner_changed(self, old: Any | None, new: Any | None) -> None:
+    def owner_changed(self, old: W | None, new: W | None) -> None:
         """An owner was added, changed or deleted."""
 
-    def forget(self, owner: Any) -> None:
+    def forget(self, owner: W) -> None:
         """An owner is gone."""
         self.expectations.forget(owner.metadata.uid)
         self.losses.forget(owner.metadata.uid)
 
-    def owned(self, owner: Any) -> dict[str, Any]:
+    def owned(self, owner: W) -> dict[str, core_v1_pb2.Pod]:
         """The pods of an owner by UID, whatever their phase."""
         return self._owned.get(controllers.key_of(owner), {}).get(owner.metadata.uid, {})
 
-    def orphans(self, owner: Any, selector: selectors.LabelSelector) -> list[Any]:
+    def orphans(self, owner: W, selector: selectors.LabelSelector) -> list[core_v1_pb2.Pod]:
         """The pods without a controller in the namespace of an owner that it selects."""
         keys = self._orphans.matching(owner.metadata.namespace, selector) if len(self._orphans) else ()
         return [self.pods.store[key] for key in keys]
 
     async def claim(
-        self, owner: Any, owned: list[Any], *, considers: Test = _always, fits: Test = _always
-    ) -> list[Any]:
+        self,
+        owner: W,
+        owned: list[core_v1_pb2.Pod],
+        *,
+        considers: Test = _always,
+        fits: Test = _always,
+    ) -> list[core_v1_pb2.Pod]:
         """Of the pods ``owned``, those that the owner keeps, and the orphans that it adopts (``ClaimPods``).
 
         ``considers``: which orphans are looked at; ``fits``: what a pod must be like besides having the right labels.
@@ -122,27 +131,27 @@ class WorkloadController(controllers.Controller, abc.ABC):
 
     # --- events of owners --------------------------------------------------------------------------------------------
 
-    def enqueue(self, owner: Any) -> None:
+    def enqueue(self, owner: W) -> None:
         self.wake(controllers.key_of(owner))
 
     def wake(self, key: str, delay_s: float = 0) -> None:
         self.queue.add_after(key, delay_s + self.lag_s())
 
-    def _owner_added(self, owner: Any) -> None:
+    def _owner_added(self, owner: W) -> None:
         self.owner_changed(None, owner)
         self._select(owner)
 
-    def _owner_updated(self, old: Any, new: Any) -> None:
+    def _owner_updated(self, old: W, new: W) -> None:
         if old.metadata.uid != new.metadata.uid:
             self.forget(old)
         self.owner_changed(old, new)
         self._select(new)
 
-    def _select(self, owner: Any) -> None:
+    def _select(self, owner: W) -> None:
         self._selectors.put(controllers.key_of(owner), owner.metadata.namespace, selector_of(owner))
         self.enqueue(owner)
 
-    def _owner_deleted(self, owner: Any) -> None:
+    def _owner_deleted(self, owner: W) -> None:
         self.owner_changed(owner, None)
         self._selectors.remove(controllers.key_of(owner))
         self.forget(owner)
@@ -150,7 +159,7 @@ class WorkloadController(controllers.Controller, abc.ABC):
 
     # --- events of pods ----------------------------------------------------------------------------------------------
 
-    def _pod_changed(self, old: Any | None, pod: Any) -> None:
+    def _pod_changed(self, old: core_v1_pb2.Pod | None, pod: core_v1_pb2.Pod) -> None:
         before = None if old is None else meta.controller_of(old)
         now = meta.controller_of(pod)
         if before is not None and (now is None or now.uid != before.uid) and before.kind == self.kind:
@@ -163,7 +172,9 @@ class WorkloadController(controllers.Controller, abc.ABC):
         if now.kind == self.kind:
             self._owned_changed(now, old, pod)
 
-    def _owned_changed(self, reference: Any, old: Any | None, pod: Any) -> None:
+    def _owned_changed(
+        self, reference: meta_v1_pb2.OwnerReference, old: core_v1_pb2.Pod | None, pod: core_v1_pb2.Pod
+    ) -> None:
         metadata = pod.metadata
         key = f"{metadata.namespace}/{reference.name}"
         pods = self._owned.setdefault(key, {}).setdefault(reference.uid, {})
@@ -183,7 +194,7 @@ class WorkloadController(controllers.Controller, abc.ABC):
             if became_ready:
                 self.wake(key, owner.spec.minReadySeconds)
 
-    def _orphan_changed(self, old: Any | None, pod: Any) -> None:
+    def _orphan_changed(self, old: core_v1_pb2.Pod | None, pod: core_v1_pb2.Pod) -> None:
         metadata = pod.metadata
         key = controllers.key_of(pod)
         if metadata.HasField("deletionTimestamp"):
@@ -194,7 +205,7 @@ class WorkloadController(controllers.Controller, abc.ABC):
             for owner in self._selectors.matching(metadata.namespace, metadata.labels):
                 self.wake(owner)
 
-    def _pod_deleted(self, pod: Any) -> None:
+    def _pod_deleted(self, pod: core_v1_pb2.Pod) -> None:
         reference = meta.controller_of(pod)
         if reference is None:
             self._orphans.remove(controllers.key_of(pod))
@@ -204,7 +215,7 @@ class WorkloadController(controllers.Controller, abc.ABC):
                 self._note_loss(reference, last)
             self._drop(reference, pod)
 
-    def _drop(self, reference: Any, pod: Any) -> None:
+    def _drop(self, reference: meta_v1_pb2.OwnerReference, pod: core_v1_pb2.Pod) -> None:
         """A pod is no longer the owner's."""
         uid, key = pod.metadata.uid, f"{pod.metadata.namespace}/{reference.name}"
         by_owner = self._owned.get(key, {})
@@ -218,10 +229,10 @@ class WorkloadController(controllers.Controller, abc.ABC):
         self.pod_changed(reference.uid, pod)
         self.wake(key)
 
-    def owned_by(self, reference: Any, namespace: str) -> dict[str, Any]:
+    def owned_by(self, reference: meta_v1_pb2.OwnerReference, namespace: str) -> dict[str, core_v1_pb2.Pod]:
         return self._owned.get(f"{namespace}/{reference.name}", {}).get(reference.uid, {})
 
-    def _note_loss(self, reference: Any, pod: Any) -> None:
+    def _note_loss(self, reference: meta_v1_pb2.OwnerReference, pod: core_v1_pb2.Pod) -> None:
         """A pod counts no more. One that this controller deleted was one too many."""
         owner = self.owners.store.get(f"{pod.metadata.namespace}/{reference.name}")
         is_there = owner is not None and owner.metadata.uid == reference.uid
@@ -241,7 +252,12 @@ class WorkloadController(controllers.Controller, abc.ABC):
             self.queue.add_after(key, expectations.TIMEOUT_S, background=True)
         await self.sync(owner, may_manage and not owner.metadata.HasField("deletionTimestamp"))
 
-    def new_pod(self, owner: Any, name: str = "", template: Any | None = None) -> core_v1_pb2.Pod:
+    def new_pod(
+        self,
+        owner: W,
+        name: str = "",
+        template: core_v1_pb2.PodTemplateSpec | None = None,
+    ) -> core_v1_pb2.Pod:
         """From the owner's template, or another; without ``name`` the API server generates one."""
         template = owner.spec.template if template is None else template
         pod = core_v1_pb2.Pod()
@@ -259,7 +275,7 @@ class WorkloadController(controllers.Controller, abc.ABC):
         pod.spec.CopyFrom(template.spec)
         return pod
 
-    async def create_pod(self, owner: Any, pod: core_v1_pb2.Pod) -> None:
+    async def create_pod(self, owner: W, pod: core_v1_pb2.Pod) -> None:
         """Raises ApiError, but not when the namespace is being terminated or a pod of this name exists."""
         try:
             created = await self.client.create(pod)
@@ -273,7 +289,7 @@ class WorkloadController(controllers.Controller, abc.ABC):
         self.note_write(owner, "create", created, None)
         self.created(owner, created)
 
-    def created(self, owner: Any, pod: Any) -> None:
+    def created(self, owner: W, pod: core_v1_pb2.Pod) -> None:
         """A pod exists now; the next sync waits until the watch has shown it."""
         uid, key = owner.metadata.uid, controllers.key_of(owner)
         known = self.owners.store.get(key)
@@ -281,7 +297,7 @@ class WorkloadController(controllers.Controller, abc.ABC):
             self.expectations.expect(uid, pod.metadata.uid, expectations.CREATED)
         self._log_created(owner, pod)
 
-    def note_write(self, owner: Any, verb: str, pod: Any, error: errors.ApiError | None) -> None:
+    def note_write(self, owner: W, verb: str, pod: core_v1_pb2.Pod, error: errors.ApiError | None) -> None:
         """An Event object for a pod that was created or deleted, or was not (``RealPodControl``)."""
         if error is None:
             if self.recorder.writes_routine:
@@ -293,7 +309,7 @@ class WorkloadController(controllers.Controller, abc.ABC):
         reason = f"Failed{verb.capitalize()}"
         self.recorder.event(owner, recorders.WARNING, reason, reason, message)
 
-    def _log_created(self, owner: Any, pod: core_v1_pb2.Pod) -> None:
+    def _log_created(self, owner: W, pod: core_v1_pb2.Pod) -> None:
         """The pod replaces the first that was lost from its place."""
         old_uid, old_name = self.losses.take(owner.metadata.uid, self.place(pod))
         self.env.log(
@@ -307,11 +323,13 @@ class WorkloadController(controllers.Controller, abc.ABC):
             },
         )
 
-    async def delete_pods(self, owner: Any, pods: Iterable[Any], name: str = "delete pods") -> errors.ApiError | None:
+    async def delete_pods(
+        self, owner: W, pods: Iterable[core_v1_pb2.Pod], name: str = "delete pods"
+    ) -> errors.ApiError | None:
         """At the same time. Returns the first failure; that a pod is gone is none."""
         failures: list[errors.ApiError] = []
 
-        async def delete(pod: Any) -> None:
+        async def delete(pod: core_v1_pb2.Pod) -> None:
             try:
                 if await self._delete_for(owner.metadata.uid, pod) or self.notes_gone:
                     self.note_write(owner, "delete", pod, None)
@@ -322,7 +340,7 @@ class WorkloadController(controllers.Controller, abc.ABC):
         await self.all([delete(pod) for pod in pods], name)
         return failures[0] if failures else None
 
-    async def _delete_for(self, owner_uid: str, pod: Any) -> bool:
+    async def _delete_for(self, owner_uid: str, pod: core_v1_pb2.Pod) -> bool:
         """Whether it was still there."""
         metadata = pod.metadata
         uid = metadata.uid
@@ -338,7 +356,7 @@ class WorkloadController(controllers.Controller, abc.ABC):
 
     async def report(
         self,
-        owner: Any,
+        owner: W,
         counts: Mapping[str, int],
         conditions: list[dict[str, Any]] | None = None,
         *,
@@ -368,13 +386,13 @@ class WorkloadController(controllers.Controller, abc.ABC):
             return
 
 
-def selector_of(owner: Any) -> selectors.LabelSelector:
+def selector_of(owner: Workload) -> selectors.LabelSelector:
     """Which pods it wants to own."""
     if isinstance(owner, core_v1_pb2.ReplicationController):
         return selectors.labels_equal(owner.spec.selector)
     return selectors.compile_labels_field(owner.spec, "selector")
 
 
-def is_active(pod: Any) -> bool:
+def is_active(pod: core_v1_pb2.Pod) -> bool:
     """Neither ended nor being deleted."""
     return not pod_phases.is_terminal(pod) and not pod.metadata.HasField("deletionTimestamp")

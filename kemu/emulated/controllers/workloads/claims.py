@@ -9,12 +9,15 @@ first adoption the owner is read from the API server, as the cached one may alre
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 from kemu import errors
 from kemu.emulated.client import clients
 from kemu.emulated.objects import meta, resources
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import Env
+
+K = TypeVar("K", bound=KubernetesObject)
 
 
 class Claims:
@@ -26,7 +29,7 @@ class Claims:
         client: clients.Client,
         resource: str,
         kind: str,
-        owner: Any,
+        owner: KubernetesObject,
         dependents: str = "pods",
         *,
         finalizer: str = "",
@@ -43,7 +46,7 @@ class Claims:
         self._is_being_deleted = bool(owner.metadata.HasField("deletionTimestamp"))
         self._may_adopt: bool | None = None
 
-    async def claim(self, matches: Callable[[Any], bool], owned: Iterable[Any], orphans: Iterable[Any]) -> list[Any]:
+    async def claim(self, matches: Callable[[K], bool], owned: Iterable[K], orphans: Iterable[K]) -> list[K]:
         """The pods that the owner has afterwards. All are tried before the first failure is raised."""
         claimed, failures = [], []
         for pod in owned:
@@ -66,7 +69,7 @@ class Claims:
             raise failures[0]
         return claimed
 
-    async def _release(self, pod: Any) -> None:
+    async def _release(self, pod: KubernetesObject) -> None:
         reference = {"$patch": "delete", "uid": self._owner.metadata.uid}
         try:
             await self._patch(pod, reference, "$deleteFromPrimitiveList/finalizers")
@@ -74,7 +77,7 @@ class Claims:
             return  # It is gone, or its name has passed to another pod.
         self._log("released", pod)
 
-    async def _adopt(self, pod: Any) -> bool:
+    async def _adopt(self, pod: KubernetesObject) -> bool:
         if self._may_adopt is None:
             self._may_adopt = await self._is_still_there()
         if not self._may_adopt:
@@ -94,7 +97,7 @@ class Claims:
         self._log("adopted", pod)
         return True
 
-    async def _patch(self, pod: Any, reference: dict[str, Any], finalizers: str) -> None:
+    async def _patch(self, pod: KubernetesObject, reference: dict[str, Any], finalizers: str) -> None:
         """``finalizers``: the key that says what becomes of the finalizer."""
         metadata = pod.metadata
         patch: dict[str, Any] = {"metadata": {"ownerReferences": [reference]}}
@@ -112,7 +115,7 @@ class Claims:
             return False
         return fresh.metadata.uid == metadata.uid and not fresh.metadata.HasField("deletionTimestamp")
 
-    def _log(self, what: str, pod: Any) -> None:
+    def _log(self, what: str, pod: KubernetesObject) -> None:
         if self._dependents != "pods":
             return
         self._env.log(

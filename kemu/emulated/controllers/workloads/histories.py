@@ -11,7 +11,8 @@ from kemu.emulated.client import clients, informers
 from kemu.emulated.controllers import controllers
 from kemu.emulated.objects import meta, selectors
 from kemu.emulated.objects.templates import hashes
-from kemu.messages.k8s import apps_v1_pb2
+from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 
 REVISION_LABEL = "controller-revision-hash"
 """Of pods: the name of their revision if a StatefulSet made them, its hash if a DaemonSet did."""
@@ -29,13 +30,13 @@ class Histories:
         """Keys by UID of the owner."""
         self._orphans: dict[str, dict[str, None]] = {}
         """Keys of revisions without an owner, by namespace."""
-        self.informer = informers.Informer(
+        self.informer: informers.Informer[apps_v1_pb2.ControllerRevision] = informers.Informer(
             client,
             "controllerrevisions",
             handler=informers.Callbacks(self._put, lambda old, new: self._replace(old, new), self._remove),
         )
 
-    def _put(self, revision: Any) -> None:
+    def _put(self, revision: apps_v1_pb2.ControllerRevision) -> None:
         key, owner = controllers.key_of(revision), meta.controller_of(revision)
         if owner is None:
             self._orphans.setdefault(revision.metadata.namespace, {})[key] = None
@@ -47,7 +48,7 @@ class Histories:
             self._remove(old)
             self._put(new)
 
-    def _remove(self, revision: Any) -> None:
+    def _remove(self, revision: apps_v1_pb2.ControllerRevision) -> None:
         key, owner = controllers.key_of(revision), meta.controller_of(revision)
         places, place = (self._orphans, revision.metadata.namespace) if owner is None else (self._by_owner, owner.uid)
         keys = places.get(place, {})
@@ -55,34 +56,36 @@ class Histories:
         if not keys:
             places.pop(place, None)
 
-    def owned(self, owner: Any) -> list[Any]:
+    def owned(self, owner: KubernetesObject) -> list[apps_v1_pb2.ControllerRevision]:
         store = self.informer.store
         return [store[key] for key in self._by_owner.get(owner.metadata.uid, ())]
 
-    def orphans(self, owner: Any, selector: selectors.LabelSelector) -> list[Any]:
+    def orphans(self, owner: KubernetesObject, selector: selectors.LabelSelector) -> list[Any]:
         """Those in the namespace of an owner whose labels it selects."""
         store = self.informer.store
         found = (store[key] for key in self._orphans.get(owner.metadata.namespace, ()))
         return [one for one in found if selector.matches(one.metadata.labels)]
 
-    async def renumber(self, revision: Any, number: int) -> Any:
+    async def renumber(self, revision: apps_v1_pb2.ControllerRevision, number: int) -> Any:
         """``UpdateControllerRevision``."""
         wanted = apps_v1_pb2.ControllerRevision()
         wanted.CopyFrom(revision)
         wanted.revision = number
         return await self._client.update(wanted)
 
-    async def delete(self, revision: Any) -> None:
+    async def delete(self, revision: apps_v1_pb2.ControllerRevision) -> None:
         await self._client.delete("controllerrevisions", revision.metadata.name, revision.metadata.namespace)
 
-    async def delete_of(self, owner: Any) -> None:
+    async def delete_of(self, owner: KubernetesObject) -> None:
         """All revisions of an owner that is gone."""
         for one in self.owned(owner):
             with contextlib.suppress(errors.ApiError):
                 await self.delete(one)
 
 
-def new_revision(owner: Any, kind: str, data: bytes, number: int) -> Any:
+def new_revision(
+    owner: apps_v1_pb2.DaemonSet | apps_v1_pb2.StatefulSet, kind: str, data: bytes, number: int
+) -> apps_v1_pb2.ControllerRevision:
     """Without a name: that is made of the hash of its data."""
     made = apps_v1_pb2.ControllerRevision(revision=number)
     made.data.raw = data
@@ -98,7 +101,9 @@ def new_revision(owner: Any, kind: str, data: bytes, number: int) -> Any:
     return made
 
 
-async def create(client: clients.Client, owner: Any, revision: Any, collisions: int) -> tuple[Any, int]:
+async def create(
+    client: clients.Client, owner: KubernetesObject, revision: apps_v1_pb2.ControllerRevision, collisions: int
+) -> tuple[Any, int]:
     """Create it under a name that no other data has, and the number of collisions up to there
     (``CreateControllerRevision``)."""
     data = revision.data.raw
@@ -115,10 +120,10 @@ async def create(client: clients.Client, owner: Any, revision: Any, collisions: 
             collisions += 1
 
 
-def in_order(revisions: Iterable[Any]) -> list[Any]:
+def in_order(revisions: Iterable[apps_v1_pb2.ControllerRevision]) -> list[apps_v1_pb2.ControllerRevision]:
     """``SortControllerRevisions``."""
     return sorted(revisions, key=lambda one: (one.revision, one.metadata.creationTimestamp.seconds, one.metadata.name))
 
 
-def revision_of(pod: Any) -> str:
+def revision_of(pod: core_v1_pb2.Pod) -> str:
     return str(pod.metadata.labels.get(REVISION_LABEL, ""))

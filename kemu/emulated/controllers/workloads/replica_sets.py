@@ -19,6 +19,7 @@ from kemu.emulated.controllers.workloads import availability, base, slow_start
 from kemu.emulated.objects import meta, times
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.pods import pod_phases
+from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env
 
 BURST = 500
@@ -28,7 +29,7 @@ FAILURE = "ReplicaFailure"
 """The condition of a ReplicaSet whose last creations or deletions failed."""
 
 
-class ReplicaSetController(base.WorkloadController):
+class ReplicaSetController(base.WorkloadController[apps_v1_pb2.ReplicaSet]):
     """Factory: ``kemu.emulated.controllers.workloads.replica_sets:ReplicaSetController``."""
 
     resource, kind = "replicasets", "ReplicaSet"
@@ -42,27 +43,27 @@ class ReplicaSetController(base.WorkloadController):
         self._labelled = label_indexes.LabelledObjects()
         """All pods, whoever owns them."""
 
-    def owner_changed(self, old: Any | None, new: Any | None) -> None:
+    def owner_changed(self, old: apps_v1_pb2.ReplicaSet | None, new: apps_v1_pb2.ReplicaSet | None) -> None:
         before = None if old is None else meta.controller_of(old)
         now = None if new is None else meta.controller_of(new)
-        if before is not None:
+        if old is not None and before is not None:
             keys = self._siblings.get(before.uid, {})
             keys.pop(controllers.key_of(old), None)
             if not keys:
                 self._siblings.pop(before.uid, None)
-        if now is not None:
+        if new is not None and now is not None:
             self._siblings.setdefault(now.uid, {})[controllers.key_of(new)] = None
 
-    def _pod_changed(self, old: Any | None, pod: Any) -> None:
+    def _pod_changed(self, old: core_v1_pb2.Pod | None, pod: core_v1_pb2.Pod) -> None:
         super()._pod_changed(old, pod)
         if old is None or old.metadata.labels != pod.metadata.labels:
             self._labelled.put(controllers.key_of(pod), pod.metadata.namespace, pod.metadata.labels)
 
-    def _pod_deleted(self, pod: Any) -> None:
+    def _pod_deleted(self, pod: core_v1_pb2.Pod) -> None:
         super()._pod_deleted(pod)
         self._labelled.remove(controllers.key_of(pod))
 
-    async def sync(self, owner: Any, may_manage: bool) -> None:
+    async def sync(self, owner: apps_v1_pb2.ReplicaSet, may_manage: bool) -> None:
         """``syncReplicaSet``. The status is written even while expectations are not met, and after a failure."""
         owned = list(self.owned(owner).values())
         active = await self.claim(owner, [pod for pod in owned if base.is_active(pod)], considers=base.is_active)
@@ -92,7 +93,7 @@ class ReplicaSetController(base.WorkloadController):
             wait_s = availability.next_check_s(active, min_ready_s, now_ns)
             self.queue.add_after(controllers.key_of(owner), min_ready_s if wait_s is None else wait_s)
 
-    async def _manage(self, owner: Any, active: list[Any]) -> errors.ApiError | None:
+    async def _manage(self, owner: apps_v1_pb2.ReplicaSet, active: list[core_v1_pb2.Pod]) -> errors.ApiError | None:
         """``manageReplicas``. Returns the first failure."""
         missing = owner.spec.replicas - len(active)
         if missing <= 0:
@@ -111,7 +112,7 @@ class ReplicaSetController(base.WorkloadController):
             doomed = in_order_of_deletion(active, beside, self.unix_ns())
         return await self.delete_pods(owner, doomed[:surplus])
 
-    def _related(self, owner: Any) -> list[Any]:
+    def _related(self, owner: apps_v1_pb2.ReplicaSet) -> list[Any]:
         """The pods that any ReplicaSet of its Deployment selects, whoever owns them; none where it has no Deployment
         (``getIndirectlyRelatedPods``)."""
         keys: dict[str, None] = {}
@@ -123,7 +124,9 @@ class ReplicaSetController(base.WorkloadController):
                 keys.update(dict.fromkeys(found))
         return [self.pods.store[key] for key in keys]
 
-    def _conditions(self, owner: Any, active: int, failure: errors.ApiError | None) -> list[dict[str, str]] | None:
+    def _conditions(
+        self, owner: apps_v1_pb2.ReplicaSet, active: int, failure: errors.ApiError | None
+    ) -> list[dict[str, str]] | None:
         """What the conditions become when ReplicaFailure comes or goes (``calculateStatus``); None: they stay."""
         known = meta.get_condition(owner.status.conditions, FAILURE)
         if (failure is not None) == (known is not None):
@@ -145,12 +148,14 @@ class ReplicaSetController(base.WorkloadController):
         ]
 
 
-def _has_labels(pod: Any, labels: Mapping[str, str]) -> bool:
+def _has_labels(pod: core_v1_pb2.Pod, labels: Mapping[str, str]) -> bool:
     have = pod.metadata.labels
     return all(have.get(key) == labels[key] for key in labels)
 
 
-def in_order_of_deletion(pods: Sequence[Any], beside: Mapping[str, int], now_unix_ns: int) -> list[Any]:
+def in_order_of_deletion(
+    pods: Sequence[core_v1_pb2.Pod], beside: Mapping[str, int], now_unix_ns: int
+) -> list[core_v1_pb2.Pod]:
     """Which pods go first when there are too many (``ActivePodsWithRanks``): those that are not bound, not running, not
     ready, have a lower deletion cost, share their node with more pods of the Deployment, have been ready for a shorter
     time, have restarted more often, are younger. Times count in powers of two, and the UID decides between equal ones.
@@ -175,7 +180,7 @@ def in_order_of_deletion(pods: Sequence[Any], beside: Mapping[str, int], now_uni
 class _Ranked(NamedTuple):
     """A pod with what it is compared by, read once."""
 
-    pod: Any
+    pod: core_v1_pb2.Pod
     uid: str
     worth: tuple[bool, int, bool, int, int]
     ready_ns: int | None
@@ -185,7 +190,7 @@ class _Ranked(NamedTuple):
     created_ns: int
 
 
-def _ranked(pod: Any, beside: Mapping[str, int]) -> _Ranked:
+def _ranked(pod: core_v1_pb2.Pod, beside: Mapping[str, int]) -> _Ranked:
     phase = {"Pending": 0, "": 0, "Unknown": 1}.get(pod.status.phase, 2)
     ready = meta.get_condition(pod.status.conditions, "Ready")
     is_ready = ready is not None and ready.status == "True"
@@ -212,14 +217,14 @@ def _by_age(one: _Ranked, other: _Ranked, one_ns: int, other_ns: int, now_ns: in
     return -1 if one.uid < other.uid else 1
 
 
-def _deletion_cost(pod: Any) -> int:
+def _deletion_cost(pod: core_v1_pb2.Pod) -> int:
     """A number that cannot be read counts as none."""
     text = pod.metadata.annotations.get(DELETION_COST, "0")
     cost = int(text) if re.fullmatch("0|-?[1-9][0-9]{0,9}", text) else 0
     return cost if -(2**31) <= cost < 2**31 else 0
 
 
-def _restarts(pod: Any) -> tuple[int, int]:
+def _restarts(pod: core_v1_pb2.Pod) -> tuple[int, int]:
     """``maxContainerRestarts``."""
     sidecars = [container.name for container in pod.spec.initContainers if container.restartPolicy == "Always"]
     status = pod.status

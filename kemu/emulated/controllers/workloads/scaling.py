@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from kemu.messages.k8s import meta_v1_pb2
 
 
-def scaled(value: Any, total: int, *, up: bool) -> int:
+def scaled(value: meta_v1_pb2.IntOrString, total: int, *, up: bool) -> int:
     """An IntOrString: a number, or this percentage of ``total``, rounded ``up`` or down
     (``GetScaledValueFromIntOrPercent``)."""
     if not value.type:

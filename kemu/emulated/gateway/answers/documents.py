@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import yaml
+from google.protobuf.message import Message
 
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.managed_fields import schemas
 from kemu.emulated.objects.resources import Resource
+from kemu.messages.k8s.objects import KubernetesObject
 
 
 class Style(enum.Enum):
@@ -29,7 +31,7 @@ _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _human = json.JSONEncoder(ensure_ascii=False, indent=2)
 
 
-def of_object(row: Resource, message: Any) -> dict[str, Any]:
+def of_object(row: Resource, message: KubernetesObject) -> dict[str, Any]:
     """The fields of an object of a resource, with those that Kubernetes writes though they are not set."""
     data = convert.to_json(message)
     name = schemas.find(row.api_version, row.kind)
@@ -37,7 +39,7 @@ def of_object(row: Resource, message: Any) -> dict[str, Any]:
     return found
 
 
-def of(message: Any) -> dict[str, Any]:
+def of(message: Message) -> dict[str, Any]:
     """The fields of an object, without kind and API version."""
     return convert.to_json(message)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from kemu.emulated.gateway.answers import documents
 from kemu.emulated.gateway.requests import envelopes, negotiation
@@ -17,7 +17,8 @@ from kemu.emulated.gateway.tables import tables
 from kemu.emulated.objects import events
 from kemu.emulated.objects.resources import Resource
 from kemu.errors import NotAcceptable
-from kemu.messages.k8s import meta_v1_pb2
+from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import Clock
 
 ITEMS_AT_A_TIME = 100
@@ -87,7 +88,7 @@ class Representations:
             return self._packed(form, row, wire)
         return self.json(form, row, wire, is_first)
 
-    def _row(self, form: Form, row: Resource, wire: bytes, message: Any, now_ns: int) -> bytes:
+    def _row(self, form: Form, row: Resource, wire: bytes, message: KubernetesObject, now_ns: int) -> bytes:
         """Of a Table."""
         if form.include == "Object":
             shown = _headed(row.api_version, row.kind, self._whole(row, wire))
@@ -166,10 +167,10 @@ def stored(row: Resource) -> Resource:
     return events.STORED if row is events.ROW else row
 
 
-def _shown(row: Resource, wire: bytes) -> Any:
+def _shown(row: Resource, wire: bytes) -> KubernetesObject:
     """The object of those bytes."""
-    found: Any = stored(row).message.FromString(wire)
-    return events.shown(found) if row is events.ROW else found
+    found = stored(row).message.FromString(wire)
+    return events.shown(cast(core_v1_pb2.Event, found)) if row is events.ROW else found
 
 
 def _wire(row: Resource, wire: bytes) -> bytes:
@@ -177,7 +178,7 @@ def _wire(row: Resource, wire: bytes) -> bytes:
     return _shown(row, wire).SerializeToString(deterministic=True) if row is events.ROW else wire
 
 
-def message(form: Form, api_version: str, kind: str, found: Any) -> bytes:
+def message(form: Form, api_version: str, kind: str, found: KubernetesObject | meta_v1_pb2.Status) -> bytes:
     """The body of an answer that is no object of a resource: a Status, a review."""
     found.metadata.SetInParent()
     if form.media == negotiation.PROTOBUF:
@@ -210,7 +211,7 @@ def _table_head(form: Form, row: Resource, metadata: dict[str, Any], with_column
 
 def _metadata_only(row: Resource, wire: bytes) -> bytes:
     """``PartialObjectMetadata`` has the metadata in the same place as every object."""
-    found: Any = stored(row).message.FromString(wire)
+    found = stored(row).message.FromString(wire)
     return envelopes.field(1, found.metadata.SerializeToString(deterministic=True))
 
 

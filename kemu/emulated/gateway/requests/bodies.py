@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, Message
 
 from kemu.emulated.gateway.requests import documents, envelopes, negotiation
 from kemu.emulated.gateway.requests.messages import Request
@@ -53,12 +53,15 @@ async def read(request: Request, limit: int, kinds: tuple[tuple[str, str], ...])
     )
 
 
-async def message(request: Request, limit: int, kind: Any, kinds: tuple[tuple[str, str], ...]) -> Any:
+M = TypeVar("M", bound=Message)
+
+
+async def message(request: Request, limit: int, kind: type[M], kinds: tuple[tuple[str, str], ...]) -> M:
     """A message of class ``kind`` that the gateway itself reads; see :func:`read`."""
     return parse(await read(request, limit, kinds), kind)
 
 
-def parse(body: Body, kind: Any) -> Any:
+def parse(body: Body, kind: type[M]) -> M:
     """Raises :class:`kemu.errors.BadRequest`. Fields that the kind does not have are ignored."""
     if not body.content_type:
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import Any, cast
 
 import yaml
 
@@ -13,6 +13,7 @@ from kemu.emulated.gateway.requests.bodies import Body
 from kemu.emulated.objects import events
 from kemu.emulated.objects.conversion import go_values, sizes
 from kemu.errors import BadRequest
+from kemu.messages.k8s import events_v1_pb2
 from kemu.messages.v1 import api_pb2
 
 _TERM = re.compile(r"(?P<field>[^=!,]+)(?P<rest>[^,]*)")
@@ -25,7 +26,7 @@ def body(found: Body) -> Body:
         return found._replace(data=json.dumps(document).encode(), content_type=negotiation.JSON)
     message = bodies.parse(found, events.ROW.message)
     go_values.trim(message)
-    return found._replace(data=events.stored(message).SerializeToString(deterministic=True))
+    return found._replace(data=events.stored(cast(events_v1_pb2.Event, message)).SerializeToString(deterministic=True))
 
 
 def patch(kind: api_pb2.PatchRequest.Type, data: bytes) -> bytes:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kemu.emulated.gateway.tables import texts
 from kemu.emulated.gateway.tables.printers import AGE, CONTAINERS, IMAGES, NAME, SELECTOR, Cell, Column, Printer
 from kemu.emulated.objects import selectors
 from kemu.messages.k8s import apps_v1_pb2
 
 
-def _deployment(deployment: Any, now_ns: int) -> list[Cell]:
+def _deployment(deployment: apps_v1_pb2.Deployment, now_ns: int) -> list[Cell]:
     spec, status = deployment.spec, deployment.status
     try:
         selector = texts.selector_text(spec, "selector")
@@ -27,7 +25,7 @@ def _deployment(deployment: Any, now_ns: int) -> list[Cell]:
     ]
 
 
-def _replica_set(replica_set: Any, now_ns: int) -> list[Cell]:
+def _replica_set(replica_set: apps_v1_pb2.ReplicaSet, now_ns: int) -> list[Cell]:
     spec, status = replica_set.spec, replica_set.status
     return [
         replica_set.metadata.name,
@@ -40,7 +38,7 @@ def _replica_set(replica_set: Any, now_ns: int) -> list[Cell]:
     ]
 
 
-def _stateful_set(stateful_set: Any, now_ns: int) -> list[Cell]:
+def _stateful_set(stateful_set: apps_v1_pb2.StatefulSet, now_ns: int) -> list[Cell]:
     spec = stateful_set.spec
     return [
         stateful_set.metadata.name,
@@ -50,7 +48,7 @@ def _stateful_set(stateful_set: Any, now_ns: int) -> list[Cell]:
     ]
 
 
-def _daemon_set(daemon_set: Any, now_ns: int) -> list[Cell]:
+def _daemon_set(daemon_set: apps_v1_pb2.DaemonSet, now_ns: int) -> list[Cell]:
     spec, status = daemon_set.spec, daemon_set.status
     return [
         daemon_set.metadata.name,
@@ -66,7 +64,7 @@ def _daemon_set(daemon_set: Any, now_ns: int) -> list[Cell]:
     ]
 
 
-def _revision(revision: Any, now_ns: int) -> list[Cell]:
+def _revision(revision: apps_v1_pb2.ControllerRevision, now_ns: int) -> list[Cell]:
     owner = next((one for one in revision.metadata.ownerReferences if one.controller), None)
     controller = texts.NONE
     if owner is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from kemu.emulated.gateway.tables import texts
@@ -11,7 +12,7 @@ from kemu.messages.k8s import autoscaling_v1_pb2, autoscaling_v2_pb2
 _SHOWN = 2
 
 
-def _autoscaler(autoscaler: Any, now_ns: int) -> list[Cell]:
+def _autoscaler(autoscaler: autoscaling_v2_pb2.HorizontalPodAutoscaler, now_ns: int) -> list[Cell]:
     spec, status = autoscaler.spec, autoscaler.status
     return [
         autoscaler.metadata.name,
@@ -24,7 +25,9 @@ def _autoscaler(autoscaler: Any, now_ns: int) -> list[Cell]:
     ]
 
 
-def _metrics(specs: Any, statuses: Any) -> str:
+def _metrics(
+    specs: Sequence[autoscaling_v2_pb2.MetricSpec], statuses: Sequence[autoscaling_v2_pb2.MetricStatus]
+) -> str:
     """``formatHPAMetrics``."""
     if not specs:
         return texts.NONE
@@ -33,7 +36,7 @@ def _metrics(specs: Any, statuses: Any) -> str:
     return f"{shown} + {len(every) - _SHOWN} more..." if len(every) > _SHOWN else shown
 
 
-def _metric(spec: Any, status: Any) -> str:
+def _metric(spec: autoscaling_v2_pb2.MetricSpec, status: autoscaling_v2_pb2.MetricStatus | None) -> str:
     field = spec.type[:1].lower() + spec.type[1:]
     if field not in ("external", "pods", "object", "resource", "containerResource"):
         return "<unknown type>"
@@ -56,7 +59,7 @@ def _metric(spec: Any, status: Any) -> str:
     return f"{_amount(current, 'value')}/{_amount(target, 'value')}"
 
 
-def _amount(values: Any, field: str) -> str:
+def _amount(values: autoscaling_v2_pb2.MetricTarget | autoscaling_v2_pb2.MetricValueStatus | None, field: str) -> str:
     if values is None:
         return texts.UNKNOWN
     # As Go prints the quantity that is not there.

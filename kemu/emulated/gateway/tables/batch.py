@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kemu.emulated.gateway.tables import texts
 from kemu.emulated.gateway.tables.printers import AGE, CONTAINERS, IMAGES, NAME, SELECTOR, Cell, Column, Printer
 from kemu.messages.k8s import batch_v1_pb2
 
 
-def _job(job: Any, now_ns: int) -> list[Cell]:
+def _job(job: batch_v1_pb2.Job, now_ns: int) -> list[Cell]:
     spec, status = job.spec, job.status
     if spec.HasField("completions"):
         completions = f"{status.succeeded}/{spec.completions}"
@@ -32,7 +30,7 @@ def _job(job: Any, now_ns: int) -> list[Cell]:
     ]
 
 
-def _status(job: Any) -> str:
+def _status(job: batch_v1_pb2.Job) -> str:
     true = {one.type: one.status == "True" for one in reversed(job.status.conditions)}
     for condition in ("Complete", "Failed"):
         if true.get(condition):
@@ -45,7 +43,7 @@ def _status(job: Any) -> str:
     return "Running"
 
 
-def _cron_job(cron_job: Any, now_ns: int) -> list[Cell]:
+def _cron_job(cron_job: batch_v1_pb2.CronJob, now_ns: int) -> list[Cell]:
     spec, status = cron_job.spec, cron_job.status
     job = spec.jobTemplate.spec
     return [

@@ -6,7 +6,7 @@ from typing import Any
 
 from kemu.emulated.gateway.tables import texts
 from kemu.emulated.gateway.tables.printers import AGE, CONTAINERS, IMAGES, NAME, SELECTOR, Cell, Column, Printer, wide
-from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s import core_v1_pb2, networking_v1_pb2
 
 _ROLE_PREFIX = "node-role.kubernetes.io/"
 _ROLE = "kubernetes.io/role"
@@ -16,7 +16,7 @@ _BLANK = " \t\n\v\f\r\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map
 """What Go takes for white space."""
 
 
-def _node(node: Any, now_ns: int) -> list[Cell]:
+def _node(node: core_v1_pb2.Node, now_ns: int) -> list[Cell]:
     ready = {one.type: one.status for one in node.status.conditions}.get("Ready")
     status = "Unknown" if ready is None else "Ready" if ready == "True" else "NotReady"
     if node.spec.unschedulable:
@@ -47,15 +47,15 @@ def _roles(labels: Any) -> list[str]:
     return sorted(roles - {""})
 
 
-def _address(node: Any, type_: str) -> str:
+def _address(node: core_v1_pb2.Node, type_: str) -> str:
     return next((one.address for one in node.status.addresses if one.type == type_), texts.NONE)
 
 
-def _namespace(namespace: Any, now_ns: int) -> list[Cell]:
+def _namespace(namespace: core_v1_pb2.Namespace, now_ns: int) -> list[Cell]:
     return [namespace.metadata.name, namespace.status.phase, texts.age(namespace, now_ns)]
 
 
-def _event(event: Any, now_ns: int) -> list[Cell]:
+def _event(event: core_v1_pb2.Event, now_ns: int) -> list[Cell]:
     first = texts.since(event.firstTimestamp, now_ns)
     if first == texts.UNKNOWN:
         first = texts.since(event.eventTime, now_ns)
@@ -82,7 +82,7 @@ def _event(event: Any, now_ns: int) -> list[Cell]:
     ]
 
 
-def _service(service: Any, now_ns: int) -> list[Cell]:
+def _service(service: core_v1_pb2.Service, now_ns: int) -> list[Cell]:
     spec = service.spec
     ports = ",".join(
         f"{port.port}:{port.nodePort}/{port.protocol}" if port.nodePort > 0 else f"{port.port}/{port.protocol}"
@@ -99,7 +99,7 @@ def _service(service: Any, now_ns: int) -> list[Cell]:
     ]
 
 
-def _external_address(service: Any) -> str:
+def _external_address(service: core_v1_pb2.Service) -> str:
     """``getServiceExternalIP``."""
     spec = service.spec
     external = list(spec.externalIPs)
@@ -112,12 +112,12 @@ def _external_address(service: Any) -> str:
     return spec.externalName if spec.type == "ExternalName" else texts.UNKNOWN
 
 
-def load_balancer(status: Any) -> str:
+def load_balancer(status: core_v1_pb2.LoadBalancerStatus | networking_v1_pb2.IngressLoadBalancerStatus) -> str:
     """``loadBalancerStatusStringer``, in full."""
     return ",".join(sorted({one.ip or one.hostname for one in status.ingress} - {""}))
 
 
-def _replication_controller(controller: Any, now_ns: int) -> list[Cell]:
+def _replication_controller(controller: core_v1_pb2.ReplicationController, now_ns: int) -> list[Cell]:
     spec, status = controller.spec, controller.status
     return [
         controller.metadata.name,
@@ -130,7 +130,7 @@ def _replication_controller(controller: Any, now_ns: int) -> list[Cell]:
     ]
 
 
-def _quota(quota: Any, now_ns: int) -> list[Cell]:
+def _quota(quota: core_v1_pb2.ResourceQuota, now_ns: int) -> list[Cell]:
     requests: list[str] = []
     limits: list[str] = []
     hard, used = quota.status.hard, quota.status.used
@@ -141,7 +141,7 @@ def _quota(quota: Any, now_ns: int) -> list[Cell]:
     return [quota.metadata.name, ", ".join(requests), ", ".join(limits), texts.age(quota, now_ns)]
 
 
-def _volume(volume: Any, now_ns: int) -> list[Cell]:
+def _volume(volume: core_v1_pb2.PersistentVolume, now_ns: int) -> list[Cell]:
     spec, status, metadata = volume.spec, volume.status, volume.metadata
     claim = f"{spec.claimRef.namespace}/{spec.claimRef.name}" if spec.HasField("claimRef") else ""
     return [
@@ -159,7 +159,7 @@ def _volume(volume: Any, now_ns: int) -> list[Cell]:
     ]
 
 
-def _claim(claim: Any, now_ns: int) -> list[Cell]:
+def _claim(claim: core_v1_pb2.PersistentVolumeClaim, now_ns: int) -> list[Cell]:
     spec, status, metadata = claim.spec, claim.status, claim.metadata
     capacity = modes = ""
     if spec.volumeName:
@@ -178,23 +178,23 @@ def _claim(claim: Any, now_ns: int) -> list[Cell]:
     ]
 
 
-def _config_map(config_map: Any, now_ns: int) -> list[Cell]:
+def _config_map(config_map: core_v1_pb2.ConfigMap, now_ns: int) -> list[Cell]:
     return [config_map.metadata.name, len(config_map.data) + len(config_map.binaryData), texts.age(config_map, now_ns)]
 
 
-def _secret(secret: Any, now_ns: int) -> list[Cell]:
+def _secret(secret: core_v1_pb2.Secret, now_ns: int) -> list[Cell]:
     return [secret.metadata.name, secret.type, len(secret.data), texts.age(secret, now_ns)]
 
 
-def _service_account(account: Any, now_ns: int) -> list[Cell]:
+def _service_account(account: core_v1_pb2.ServiceAccount, now_ns: int) -> list[Cell]:
     return [account.metadata.name, texts.age(account, now_ns)]
 
 
-def _endpoints(endpoints: Any, now_ns: int) -> list[Cell]:
+def _endpoints(endpoints: core_v1_pb2.Endpoints, now_ns: int) -> list[Cell]:
     return [endpoints.metadata.name, _addresses(endpoints), texts.age(endpoints, now_ns)]
 
 
-def _addresses(endpoints: Any) -> str:
+def _addresses(endpoints: core_v1_pb2.Endpoints) -> str:
     """``formatEndpoints``."""
     if not endpoints.subsets:
         return texts.NONE

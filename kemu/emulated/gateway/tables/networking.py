@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from kemu.emulated.gateway.tables import core, texts
 from kemu.emulated.gateway.tables.printers import AGE, NAME, Cell, Column, Printer
@@ -12,7 +12,7 @@ _SHOWN = 3
 _DEFAULT_CLASS = "ingressclass.kubernetes.io/is-default-class"
 
 
-def _ingress(ingress: Any, now_ns: int) -> list[Cell]:
+def _ingress(ingress: networking_v1_pb2.Ingress, now_ns: int) -> list[Cell]:
     spec = ingress.spec
     return [
         ingress.metadata.name,
@@ -24,7 +24,7 @@ def _ingress(ingress: Any, now_ns: int) -> list[Cell]:
     ]
 
 
-def _hosts(rules: Any) -> str:
+def _hosts(rules: Sequence[networking_v1_pb2.IngressRule]) -> str:
     """``formatHosts``: a rule without a host takes no room, but counts among those that are left out."""
     hosts: list[str] = []
     more = False
@@ -38,7 +38,7 @@ def _hosts(rules: Any) -> str:
     return f"{shown} + {len(rules) - _SHOWN} more..." if more else shown
 
 
-def _ingress_class(ingress_class: Any, now_ns: int) -> list[Cell]:
+def _ingress_class(ingress_class: networking_v1_pb2.IngressClass, now_ns: int) -> list[Cell]:
     metadata, spec = ingress_class.metadata, ingress_class.spec
     name = metadata.name
     if metadata.annotations.get(_DEFAULT_CLASS) == "true":
@@ -50,13 +50,13 @@ def _ingress_class(ingress_class: Any, now_ns: int) -> list[Cell]:
     return [name, spec.controller, parameters, texts.age(ingress_class, now_ns)]
 
 
-def _network_policy(policy: Any, now_ns: int) -> list[Cell]:
+def _network_policy(policy: networking_v1_pb2.NetworkPolicy, now_ns: int) -> list[Cell]:
     spec = policy.spec
     pods = texts.selector(spec, "podSelector") if spec.HasField("podSelector") else texts.NONE
     return [policy.metadata.name, pods, texts.age(policy, now_ns)]
 
 
-def _endpoint_slice(endpoint_slice: Any, now_ns: int) -> list[Cell]:
+def _endpoint_slice(endpoint_slice: discovery_v1_pb2.EndpointSlice, now_ns: int) -> list[Cell]:
     ports = [
         str(port.port) if port.HasField("port") else port.name if port.HasField("name") else "*"
         for port in endpoint_slice.ports
@@ -70,7 +70,7 @@ def _endpoint_slice(endpoint_slice: Any, now_ns: int) -> list[Cell]:
     ]
 
 
-def _address(address: Any, now_ns: int) -> list[Cell]:
+def _address(address: networking_v1_pb2.IPAddress, now_ns: int) -> list[Cell]:
     """``printIPAddress``, which prints an age without a column."""
     parent = address.spec.parentRef
     reference = texts.NONE
@@ -81,7 +81,7 @@ def _address(address: Any, now_ns: int) -> list[Cell]:
     return [address.metadata.name, reference, texts.age(address, now_ns)]
 
 
-def _service_range(service_range: Any, now_ns: int) -> list[Cell]:
+def _service_range(service_range: networking_v1_pb2.ServiceCIDR, now_ns: int) -> list[Cell]:
     return [service_range.metadata.name, ",".join(service_range.spec.cidrs), texts.age(service_range, now_ns)]
 
 

@@ -22,7 +22,7 @@ class _Restarts:
         self.count = 0
         self.last_ns = 0
 
-    def add(self, status: Any) -> None:
+    def add(self, status: core_v1_pb2.ContainerStatus) -> None:
         self.count += status.restartCount
         if status.lastState.HasField("terminated"):
             self.last_ns = max(self.last_ns, texts.nanoseconds(status.lastState.terminated.finishedAt))
@@ -33,7 +33,7 @@ class _Restarts:
         return str(self.count)
 
 
-def _pod(pod: Any, now_ns: int) -> list[Cell]:
+def _pod(pod: core_v1_pb2.Pod, now_ns: int) -> list[Cell]:
     spec, status = pod.spec, pod.status
     reason = status.reason or status.phase
     if any(one.type == "PodScheduled" and one.reason == "SchedulingGated" for one in status.conditions):
@@ -78,7 +78,7 @@ def _pod(pod: Any, now_ns: int) -> list[Cell]:
     ]
 
 
-def _initializing(state: Any, done: str) -> str:
+def _initializing(state: core_v1_pb2.ContainerState, done: str) -> str:
     """What a pod says whose init container has not succeeded."""
     if state.HasField("terminated"):
         ended = state.terminated
@@ -90,7 +90,7 @@ def _initializing(state: Any, done: str) -> str:
     return f"Init:{done}"
 
 
-def _of_containers(status: Any, restarts: _Restarts, reason: str) -> tuple[str, int]:
+def _of_containers(status: core_v1_pb2.PodStatus, restarts: _Restarts, reason: str) -> tuple[str, int]:
     """What the containers make of the reason, and how many of them are ready."""
     ready = 0
     failed = ""
@@ -116,18 +116,18 @@ def _of_containers(status: Any, restarts: _Restarts, reason: str) -> tuple[str, 
     return reason, ready
 
 
-def _condition(status: Any, type_: str) -> str:
+def _condition(status: core_v1_pb2.PodStatus, type_: str) -> str:
     return next((one.status for one in status.conditions if one.type == type_), "")
 
 
-def _gates(spec: Any, status: Any) -> str:
+def _gates(spec: core_v1_pb2.PodSpec, status: core_v1_pb2.PodStatus) -> str:
     gates = spec.readinessGates
     if not gates:
         return texts.NONE
     return f"{sum(_condition(status, gate.conditionType) == 'True' for gate in gates)}/{len(gates)}"
 
 
-def row_conditions(pod: Any) -> list[dict[str, Any]]:
+def row_conditions(pod: core_v1_pb2.Pod) -> list[dict[str, Any]]:
     """``podSuccessConditions``, ``podFailedConditions``: of the row of a pod that has ended."""
     ends = {"Succeeded": "The pod has completed successfully.", "Failed": "The pod failed."}
     message = ends.get(pod.status.phase)
@@ -136,7 +136,7 @@ def row_conditions(pod: Any) -> list[dict[str, Any]]:
     return [{"type": "Completed", "status": "True", "reason": pod.status.phase, "message": message}]
 
 
-def _template(obj: Any, now_ns: int) -> list[Cell]:
+def _template(obj: core_v1_pb2.PodTemplate, now_ns: int) -> list[Cell]:
     template = obj.template
     return [obj.metadata.name, *texts.containers(template.spec), texts.labels(template.metadata.labels)]
 

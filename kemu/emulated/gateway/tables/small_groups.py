@@ -3,8 +3,6 @@ resource.k8s.io."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from kemu.emulated.gateway.tables import texts
 from kemu.emulated.gateway.tables.printers import AGE, NAME, Cell, Column, Printer, wide
 from kemu.messages.k8s import (
@@ -17,9 +15,10 @@ from kemu.messages.k8s import (
     resource_v1_pb2,
     scheduling_v1_pb2,
 )
+from kemu.messages.k8s.objects import KubernetesObject
 
 
-def _budget(budget: Any, now_ns: int) -> list[Cell]:
+def _budget(budget: policy_v1_pb2.PodDisruptionBudget, now_ns: int) -> list[Cell]:
     spec = budget.spec
     least, most = (
         texts.int_or_string(getattr(spec, field)) if spec.HasField(field) else "N/A"
@@ -28,7 +27,7 @@ def _budget(budget: Any, now_ns: int) -> list[Cell]:
     return [budget.metadata.name, least, most, budget.status.disruptionsAllowed, texts.age(budget, now_ns)]
 
 
-def _priority_class(priority_class: Any, now_ns: int) -> list[Cell]:
+def _priority_class(priority_class: scheduling_v1_pb2.PriorityClass, now_ns: int) -> list[Cell]:
     return [
         priority_class.metadata.name,
         priority_class.value,
@@ -38,15 +37,15 @@ def _priority_class(priority_class: Any, now_ns: int) -> list[Cell]:
     ]
 
 
-def _lease(lease: Any, now_ns: int) -> list[Cell]:
+def _lease(lease: coordination_v1_pb2.Lease, now_ns: int) -> list[Cell]:
     return [lease.metadata.name, lease.spec.holderIdentity, texts.age(lease, now_ns)]
 
 
-def _runtime_class(runtime_class: Any, now_ns: int) -> list[Cell]:
+def _runtime_class(runtime_class: node_v1_pb2.RuntimeClass, now_ns: int) -> list[Cell]:
     return [runtime_class.metadata.name, runtime_class.handler, texts.age(runtime_class, now_ns)]
 
 
-def _binding(binding: Any, now_ns: int) -> list[Cell]:
+def _binding(binding: rbac_v1_pb2.ClusterRoleBinding | rbac_v1_pb2.RoleBinding, now_ns: int) -> list[Cell]:
     subjects = binding.subjects
     return [
         binding.metadata.name,
@@ -58,7 +57,7 @@ def _binding(binding: Any, now_ns: int) -> list[Cell]:
     ]
 
 
-def _device_claim(claim: Any, now_ns: int) -> list[Cell]:
+def _device_claim(claim: resource_v1_pb2.ResourceClaim, now_ns: int) -> list[Cell]:
     """``printResourceClaim``."""
     is_deleted = claim.metadata.HasField("deletionTimestamp")
     states = ["deleted"] if is_deleted else []
@@ -69,16 +68,16 @@ def _device_claim(claim: Any, now_ns: int) -> list[Cell]:
     return [claim.metadata.name, ",".join(states), texts.age(claim, now_ns)]
 
 
-def _named(obj: Any, now_ns: int) -> list[Cell]:
+def _named(obj: KubernetesObject, now_ns: int) -> list[Cell]:
     return [obj.metadata.name, texts.age(obj, now_ns)]
 
 
-def _device_slice(device_slice: Any, now_ns: int) -> list[Cell]:
+def _device_slice(device_slice: resource_v1_pb2.ResourceSlice, now_ns: int) -> list[Cell]:
     spec = device_slice.spec
     return [device_slice.metadata.name, spec.nodeName, spec.driver, spec.pool.name, texts.age(device_slice, now_ns)]
 
 
-def _signing_request(request: Any, now_ns: int) -> list[Cell]:
+def _signing_request(request: certificates_v1_pb2.CertificateSigningRequest, now_ns: int) -> list[Cell]:
     spec, status = request.spec, request.status
     types = {one.type for one in status.conditions}
     state = "Denied" if "Denied" in types else "Approved" if "Approved" in types else "Pending"
@@ -95,7 +94,7 @@ def _signing_request(request: Any, now_ns: int) -> list[Cell]:
     ]
 
 
-def _policy(policy: Any, now_ns: int) -> list[Cell]:
+def _policy(policy: admissionregistration_v1_pb2.ValidatingAdmissionPolicy, now_ns: int) -> list[Cell]:
     spec = policy.spec
     parameters = f"{spec.paramKind.apiVersion}/{spec.paramKind.kind}" if spec.HasField("paramKind") else texts.UNSET
     return [policy.metadata.name, len(spec.validations), parameters, texts.age(policy, now_ns)]

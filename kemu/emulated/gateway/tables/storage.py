@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kemu.emulated.gateway.tables import texts
 from kemu.emulated.gateway.tables.printers import AGE, NAME, Cell, Column, Printer
 from kemu.messages.k8s import storage_v1_pb2
@@ -11,7 +9,7 @@ from kemu.messages.k8s import storage_v1_pb2
 _DEFAULT_CLASS = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
 
 
-def _storage_class(storage_class: Any, now_ns: int) -> list[Cell]:
+def _storage_class(storage_class: storage_v1_pb2.StorageClass, now_ns: int) -> list[Cell]:
     metadata = storage_class.metadata
     is_default = any(metadata.annotations.get(key) == "true" for key in _DEFAULT_CLASS)
     return [
@@ -24,11 +22,11 @@ def _storage_class(storage_class: Any, now_ns: int) -> list[Cell]:
     ]
 
 
-def _csi_node(csi_node: Any, now_ns: int) -> list[Cell]:
+def _csi_node(csi_node: storage_v1_pb2.CSINode, now_ns: int) -> list[Cell]:
     return [csi_node.metadata.name, len(csi_node.spec.drivers), texts.age(csi_node, now_ns)]
 
 
-def _csi_driver(driver: Any, now_ns: int) -> list[Cell]:
+def _csi_driver(driver: storage_v1_pb2.CSIDriver, now_ns: int) -> list[Cell]:
     spec = driver.spec
     return [
         driver.metadata.name,
@@ -42,12 +40,12 @@ def _csi_driver(driver: Any, now_ns: int) -> list[Cell]:
     ]
 
 
-def _capacity(capacity: Any, now_ns: int) -> list[Cell]:
+def _capacity(capacity: storage_v1_pb2.CSIStorageCapacity, now_ns: int) -> list[Cell]:
     size = texts.quantity(capacity.capacity.string) if capacity.HasField("capacity") else texts.UNSET
     return [capacity.metadata.name, capacity.storageClassName, size]
 
 
-def _attachment(attachment: Any, now_ns: int) -> list[Cell]:
+def _attachment(attachment: storage_v1_pb2.VolumeAttachment, now_ns: int) -> list[Cell]:
     spec = attachment.spec
     return [
         attachment.metadata.name,
@@ -59,7 +57,7 @@ def _attachment(attachment: Any, now_ns: int) -> list[Cell]:
     ]
 
 
-def _attributes_class(attributes_class: Any, now_ns: int) -> list[Cell]:
+def _attributes_class(attributes_class: storage_v1_pb2.VolumeAttributesClass, now_ns: int) -> list[Cell]:
     return [attributes_class.metadata.name, attributes_class.driverName, texts.age(attributes_class, now_ns)]
 
 

@@ -14,6 +14,7 @@ from kemu.emulated.gateway.tables import apps, autoscaling, batch, core, network
 from kemu.emulated.gateway.tables.printers import NAME, Cell, Column, Printer
 from kemu.emulated.objects import times
 from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 
 _GROUPS = (pods, core, apps, batch, autoscaling, networking, storage, small_groups)
 _PRINTERS: dict[type[Message], Printer] = {
@@ -21,7 +22,7 @@ _PRINTERS: dict[type[Message], Printer] = {
 }
 
 
-def _created(obj: Any, now_ns: int) -> list[Cell]:
+def _created(obj: KubernetesObject, now_ns: int) -> list[Cell]:
     return [obj.metadata.name, times.format_time(obj.metadata.creationTimestamp.seconds)]
 
 
@@ -37,7 +38,7 @@ def columns(kind: type[Message]) -> list[dict[str, Any]]:
     return [column.document() for column in printer(kind).columns]
 
 
-def cells(obj: Any, now_ns: int) -> dict[str, Any]:
+def cells(obj: KubernetesObject, now_ns: int) -> dict[str, Any]:
     """A row of ``rows``, but for the object."""
     data: dict[str, Any] = {"cells": printer(type(obj)).cells(obj, now_ns)}
     if isinstance(obj, core_v1_pb2.Pod):

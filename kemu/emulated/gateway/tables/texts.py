@@ -6,10 +6,13 @@ Mirrors helpers of ``pkg/printers/internalversion``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+
+from google.protobuf.message import Message
 
 from kemu.emulated.objects import selectors
 from kemu.emulated.objects.amounts import quantities
+from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 
 NONE = "<none>"
 UNSET = "<unset>"
@@ -53,18 +56,18 @@ def _truncated(number: int, by: int) -> int:
     return number // by if number >= 0 else -(-number // by)
 
 
-def nanoseconds(time: Any) -> int:
+def nanoseconds(time: meta_v1_pb2.MicroTime | meta_v1_pb2.Time) -> int:
     """Of a Time or MicroTime; 0 for one that is not set."""
     return int(time.seconds) * SECOND_NS + int(time.nanos)
 
 
-def since(time: Any, now_ns: int) -> str:
+def since(time: meta_v1_pb2.MicroTime | meta_v1_pb2.Time, now_ns: int) -> str:
     """``translateTimestampSince``, also for a MicroTime."""
     then_ns = nanoseconds(time)
     return duration(now_ns - then_ns) if then_ns else UNKNOWN
 
 
-def age(obj: Any, now_ns: int) -> str:
+def age(obj: KubernetesObject, now_ns: int) -> str:
     return since(obj.metadata.creationTimestamp, now_ns)
 
 
@@ -73,7 +76,7 @@ def labels(pairs: Mapping[str, str]) -> str:
     return ",".join(sorted(f"{key}={pairs[key]}" for key in pairs)) or NONE
 
 
-def selector(message: Any, field: str = "selector") -> str:
+def selector(message: Message, field: str = "selector") -> str:
     """``FormatLabelSelector`` of a field."""
     try:
         return selector_text(message, field) or NONE
@@ -81,7 +84,7 @@ def selector(message: Any, field: str = "selector") -> str:
         return "<error>"
 
 
-def selector_text(message: Any, field: str) -> str:
+def selector_text(message: Message, field: str) -> str:
     """``Selector.String``: by key, values in order. Raises SelectorError."""
     compiled = selectors.compile_labels_field(message, field)
     equal = len(getattr(message, field).matchLabels)
@@ -98,7 +101,7 @@ def _requirement(one: selectors.Requirement) -> str:
     return f"{one.key} {'in' if one.operator == 'In' else 'notin'} ({','.join(sorted(one.values))})"
 
 
-def containers(spec: Any) -> list[str]:
+def containers(spec: core_v1_pb2.PodSpec) -> list[str]:
     """``layoutContainerCells`` of a PodSpec: names, images."""
     return [",".join(one.name for one in spec.containers), ",".join(one.image for one in spec.containers)]
 
@@ -111,12 +114,12 @@ def quantity(text: str) -> str:
         return text
 
 
-def optional(message: Any, field: str, otherwise: str) -> str:
+def optional(message: Message, field: str, otherwise: str) -> str:
     """The text of a field, or what stands for an absent one."""
     return str(getattr(message, field)) if message.HasField(field) else otherwise
 
 
-def int_or_string(value: Any) -> str:
+def int_or_string(value: meta_v1_pb2.IntOrString) -> str:
     return str(value.strVal) if value.type == 1 else str(value.intVal)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any, NamedTuple
 
+from google.protobuf.message import Message
+
 from kemu.emulated.gateway.answers.representations import Representations
 from kemu.emulated.gateway.backends import PATIENCE_S, Backend
 from kemu.emulated.gateway.requests import events as stored_events
@@ -39,11 +41,11 @@ class Call(NamedTuple):
     closing: asyncio.Event
     """Set when the gateway ends."""
 
-    async def ask(self, method: str, message: Any) -> Any:
+    async def ask(self, method: str, message: Message) -> Any:
         """One call of the API server's service. Raises :class:`kemu.emulated.gateway.backends.Refused`."""
         return await self.backend.call(method, message, self.request.user, self._timeout_s())
 
-    async def look(self, method: str, message: Any) -> Any:
+    async def look(self, method: str, message: Message) -> Any:
         """The same as the gateway itself, on behalf of a user who may have it. Raises Refused."""
         return await self.backend.call(method, message, identities.ADMINISTRATOR)
 

@@ -70,8 +70,7 @@ async def _options(call: Call) -> meta_v1_pb2.DeleteOptions:
 
 def read_options(call: Call, data: bytes) -> meta_v1_pb2.DeleteOptions:
     """Raises :class:`kemu.errors.ApiError`."""
-    options: meta_v1_pb2.DeleteOptions = bodies.parse(bodies.decode(call.request, data), meta_v1_pb2.DeleteOptions)
-    return options
+    return bodies.parse(bodies.decode(call.request, data), meta_v1_pb2.DeleteOptions)
 
 
 def _of_query(call: Call) -> meta_v1_pb2.DeleteOptions:

@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
 from kemu.emulated.gateway import logs
 from kemu.emulated.gateway.answers.responses import Response
@@ -92,13 +91,13 @@ def _options(call: Call) -> Options:
     )
 
 
-async def _pod(call: Call) -> Any:
+async def _pod(call: Call) -> core_v1_pb2.Pod:
     """Raises Refused."""
     request = api_pb2.GetRequest(resource=call.where(), name=call.path.name)
     return core_v1_pb2.Pod.FromString((await call.look("Get", request)).object)
 
 
-def _container(pod: Any, name: str) -> Any:
+def _container(pod: core_v1_pb2.Pod, name: str) -> core_v1_pb2.Container:
     known = logs.containers(pod)
     if name in known:
         return known[name]
@@ -112,7 +111,7 @@ def _container(pod: Any, name: str) -> Any:
     raise BadRequest(f"{text} or one of the init containers: [{' '.join(inits)}]" if inits else text)
 
 
-def _missing(pod: Any, container: Any, options: Options) -> str:
+def _missing(pod: core_v1_pb2.Pod, container: core_v1_pb2.Container, options: Options) -> str:
     names = f'container "{container.name}" in pod "{pod.metadata.name}"'
     if options.previous:
         return f"previous terminated {names} not found"

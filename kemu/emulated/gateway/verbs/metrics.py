@@ -7,7 +7,7 @@ nothing use nothing. A node uses what its pods do, and what the scenario says of
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from kemu.emulated.gateway.answers import documents
 from kemu.emulated.gateway.answers.responses import Response
@@ -18,7 +18,7 @@ from kemu.emulated.kubelet.usage import meters
 from kemu.emulated.objects import times
 from kemu.emulated.objects.resources import Resource
 from kemu.errors import NotFound
-from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 from kemu.messages.v1 import api_pb2
 
 GROUP, API_VERSION = "metrics.k8s.io", "metrics.k8s.io/v1beta1"
@@ -56,7 +56,11 @@ async def _one(call: Call) -> dict[str, Any]:
     resource = api_pb2.Resource(resource=call.row.plural, namespace=call.path.namespace)
     answer = await call.look("Get", api_pb2.GetRequest(resource=resource, name=call.path.name))
     found = call.row.message.FromString(answer.object)
-    document = _of_pod(call, found) if pods else _of_node(call, found, await _running(call, call.path.name))
+    if isinstance(found, core_v1_pb2.Pod):
+        document = _of_pod(call, found)
+    else:
+        node = cast(core_v1_pb2.Node, found)
+        document = _of_node(call, node, await _running(call, call.path.name))
     if document is None:
         name = f"{call.path.namespace}/{call.path.name}" if pods else call.path.name
         raise NotFound(f'{call.row.kind.lower()}s.{GROUP} "{name}" not found', kind=call.row.plural, name=name)
@@ -70,11 +74,12 @@ async def _all(call: Call) -> list[dict[str, Any]]:
         label_selector=query.text("labelSelector"),
         field_selector=query.text("fieldSelector"),
     )
-    found = [call.row.message.FromString(one) for one in (await call.look("List", request)).items]
+    wires = (await call.look("List", request)).items
     if call.row.plural == "pods":
-        return [document for pod in found if (document := _of_pod(call, pod)) is not None]
+        pods = [core_v1_pb2.Pod.FromString(one) for one in wires]
+        return [document for pod in pods if (document := _of_pod(call, pod)) is not None]
     running = await _running(call)
-    return [_of_node(call, node, running) for node in found]
+    return [_of_node(call, node, running) for node in map(core_v1_pb2.Node.FromString, wires)]
 
 
 async def _running(call: Call, node: str = "") -> dict[str, list[Any]]:
@@ -88,7 +93,7 @@ async def _running(call: Call, node: str = "") -> dict[str, list[Any]]:
     return found
 
 
-def _of_pod(call: Call, pod: Any) -> dict[str, Any] | None:
+def _of_pod(call: Call, pod: core_v1_pb2.Pod) -> dict[str, Any] | None:
     """None: nothing runs in it."""
     running = meters.Meter(pod).running(int(call.now_s()))
     if not running:
@@ -97,7 +102,7 @@ def _of_pod(call: Call, pod: Any) -> dict[str, Any] | None:
     return {**_head(call, pod.metadata), "containers": containers}
 
 
-def _of_node(call: Call, node: Any, running: Mapping[str, list[Any]]) -> dict[str, Any]:
+def _of_node(call: Call, node: core_v1_pb2.Node, running: Mapping[str, list[Any]]) -> dict[str, Any]:
     now_s = int(call.now_s())
     total = dict.fromkeys(meters.RESOURCES, 0)
     for pod in running.get(node.metadata.name, ()):
@@ -110,7 +115,7 @@ def _of_node(call: Call, node: Any, running: Mapping[str, list[Any]]) -> dict[st
     return {**_head(call, node.metadata), "usage": _usage(total)}
 
 
-def _head(call: Call, metadata: Any) -> dict[str, Any]:
+def _head(call: Call, metadata: meta_v1_pb2.ObjectMeta) -> dict[str, Any]:
     now = times.format_time(int(call.now_s()))
     about: dict[str, Any] = {"name": metadata.name}
     if metadata.namespace:

@@ -16,6 +16,7 @@ from kemu.emulated.objects.resources import Resource
 from kemu.emulated.objects.validation import causes
 from kemu.errors import BadRequest, Conflict, Forbidden, Unauthorized
 from kemu.messages.k8s import authentication_v1_pb2, authorization_v1_pb2, core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2
 
 AUTHORIZATION, AUTHENTICATION = "authorization.k8s.io/v1", "authentication.k8s.io/v1"
@@ -45,7 +46,11 @@ async def _access(call: Call) -> Response:
     return _answer(call, review)
 
 
-async def _decide(call: Call, review: Any, request: api_pb2.ReviewRequest) -> None:
+async def _decide(
+    call: Call,
+    review: authorization_v1_pb2.SelfSubjectAccessReview | authorization_v1_pb2.SubjectAccessReview,
+    request: api_pb2.ReviewRequest,
+) -> None:
     """Fills in the status. Raises :class:`kemu.errors.Invalid`."""
     spec = review.spec
     if spec.HasField("resourceAttributes") == spec.HasField("nonResourceAttributes"):
@@ -113,7 +118,7 @@ async def _token(call: Call) -> Response:
     return _answer(call, review)
 
 
-def _tell(info: Any, user: identities.User) -> None:
+def _tell(info: authentication_v1_pb2.UserInfo, user: identities.User) -> None:
     info.username = user.name
     info.groups.extend(user.groups)
 
@@ -178,7 +183,7 @@ def _refuse(call: Call, problems: list[Any], name: str = "") -> None:
         raise causes.error_of_kind(f"{row.kind}.{row.group}", row.kind, name, problems)
 
 
-def _answer(call: Call, message: Any) -> Response:
+def _answer(call: Call, message: KubernetesObject) -> Response:
     form, row = call.request.form(), call.shown
     message.metadata.SetInParent()
     return Response(201, form.media, (representations.message(form, row.api_version, row.kind, message),))

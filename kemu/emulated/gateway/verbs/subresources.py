@@ -115,11 +115,11 @@ async def _refuse_stream(call: Call) -> Response:
     raise Refused(meta_v1_pb2.Status(status="Failure", message=_SIMULATED, reason="NotImplemented", code=501))
 
 
-async def _message(call: Call, message: Any, kinds: tuple[tuple[str, str], ...]) -> Any:
+async def _message(call: Call, message: type[bodies.M], kinds: tuple[tuple[str, str], ...]) -> bodies.M:
     return await bodies.message(call.request, call.settings.max_body_bytes, message, kinds)
 
 
-def _check_address(call: Call, kind: str, metadata: Any) -> str:
+def _check_address(call: Call, kind: str, metadata: meta_v1_pb2.ObjectMeta) -> str:
     """The name of the pod. Raises :class:`kemu.errors.BadRequest` where the body speaks of another one."""
     path = call.path
     if metadata.namespace and metadata.namespace != path.namespace:

@@ -128,7 +128,7 @@ async def _body(call: Call, form: Form, found: Watch, lasts_s: float) -> AsyncGe
         await found.close()
 
 
-def frame(call: Call, form: Form, event: Any, is_first: bool) -> bytes:
+def frame(call: Call, form: Form, event: api_pb2.WatchEvent, is_first: bool) -> bytes:
     """One event, as it is sent."""
     kind = _TYPES.get(event.type)
     if kind is None:
@@ -144,7 +144,7 @@ def frame(call: Call, form: Form, event: Any, is_first: bool) -> bytes:
     return b'{"type":"%b","object":%b}\n' % (kind.encode(), inner.rstrip())
 
 
-def _bookmark(call: Call, event: Any) -> bytes:
+def _bookmark(call: Call, event: api_pb2.WatchEvent) -> bytes:
     """Its object: empty but for the version, and, at the end of the initial state, an annotation."""
     found: Any = representations.stored(call.row).message.FromString(event.object)
     found.metadata.resourceVersion = str(event.resource_version)

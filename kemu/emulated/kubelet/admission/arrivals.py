@@ -17,6 +17,7 @@ from kemu.emulated.client import recorders
 from kemu.emulated.kubelet.admission import devices, predicates, preemption
 from kemu.emulated.kubelet.pods import claims, critical, statuses
 from kemu.emulated.kubelet.pods.workers import WAITING, Worker
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import Env
 
 
@@ -85,7 +86,7 @@ class Arrivals:
         self._waiting.append(worker)
         self._judge()
 
-    def readmit(self, worker: Worker, pod: Any) -> predicates.Decision | None:
+    def readmit(self, worker: Worker, pod: core_v1_pb2.Pod) -> predicates.Decision | None:
         """After a restart, decide again on a pod that runs already, the oldest first: None if it stays. Critical pods
         and terminating ones stay. ``pod``: with the resources that it was allocated."""
         if critical.is_critical(pod) or pod.metadata.HasField("deletionTimestamp"):
@@ -99,7 +100,7 @@ class Arrivals:
             self._log(worker, decision)
         return decision
 
-    def fits(self, worker: Worker, pod: Any) -> predicates.Decision:
+    def fits(self, worker: Worker, pod: core_v1_pb2.Pod) -> predicates.Decision:
         """Whether the node would take the pod in place of what the worker has now: a resize. Nobody is killed for it,
         not even for a critical pod, of which the real kubelet thinks otherwise."""
         refusal = self.refuses(pod) or predicates.precheck(self.node, pod)
@@ -138,7 +139,7 @@ class Arrivals:
         else:
             self._recover(worker, claim, found)
 
-    def _allocate_cards(self, pod: Any) -> predicates.Decision | None:
+    def _allocate_cards(self, pod: core_v1_pb2.Pod) -> predicates.Decision | None:
         assert self.node is not None
         return devices.allocate(self.node.allocatable, pod, (other.pod for other in self._host.active()))
 

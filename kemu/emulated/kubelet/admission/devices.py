@@ -14,9 +14,10 @@ from typing import Any
 from kemu.emulated.kubelet.admission import predicates
 from kemu.emulated.kubelet.pods import claims
 from kemu.emulated.objects.pods import gpu_cards
+from kemu.messages.k8s import core_v1_pb2
 
 
-def allocate(allocatable: Mapping[str, int], pod: Any, active: Iterable[Any]) -> predicates.Decision | None:
+def allocate(allocatable: Mapping[str, int], pod: core_v1_pb2.Pod, active: Iterable[Any]) -> predicates.Decision | None:
     """The refusal of a pod whose cards are not free, or not there; None: it may have them.
 
     ``allocatable``: of the node; ``active``: the pods that count on it.
@@ -39,7 +40,7 @@ def allocate(allocatable: Mapping[str, int], pod: Any, active: Iterable[Any]) ->
     return None if cards else _refusal("the pod names no GPU card that could be its own")
 
 
-def _held(pod: Any) -> tuple[tuple[int, ...], int] | None:
+def _held(pod: core_v1_pb2.Pod) -> tuple[tuple[int, ...], int] | None:
     """The cards of a pod, and how much of each; None: it requests no GPU, or names no card."""
     text = pod.metadata.annotations.get(gpu_cards.ANNOTATION)
     if text is None:

@@ -16,6 +16,7 @@ from kemu.emulated.kubelet.pods.claims import Claim
 from kemu.emulated.objects import selectors
 from kemu.emulated.objects.amounts import quantities, requests
 from kemu.emulated.objects.pods import host_ports
+from kemu.messages.k8s import core_v1_pb2
 
 OS = "linux"
 OS_LABEL = "kubernetes.io/os"
@@ -105,7 +106,7 @@ class NodeView:
 
     __slots__ = ("allocatable", "known", "labels", "name", "supplemental_groups_policy", "taints")
 
-    def __init__(self, node: Any, *, patched: bool = True, known: Collection[str] | None = None) -> None:
+    def __init__(self, node: core_v1_pb2.Node, *, patched: bool = True, known: Collection[str] | None = None) -> None:
         """``patched``: a node with labels counts as labelled with this kubelet's operating system, whatever it says.
 
         ``known``: see there; without it, what the node has."""
@@ -165,7 +166,7 @@ class NodeClaims:
         )
 
 
-def precheck(node: NodeView | None, pod: Any) -> Decision | None:
+def precheck(node: NodeView | None, pod: core_v1_pb2.Pod) -> Decision | None:
     """The checks before the node's room is looked at: None when they pass. ``node`` None: it cannot be read."""
     if node is None:
         return NO_NODE
@@ -179,7 +180,7 @@ def precheck(node: NodeView | None, pod: Any) -> Decision | None:
     return NO_SUPPLEMENTAL_GROUPS_POLICY if strict and not node.supplemental_groups_policy else None
 
 
-def failures(node: NodeView, usage: NodeClaims, pod: Any, claim: Claim) -> tuple[Failure, ...]:
+def failures(node: NodeView, usage: NodeClaims, pod: core_v1_pb2.Pod, claim: Claim) -> tuple[Failure, ...]:
     """Everything that keeps the node from taking the pod, in the kubelet's order (``generalFilter``)."""
     found: list[Failure] = []
     _check_resources(node, usage, pod, claim, found)
@@ -211,7 +212,9 @@ def needs_fresh_node(found: Iterable[Failure]) -> bool:
     return bool(kinds) and all(kinds)
 
 
-def _check_resources(node: NodeView, usage: NodeClaims, pod: Any, claim: Claim, found: list[Failure]) -> None:
+def _check_resources(
+    node: NodeView, usage: NodeClaims, pod: core_v1_pb2.Pod, claim: Claim, found: list[Failure]
+) -> None:
     allocatable = node.allocatable
     room = allocatable.get("pods", 0)
     if usage.pods + 1 > room:
@@ -240,7 +243,7 @@ def _check_amount(
         found.append(Insufficient(resource, amount, used, capacity))
 
 
-def _unknown_extended(pod: Any, known: Collection[str]) -> list[str]:
+def _unknown_extended(pod: core_v1_pb2.Pod, known: Collection[str]) -> list[str]:
     """Extended resources that the containers request and the node does not have: they are not looked at."""
     return [
         name
@@ -251,7 +254,7 @@ def _unknown_extended(pod: Any, known: Collection[str]) -> list[str]:
     ]
 
 
-def _overhead(pod: Any, resource: str) -> int:
+def _overhead(pod: core_v1_pb2.Pod, resource: str) -> int:
     overhead = pod.spec.overhead
     return quantities.value(overhead[resource].string) if resource in overhead else 0
 

@@ -12,6 +12,7 @@ from typing import Any
 from kemu.emulated.kubelet.admission import predicates
 from kemu.emulated.kubelet.pods import critical
 from kemu.emulated.objects.amounts import qos, requests
+from kemu.messages.k8s import core_v1_pb2
 
 REASON = "Preempting"
 MESSAGE = "Preempted in order to admit critical pod"
@@ -34,7 +35,9 @@ class Recovery:
     """Set if no set of victims frees enough."""
 
 
-def handle(pod: Any, found: Sequence[predicates.Failure], active: Iterable[Any], *, for_all: bool = False) -> Recovery:
+def handle(
+    pod: core_v1_pb2.Pod, found: Sequence[predicates.Failure], active: Iterable[Any], *, for_all: bool = False
+) -> Recovery:
     """``found``: what keeps ``pod`` from its node; ``active``: the pods there, in the kubelet's order.
 
     ``for_all``: for every pod that may preempt, not for critical ones alone (the alternative of the design document, in
@@ -56,7 +59,7 @@ def handle(pod: Any, found: Sequence[predicates.Failure], active: Iterable[Any],
         return Recovery(error=f"preemption: error finding a set of pods to preempt: {error}")
 
 
-def decide(pod: Any, found: Sequence[predicates.Failure], recovery: Recovery) -> predicates.Decision:
+def decide(pod: core_v1_pb2.Pod, found: Sequence[predicates.Failure], recovery: Recovery) -> predicates.Decision:
     """The decision on a pod for which room was looked for."""
     if recovery.error:
         message = f"Unexpected error while attempting to recover from admission failure: {recovery.error}"
@@ -73,7 +76,7 @@ class _NotEnough(Exception):
         super().__init__(f"no set of running pods found to reclaim resources: [{listed}]")
 
 
-def choose(pod: Any, active: Iterable[Any], missing: Sequence[Requirement]) -> list[Any]:
+def choose(pod: core_v1_pb2.Pod, active: Iterable[Any], missing: Sequence[Requirement]) -> list[core_v1_pb2.Pod]:
     """The victims, best-effort ones first. As few guaranteed pods as possible, then as few burstable ones."""
     groups: dict[str, list[Any]] = {qos.BEST_EFFORT: [], qos.BURSTABLE: [], qos.GUARANTEED: []}
     for other in active:
@@ -89,7 +92,7 @@ def choose(pod: Any, active: Iterable[Any], missing: Sequence[Requirement]) -> l
     return [*chosen_best_effort, *chosen_burstable, *chosen_guaranteed]
 
 
-def _closest(pods: Sequence[Any], missing: Sequence[Requirement]) -> list[Any]:
+def _closest(pods: Sequence[core_v1_pb2.Pod], missing: Sequence[Requirement]) -> list[core_v1_pb2.Pod]:
     """Again and again the pod that comes closest to what is still missing."""
     left = list(pods)
     chosen = []
@@ -109,7 +112,7 @@ def _closest(pods: Sequence[Any], missing: Sequence[Requirement]) -> list[Any]:
     return chosen
 
 
-def _distance(pod: Any, missing: Sequence[Requirement]) -> float:
+def _distance(pod: core_v1_pb2.Pod, missing: Sequence[Requirement]) -> float:
     distance = 0.0
     for resource, amount in missing:
         short = amount - requests.ranking_request(pod, resource)
@@ -119,7 +122,7 @@ def _distance(pod: Any, missing: Sequence[Requirement]) -> float:
     return distance
 
 
-def _is_smaller(pod: Any, than: Any) -> bool:
+def _is_smaller(pod: core_v1_pb2.Pod, than: core_v1_pb2.Pod) -> bool:
     """By memory, then cpu; an equal pod counts as smaller, so of equal ones the last is taken."""
     for resource in (requests.MEMORY, requests.CPU):
         mine, its = requests.ranking_request(pod, resource), requests.ranking_request(than, resource)
@@ -128,7 +131,7 @@ def _is_smaller(pod: Any, than: Any) -> bool:
     return True
 
 
-def _subtract(missing: Sequence[Requirement], pods: Sequence[Any]) -> list[Requirement]:
+def _subtract(missing: Sequence[Requirement], pods: Sequence[core_v1_pb2.Pod]) -> list[Requirement]:
     left = []
     for resource, amount in missing:
         for pod in pods:

@@ -126,7 +126,7 @@ class OwnNode:
         self._status_timer: Any = None
         self._started = False
         """Heartbeats have begun."""
-        self._informer: informers.Informer | None = None
+        self._informer: informers.Informer[core_v1_pb2.Node] | None = None
         self.name: str = core_v1_pb2.Node.FromString(node).metadata.name
         self.view_is_old = True
         """The Node has changed since somebody last reset this."""
@@ -155,8 +155,7 @@ class OwnNode:
             return self.get()
 
     async def _read(self) -> core_v1_pb2.Node:
-        node: core_v1_pb2.Node = await retries.patiently(self._env, lambda: self._client.get("nodes", self.name))
-        return node
+        return await retries.patiently(self._env, lambda: self._client.get("nodes", self.name))
 
     # --- registration ------------------------------------------------------------------------------------------------
 
@@ -386,7 +385,7 @@ class OwnNode:
     def on_add(self, obj: Any) -> None:
         self.view_is_old = True
 
-    def on_update(self, old: Any, new: Any) -> None:
+    def on_update(self, old: core_v1_pb2.Node, new: core_v1_pb2.Node) -> None:
         self.view_is_old = True
         if self._started and not self._is_as_reported(new):
             self.report_soon()

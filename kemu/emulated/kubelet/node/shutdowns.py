@@ -15,6 +15,8 @@ import bisect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
+import grpc
+
 from kemu.emulated.client import recorders
 from kemu.emulated.kubelet.admission import predicates
 from kemu.emulated.kubelet.pods import statuses
@@ -87,7 +89,9 @@ class Shutdowns(kubelet_pb2_grpc.KubeletServicer):
         if self._groups:
             self._env.serve(kubelet_pb2_grpc.add_KubeletServicer_to_server, self)
 
-    async def Shutdown(self, request: Any, context: Any) -> kubelet_pb2.ShutdownResponse:
+    async def Shutdown(
+        self, request: kubelet_pb2.ShutdownRequest, context: grpc.aio.ServicerContext
+    ) -> kubelet_pb2.ShutdownResponse:
         if self._over is None:
             self._over = asyncio.Event()
             # A task of the kubelet's own: it goes on if nobody waits for the answer any more.

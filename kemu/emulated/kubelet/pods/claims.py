@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kemu.emulated.objects.amounts import requests
 from kemu.emulated.objects.pods import host_ports
+from kemu.messages.k8s import core_v1_pb2
 
 
 class Claim:
@@ -19,7 +18,7 @@ class Claim:
         self.ports = ports
 
 
-def claim_of(pod: Any, *, running: bool = False) -> Claim:
+def claim_of(pod: core_v1_pb2.Pod, *, running: bool = False) -> Claim:
     """``running``: the pod is on the node already. What its status says it has counts, too, where that is more."""
     amounts = requests.pod_requests_on_node(pod) if running else requests.pod_requests(pod)
     return Claim(amounts, host_ports.of(pod.spec))

@@ -15,8 +15,8 @@ and back, :mod:`kemu.emulated.kubelet.sync.terminations` from RUNNING to the end
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import Timer
 
 MAIN = "main"
@@ -92,7 +92,7 @@ class Container:
         "waiting",
     )
 
-    def __init__(self, kind: str, index: int, spec: Any) -> None:
+    def __init__(self, kind: str, index: int, spec: core_v1_pb2.Container) -> None:
         """``spec``: of the container; it is not kept. ``index``: its place in the list that it stands in."""
         self.kind = kind
         self.index = index
@@ -155,7 +155,7 @@ class Container:
         return self.state == DONE and self.last is not None and self.last.code == 0
 
 
-def of(pod: Any) -> list[Container]:
+def of(pod: core_v1_pb2.Pod) -> list[Container]:
     """The init containers in their order, then the others."""
     spec = pod.spec
     found = [
@@ -166,12 +166,12 @@ def of(pod: Any) -> list[Container]:
     return found
 
 
-def spec_of(pod: Any, container: Container) -> Any:
+def spec_of(pod: core_v1_pb2.Pod, container: Container) -> core_v1_pb2.Container:
     spec = pod.spec
     return (spec.containers if container.kind == MAIN else spec.initContainers)[container.index]
 
 
-def restarts(pod: Any, container: Container, code: int) -> bool:
+def restarts(pod: core_v1_pb2.Pod, container: Container, code: int) -> bool:
     """Whether it is started again after this exit. Its own rules go first, then its own policy, then the pod's."""
     if container.kind == SIDECAR:
         return True

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from kemu.emulated.kubelet.pods.containers import INIT, MAIN, Container
+from kemu.messages.k8s import core_v1_pb2
 
 START_SECONDS = "kemu.dev/start-seconds"
 RUN_SECONDS = "kemu.dev/run-seconds"
@@ -28,42 +29,42 @@ FINISH = "kemu.dev/finish"
 _LONGEST_S = 1e9
 
 
-def start_s(pod: Any) -> float | None:
+def start_s(pod: core_v1_pb2.Pod) -> float | None:
     """Seconds from admission until the first containers run; None: the pod does not say."""
     return _seconds(pod, START_SECONDS)
 
 
-def container_start_s(pod: Any, container: Container) -> float:
+def container_start_s(pod: core_v1_pb2.Pod, container: Container) -> float:
     """Seconds that every start of this very container takes."""
     return _seconds(pod, f"{START_SECONDS}.{container.name}") or 0.0 if pod.metadata.annotations else 0.0
 
 
-def run_s(pod: Any, container: Container) -> float | None:
+def run_s(pod: core_v1_pb2.Pod, container: Container) -> float | None:
     """Seconds that it runs before it exits; None: for ever."""
     said_s = _of(pod, RUN_SECONDS, container, _seconds)
     return 0.0 if said_s is None and container.kind == INIT else said_s
 
 
-def shutdown_s(pod: Any, container: Container) -> float:
+def shutdown_s(pod: core_v1_pb2.Pod, container: Container) -> float:
     """Seconds that it takes to stop when it is asked to."""
     return _of(pod, SHUTDOWN_SECONDS, container, _seconds) or 0.0
 
 
-def pre_stop_s(pod: Any, container: Container, hook: Any) -> float:
+def pre_stop_s(pod: core_v1_pb2.Pod, container: Container, hook: Any) -> float:
     """Seconds that its preStop hook takes."""
     if hook.HasField("sleep"):
         return float(hook.sleep.seconds)
     return _of(pod, PRE_STOP_SECONDS, container, _seconds) or 0.0
 
 
-def post_start_s(pod: Any, container: Container, hook: Any) -> float:
+def post_start_s(pod: core_v1_pb2.Pod, container: Container, hook: Any) -> float:
     """Seconds that its postStart hook takes."""
     if hook.HasField("sleep"):
         return float(hook.sleep.seconds)
     return _of(pod, POST_START_SECONDS, container, _seconds) or 0.0
 
 
-def post_start_fails(pod: Any, container: Container) -> bool:
+def post_start_fails(pod: core_v1_pb2.Pod, container: Container) -> bool:
     annotations = pod.metadata.annotations
     return bool(annotations) and (
         f"{POST_START_ERROR}.{container.name}" in annotations
@@ -71,11 +72,11 @@ def post_start_fails(pod: Any, container: Container) -> bool:
     )
 
 
-def exit_code(pod: Any, container: Container) -> int:
+def exit_code(pod: core_v1_pb2.Pod, container: Container) -> int:
     return _of(pod, EXIT_CODE, container, _code) or 0
 
 
-def pull_error(pod: Any, container: Container) -> str:
+def pull_error(pod: core_v1_pb2.Pod, container: Container) -> str:
     """Why its image cannot be pulled; empty: it can."""
     annotations = pod.metadata.annotations
     if not annotations:
@@ -86,19 +87,19 @@ def pull_error(pod: Any, container: Container) -> str:
     return annotations[PULL_ERROR] if PULL_ERROR in annotations and container.kind == MAIN else ""
 
 
-def finish(pod: Any) -> int | None:
+def finish(pod: core_v1_pb2.Pod) -> int | None:
     """The exit code with which somebody wants the pod to end now; None: nobody does."""
     return _code(pod, FINISH)
 
 
-def _of(pod: Any, name: str, container: Container, read: Any) -> Any:
+def _of(pod: core_v1_pb2.Pod, name: str, container: Container, read: Any) -> Any:
     if not pod.metadata.annotations:
         return None
     own = read(pod, f"{name}.{container.name}")
     return read(pod, name) if own is None and container.kind == MAIN else own
 
 
-def _seconds(pod: Any, name: str) -> float | None:
+def _seconds(pod: core_v1_pb2.Pod, name: str) -> float | None:
     annotations = pod.metadata.annotations
     if name not in annotations:
         return None
@@ -109,7 +110,7 @@ def _seconds(pod: Any, name: str) -> float | None:
     return seconds if 0 <= seconds < _LONGEST_S else None
 
 
-def _code(pod: Any, name: str) -> int | None:
+def _code(pod: core_v1_pb2.Pod, name: str) -> int | None:
     annotations = pod.metadata.annotations
     if name not in annotations:
         return None

@@ -5,8 +5,6 @@ Mirrors ``MirrorClient`` of ``pkg/kubelet/pod``.
 
 from __future__ import annotations
 
-from typing import Any
-
 from kemu import errors
 from kemu.emulated.client import clients, retries
 from kemu.emulated.objects import meta
@@ -17,25 +15,25 @@ from kemu.runtime.env import Env
 class Mirror:
     """What the API server has of one static pod."""
 
-    def __init__(self, env: Env, client: clients.Client, static: core_v1_pb2.Pod, node: Any) -> None:
+    def __init__(self, env: Env, client: clients.Client, static: core_v1_pb2.Pod, node: core_v1_pb2.Node) -> None:
         """``node``: the Node, which owns it."""
-        self.object: Any = None
+        self.object: core_v1_pb2.Pod | None = None
         """As last seen; None: there is none."""
         self._env = env
         self._client = client
         self._static = static
         self._node = node
 
-    def see(self, pod: Any) -> None:
+    def see(self, pod: core_v1_pb2.Pod) -> None:
         if self.object is None or int(pod.metadata.resourceVersion) >= int(self.object.metadata.resourceVersion):
             self.object = pod
 
-    def is_of(self, pod: Any) -> bool:
+    def is_of(self, pod: core_v1_pb2.Pod) -> bool:
         """Whether an object is the mirror of this static pod, not that of an older manifest, nor another pod."""
         mirrored: str = pod.metadata.annotations.get(meta.MIRROR_ANNOTATION, "")
         return mirrored == self._static.metadata.uid
 
-    async def get(self) -> Any:
+    async def get(self) -> core_v1_pb2.Pod | None:
         """The object, which is created if there is none; None: another pod has its name."""
         if self.object is None:
             try:

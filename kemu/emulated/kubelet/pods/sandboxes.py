@@ -13,6 +13,7 @@ import ipaddress
 from typing import Any
 
 from kemu.emulated.kubelet.pods.workers import Worker
+from kemu.messages.k8s import core_v1_pb2
 
 RUNTIME = "kemu"
 _RESERVED = 2
@@ -22,7 +23,7 @@ _RESERVED = 2
 class Sandboxes:
     """Of one node."""
 
-    def __init__(self, node: Any) -> None:
+    def __init__(self, node: core_v1_pb2.Node) -> None:
         """``node``: with a ``podCIDR``."""
         self._range = ipaddress.ip_network(node.spec.podCIDR, strict=False)
         self._host = next((one.address for one in node.status.addresses if one.type == "InternalIP"), "")
@@ -67,7 +68,7 @@ class Sandboxes:
                 return address
         return ""
 
-    def _identify(self, container: Any, uid: str) -> None:
+    def _identify(self, container: core_v1_pb2.ContainerStatus, uid: str) -> None:
         state, last = container.state, container.lastState
         if state.HasField("running") or state.HasField("terminated"):
             container.containerID = _id(uid, container.name, container.restartCount)

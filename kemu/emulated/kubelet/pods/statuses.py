@@ -62,7 +62,7 @@ class Failure:
     """The pod was evicted or preempted: its containers are removed as soon as they have ended."""
 
 
-def running(pod: Any, start_unix_ns: int) -> None:
+def running(pod: core_v1_pb2.Pod, start_unix_ns: int) -> None:
     """All containers of the pod run, since it was started."""
     status = pod.status
     status.phase = RUNNING
@@ -88,7 +88,7 @@ def running(pod: Any, start_unix_ns: int) -> None:
         meta.set_time(found.state.running.startedAt, start_unix_ns)
 
 
-def own(pod: Any, now_unix_ns: int) -> core_v1_pb2.Pod:
+def own(pod: core_v1_pb2.Pod, now_unix_ns: int) -> core_v1_pb2.Pod:
     """The kubelet's part of the status of a pod, in an otherwise empty pod: later writes start from it."""
     found = core_v1_pb2.Pod()
     status = found.status
@@ -102,7 +102,7 @@ def own(pod: Any, now_unix_ns: int) -> core_v1_pb2.Pod:
     return found
 
 
-def agrees(status: Any, there: Any) -> bool:
+def agrees(status: core_v1_pb2.PodStatus, there: core_v1_pb2.PodStatus) -> bool:
     """Whether a status on the API server is the kubelet's own as far as the kubelet has a say
     (``isPodStatusByKubeletEqual``)."""
     for field, value in status.ListFields():
@@ -117,7 +117,7 @@ def agrees(status: Any, there: Any) -> bool:
     return True
 
 
-def rejected(status: Any, pod: Any, now_unix_ns: int, refusal: Refusal) -> None:
+def rejected(status: core_v1_pb2.PodStatus, pod: core_v1_pb2.Pod, now_unix_ns: int, refusal: Refusal) -> None:
     """The node refused the pod: its status has no conditions of the kubelet (``rejectPod``)."""
     del status.conditions[:]
     status.observedGeneration = pod.metadata.generation
@@ -128,8 +128,8 @@ def rejected(status: Any, pod: Any, now_unix_ns: int, refusal: Refusal) -> None:
 
 
 def write(
-    status: Any,
-    pod: Any,
+    status: core_v1_pb2.PodStatus,
+    pod: core_v1_pb2.Pod,
     containers: Sequence[Container],
     phase: str,
     failure: Failure | None,
@@ -169,7 +169,7 @@ def write(
         _write_state(pod, found, container, epoch_ns)
 
 
-def phase_of(pod: Any, containers: Sequence[Container]) -> str:
+def phase_of(pod: core_v1_pb2.Pod, containers: Sequence[Container]) -> str:
     """As long as a container runs or may start: Pending until all main containers have started once."""
     for container in containers:
         if container.kind == MAIN and container.last is None and not container.is_up:
@@ -177,7 +177,7 @@ def phase_of(pod: Any, containers: Sequence[Container]) -> str:
     return RUNNING
 
 
-def last_phase(pod: Any, containers: Sequence[Container]) -> str:
+def last_phase(pod: core_v1_pb2.Pod, containers: Sequence[Container]) -> str:
     """Of a pod whose containers have all exited for good."""
     for container in containers:
         if container.kind == SIDECAR:
@@ -208,7 +208,7 @@ def _has_initialized(container: Container) -> bool:
 
 
 def _set_conditions(
-    pod: Any,
+    pod: core_v1_pb2.Pod,
     conditions: Any,
     containers: Sequence[Container],
     phase: str,
@@ -241,7 +241,7 @@ def _set_conditions(
     meta.set_condition(conditions, _CONTAINERS_READY, status, reason, message, now_unix_ns, generation)
 
 
-def _gates(pod: Any) -> tuple[str, str, str]:
+def _gates(pod: core_v1_pb2.Pod) -> tuple[str, str, str]:
     """Status, reason and message of a pod whose containers are ready, by its readiness gates
     (``GeneratePodReadyCondition``)."""
     complaints = []
@@ -255,7 +255,7 @@ def _gates(pod: Any) -> tuple[str, str, str]:
     return ("False", "ReadinessGatesNotReady", ", ".join(complaints)) if complaints else ("True", "", "")
 
 
-def resize(status: Any, resize: Any, now_unix_ns: int) -> None:
+def resize(status: core_v1_pb2.PodStatus, resize: Any, now_unix_ns: int) -> None:
     """What the status of a pod says that has been resized
     (:class:`kemu.emulated.kubelet.resizes.allocations.Resize`)."""
     for found in (*status.initContainerStatuses, *status.containerStatuses):
@@ -281,7 +281,7 @@ def resize(status: Any, resize: Any, now_unix_ns: int) -> None:
             meta.set_condition(conditions, kind, "True", reason, message, now_unix_ns, generation)
 
 
-def _write_state(pod: Any, found: Any, container: Container, epoch_ns: int) -> None:
+def _write_state(pod: core_v1_pb2.Pod, found: core_v1_pb2.ContainerStatus, container: Container, epoch_ns: int) -> None:
     state, last = container.state, container.last
     if container.is_up:
         # Of init containers only sidecars count as started: the others are not waited for in that way.
@@ -311,7 +311,7 @@ def _write_state(pod: Any, found: Any, container: Container, epoch_ns: int) -> N
         _exited(found.lastState.terminated, before)
 
 
-def _exited(terminated: Any, last: Exit) -> None:
+def _exited(terminated: core_v1_pb2.ContainerStateTerminated, last: Exit) -> None:
     terminated.exitCode = last.code
     terminated.reason = last.why
     meta.set_time(terminated.startedAt, last.started_unix_ns)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kemu.emulated.kubelet.pods import claims, containers, mirrors, statuses
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import Timer
 
 WAITING = "waiting"
@@ -66,7 +67,7 @@ class Worker:
         "writing",
     )
 
-    def __init__(self, pod: Any, seen_ns: int) -> None:
+    def __init__(self, pod: core_v1_pb2.Pod, seen_ns: int) -> None:
         metadata = pod.metadata
         self.pod = pod
         """The newest that is known of the object."""

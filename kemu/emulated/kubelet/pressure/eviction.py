@@ -53,7 +53,7 @@ class LayoutUnknown(Exception):
 class Eviction:
     """A pod to evict. It counts as evicted even if the kill fails."""
 
-    pod: Any
+    pod: core_v1_pb2.Pod
     grace_s: int
     """Instead of the pod's own grace period."""
     message: str
@@ -135,7 +135,7 @@ class Manager:
         self.layout = layout
         self.thresholds, _ = thresholds.with_container_filesystem(self.thresholds, layout)
 
-    def synchronize(self, now_ns: int, active: Sequence[Any], can: Surroundings) -> Outcome:
+    def synchronize(self, now_ns: int, active: Sequence[core_v1_pb2.Pod], can: Surroundings) -> Outcome:
         """One pass over the pods that run, in the kubelet's order."""
         outcome = Outcome()
         if self.is_idle:
@@ -176,7 +176,7 @@ class Manager:
             found.append([threshold.signal, observed.available, *amounts, threshold.grace_ns / 1e9])
         return sorted(found)
 
-    def admit(self, pod: Any) -> str:
+    def admit(self, pod: core_v1_pb2.Pod) -> str:
         """Why a pod is refused (with REASON) while the node is under pressure; empty: it is not."""
         if not self.conditions or critical.is_critical(pod):
             return ""
@@ -211,7 +211,7 @@ class Manager:
         last, self._last = self._last, observations
         return [threshold for threshold in self.met if _is_news(observations.get(threshold.signal), last, threshold)]
 
-    def _enforce_limits(self, active: Sequence[Any], summary: stats.Summary, outcome: Outcome) -> None:
+    def _enforce_limits(self, active: Sequence[core_v1_pb2.Pod], summary: stats.Summary, outcome: Outcome) -> None:
         assert self.layout is not None
         for pod in active:
             usage = summary.pods.get(pod.metadata.uid)
@@ -225,7 +225,7 @@ class Manager:
     def _reclaim(
         self,
         urgent: Sequence[Threshold],
-        active: Sequence[Any],
+        active: Sequence[core_v1_pb2.Pod],
         summary: stats.Summary,
         can: Surroundings,
         outcome: Outcome,
@@ -264,7 +264,7 @@ class Manager:
             return False
         return not any(_is_met(one, summary.observations, reclaim=True) for one in self.thresholds)
 
-    def _grace_s(self, threshold: Threshold, pod: Any) -> int:
+    def _grace_s(self, threshold: Threshold, pod: core_v1_pb2.Pod) -> int:
         if threshold.is_hard:
             return IMMEDIATE_GRACE_S
         longest = self._max_pod_grace_period_s
@@ -273,7 +273,9 @@ class Manager:
         return longest
 
 
-def _used(active: Sequence[Any], measured: Mapping[str, stats.PodStats], resource: str) -> dict[str, int] | None:
+def _used(
+    active: Sequence[core_v1_pb2.Pod], measured: Mapping[str, stats.PodStats], resource: str
+) -> dict[str, int] | None:
     """What each pod was measured to use, for who reads the log; None: of a resource that is more than one number."""
     if resource not in (ranking.MEMORY, ranking.PIDS):
         return None

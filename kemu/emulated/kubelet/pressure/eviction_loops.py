@@ -74,7 +74,7 @@ def failure_of(one: eviction.Eviction) -> statuses.Failure:
     return statuses.Failure(eviction.REASON, one.message, CONDITION_REASON, one.message, makes_room=True)
 
 
-def refusal_of(manager: eviction.Manager, pod: Any) -> predicates.Decision | None:
+def refusal_of(manager: eviction.Manager, pod: core_v1_pb2.Pod) -> predicates.Decision | None:
     """What a manager says of a pod that arrives; None: nothing against it."""
     message = manager.admit(pod)
     return predicates.Decision(False, eviction.REASON, message) if message else None
@@ -89,7 +89,7 @@ class EvictionLoop:
     def __init__(
         self,
         env: Env,
-        node: Any,
+        node: core_v1_pb2.Node,
         config: Mapping[str, Any],
         host: EvictionHost,
         on_conditions: Callable[[tuple[str, ...]], None],
@@ -137,7 +137,7 @@ class EvictionLoop:
         self._is_stuck = False
         """The last pass changed nothing."""
 
-    def admit(self, pod: Any) -> predicates.Decision | None:
+    def admit(self, pod: core_v1_pb2.Pod) -> predicates.Decision | None:
         """The manager's refusal of a pod; None: it does not refuse it."""
         return refusal_of(self._manager, pod)
 
@@ -407,7 +407,7 @@ class EvictionLoop:
         self._plan()
 
 
-def is_short_of_something(node: Any) -> bool:
+def is_short_of_something(node: core_v1_pb2.Node) -> bool:
     """Whether a threshold is met although nothing runs on this node, which is configured as kubelets are by default."""
     capacity, allocatable = node.status.capacity, node.status.allocatable
     given = (capacity if name in capacity else allocatable for name in _LIMITED)

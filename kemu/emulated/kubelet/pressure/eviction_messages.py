@@ -7,6 +7,7 @@ from typing import Any
 
 from kemu.emulated.kubelet.usage import stats
 from kemu.emulated.objects.amounts import quantities, requests
+from kemu.messages.k8s import core_v1_pb2
 
 
 def node_condition(conditions: Sequence[str]) -> str:
@@ -17,7 +18,7 @@ def node_is_low(
     resource: str,
     threshold: quantities.Quantity,
     available: quantities.Quantity,
-    pod: Any,
+    pod: core_v1_pb2.Pod,
     usage: stats.PodStats | None,
 ) -> str:
     """Names the containers that use more than they request."""

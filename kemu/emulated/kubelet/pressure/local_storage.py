@@ -6,12 +6,12 @@ Mirrors ``pkg/kubelet/eviction`` (``localStorageEviction``): a pod that uses mor
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from kemu.emulated.kubelet.pressure import eviction_messages
 from kemu.emulated.kubelet.settings import thresholds
 from kemu.emulated.kubelet.usage import stats, storage_limits
 from kemu.emulated.objects.amounts import quantities
+from kemu.messages.k8s import core_v1_pb2
 
 EMPTY_DIR_LIMIT = "emptydirfs.limit"
 POD_LIMIT = "ephemeralpodfs.limit"
@@ -26,12 +26,12 @@ class Excess:
     message: str
 
 
-def excess(pod: Any, usage: stats.PodStats, layout: thresholds.Layout) -> Excess | None:
+def excess(pod: core_v1_pb2.Pod, usage: stats.PodStats, layout: thresholds.Layout) -> Excess | None:
     """The first limit that a pod exceeds."""
     return _empty_dir(pod, usage) or _pod(pod, usage) or _container(pod, usage, layout)
 
 
-def _empty_dir(pod: Any, usage: stats.PodStats) -> Excess | None:
+def _empty_dir(pod: core_v1_pb2.Pod, usage: stats.PodStats) -> Excess | None:
     used = {name: disk.used_bytes or 0 for name, disk in usage.volumes}
     for volume in pod.spec.volumes:
         source = volume.volumeSource
@@ -42,14 +42,14 @@ def _empty_dir(pod: Any, usage: stats.PodStats) -> Excess | None:
     return None
 
 
-def _pod(pod: Any, usage: stats.PodStats) -> Excess | None:
+def _pod(pod: core_v1_pb2.Pod, usage: stats.PodStats) -> Excess | None:
     limit = storage_limits.pod_limit(pod.spec)
     if limit is None or (usage.ephemeral_storage_bytes or 0) * quantities.NANO <= limit.nano:
         return None
     return Excess(POD_LIMIT, eviction_messages.pod_ephemeral_storage(limit))
 
 
-def _container(pod: Any, usage: stats.PodStats, layout: thresholds.Layout) -> Excess | None:
+def _container(pod: core_v1_pb2.Pod, usage: stats.PodStats, layout: thresholds.Layout) -> Excess | None:
     limits = {one.name: storage_limits.of(one.resources.limits) for one in pod.spec.containers}
     for container in usage.containers:
         limit = limits.get(container.name)

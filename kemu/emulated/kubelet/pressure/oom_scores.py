@@ -5,10 +5,9 @@ Mirrors ``pkg/kubelet/qos`` (``GetContainerOOMScoreAdjust``). Scores run from -9
 
 from __future__ import annotations
 
-from typing import Any
-
 from kemu.emulated.kubelet.pods import critical
 from kemu.emulated.objects.amounts import qos, quantities, requests
+from kemu.messages.k8s import core_v1_pb2
 
 GUARANTEED = -997
 BEST_EFFORT = 1000
@@ -19,7 +18,7 @@ _BURSTABLE_MOST = BEST_EFFORT - 1
 """… and after every best-effort one."""
 
 
-def score(pod: Any, container: Any, memory_capacity: int) -> int:
+def score(pod: core_v1_pb2.Pod, container: core_v1_pb2.Container, memory_capacity: int) -> int:
     """Of a container of ``pod`` (init containers too) on a node of so many bytes."""
     if critical.is_node_critical(pod):
         return GUARANTEED
@@ -46,13 +45,13 @@ def _burstable(request: int, memory_capacity: int) -> int:
     return 1000 - (part if used >= 0 else -part)
 
 
-def _memory(requester: Any) -> int:
+def _memory(requester: core_v1_pb2.Container | core_v1_pb2.PodSpec) -> int:
     """Of a container, or what the spec of a pod says for all together."""
     wanted = requester.resources.requests
     return quantities.value(wanted[requests.MEMORY].string) if requests.MEMORY in wanted else 0
 
 
-def _pod_level_share(pod: Any) -> int:
+def _pod_level_share(pod: core_v1_pb2.Pod) -> int:
     """What the pod requests beyond its containers, in equal parts for them (``remainingPodMemReqPerContainer``).
 
     Less than nothing where they request more than the pod, which validation refuses: scores pass 1000 then.

@@ -13,6 +13,7 @@ from typing import Any
 from kemu.emulated.kubelet.settings import thresholds
 from kemu.emulated.kubelet.usage import stats
 from kemu.emulated.objects.amounts import quantities, requests
+from kemu.messages.k8s import core_v1_pb2
 
 MEMORY, EPHEMERAL_STORAGE, INODES, PIDS = "memory", "ephemeral-storage", "inodes", "pids"
 
@@ -45,8 +46,8 @@ _MILLION = 1_000_000
 
 
 def rank(
-    pods: Iterable[Any], measured: Stats, signal: str, layout: thresholds.Layout, order: str = CURRENT
-) -> list[Any]:
+    pods: Iterable[core_v1_pb2.Pod], measured: Stats, signal: str, layout: thresholds.Layout, order: str = CURRENT
+) -> list[core_v1_pb2.Pod]:
     """First the one to be evicted first; pods that compare equal stay in their order."""
     return sorted(pods, key=_key_of(measured, signal, layout, order))
 
@@ -61,7 +62,7 @@ def _key_of(measured: Stats, signal: str, layout: thresholds.Layout, order: str)
     return lambda pod: _disk_key(pod, measured.get(pod.metadata.uid), parts, resource, order)
 
 
-def _memory_key(pod: Any, usage: stats.PodStats | None, order: str) -> _Key:
+def _memory_key(pod: core_v1_pb2.Pod, usage: stats.PodStats | None, order: str) -> _Key:
     if usage is None:
         return _UNKNOWN, pod.spec.priority, 0
     used = (usage.working_set_bytes or 0) * quantities.NANO
@@ -69,7 +70,7 @@ def _memory_key(pod: Any, usage: stats.PodStats | None, order: str) -> _Key:
     return _key(pod, used, request, used > request, order)
 
 
-def _key(pod: Any, used: int, request: int, exceeds: bool, order: str) -> _Key:
+def _key(pod: core_v1_pb2.Pod, used: int, request: int, exceeds: bool, order: str) -> _Key:
     group = _EXCEEDS if exceeds else _WITHIN
     if order == CURRENT:
         return group, pod.spec.priority, request - used
@@ -80,13 +81,15 @@ def _key(pod: Any, used: int, request: int, exceeds: bool, order: str) -> _Key:
     return _EXCEEDS, pod.spec.priority, *share
 
 
-def _pid_key(pod: Any, usage: stats.PodStats | None) -> _Key:
+def _pid_key(pod: core_v1_pb2.Pod, usage: stats.PodStats | None) -> _Key:
     if usage is None:
         return pod.spec.priority, _UNKNOWN, 0
     return pod.spec.priority, _EXCEEDS, -(usage.processes or 0)
 
 
-def _disk_key(pod: Any, usage: stats.PodStats | None, parts: tuple[str, ...], resource: str, order: str) -> _Key:
+def _disk_key(
+    pod: core_v1_pb2.Pod, usage: stats.PodStats | None, parts: tuple[str, ...], resource: str, order: str
+) -> _Key:
     if usage is None:
         return _UNKNOWN, pod.spec.priority, 0
     used = _disk_usage(pod, usage, parts, resource) * quantities.NANO
@@ -107,7 +110,7 @@ def _measured_parts(signal: str, layout: thresholds.Layout) -> tuple[str, ...]:
     return (_LOGS, _VOLUMES) if is_nodefs else (_WRITABLE,)
 
 
-def _disk_usage(pod: Any, usage: stats.PodStats, parts: tuple[str, ...], resource: str) -> int:
+def _disk_usage(pod: core_v1_pb2.Pod, usage: stats.PodStats, parts: tuple[str, ...], resource: str) -> int:
     """In bytes or inodes."""
     disks: list[stats.Disk | None] = []
     for container in usage.containers:

@@ -36,6 +36,7 @@ import yaml
 from kemu.emulated.kubelet.usage import curves
 from kemu.emulated.objects import times
 from kemu.emulated.objects.conversion import yaml_texts
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS
 
 PROBES = "kemu.dev/probes"
@@ -219,7 +220,7 @@ class ProbesError(ValueError):
         self.message = message
 
 
-def of(pod: Any) -> Mapping[str, Mapping[str, Rules]]:
+def of(pod: core_v1_pb2.Pod) -> Mapping[str, Mapping[str, Rules]]:
     """By container and kind. An annotation that cannot be read counts as absent, as the API server takes any."""
     annotations = pod.metadata.annotations
     if not annotations or PROBES not in annotations:

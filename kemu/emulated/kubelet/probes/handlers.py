@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from kemu.messages.k8s import core_v1_pb2
 
-def output(probe: Any, pod: Any, container: Any, *, timed_out: bool) -> str:
+
+def output(probe: Any, pod: core_v1_pb2.Pod, container: core_v1_pb2.Container, *, timed_out: bool) -> str:
     """``probe``, ``container``: of the spec of ``pod``."""
     handler = probe.handler
     host = pod.status.podIP or pod.metadata.name
@@ -36,7 +38,7 @@ def output(probe: Any, pod: Any, container: Any, *, timed_out: bool) -> str:
     return ""
 
 
-def _port(port: Any, container: Any) -> int:
+def _port(port: Any, container: core_v1_pb2.Container) -> int:
     """A number, or the port of the container of that name."""
     if port.strVal:
         return next((int(one.containerPort) for one in container.ports if one.name == port.strVal), 0)

@@ -23,6 +23,7 @@ from kemu.emulated.kubelet.pods.workers import ACTIVE, Worker
 from kemu.emulated.kubelet.resizes import resources
 from kemu.emulated.kubelet.usage import usages
 from kemu.emulated.objects.amounts import qos, requests
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env, Timer
 
 DEFERRED, INFEASIBLE, ERROR = "Deferred", "Infeasible", "Error"
@@ -47,7 +48,7 @@ class ResizeHost(Protocol):
     def report(self, worker: Worker) -> None:
         """Its status has changed."""
 
-    def fits(self, worker: Worker, pod: Any) -> predicates.Decision:
+    def fits(self, worker: Worker, pod: core_v1_pb2.Pod) -> predicates.Decision:
         """Whether the node would admit the pod in place of what the worker has now."""
 
     def claim(self, worker: Worker, claim: claims.Claim) -> None:
@@ -65,7 +66,7 @@ class Resize:
 
     __slots__ = ("actual", "allocated", "in_progress", "pending", "pending_ns", "timer")
 
-    def __init__(self, pod: Any) -> None:
+    def __init__(self, pod: core_v1_pb2.Pod) -> None:
         """``pod``: as it was before its first resize."""
         self.allocated = resources.of(pod)
         self.actual = resources.of(pod)
@@ -90,7 +91,7 @@ class Allocations:
         self._retry: Timer | None = None
         self._is_busy = False
 
-    def see(self, worker: Worker, old: Any) -> None:
+    def see(self, worker: Worker, old: core_v1_pb2.Pod) -> None:
         """The resources in the spec of the pod have changed; ``old``: the pod before that."""
         wanted = resources.of(worker.pod)
         if worker.resize is None:
@@ -103,7 +104,7 @@ class Allocations:
             worker.resize.pending = None
             self._host.report(worker)
 
-    def adopt(self, worker: Worker) -> Any:
+    def adopt(self, worker: Worker) -> core_v1_pb2.Pod:
         """The pod ran before this kubelet started: its status says what it was allocated. Returns the pod with that.
 
         A resize that waits is tried again in half a minute, or with another one before that: when the first pods are
@@ -115,8 +116,10 @@ class Allocations:
             return pod
         resize = worker.resize = Resize(pod)
         status = pod.status
-        known = [(one.name, one) for one in (*status.initContainerStatuses, *status.containerStatuses)]
-        for name, one in (("", status), *known):
+        containers = [*status.initContainerStatuses, *status.containerStatuses]
+        known: list[tuple[str, core_v1_pb2.PodStatus | core_v1_pb2.ContainerStatus]] = [("", status)]
+        known += [(one.name, one) for one in containers]
+        for name, one in known:
             if one.HasField("resources") and name in resize.actual:
                 resize.actual[name].CopyFrom(one.resources)
                 resize.allocated[name].CopyFrom(one.resources)
@@ -361,6 +364,6 @@ def _asks_for_more(worker: Worker) -> bool:
     return any(new.get(name, 0) > old.get(name, 0) for name in ("cpu", "memory"))
 
 
-def _spec_of(pod: Any, container: Container) -> Any:
+def _spec_of(pod: core_v1_pb2.Pod, container: Container) -> core_v1_pb2.Container:
     spec = pod.spec
     return next(one for one in (*spec.initContainers, *spec.containers) if one.name == container.name)

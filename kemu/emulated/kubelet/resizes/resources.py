@@ -18,7 +18,7 @@ Resources = dict[str, Any]
 """ResourceRequirements by container; those of the pod itself under the empty name."""
 
 
-def of(pod: Any) -> Resources:
+def of(pod: core_v1_pb2.Pod) -> Resources:
     spec = pod.spec
     found = {one.name: _copy(one.resources) for one in (*spec.initContainers, *spec.containers)}
     if spec.HasField("resources"):
@@ -30,7 +30,7 @@ def differ(one: Resources, other: Resources) -> bool:
     return any(name not in other or resizes.differs(one[name], other[name]) for name in one)
 
 
-def with_resources(pod: Any, resources: Resources) -> Any:
+def with_resources(pod: core_v1_pb2.Pod, resources: Resources) -> core_v1_pb2.Pod:
     """The pod as if its spec stated these."""
     found = type(pod)()
     found.CopyFrom(pod)
@@ -42,7 +42,9 @@ def with_resources(pod: Any, resources: Resources) -> Any:
     return found
 
 
-def needs_restart(spec: Any, wanted: Any, now: Any) -> bool:
+def needs_restart(
+    spec: core_v1_pb2.Container, wanted: core_v1_pb2.ResourceRequirements, now: core_v1_pb2.ResourceRequirements
+) -> bool:
     """Whether the resize policy of a container asks for a restart for a change of its resources."""
     policies = {one.resourceName: one.restartPolicy for one in spec.resizePolicy}
     return any(
@@ -64,7 +66,7 @@ def memory_limits(resources: Resources, containers: list[Container]) -> dict[str
     return {name: limit for name, limit in found.items() if limit is not None}
 
 
-def message(prefix: str, pod: Any, generation: int, error: str = "") -> str:
+def message(prefix: str, pod: core_v1_pb2.Pod, generation: int, error: str = "") -> str:
     """Of an event about a resize (``podResizeMessage``)."""
     summary: dict[str, Any] = {}
     for key in ("initContainers", "containers"):
@@ -77,7 +79,7 @@ def message(prefix: str, pod: Any, generation: int, error: str = "") -> str:
     return f"{prefix}: {json.dumps(summary, separators=(',', ':'))}"
 
 
-def _shown(resources: Any) -> dict[str, dict[str, str]]:
+def _shown(resources: core_v1_pb2.ResourceRequirements) -> dict[str, dict[str, str]]:
     return {
         part: {name: amounts[name].string for name in sorted(amounts)}
         for part in ("limits", "requests")
@@ -85,14 +87,14 @@ def _shown(resources: Any) -> dict[str, dict[str, str]]:
     }
 
 
-def _amount(resources: Any, part: str, name: str) -> int | None:
+def _amount(resources: core_v1_pb2.ResourceRequirements, part: str, name: str) -> int | None:
     amounts = getattr(resources, part)
     if name not in amounts:
         return None
     return (quantities.milli if name == "cpu" else quantities.value)(amounts[name].string)
 
 
-def _copy(resources: Any) -> Any:
+def _copy(resources: core_v1_pb2.ResourceRequirements) -> core_v1_pb2.ResourceRequirements:
     found = core_v1_pb2.ResourceRequirements()
     found.CopyFrom(resources)
     return found

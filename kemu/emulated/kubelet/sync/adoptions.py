@@ -17,6 +17,7 @@ from kemu.emulated.kubelet.pods.containers import DONE, IDLE, INIT, MAIN, RUNNIN
 from kemu.emulated.kubelet.pods.workers import Worker
 from kemu.emulated.objects import meta
 from kemu.emulated.objects.pods import pod_phases
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import Env
 
 
@@ -88,7 +89,9 @@ class Adoptions:
         worker.begun_ns = self._clock.now_ns()
         self._host.report(worker)
 
-    def _restore(self, worker: Worker, container: Container, status: Any, runs: bool) -> None:
+    def _restore(
+        self, worker: Worker, container: Container, status: core_v1_pb2.ContainerStatus | None, runs: bool
+    ) -> None:
         """``status`` None: there is none; ``runs``: the whole pod runs nevertheless."""
         if status is None:
             if runs:
@@ -131,7 +134,7 @@ def _starts_anew(worker: Worker) -> bool:
     )
 
 
-def _exit_of(terminated: Any) -> containers.Exit:
+def _exit_of(terminated: core_v1_pb2.ContainerStateTerminated) -> containers.Exit:
     return containers.Exit(
         terminated.exitCode,
         meta.unix_ns(terminated.startedAt),

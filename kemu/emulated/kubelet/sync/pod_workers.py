@@ -28,6 +28,7 @@ from kemu.emulated.kubelet.sync import adoptions, life_events, starts, status_ma
 from kemu.emulated.kubelet.volumes import managers
 from kemu.emulated.objects import meta
 from kemu.emulated.objects.pods import pod_phases
+from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env
 
 RELEASED_AFTER_S = 1
@@ -80,7 +81,7 @@ class PodWorkers:
         self.pressures: eviction_loops.EvictionLoop | None = None
         """Told what may change the node's usage."""
 
-    def tell_all(self, node: Any, recorder: recorders.Recorder) -> None:
+    def tell_all(self, node: core_v1_pb2.Node, recorder: recorders.Recorder) -> None:
         """What a scheduler never asks for: addresses, IDs, and events about the usual life of containers."""
         self.reports.sandboxes = sandboxes.Sandboxes(node)
         if recorder.writes_routine:
@@ -88,7 +89,7 @@ class PodWorkers:
 
     # --- news --------------------------------------------------------------------------------------------------------
 
-    def observe(self, pod: Any, seen_ns: int | None = None, mirror: mirrors.Mirror | None = None) -> None:
+    def observe(self, pod: core_v1_pb2.Pod, seen_ns: int | None = None, mirror: mirrors.Mirror | None = None) -> None:
         """The newest state of a pod of this node; older ones than already seen are ignored.
 
         ``mirror``: of a static pod, which the API server does not know under its own UID.
@@ -116,11 +117,11 @@ class PodWorkers:
             # This kubelet has written over it before it heard of it.
             self._declared(worker, pod.status.phase)
 
-    def compare(self, worker: Worker, pod: Any) -> None:
+    def compare(self, worker: Worker, pod: core_v1_pb2.Pod) -> None:
         """Whether somebody has overwritten the status that this kubelet wrote."""
         self.reports.compare(worker, pod)
 
-    def forget(self, pod: Any) -> None:
+    def forget(self, pod: core_v1_pb2.Pod) -> None:
         """The API server does not know the pod any more. Containers that still run are stopped all the same."""
         worker = self.by_uid.get(pod.metadata.uid)
         if worker is None:
@@ -133,7 +134,7 @@ class PodWorkers:
         elif worker.state != STOPPING:
             self._stop(worker, worker.pod.spec.terminationGracePeriodSeconds)
 
-    def _discover(self, pod: Any, seen_ns: int, mirror: mirrors.Mirror | None) -> None:
+    def _discover(self, pod: core_v1_pb2.Pod, seen_ns: int, mirror: mirrors.Mirror | None) -> None:
         worker = Worker(pod, seen_ns)
         worker.mirror = mirror
         self.by_uid[worker.uid] = worker
@@ -447,7 +448,7 @@ class PodWorkers:
 
     # --- called by the allocation manager ----------------------------------------------------------------------------
 
-    def fits(self, worker: Worker, pod: Any) -> predicates.Decision:
+    def fits(self, worker: Worker, pod: core_v1_pb2.Pod) -> predicates.Decision:
         return self.arrivals.fits(worker, pod)
 
     def claim(self, worker: Worker, claim: claims.Claim) -> None:
@@ -506,7 +507,7 @@ class PodWorkers:
     def log(self, kind: str, worker: Worker, data: dict[str, Any]) -> None:
         self._env.log(kind, {"pod": worker.key, "uid": worker.uid, "node": self._node_name, **data})
 
-    def _ns(self, time: Any) -> int:
+    def _ns(self, time: meta_v1_pb2.Time) -> int:
         """A timestamp of an object by this actor's clock since the start of the run; what is older counts as its
         start."""
         return max(0, meta.unix_ns(time) - self._clock.unix_offset_ns)
@@ -516,5 +517,5 @@ def _refusal_of(decision: predicates.Decision) -> statuses.Refusal:
     return statuses.Refusal(decision.reason, decision.message)
 
 
-def _revision(pod: Any) -> int:
+def _revision(pod: core_v1_pb2.Pod) -> int:
     return int(pod.metadata.resourceVersion)

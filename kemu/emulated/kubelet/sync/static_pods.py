@@ -15,7 +15,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections.abc import Sequence
-from typing import Any
 
 from kemu import errors
 from kemu.emulated.client import clients, retries
@@ -73,7 +72,7 @@ class StaticPods:
         self._mirrors: dict[str, mirrors.Mirror] = {}
         """Both by ``namespace/name``."""
 
-    def read(self, node: Any) -> None:
+    def read(self, node: core_v1_pb2.Node) -> None:
         """The manifests, of the node as it is registered."""
         now_s = self._env.clock.unix_ns() // SECOND_NS
         for manifest in self._manifests:
@@ -89,7 +88,7 @@ class StaticPods:
             if static.metadata.uid not in self._host.by_uid:
                 self._host.observe(static, now_ns, self._mirrors[key])
 
-    def observe(self, pod: Any) -> None:
+    def observe(self, pod: core_v1_pb2.Pod) -> None:
         """The newest state of a mirror pod."""
         mirror = self._mirrors.get(meta.namespaced_name(pod))
         if mirror is None or not mirror.is_of(pod) or pod.metadata.HasField("deletionTimestamp"):
@@ -110,7 +109,7 @@ class StaticPods:
         if worker is not None:
             self._host.compare(worker, pod)
 
-    def forget(self, pod: Any) -> None:
+    def forget(self, pod: core_v1_pb2.Pod) -> None:
         """A mirror pod is gone."""
         key = meta.namespaced_name(pod)
         mirror = self._mirrors.get(key)
@@ -121,7 +120,7 @@ class StaticPods:
         if worker is not None:
             self._host.report(worker)
 
-    async def _remove(self, pod: Any) -> None:
+    async def _remove(self, pod: core_v1_pb2.Pod) -> None:
         metadata = pod.metadata
         with contextlib.suppress(errors.NotFound, errors.Conflict):
             await retries.patiently(

@@ -95,7 +95,7 @@ class StatusManager:
         if self._is_exact or not worker.pod.metadata.HasField("deletionTimestamp"):
             self.report(worker)
 
-    def compare(self, worker: workers.Worker, pod: Any) -> None:
+    def compare(self, worker: workers.Worker, pod: core_v1_pb2.Pod) -> None:
         """Whether a new state of the pod tells what this kubelet has told; if not, that is put right."""
         if worker.writing or worker.untold or worker.dirty or not worker.status:
             return
@@ -179,7 +179,7 @@ class StatusManager:
             self._told(worker, pod)
         return version
 
-    def _told(self, worker: workers.Worker, pod: Any) -> None:
+    def _told(self, worker: workers.Worker, pod: core_v1_pb2.Pod) -> None:
         """``pod``: what the API server has answered."""
         if worker.mirror is not None:
             worker.mirror.see(pod)
@@ -189,7 +189,7 @@ class StatusManager:
         if not worker.removed and revision != seen:
             self._observe(pod)
 
-    async def _mirrored(self, worker: workers.Worker) -> Any:
+    async def _mirrored(self, worker: workers.Worker) -> core_v1_pb2.Pod | None:
         """What stands for a static pod on the API server. None: nothing does."""
         assert worker.mirror is not None
         if worker.refusal is not None:
@@ -198,7 +198,7 @@ class StatusManager:
             worker.untold = True
         return await worker.mirror.get()
 
-    def _render(self, worker: workers.Worker, known: Any, *, is_starting: bool) -> core_v1_pb2.Pod:
+    def _render(self, worker: workers.Worker, known: core_v1_pb2.Pod, *, is_starting: bool) -> core_v1_pb2.Pod:
         """The worker's state in the status of an otherwise empty pod, from the latest one on. ``known``: the pod as the
         API server has it. ``is_starting``: as it was before any container started."""
         epoch_ns = self._clock.unix_offset_ns

@@ -8,12 +8,11 @@ Everything happens within the grace period, but a container has at least two sec
 
 from __future__ import annotations
 
-from typing import Any
-
 from kemu.emulated.kubelet.pods import containers, lives
 from kemu.emulated.kubelet.pods.containers import DONE, RUNNING, SIDECAR, STOPPING, Container
 from kemu.emulated.kubelet.pods.workers import Worker
 from kemu.emulated.kubelet.sync import starts
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env
 
 LEAST_GRACE_S = 1
@@ -22,7 +21,7 @@ LEAST_WINDOW_S = 2
 """Between SIGTERM and SIGKILL, however little of the grace period is left."""
 
 
-def effective_grace_s(pod: Any, wanted_s: int) -> int:
+def effective_grace_s(pod: core_v1_pb2.Pod, wanted_s: int) -> int:
     """0 stands for the pod's own grace period."""
     return max(wanted_s or int(pod.spec.terminationGracePeriodSeconds), LEAST_GRACE_S)
 

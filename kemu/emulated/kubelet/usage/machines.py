@@ -19,6 +19,7 @@ from kemu.emulated.kubelet.usage import stats, usages
 from kemu.emulated.kubelet.usage.curves import Curve
 from kemu.emulated.kubelet.usage.usages import Gauge
 from kemu.emulated.objects.amounts import quantities
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS, Disk
 
 BYTES_PER_INODE = 16_384
@@ -66,7 +67,7 @@ class Machine:
         return self.imagefs is not None and not self.split
 
 
-def machine_of(node: Any, kubelet: Mapping[str, Any], given: Mapping[str, Any]) -> Machine:
+def machine_of(node: core_v1_pb2.Node, kubelet: Mapping[str, Any], given: Mapping[str, Any]) -> Machine:
     """``given``: ``{nodefs: {inodes}, imagefs: {capacity, inodes}, splitImages, pids}``, amounts as quantities."""
     capacity = node.status.capacity
     memory = _value(capacity["memory"].string) if "memory" in capacity else 0
@@ -222,7 +223,7 @@ class Meter:
         found[thresholds.PIDS] = Used(processes + self._of_node("pids", first_ns, last_ns), machine.processes)
         return found
 
-    def summary(self, now_ns: int, active: Iterable[Any]) -> stats.Summary:
+    def summary(self, now_ns: int, active: Iterable[core_v1_pb2.Pod]) -> stats.Summary:
         """As the kubelet sees it. Pods that say nothing of what they use have stats too: zeros."""
         observations = {
             signal: stats.Observation(used.available, used.capacity, now_ns, _COUNT if _is_count(signal) else _BYTES)

@@ -6,10 +6,9 @@ statuses say since when they run.
 
 from __future__ import annotations
 
-from typing import Any
-
 from kemu.emulated.kubelet.usage import usages
 from kemu.emulated.objects.amounts import quantities
+from kemu.messages.k8s import core_v1_pb2
 
 RESOURCES = ("cpu", "memory")
 
@@ -17,7 +16,7 @@ RESOURCES = ("cpu", "memory")
 class Meter:
     """Of one pod."""
 
-    def __init__(self, pod: Any) -> None:
+    def __init__(self, pod: core_v1_pb2.Pod) -> None:
         self._usage = usages.of(pod)
         self._mains = [one.name for one in pod.spec.containers]
         self._memory_limits = usages.memory_limits(pod)
@@ -60,7 +59,7 @@ class Meter:
 class ContainerLoad:
     """Of one container: a ``Load`` of :mod:`kemu.emulated.kubelet.probes.answers`."""
 
-    def __init__(self, meter: Meter, container: Any) -> None:
+    def __init__(self, meter: Meter, container: core_v1_pb2.Container) -> None:
         """``container``: of the spec."""
         self._meter = meter
         self._container = container

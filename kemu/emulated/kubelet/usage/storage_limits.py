@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from kemu.emulated.objects.amounts import quantities, requests
+from kemu.messages.k8s import core_v1_pb2
 
 
-def least_limit(pod: Any) -> int | None:
+def least_limit(pod: core_v1_pb2.Pod) -> int | None:
     """The smallest of all limits of local storage, in bytes: below it none can be exceeded. None: there is none."""
     found = [pod_limit(pod.spec)]
     found += [of(one.resources.limits) for one in pod.spec.containers]
@@ -24,7 +25,7 @@ def least_limit(pod: Any) -> int | None:
     return min(limits, default=None)
 
 
-def pod_limit(spec: Any) -> quantities.Quantity | None:
+def pod_limit(spec: core_v1_pb2.PodSpec) -> quantities.Quantity | None:
     """The ephemeral storage that a pod may use. None: no container limits it."""
     limit: quantities.Quantity | None = None
     for container in spec.containers:

@@ -30,6 +30,7 @@ from kemu.emulated.kubelet.usage import curves, stats, storage_limits
 from kemu.emulated.kubelet.usage.curves import Curve, CurveError
 from kemu.emulated.objects.amounts import quantities, requests
 from kemu.emulated.objects.conversion import yaml_texts
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS
 
 USAGE = "kemu.dev/usage"
@@ -101,7 +102,7 @@ def parse_node(data: Any, seed: str = "", path: str = "") -> dict[str, Curve]:
     return _curves(_mapping(data, path, NODE_KEYS), path, seed, NODE_KEYS)
 
 
-def of(pod: Any) -> Usage | None:
+def of(pod: core_v1_pb2.Pod) -> Usage | None:
     """None: it uses nothing. An annotation that cannot be read counts as absent, as the API server takes any."""
     annotations = pod.metadata.annotations
     if not annotations or USAGE not in annotations:
@@ -306,7 +307,7 @@ def share(together: int, place: int, mains: int) -> int:
     return part + rest if place == 0 else part
 
 
-def memory_limits(pod: Any) -> dict[str, int]:
+def memory_limits(pod: core_v1_pb2.Pod) -> dict[str, int]:
     """Of its containers, in bytes; those without one are missing."""
     spec = pod.spec
     return {

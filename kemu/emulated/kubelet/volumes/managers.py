@@ -12,12 +12,14 @@ from __future__ import annotations
 import asyncio
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import cast
 
 from kemu import errors
 from kemu.emulated.client import clients, informers, recorders, retries
 from kemu.emulated.kubelet.pods.workers import Worker
 from kemu.emulated.objects.volumes import claims, drivers
+from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime import distributions
 from kemu.runtime.env import Env
 
@@ -61,7 +63,7 @@ class VolumeManager:
         self._telling = False
 
     @staticmethod
-    def concerns(pod: Any) -> bool:
+    def concerns(pod: core_v1_pb2.Pod) -> bool:
         return bool(pod.spec.volumes) and next(claims.claim_names(pod), None) is not None
 
     # Mounting --------------------------------------------------------------------------------------------------------
@@ -122,7 +124,7 @@ class VolumeManager:
             self._env.log("kubelet.mount_timeout", {"pod": worker.key, "uid": worker.uid, "volumes": list(waiting)})
             await self._clock.sleep(RETRY_S, background=True)
 
-    async def _volume_of(self, worker: Worker, claim_name: str) -> Any:
+    async def _volume_of(self, worker: Worker, claim_name: str) -> core_v1_pb2.PersistentVolume:
         """The volume of a claim, once it is bound (``getPVCExtractPV`` and ``getPVSpec``)."""
         namespace = worker.pod.metadata.namespace
         while True:
@@ -131,7 +133,9 @@ class VolumeManager:
                     self._env, lambda: self._client.get("persistentvolumeclaims", claim_name, namespace)
                 )
                 if claim.status.phase == claims.BOUND and claim.spec.volumeName:
-                    return await self._get("persistentvolumes", claim.spec.volumeName)
+                    return cast(
+                        core_v1_pb2.PersistentVolume, await self._get("persistentvolumes", claim.spec.volumeName)
+                    )
             except errors.NotFound:
                 pass
             await self._clock.sleep(POLL_S)
@@ -140,28 +144,28 @@ class VolumeManager:
         """Let the time pass that it takes the driver on this node."""
         await self._clock.sleep(distributions.parse(driver.times[what]).draw(self._env.random))
 
-    async def _get(self, resource: str, name: str) -> Any:
+    async def _get(self, resource: str, name: str) -> KubernetesObject:
         return await retries.patiently(self._env, lambda: self._client.get(resource, name))
 
-    def _driver_of(self, volume: Any) -> drivers.Driver | None:
+    def _driver_of(self, volume: core_v1_pb2.PersistentVolume) -> drivers.Driver | None:
         """None for a volume that no driver attaches: a directory of the node, or a network file system."""
         source = volume.spec.persistentVolumeSource
         return self._drivers.of(source.csi.driver) if source.HasField("csi") else None
 
-    async def _until_attached(self, volume: Any) -> None:
+    async def _until_attached(self, volume: core_v1_pb2.PersistentVolume) -> None:
         """``verifyControllerAttachedVolume`` and ``waitForVolumeAttachment``."""
         source = volume.spec.persistentVolumeSource.csi
         if not await self._needs_attaching(source.driver):
             return
         attached = asyncio.Event()
 
-        def look(*objects: Any) -> None:
+        def look(*objects: storage_v1_pb2.VolumeAttachment) -> None:
             attachment = objects[-1]
             if attachment.status.attached and not attachment.metadata.HasField("deletionTimestamp"):
                 attached.set()
 
         name = claims.attachment_name(source.volumeHandle, source.driver, self._node)
-        informer = informers.Informer(
+        informer: informers.Informer[storage_v1_pb2.VolumeAttachment] = informers.Informer(
             self._client,
             "volumeattachments",
             handler=informers.Callbacks(look, look),

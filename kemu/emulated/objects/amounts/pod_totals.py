@@ -12,11 +12,12 @@ from typing import Any
 from kemu.emulated.objects.amounts import resource_lists
 from kemu.emulated.objects.amounts.quantities import Quantity
 from kemu.emulated.objects.amounts.requests import is_pod_level_resource
+from kemu.messages.k8s import core_v1_pb2
 
 REQUESTS, LIMITS = "requests", "limits"
 
 
-def charged(pod: Any, which: str) -> dict[str, Quantity]:
+def charged(pod: core_v1_pb2.Pod, which: str) -> dict[str, Quantity]:
     """As quotas count a pod: with overhead, and with its status, which says what a pod that is being resized has.
 
     ``which``: :data:`REQUESTS` or :data:`LIMITS`. Overhead counts only for limits that are not zero.
@@ -34,7 +35,7 @@ def charged(pod: Any, which: str) -> dict[str, Quantity]:
     return total
 
 
-def of_containers(pod: Any, which: str, *, use_status: bool) -> dict[str, Quantity]:
+def of_containers(pod: core_v1_pb2.Pod, which: str, *, use_status: bool) -> dict[str, Quantity]:
     """Containers and sidecars together, or the largest init container with the sidecars before it where that is more.
 
     ``use_status``: what the status says of containers that are being resized counts too.
@@ -61,7 +62,9 @@ def of_containers(pod: Any, which: str, *, use_status: bool) -> dict[str, Quanti
     return total
 
 
-def _of_container(pod: Any, container: Any, which: str, status: Any | None) -> dict[str, Quantity]:
+def _of_container(
+    pod: core_v1_pb2.Pod, container: core_v1_pb2.Container, which: str, status: core_v1_pb2.ContainerStatus | None
+) -> dict[str, Quantity]:
     """``determineEffectiveRequests``, ``determineEffectiveLimits``."""
     stated = resource_lists.read(getattr(container.resources, which))
     if status is None or not status.HasField("resources"):
@@ -73,7 +76,7 @@ def _of_container(pod: Any, container: Any, which: str, status: Any | None) -> d
     return total
 
 
-def _is_infeasible(pod: Any) -> bool:
+def _is_infeasible(pod: core_v1_pb2.Pod) -> bool:
     """Whether the node can never carry out the resize that the pod waits for."""
     for condition in pod.status.conditions:
         if condition.type == "PodResizePending":

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kemu.emulated.objects.amounts import quantities
+from kemu.messages.k8s import core_v1_pb2
 
 GUARANTEED = "Guaranteed"
 BURSTABLE = "Burstable"
@@ -14,12 +15,12 @@ BEST_EFFORT = "BestEffort"
 _COUNTED = ("cpu", "memory")
 
 
-def qos_class(pod: Any) -> str:
+def qos_class(pod: core_v1_pb2.Pod) -> str:
     """``Guaranteed``, ``Burstable`` or ``BestEffort``; the status, where set, decides."""
     return pod.status.qosClass or computed_qos_class(pod)
 
 
-def computed_qos_class(pod: Any) -> str:
+def computed_qos_class(pod: core_v1_pb2.Pod) -> str:
     """The class by the spec alone: only cpu and memory count, and only positive amounts."""
     spec = pod.spec
     requests: dict[str, int] = {}

@@ -15,6 +15,7 @@ from typing import Any
 
 from kemu.emulated.objects import names
 from kemu.emulated.objects.amounts import quantities
+from kemu.messages.k8s import core_v1_pb2
 
 CPU = "cpu"
 MEMORY = "memory"
@@ -51,7 +52,7 @@ def resource_list(amounts: Quantities) -> dict[str, int]:
     return {name: _whole(name, amounts[name].string) for name in sorted(amounts)}
 
 
-def pod_requests(pod: Any) -> dict[str, int]:
+def pod_requests(pod: core_v1_pb2.Pod) -> dict[str, int]:
     """The request of a pod as its spec states it: cpu in millicores, all others in whole units.
 
     Containers and sidecars together, or the largest init container with the sidecars before it where that is more;
@@ -64,7 +65,7 @@ def pod_requests(pod: Any) -> dict[str, int]:
     return _rounded(_total(pod, use_status=False, pod_level=True, defaults=None))
 
 
-def pod_requests_on_node(pod: Any) -> dict[str, int]:
+def pod_requests_on_node(pod: core_v1_pb2.Pod) -> dict[str, int]:
     """The request of a pod that runs on a node: while it is being resized in place, the larger of what its spec
     asks for and what its status says it has."""
     if is_resized(pod):
@@ -72,7 +73,7 @@ def pod_requests_on_node(pod: Any) -> dict[str, int]:
     return pod_requests(pod)
 
 
-def allocated_requests(pod: Any) -> dict[str, int]:
+def allocated_requests(pod: core_v1_pb2.Pod) -> dict[str, int]:
     """What the kubelet has admitted the pod with: of a pod that was resized, what its status says; of others, what
     they ask for."""
     if not is_resized(pod):
@@ -94,7 +95,7 @@ def allocated_requests(pod: Any) -> dict[str, int]:
     return pod_requests(allocated)
 
 
-def is_resized(pod: Any) -> bool:
+def is_resized(pod: core_v1_pb2.Pod) -> bool:
     """Whether the status says what resources the pod or its containers have, which may differ from the spec."""
     status = pod.status
     containers = status.containerStatuses
@@ -115,7 +116,7 @@ def is_resized(pod: Any) -> bool:
     return found
 
 
-def non_zero_requests(pod: Any, *, pod_level: bool = True) -> tuple[int, int]:
+def non_zero_requests(pod: core_v1_pb2.Pod, *, pod_level: bool = True) -> tuple[int, int]:
     """cpu (millicores) and memory (bytes) for scores, where a container without a request counts 100m and 200Mi.
 
     ``pod_level`` False ignores ``spec.resources``, as the score of NodeResourcesFit does for the pending pod.
@@ -131,20 +132,20 @@ def non_zero_requests(pod: Any, *, pod_level: bool = True) -> tuple[int, int]:
     return _non_zero(pod, use_status=False, pod_level=pod_level)
 
 
-def non_zero_requests_on_node(pod: Any) -> tuple[int, int]:
+def non_zero_requests_on_node(pod: core_v1_pb2.Pod) -> tuple[int, int]:
     """:func:`non_zero_requests` of a pod that runs on a node (in-place resize counts)."""
     if is_resized(pod):
         return _non_zero(pod, use_status=True, pod_level=True)
     return non_zero_requests(pod)
 
 
-def ranking_request(pod: Any, resource: str) -> int:
+def ranking_request(pod: core_v1_pb2.Pod, resource: str) -> int:
     """The request of a pod by which the kubelet chooses victims: cpu in millicores, all others in whole
     units."""
     return _round(resource, ranking_request_nano(pod, resource))
 
 
-def ranking_request_nano(pod: Any, resource: str) -> int:
+def ranking_request_nano(pod: core_v1_pb2.Pod, resource: str) -> int:
     """The request of a pod by which the kubelet ranks pods, in billionths.
 
     Differs from :func:`pod_requests`: if the pod has any pod-level resources, only pod-level requests count, for
@@ -163,7 +164,7 @@ def ranking_request_nano(pod: Any, resource: str) -> int:
     return nano
 
 
-def container_requests(spec: Any) -> dict[str, quantities.Quantity]:
+def container_requests(spec: core_v1_pb2.PodSpec) -> dict[str, quantities.Quantity]:
     """The exact sum of the requests of a pod spec's containers, without pod-level requests and overhead."""
     total = _container_sum(spec, None, defaults=None)
     return {name: quantities.Quantity(total[name]) for name in sorted(total)}
@@ -174,13 +175,13 @@ def is_pod_level_resource(name: str) -> bool:
     return name in (CPU, MEMORY) or name.startswith(HUGE_PAGES_PREFIX)
 
 
-def _has_pod_level(resources: Any) -> bool:
+def _has_pod_level(resources: core_v1_pb2.ResourceRequirements) -> bool:
     return any(is_pod_level_resource(name) for name in resources.requests) or any(
         is_pod_level_resource(name) for name in resources.limits
     )
 
 
-def _non_zero(pod: Any, *, use_status: bool, pod_level: bool) -> tuple[int, int]:
+def _non_zero(pod: core_v1_pb2.Pod, *, use_status: bool, pod_level: bool) -> tuple[int, int]:
     defaults = _DEFAULTS_NANO
     if pod_level and any(is_pod_level_resource(name) for name in pod.spec.resources.requests):
         requested = _total(pod, use_status=use_status, pod_level=True, defaults=None)
@@ -189,7 +190,9 @@ def _non_zero(pod: Any, *, use_status: bool, pod_level: bool) -> tuple[int, int]
     return _round(CPU, total.get(CPU, 0)), _round(MEMORY, total.get(MEMORY, 0))
 
 
-def _total(pod: Any, *, use_status: bool, pod_level: bool, defaults: Mapping[str, int] | None) -> dict[str, int]:
+def _total(
+    pod: core_v1_pb2.Pod, *, use_status: bool, pod_level: bool, defaults: Mapping[str, int] | None
+) -> dict[str, int]:
     """The whole request of a pod, in billionths."""
     spec = pod.spec
     total = _container_sum(spec, pod.status if use_status else None, defaults=defaults)
@@ -203,7 +206,7 @@ def _total(pod: Any, *, use_status: bool, pod_level: bool, defaults: Mapping[str
     return total
 
 
-def _resized_pod_level(pod: Any) -> dict[str, int]:
+def _resized_pod_level(pod: core_v1_pb2.Pod) -> dict[str, int]:
     """The pod-level request of a pod that is being resized (``determineEffectiveRequests``)."""
     request = {} if _resize_is_infeasible(pod.status) else _nanos(pod.spec.resources.requests)
     _raise_to(request, _nanos(pod.status.resources.requests))
@@ -211,7 +214,9 @@ def _resized_pod_level(pod: Any) -> dict[str, int]:
     return request
 
 
-def _container_sum(spec: Any, status: Any | None, *, defaults: Mapping[str, int] | None) -> dict[str, int]:
+def _container_sum(
+    spec: core_v1_pb2.PodSpec, status: core_v1_pb2.PodStatus | None, *, defaults: Mapping[str, int] | None
+) -> dict[str, int]:
     """Containers and sidecars, or the largest init container where that is more; in billionths.
 
     ``status``, where given, counts too: it has the resources of containers that are being resized.
@@ -222,7 +227,7 @@ def _container_sum(spec: Any, status: Any | None, *, defaults: Mapping[str, int]
         status_of = {one.name: one for one in (*status.initContainerStatuses, *status.containerStatuses)}
         infeasible = _resize_is_infeasible(status)
 
-    def request_of(container: Any, status_counts: bool) -> dict[str, int]:
+    def request_of(container: core_v1_pb2.Container, status_counts: bool) -> dict[str, int]:
         request = _nanos(container.resources.requests)
         now = status_of.get(container.name) if status_counts else None
         if now is not None and now.HasField("resources"):
@@ -255,7 +260,7 @@ def _container_sum(spec: Any, status: Any | None, *, defaults: Mapping[str, int]
     return total
 
 
-def _resize_is_infeasible(status: Any) -> bool:
+def _resize_is_infeasible(status: core_v1_pb2.PodStatus) -> bool:
     for condition in status.conditions:
         if condition.type == "PodResizePending":
             return bool(condition.reason == "Infeasible")

@@ -15,6 +15,7 @@ from importlib import resources
 from typing import Any
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.message import Message
 
 from kemu.emulated.objects.conversion import descriptors
 from kemu.messages.k8s import meta_v1_pb2
@@ -29,7 +30,7 @@ _WHOLE = (
 _SCALAR, _TIME, _STRUCT, _POINTER, _LIST, _MAP, _INT_OR_STRING = range(7)
 
 
-def trim(message: Any) -> None:
+def trim(message: Message) -> None:
     """Remove what Go writes of fields without a value, in place."""
     plan = _plan(message.DESCRIPTOR)
     for field, value in message.ListFields():
@@ -49,7 +50,7 @@ def trim(message: Any) -> None:
             # Go writes nothing for no time, and zeros for that of the epoch (``time_proto.go``).
             if not value.ByteSize():
                 message.ClearField(field.name)
-            elif not value.nanos and field.message_type.full_name == _TIMES[0]:
+            elif not value.nanos and field.message_type and field.message_type.full_name == _TIMES[0]:
                 value.ClearField("nanos")
         elif kind == _INT_OR_STRING:
             value.ClearField("intVal" if value.type == 1 else "strVal")
@@ -59,7 +60,7 @@ def trim(message: Any) -> None:
                 message.ClearField(field.name)
 
 
-def check_texts(message: Any) -> None:
+def check_texts(message: Message) -> None:
     """Raises ValueError for a text that is none: messages of proto2 take any bytes, and show them as such."""
     for field, value in message.ListFields():
         if field.message_type is not None:

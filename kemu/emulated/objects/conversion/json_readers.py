@@ -16,13 +16,14 @@ from functools import lru_cache
 from typing import Any
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.message import Message
 
 from kemu.emulated.objects import times
 from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.conversion import descriptors
 from kemu.emulated.objects.pods import planned_fields
 from kemu.errors import KemuError
-from kemu.messages.k8s import meta_v1_pb2
+from kemu.messages.k8s import meta_v1_pb2, resource_v1_pb2
 
 Step = str | int | tuple[str]
 """One step of a path: a field, an index, or (in a tuple of one) the key of a map."""
@@ -93,7 +94,7 @@ Setter = Callable[[Any, Any, Place, Reader], None]
 Table = dict[str, Setter]
 
 
-def read_fields(message: Any, data: dict[str, Any], table: Table, place: Place, reader: Reader) -> None:
+def read_fields(message: Message, data: dict[str, Any], table: Table, place: Place, reader: Reader) -> None:
     for name, value in data.items():
         setter = table.get(name)
         if setter is None:
@@ -117,7 +118,7 @@ def table_of(descriptor: Descriptor) -> Table:
 
 
 def _inline_setter(field_name: str, setter: Setter) -> Setter:
-    def set_inline(message: Any, value: Any, place: Place, reader: Reader) -> None:
+    def set_inline(message: Message, value: Any, place: Place, reader: Reader) -> None:
         setter(getattr(message, field_name), value, place, reader)
 
     return set_inline
@@ -137,7 +138,7 @@ def _setter(field: FieldDescriptor) -> Setter:
 def _scalar_setter(name: str, field: FieldDescriptor) -> Setter:
     read = _scalar_reader(field)
 
-    def set_scalar(message: Any, value: Any, place: Place, reader: Reader) -> None:
+    def set_scalar(message: Message, value: Any, place: Place, reader: Reader) -> None:
         try:
             setattr(message, name, read(value))
         except ValueError as error:
@@ -200,7 +201,7 @@ def _message_setter(name: str, descriptor: Descriptor) -> Setter:
     special = _READERS.get(descriptor.full_name)
     if special is not None:
 
-        def set_special(message: Any, value: Any, place: Place, reader: Reader) -> None:
+        def set_special(message: Message, value: Any, place: Place, reader: Reader) -> None:
             try:
                 special(getattr(message, name), value)
             except ValueError as error:
@@ -212,7 +213,7 @@ def _message_setter(name: str, descriptor: Descriptor) -> Setter:
 
     table: Table | None = None
 
-    def set_message(message: Any, value: Any, place: Place, reader: Reader) -> None:
+    def set_message(message: Message, value: Any, place: Place, reader: Reader) -> None:
         nonlocal table
         if not isinstance(value, dict):
             reader.problem(place, f"must be an object, not {kind_of(value)}")
@@ -235,7 +236,7 @@ def _list_setter(field: FieldDescriptor) -> Setter:
     if descriptor is None:
         read = _scalar_reader(field)
 
-        def set_scalars(message: Any, value: Any, place: Place, reader: Reader) -> None:
+        def set_scalars(message: Message, value: Any, place: Place, reader: Reader) -> None:
             if not isinstance(value, list):
                 reader.problem(place, f"must be a list, not {kind_of(value)}")
                 return
@@ -251,7 +252,9 @@ def _list_setter(field: FieldDescriptor) -> Setter:
     special = _READERS.get(descriptor.full_name)
     if special is not None:
 
-        def set_specials(message: Any, value: Any, place: Place, reader: Reader) -> None:
+        def set_specials(
+            message: resource_v1_pb2.CapacityRequestPolicy, value: Any, place: Place, reader: Reader
+        ) -> None:
             if not isinstance(value, list):
                 reader.problem(place, f"must be a list, not {kind_of(value)}")
                 return
@@ -266,7 +269,7 @@ def _list_setter(field: FieldDescriptor) -> Setter:
 
     table: Table | None = None
 
-    def set_messages(message: Any, value: Any, place: Place, reader: Reader) -> None:
+    def set_messages(message: Message, value: Any, place: Place, reader: Reader) -> None:
         nonlocal table
         if not isinstance(value, list):
             reader.problem(place, f"must be a list, not {kind_of(value)}")
@@ -288,7 +291,7 @@ def _map_setter(name: str, value_field: FieldDescriptor) -> Setter:
     if descriptor is None:
         read = _scalar_reader(value_field)
 
-        def set_scalars(message: Any, value: Any, place: Place, reader: Reader) -> None:
+        def set_scalars(message: Message, value: Any, place: Place, reader: Reader) -> None:
             if not isinstance(value, dict):
                 reader.problem(place, f"must be an object, not {kind_of(value)}")
                 return
@@ -305,7 +308,7 @@ def _map_setter(name: str, value_field: FieldDescriptor) -> Setter:
     special = _READERS.get(descriptor.full_name)
     if special is None:
 
-        def set_messages(message: Any, value: Any, place: Place, reader: Reader) -> None:
+        def set_messages(message: resource_v1_pb2.Device, value: Any, place: Place, reader: Reader) -> None:
             if not isinstance(value, dict):
                 reader.problem(place, f"must be an object, not {kind_of(value)}")
                 return
@@ -320,7 +323,7 @@ def _map_setter(name: str, value_field: FieldDescriptor) -> Setter:
 
         return set_messages
 
-    def set_specials(message: Any, value: Any, place: Place, reader: Reader) -> None:
+    def set_specials(message: Message, value: Any, place: Place, reader: Reader) -> None:
         if not isinstance(value, dict):
             reader.problem(place, f"must be an object, not {kind_of(value)}")
             return
@@ -340,7 +343,7 @@ def _read_key(key: Any) -> str:
     return key
 
 
-def _read_quantity(message: Any, value: Any) -> None:
+def _read_quantity(message: meta_v1_pb2.Quantity, value: Any) -> None:
     kind = type(value)
     if kind is not str:
         if value is None:
@@ -353,7 +356,7 @@ def _read_quantity(message: Any, value: Any) -> None:
     message.string = value
 
 
-def _read_int_or_string(message: Any, value: Any) -> None:
+def _read_int_or_string(message: meta_v1_pb2.IntOrString, value: Any) -> None:
     if isinstance(value, str):
         message.type = 1
         message.strVal = value
@@ -364,25 +367,25 @@ def _read_int_or_string(message: Any, value: Any) -> None:
         raise ValueError(f"must be an integer or a string, not {kind_of(value)}")
 
 
-def _read_time(message: Any, value: Any) -> None:
+def _read_time(message: meta_v1_pb2.Time, value: Any) -> None:
     if not isinstance(value, str):
         raise ValueError(f"must be a time such as 2006-01-02T15:04:05Z, not {kind_of(value)}")
     message.seconds = times.parse_time(value) // 1_000_000_000
 
 
-def _read_micro_time(message: Any, value: Any) -> None:
+def _read_micro_time(message: meta_v1_pb2.MicroTime, value: Any) -> None:
     if not isinstance(value, str):
         raise ValueError(f"must be a time such as 2006-01-02T15:04:05.000000Z, not {kind_of(value)}")
     message.seconds, message.nanos = divmod(times.parse_time(value), 1_000_000_000)
 
 
-def _read_fields_v1(message: Any, value: Any) -> None:
+def _read_fields_v1(message: meta_v1_pb2.FieldsV1, value: Any) -> None:
     if not isinstance(value, dict):
         raise ValueError(f"must be an object, not {kind_of(value)}")
     message.Raw = json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def _read_raw_extension(message: Any, value: Any) -> None:
+def _read_raw_extension(message: meta_v1_pb2.RawExtension, value: Any) -> None:
     if not isinstance(value, dict):
         raise ValueError(f"must be an object, not {kind_of(value)}")
     message.raw = json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()

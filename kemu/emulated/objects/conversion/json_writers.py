@@ -11,13 +11,14 @@ from collections.abc import Callable
 from typing import Any
 
 from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import Message
 
 from kemu.emulated.objects import times
 from kemu.emulated.objects.conversion import descriptors
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 
 
-def write_fields(message: Any, data: dict[str, Any]) -> None:
+def write_fields(message: Message, data: dict[str, Any]) -> None:
     writers = _WRITERS
     for field, value in message.ListFields():
         writer = writers.get(field)
@@ -75,7 +76,7 @@ def _converter(field: FieldDescriptor) -> Callable[[Any], Any] | None:
     return None
 
 
-def _to_json(message: Any) -> dict[str, Any]:
+def _to_json(message: Message) -> dict[str, Any]:
     data: dict[str, Any] = {}
     write_fields(message, data)
     return data
@@ -85,20 +86,20 @@ def _plain_bytes(value: bytes) -> str:
     return base64.b64encode(value).decode()
 
 
-def _plain_int_or_string(message: Any) -> int | str:
+def _plain_int_or_string(message: meta_v1_pb2.IntOrString) -> int | str:
     return str(message.strVal) if message.type == 1 else int(message.intVal)
 
 
-def _plain_time(message: Any) -> str | None:
+def _plain_time(message: meta_v1_pb2.Time) -> str | None:
     # A zero time is an unset one, as in Kubernetes.
     return times.format_time(message.seconds) if message.seconds or message.nanos else None
 
 
-def _plain_micro_time(message: Any) -> str | None:
+def _plain_micro_time(message: meta_v1_pb2.MicroTime) -> str | None:
     return times.format_micro_time(message.seconds, message.nanos) if message.seconds or message.nanos else None
 
 
-def _plain_fields_v1(message: Any) -> Any:
+def _plain_fields_v1(message: meta_v1_pb2.FieldsV1) -> Any:
     try:
         return json.loads(message.Raw)
     except ValueError:
@@ -106,7 +107,7 @@ def _plain_fields_v1(message: Any) -> Any:
         return {}
 
 
-def _plain_raw_extension(message: Any) -> Any:
+def _plain_raw_extension(message: meta_v1_pb2.RawExtension) -> Any:
     try:
         return json.loads(message.raw) if message.raw else None
     except ValueError:
@@ -114,7 +115,7 @@ def _plain_raw_extension(message: Any) -> Any:
         return None
 
 
-def _plain_node_selector(message: Any) -> dict[str, Any]:
+def _plain_node_selector(message: core_v1_pb2.NodeSelector) -> dict[str, Any]:
     """Kubernetes writes the terms of a node selector even when there are none: such a selector matches nothing."""
     return {"nodeSelectorTerms": None} | _to_json(message)
 

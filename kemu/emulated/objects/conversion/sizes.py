@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+
+from google.protobuf.message import Message
 
 from kemu.emulated.objects.conversion import descriptors
 from kemu.errors import RequestEntityTooLarge
@@ -31,7 +32,7 @@ def _json_values(data: bytes) -> int:
     return data.count(b",") + data.count(b"[") + data.count(b"{") + 1
 
 
-def check_message(message: Any, size: int) -> None:
+def check_message(message: Message, size: int) -> None:
     """``size``: of it in bytes. Raises RequestEntityTooLarge."""
     if size <= _LEAST_BYTES * MOST_VALUES:
         return

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kemu.emulated.objects.defaulting import pods, shared
 from kemu.messages.k8s import apps_v1_pb2
 
 
-def _default_replica_set(replica_set: Any) -> None:
+def _default_replica_set(replica_set: apps_v1_pb2.ReplicaSet) -> None:
     pods.default_pod_spec(replica_set.spec.template.spec)
     shared.default_replicas(replica_set.spec)
 
 
-def _default_deployment(deployment: Any) -> None:
+def _default_deployment(deployment: apps_v1_pb2.Deployment) -> None:
     spec = deployment.spec
     pods.default_pod_spec(spec.template.spec)
     shared.default_replicas(spec)
@@ -30,7 +28,7 @@ def _default_deployment(deployment: Any) -> None:
         spec.progressDeadlineSeconds = 600
 
 
-def _default_stateful_set(stateful_set: Any) -> None:
+def _default_stateful_set(stateful_set: apps_v1_pb2.StatefulSet) -> None:
     spec = stateful_set.spec
     pods.default_pod_spec(spec.template.spec)
     shared.default_replicas(spec)
@@ -48,7 +46,7 @@ def _default_stateful_set(stateful_set: Any) -> None:
             setattr(retention, name, "Retain")
 
 
-def _default_daemon_set(daemon_set: Any) -> None:
+def _default_daemon_set(daemon_set: apps_v1_pb2.DaemonSet) -> None:
     spec = daemon_set.spec
     pods.default_pod_spec(spec.template.spec)
     if not spec.updateStrategy.type:

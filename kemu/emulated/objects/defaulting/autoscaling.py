@@ -19,7 +19,7 @@ _DOWN = {"selectPolicy": "Max"}
 _DOWN_POLICIES = (("Percent", 100),)
 
 
-def _default_autoscaler(autoscaler: Any) -> None:
+def _default_autoscaler(autoscaler: autoscaling_v2_pb2.HorizontalPodAutoscaler) -> None:
     spec = autoscaler.spec
     if not spec.HasField("minReplicas"):
         spec.minReplicas = 1
@@ -33,7 +33,9 @@ def _default_autoscaler(autoscaler: Any) -> None:
         _complete(spec.behavior.scaleDown, _DOWN, _DOWN_POLICIES)
 
 
-def _complete(rules: Any, fields: dict[str, Any], policies: tuple[tuple[str, int], ...]) -> None:
+def _complete(
+    rules: autoscaling_v2_pb2.HPAScalingRules, fields: dict[str, Any], policies: tuple[tuple[str, int], ...]
+) -> None:
     """``copyHPAScalingRules``."""
     for field, value in fields.items():
         if not rules.HasField(field):

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kemu.emulated.objects.defaulting import pods, shared
-from kemu.messages.k8s import batch_v1_pb2
+from kemu.messages.k8s import batch_v1_pb2, meta_v1_pb2
 
 JOB_NAMES = ("job-name", "batch.kubernetes.io/job-name")
 JOB_UIDS = ("controller-uid", "batch.kubernetes.io/controller-uid")
 """Labels of the pods of a Job whose selector is generated: the old ones and those with a prefix."""
 
 
-def _default_job(job: Any) -> None:
+def _default_job(job: batch_v1_pb2.Job) -> None:
     _default_spec(job.spec)
     if job.metadata.uid:
         _default_labels(job)
 
 
-def _default_labels(job: Any) -> None:
+def _default_labels(job: batch_v1_pb2.Job) -> None:
     """A Job without labels has those of its pods. In Go both are one map then, which gets the generated labels later:
     so a new Job waits for these."""
     if not job.metadata.labels:
         job.metadata.labels.update(job.spec.template.metadata.labels)
 
 
-def _default_spec(spec: Any) -> None:
+def _default_spec(spec: batch_v1_pb2.JobSpec) -> None:
     pods.default_pod_spec(spec.template.spec)
     if not spec.HasField("completions") and not spec.HasField("parallelism"):
         spec.completions = 1
@@ -45,14 +43,14 @@ def _default_spec(spec: Any) -> None:
     _default_policy(spec)
 
 
-def _default_policy(spec: Any) -> None:
+def _default_policy(spec: batch_v1_pb2.JobSpec) -> None:
     for rule in spec.podFailurePolicy.rules:
         for pattern in rule.onPodConditions:
             if not pattern.status:
                 pattern.status = "True"
 
 
-def _default_cron_job(cron_job: Any) -> None:
+def _default_cron_job(cron_job: batch_v1_pb2.CronJob) -> None:
     """``SetDefaults_CronJob``. Of the template only the pods get defaults, the Jobs theirs when they are created."""
     spec = cron_job.spec
     pods.default_pod_spec(spec.jobTemplate.spec.template.spec)
@@ -67,7 +65,7 @@ def _default_cron_job(cron_job: Any) -> None:
         spec.failedJobsHistoryLimit = 1
 
 
-def _prepare_job(job: Any) -> None:
+def _prepare_job(job: batch_v1_pb2.Job) -> None:
     """``generateSelector`` of ``pkg/registry/batch/job``: a Job selects the pods with its own UID."""
     shared.prepare_status(job)
     if not job.spec.manualSelector:
@@ -75,7 +73,7 @@ def _prepare_job(job: Any) -> None:
     _default_labels(job)
 
 
-def _generate_selector(spec: Any, metadata: Any) -> None:
+def _generate_selector(spec: batch_v1_pb2.JobSpec, metadata: meta_v1_pb2.ObjectMeta) -> None:
     labels = spec.template.metadata.labels
     for names, value in ((JOB_NAMES, metadata.name), (JOB_UIDS, metadata.uid)):
         for name in names:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kemu.emulated.objects.defaulting import pods, shared
 from kemu.messages.k8s import (
     autoscaling_v2_pb2,
@@ -17,21 +15,21 @@ from kemu.messages.k8s import (
 NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"
 
 
-def _default_node(node: Any) -> None:
+def _default_node(node: core_v1_pb2.Node) -> None:
     status = node.status
     if status.capacity and not status.allocatable:
         for name in status.capacity:
             status.allocatable[name].string = status.capacity[name].string
 
 
-def _default_namespace(namespace: Any) -> None:
+def _default_namespace(namespace: core_v1_pb2.Namespace) -> None:
     if namespace.metadata.name:
         namespace.metadata.labels[NAMESPACE_NAME_LABEL] = namespace.metadata.name
     if not namespace.status.phase:
         namespace.status.phase = "Active"
 
 
-def _default_priority_class(priority_class: Any) -> None:
+def _default_priority_class(priority_class: scheduling_v1_pb2.PriorityClass) -> None:
     if not priority_class.preemptionPolicy:
         priority_class.preemptionPolicy = "PreemptLowerPriority"
 
@@ -40,7 +38,7 @@ CLIENT_IP_S = 10800
 """How long a Service with ``sessionAffinity: ClientIP`` remembers a client."""
 
 
-def _default_service(service: Any) -> None:
+def _default_service(service: core_v1_pb2.Service) -> None:
     spec = service.spec
     if not spec.sessionAffinity:
         spec.sessionAffinity = "None"
@@ -65,7 +63,7 @@ def _default_service(service: Any) -> None:
             target.intVal = port.port
 
 
-def _default_replication_controller(controller: Any) -> None:
+def _default_replication_controller(controller: core_v1_pb2.ReplicationController) -> None:
     spec = controller.spec
     pods.default_pod_spec(spec.template.spec)
     labels = spec.template.metadata.labels
@@ -76,7 +74,7 @@ def _default_replication_controller(controller: Any) -> None:
     shared.default_replicas(spec)
 
 
-def _default_secret(secret: Any) -> None:
+def _default_secret(secret: core_v1_pb2.Secret) -> None:
     if not secret.type:
         secret.type = "Opaque"
     # Not a default, but what the conversion of every request does: stringData is for writing only.
@@ -85,7 +83,7 @@ def _default_secret(secret: Any) -> None:
     secret.ClearField("stringData")
 
 
-def _prepare_status_only(obj: Any) -> None:
+def _prepare_status_only(obj: core_v1_pb2.Service) -> None:
     """A kind without a generation."""
     obj.ClearField("status")
 

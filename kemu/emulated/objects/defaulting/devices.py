@@ -10,7 +10,7 @@ from google.protobuf.message import Message
 from kemu.messages.k8s import resource_v1_pb2
 
 
-def _default_spec(spec: Any) -> None:
+def _default_spec(spec: resource_v1_pb2.ResourceClaimSpec) -> None:
     for request in spec.devices.requests:
         for one in (*([request.exactly] if request.HasField("exactly") else ()), *request.firstAvailable):
             if not one.allocationMode:
@@ -19,11 +19,11 @@ def _default_spec(spec: Any) -> None:
                 one.count = 1
 
 
-def _default_claim(claim: Any) -> None:
+def _default_claim(claim: resource_v1_pb2.ResourceClaim) -> None:
     _default_spec(claim.spec)
 
 
-def _default_template(template: Any) -> None:
+def _default_template(template: resource_v1_pb2.ResourceClaimTemplate) -> None:
     _default_spec(template.spec.spec)
 
 

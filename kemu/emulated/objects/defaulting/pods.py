@@ -15,7 +15,7 @@ DEFAULT_GRACE_PERIOD_S = 30
 _MILLI_NANO = 1_000_000
 
 
-def default_pod(pod: Any) -> None:
+def default_pod(pod: core_v1_pb2.Pod) -> None:
     spec = pod.spec
     spec.ParseFromString(_filled_in(spec.SerializeToString(deterministic=True)))
 
@@ -23,7 +23,7 @@ def default_pod(pod: Any) -> None:
 @lru_cache(1024)
 def _filled_in(spec_bytes: bytes) -> bytes:
     """The spec of a pod with its defaults. Cached, because most pods are copies of one spec."""
-    pod: Any = core_v1_pb2.Pod()
+    pod = core_v1_pb2.Pod()
     spec = pod.spec
     spec.ParseFromString(spec_bytes)
     default_pod_spec(spec)
@@ -47,14 +47,14 @@ def _filled_in(spec_bytes: bytes) -> bytes:
     return filled_in
 
 
-def default_pod_spec(spec: Any) -> None:
+def default_pod_spec(spec: core_v1_pb2.PodSpec) -> None:
     """The defaults that pods and pod templates share."""
     for container in spec.containers:
         _default_container(container)
     for container in spec.initContainers:
         _default_container(container)
-    for container in spec.ephemeralContainers:
-        _default_container(container.ephemeralContainerCommon)
+    for ephemeral in spec.ephemeralContainers:
+        _default_container(ephemeral.ephemeralContainerCommon)
     for volume in spec.volumes:
         _default_volume(volume)
     if spec.overhead:
@@ -76,7 +76,7 @@ def default_pod_spec(spec: Any) -> None:
         spec.serviceAccountName = spec.serviceAccount
 
 
-def _default_container(container: Any) -> None:
+def _default_container(container: core_v1_pb2.Container | core_v1_pb2.EphemeralContainerCommon) -> None:
     if not container.imagePullPolicy:
         container.imagePullPolicy = _pull_policy(container.image)
     if not container.terminationMessagePath:
@@ -113,14 +113,14 @@ def _pull_policy(image: str) -> str:
     return "Always" if not colon or tag == "latest" else "IfNotPresent"
 
 
-def _default_probe(probe: Any) -> None:
+def _default_probe(probe: core_v1_pb2.Probe) -> None:
     _default_http_get(probe.handler)
     for name, value in (("timeoutSeconds", 1), ("periodSeconds", 10), ("successThreshold", 1), ("failureThreshold", 3)):
         if not getattr(probe, name):
             setattr(probe, name, value)
 
 
-def _default_http_get(handler: Any) -> None:
+def _default_http_get(handler: core_v1_pb2.ProbeHandler) -> None:
     if handler.HasField("httpGet"):
         if not handler.httpGet.path:
             handler.httpGet.path = "/"
@@ -128,7 +128,7 @@ def _default_http_get(handler: Any) -> None:
             handler.httpGet.scheme = "HTTP"
 
 
-def _default_volume(volume: Any) -> None:
+def _default_volume(volume: core_v1_pb2.Volume) -> None:
     source = volume.volumeSource
     if not source.ListFields():
         source.emptyDir.SetInParent()
@@ -150,7 +150,7 @@ def _default_volume(volume: Any) -> None:
         source.rbd.keyring = source.rbd.keyring or "/etc/ceph/keyring"
 
 
-def _default_requests(resources: Any) -> None:
+def _default_requests(resources: core_v1_pb2.ResourceRequirements) -> None:
     """A limit without a request becomes the request."""
     limits, wanted = resources.limits, resources.requests
     for name in limits:
@@ -158,7 +158,7 @@ def _default_requests(resources: Any) -> None:
             wanted[name].string = limits[name].string
 
 
-def _default_pod_resources(pod: Any) -> None:
+def _default_pod_resources(pod: core_v1_pb2.Pod) -> None:
     """Pod-level limits without requests: the sum of the containers' requests becomes the request, else the limit."""
     resources = pod.spec.resources
     round_up(resources.requests)
@@ -200,7 +200,7 @@ def _milli_text(text: str) -> str:
     return str(quantities.Quantity(quantity.milli * _MILLI_NANO, quantity.format))
 
 
-def prepare_pod(pod: Any) -> None:
+def prepare_pod(pod: core_v1_pb2.Pod) -> None:
     pod.metadata.generation = 1
     pod.ClearField("status")
     status = pod.status
@@ -227,7 +227,9 @@ def prepare_pod(pod: Any) -> None:
         _merge_label_keys(pod, constraint, ())
 
 
-def _merge_label_keys(pod: Any, term: Any, mismatch_keys: Any) -> None:
+def _merge_label_keys(
+    pod: core_v1_pb2.Pod, term: core_v1_pb2.PodAffinityTerm | core_v1_pb2.TopologySpreadConstraint, mismatch_keys: Any
+) -> None:
     """Turn the pod's own values of ``matchLabelKeys`` and ``mismatchLabelKeys`` into requirements of the selector."""
     if not term.HasField("labelSelector"):
         return

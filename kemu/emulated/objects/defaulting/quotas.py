@@ -10,7 +10,7 @@ from google.protobuf.message import Message
 from kemu.messages.k8s import core_v1_pb2
 
 
-def _fill_limit_range(limit_range: Any) -> None:
+def _fill_limit_range(limit_range: core_v1_pb2.LimitRange) -> None:
     """``SetDefaults_LimitRangeItem``: what containers get by default follows from the bounds."""
     for item in limit_range.spec.limits:
         if item.type == "Container":
@@ -25,7 +25,7 @@ def _complete(amounts: Any, others: Any) -> None:
             amounts[name].CopyFrom(others[name])
 
 
-def _prepare_quota(quota: Any) -> None:
+def _prepare_quota(quota: core_v1_pb2.ResourceQuota) -> None:
     quota.ClearField("status")
 
 

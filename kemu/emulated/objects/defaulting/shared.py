@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2, meta_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 
-from kemu.messages.k8s import meta_v1_pb2
 
-
-def default_replicas(spec: Any) -> None:
+def default_replicas(
+    spec: apps_v1_pb2.DeploymentSpec
+    | apps_v1_pb2.ReplicaSetSpec
+    | apps_v1_pb2.StatefulSetSpec
+    | core_v1_pb2.ReplicationControllerSpec,
+) -> None:
     if not spec.HasField("replicas"):
         spec.replicas = 1
 
@@ -19,11 +23,11 @@ def set_int_or_string(target: meta_v1_pb2.IntOrString, value: int | str) -> None
         target.type, target.strVal = 1, value
 
 
-def prepare_status(obj: Any) -> None:
+def prepare_status(obj: KubernetesObject) -> None:
     """A kind with a spec that users write and a status that controllers write."""
     obj.metadata.generation = 1
     obj.ClearField("status")
 
 
-def prepare_generation(obj: Any) -> None:
+def prepare_generation(obj: KubernetesObject) -> None:
     obj.metadata.generation = 1

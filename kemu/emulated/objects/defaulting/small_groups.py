@@ -8,17 +8,18 @@ from typing import Any
 from google.protobuf.message import Message
 
 from kemu.messages.k8s import certificates_v1_pb2, core_v1_pb2, discovery_v1_pb2, networking_v1_pb2, rbac_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 
 RBAC_GROUP = "rbac.authorization.k8s.io"
 
 
-def _default_endpoints(endpoints: Any) -> None:
+def _default_endpoints(endpoints: core_v1_pb2.Endpoints) -> None:
     for subset in endpoints.subsets:
         for port in subset.ports:
             port.protocol = port.protocol or "TCP"
 
 
-def _default_slice(endpoint_slice: Any) -> None:
+def _default_slice(endpoint_slice: discovery_v1_pb2.EndpointSlice) -> None:
     for port in endpoint_slice.ports:
         if not port.HasField("name"):
             port.name = ""
@@ -26,10 +27,10 @@ def _default_slice(endpoint_slice: Any) -> None:
             port.protocol = "TCP"
 
 
-def _default_policy(policy: Any) -> None:
+def _default_policy(policy: networking_v1_pb2.NetworkPolicy) -> None:
     spec = policy.spec
-    for rule in (*spec.ingress, *spec.egress):
-        for port in rule.ports:
+    for ports in (*(rule.ports for rule in spec.ingress), *(rule.ports for rule in spec.egress)):
+        for port in ports:
             if not port.HasField("protocol"):
                 port.protocol = "TCP"
     if not spec.policyTypes:
@@ -38,13 +39,13 @@ def _default_policy(policy: Any) -> None:
             spec.policyTypes.append("Egress")
 
 
-def _default_ingress_class(ingress_class: Any) -> None:
+def _default_ingress_class(ingress_class: networking_v1_pb2.IngressClass) -> None:
     spec = ingress_class.spec
     if spec.HasField("parameters") and not spec.parameters.HasField("scope"):
         spec.parameters.scope = "Cluster"
 
 
-def _default_binding(binding: Any) -> None:
+def _default_binding(binding: rbac_v1_pb2.ClusterRoleBinding | rbac_v1_pb2.RoleBinding) -> None:
     if not binding.roleRef.apiGroup:
         binding.roleRef.apiGroup = RBAC_GROUP
     for subject in binding.subjects:
@@ -62,7 +63,7 @@ FILL: dict[type[Message], Callable[[Any], None]] = {
 }
 
 
-def _prepare_status(obj: Any) -> None:
+def _prepare_status(obj: KubernetesObject) -> None:
     obj.ClearField("status")
 
 

@@ -10,19 +10,19 @@ from google.protobuf.message import Message
 from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
 
 
-def default_claim_spec(spec: Any) -> None:
+def default_claim_spec(spec: core_v1_pb2.PersistentVolumeClaimSpec) -> None:
     """Of a claim, or of a template of claims."""
     if not spec.volumeMode:
         spec.volumeMode = "Filesystem"
 
 
-def _default_claim(claim: Any) -> None:
+def _default_claim(claim: core_v1_pb2.PersistentVolumeClaim) -> None:
     default_claim_spec(claim.spec)
     if not claim.status.phase:
         claim.status.phase = "Pending"
 
 
-def _default_volume(volume: Any) -> None:
+def _default_volume(volume: core_v1_pb2.PersistentVolume) -> None:
     spec = volume.spec
     if not volume.status.phase:
         volume.status.phase = "Pending"
@@ -32,14 +32,14 @@ def _default_volume(volume: Any) -> None:
         spec.volumeMode = "Filesystem"
 
 
-def _default_class(storage_class: Any) -> None:
+def _default_class(storage_class: storage_v1_pb2.StorageClass) -> None:
     if not storage_class.reclaimPolicy:
         storage_class.reclaimPolicy = "Delete"
     if not storage_class.volumeBindingMode:
         storage_class.volumeBindingMode = "Immediate"
 
 
-def _default_driver(driver: Any) -> None:
+def _default_driver(driver: storage_v1_pb2.CSIDriver) -> None:
     spec = driver.spec
     if not spec.HasField("attachRequired"):
         spec.attachRequired = True
@@ -60,13 +60,13 @@ FILL: dict[type[Message], Callable[[Any], None]] = {
 }
 
 
-def _prepare_phase(obj: Any) -> None:
+def _prepare_phase(obj: core_v1_pb2.PersistentVolume | core_v1_pb2.PersistentVolumeClaim) -> None:
     """``PrepareForCreate`` of claims and volumes, which have no generation: nobody has bound them yet."""
     obj.ClearField("status")
     obj.status.phase = "Pending"
 
 
-def _prepare_attachment(attachment: Any) -> None:
+def _prepare_attachment(attachment: storage_v1_pb2.VolumeAttachment) -> None:
     attachment.ClearField("status")
 
 

@@ -43,7 +43,7 @@ def _in_pod_spec(spec_bytes: bytes) -> tuple[Cause, ...]:
     return tuple(_in_message(core_v1_pb2.PodSpec.FromString(spec_bytes), "spec"))
 
 
-def _in_message(message: Any, path: str) -> Iterator[Cause]:
+def _in_message(message: Message, path: str) -> Iterator[Cause]:
     for step in _steps(message.DESCRIPTOR):
         value = getattr(message, step.name)
         here = path if step.inline else f"{path}.{step.name}".removeprefix(".")

@@ -5,16 +5,16 @@ API servers write it, schedulers read it for the precondition of a binding. Noth
 
 from __future__ import annotations
 
-from typing import Any
+from kemu.messages.k8s import core_v1_pb2
 
 ANNOTATION = "kemu.dev/bind-generation"
 
 
-def of(node: Any) -> int:
+def of(node: core_v1_pb2.Node) -> int:
     """0 where nothing has been bound; also where somebody has written nonsense there."""
     text = node.metadata.annotations.get(ANNOTATION, "")
     return int(text) if text.isascii() and text.isdigit() else 0
 
 
-def write(node: Any, count: int) -> None:
+def write(node: core_v1_pb2.Node, count: int) -> None:
     node.metadata.annotations[ANNOTATION] = str(count)

@@ -5,14 +5,14 @@ Mirrors ``HostPortInfo`` of ``k8s.io/kubernetes/pkg/scheduler/framework``, which
 
 from __future__ import annotations
 
-from typing import Any
+from kemu.messages.k8s import core_v1_pb2
 
 HostPort = tuple[str, str, int]
 """IP (``0.0.0.0`` for all), protocol, port."""
 ANY_IP = "0.0.0.0"
 
 
-def of(spec: Any) -> tuple[HostPort, ...]:
+def of(spec: core_v1_pb2.PodSpec) -> tuple[HostPort, ...]:
     """The host ports of containers and sidecars."""
     found: list[HostPort] = []
     for containers, sidecars_only in ((spec.containers, False), (spec.initContainers, True)):

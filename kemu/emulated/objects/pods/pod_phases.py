@@ -7,7 +7,7 @@ only read it.
 
 from __future__ import annotations
 
-from typing import Any
+from kemu.messages.k8s import core_v1_pb2
 
 PENDING, RUNNING, SUCCEEDED, FAILED = "Pending", "Running", "Succeeded", "Failed"
 TERMINAL = (SUCCEEDED, FAILED)
@@ -17,6 +17,6 @@ NOT_TERMINAL = ",".join(f"status.phase!={phase}" for phase in TERMINAL)
 """The field selector of all other pods."""
 
 
-def is_terminal(pod: Any) -> bool:
+def is_terminal(pod: core_v1_pb2.Pod) -> bool:
     """Whether the pod is in a phase that it does not leave."""
     return pod.status.phase in TERMINAL

@@ -12,6 +12,7 @@ from kemu.emulated.objects.pods import pod_phases
 from kemu.emulated.objects.quotas import evaluators, scopes
 from kemu.emulated.objects.quotas.evaluators import CREATE, UPDATE
 from kemu.emulated.objects.quotas.scopes import Selector
+from kemu.messages.k8s import core_v1_pb2
 
 REQUESTS = "requests."
 DEVICE_CLASS = "deviceclass.resource.kubernetes.io/"
@@ -28,7 +29,7 @@ _MUST_BE_STATED = frozenset(["cpu", "memory", "requests.cpu", "requests.memory",
 class PodEvaluator(evaluators.Evaluator):
     has_scopes = True
 
-    def handles(self, operation: str, subresource: str, new: Any, old: Any) -> bool:
+    def handles(self, operation: str, subresource: str, new: core_v1_pb2.Pod, old: Any) -> bool:
         if subresource == "resize":
             return operation == UPDATE
         if subresource:
@@ -41,7 +42,7 @@ class PodEvaluator(evaluators.Evaluator):
     def in_scope(self, selector: Selector, obj: Any) -> bool:
         return scopes.matches_pod(selector, obj)
 
-    def missing(self, required: Sequence[str], obj: Any) -> str:
+    def missing(self, required: Sequence[str], obj: core_v1_pb2.Pod) -> str:
         if _has_pod_level_resources(obj):
             return ""
         spec = obj.spec
@@ -56,7 +57,7 @@ class PodEvaluator(evaluators.Evaluator):
             return ""
         return "must specify " + "; ".join(f"{name} for: {','.join(sorted(lacking[name]))}" for name in lacking)
 
-    def usage(self, obj: Any, now_unix_ns: int) -> Mapping[str, Quantity]:
+    def usage(self, obj: core_v1_pb2.Pod, now_unix_ns: int) -> Mapping[str, Quantity]:
         """``PodUsageFunc``: a pod that has ended, or should have, counts only as an object."""
         counted = {"count/pods": resource_lists.ONE}
         if not is_charged(obj, now_unix_ns):
@@ -76,7 +77,7 @@ class PodEvaluator(evaluators.Evaluator):
                 counted[REQUESTS + name] = quantity
         return counted
 
-    def frees(self, old: Any, new: Any, now_unix_ns: int) -> bool:
+    def frees(self, old: core_v1_pb2.Pod, new: core_v1_pb2.Pod, now_unix_ns: int) -> bool:
         if _resources_of_containers(old, new):
             return True
         if scopes.is_terminating(old) != scopes.is_terminating(new):
@@ -84,7 +85,7 @@ class PodEvaluator(evaluators.Evaluator):
         return is_charged(old, now_unix_ns) and not is_charged(new, now_unix_ns)
 
 
-def is_charged(pod: Any, now_unix_ns: int) -> bool:
+def is_charged(pod: core_v1_pb2.Pod, now_unix_ns: int) -> bool:
     """Whether it counts as more than an object: it has not ended, and its time to end is not over (``QuotaV1Pod``)."""
     if pod_phases.is_terminal(pod):
         return False
@@ -101,12 +102,12 @@ def _is_extended_request(name: str) -> bool:
     return name.startswith(REQUESTS) and (not requests.is_native(name) or name.startswith(REQUESTS + DEVICE_CLASS))
 
 
-def _has_pod_level_resources(pod: Any) -> bool:
+def _has_pod_level_resources(pod: core_v1_pb2.Pod) -> bool:
     stated = pod.spec.resources
     return any(requests.is_pod_level_resource(name) for amounts in (stated.requests, stated.limits) for name in amounts)
 
 
-def _resources_of_containers(old: Any, new: Any) -> bool:
+def _resources_of_containers(old: core_v1_pb2.Pod, new: core_v1_pb2.Pod) -> bool:
     """Whether the status says of a container that it has other resources than before (``hasResourcesChanged``)."""
     for field in ("containerStatuses", "initContainerStatuses"):
         now = {status.name: status for status in getattr(new.status, field)}

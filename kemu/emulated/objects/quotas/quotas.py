@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from kemu.emulated.objects.amounts import resource_lists
 from kemu.emulated.objects.amounts.quantities import Quantity
 from kemu.emulated.objects.quotas import scopes
 from kemu.emulated.objects.quotas.evaluators import Evaluator
+from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +27,16 @@ class Quota:
     hard: Mapping[str, Quantity]
     used: Mapping[str, Quantity]
 
-    def matches(self, evaluator: Evaluator, obj: Any) -> bool:
+    def matches(self, evaluator: Evaluator, obj: KubernetesObject) -> bool:
         """Whether it counts the object: it has a resource of that kind, and the object is in all of its scopes
         (``generic.Matches``)."""
         return any(evaluator.counts(name) for name in self.hard) and self.has_in_scope(evaluator, obj)
 
-    def has_in_scope(self, evaluator: Evaluator, obj: Any) -> bool:
+    def has_in_scope(self, evaluator: Evaluator, obj: KubernetesObject) -> bool:
         return all(evaluator.in_scope(selector, obj) for selector in self.selectors)
 
 
-def read(obj: Any) -> Quota:
+def read(obj: core_v1_pb2.ResourceQuota) -> Quota:
     """Raises ValueError for an amount that is no quantity."""
     metadata, spec, status = obj.metadata, obj.spec, obj.status
     return Quota(

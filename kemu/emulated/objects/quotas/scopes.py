@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from kemu.emulated.objects.amounts import qos
+from kemu.messages.k8s import core_v1_pb2
 
 TERMINATING, NOT_TERMINATING = "Terminating", "NotTerminating"
 BEST_EFFORT, NOT_BEST_EFFORT = "BestEffort", "NotBestEffort"
@@ -35,7 +36,7 @@ class Selector(NamedTuple):
         return f"{{{self.scope} {self.operator} [{' '.join(self.values)}]}}"
 
 
-def read(spec: Any) -> tuple[Selector, ...]:
+def read(spec: core_v1_pb2.ResourceQuotaSpec) -> tuple[Selector, ...]:
     """Of the spec of a quota (``getScopeSelectorsFromQuota``)."""
     listed = [Selector(scope, EXISTS) for scope in spec.scopes]
     return (*listed, *selectors(spec.scopeSelector.matchExpressions))
@@ -45,12 +46,12 @@ def selectors(expressions: Iterable[Any]) -> list[Selector]:
     return [Selector(one.scopeName, one.operator, tuple(one.values)) for one in expressions]
 
 
-def is_terminating(pod: Any) -> bool:
+def is_terminating(pod: core_v1_pb2.Pod) -> bool:
     """Whether the pod has a deadline: the scope Terminating has nothing to do with deletion."""
     return bool(pod.spec.HasField("activeDeadlineSeconds") and pod.spec.activeDeadlineSeconds >= 0)
 
 
-def matches_pod(selector: Selector, pod: Any) -> bool:
+def matches_pod(selector: Selector, pod: core_v1_pb2.Pod) -> bool:
     scope = selector.scope
     if scope == TERMINATING:
         return is_terminating(pod)
@@ -96,7 +97,7 @@ def _selects(selector: Selector, names: list[str]) -> bool:
     return False
 
 
-def _is_best_effort(pod: Any) -> bool:
+def _is_best_effort(pod: core_v1_pb2.Pod) -> bool:
     return (pod.status.qosClass or qos.qos_class(pod)) == qos.BEST_EFFORT
 
 

@@ -8,15 +8,17 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from google.protobuf.message import Message
+
 from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.templates import types
-from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 
 _ESCAPED = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
 
-def patch(template: Any) -> bytes:
+def patch(template: core_v1_pb2.PodTemplateSpec) -> bytes:
     """The bytes that a controller stores for a PodTemplateSpec."""
     document = _struct(types.TEMPLATE, template)
     document["$patch"] = "replace"
@@ -37,7 +39,7 @@ def template_of(data: bytes) -> core_v1_pb2.PodTemplateSpec:
     return convert.from_json(core_v1_pb2.PodTemplateSpec, document)
 
 
-def _struct(name: str, message: Any) -> dict[str, Any]:
+def _struct(name: str, message: Message | None) -> dict[str, Any]:
     document: dict[str, Any] = {}
     for field in types.fields_of(name) or ():
         value = types.read(message, name, field)
@@ -78,7 +80,7 @@ def _value(name: str, value: Any) -> Any:
     return int(value or 0)
 
 
-def _quantity(value: Any) -> str:
+def _quantity(value: meta_v1_pb2.Quantity) -> str:
     return "0" if value is None else str(quantities.parse(value.string))
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.templates import types
+from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 
 _NUMBER = re.compile(r"([+-]?[0-9]+)([eE][+-]?[0-9]+|[A-Za-z]*)", re.ASCII)
 _EXPONENTS = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18} | {
@@ -19,7 +20,7 @@ _EXPONENTS = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12,
 }
 
 
-def text(template: Any) -> str:
+def text(template: core_v1_pb2.PodTemplateSpec) -> str:
     """Of a PodTemplateSpec."""
     return f"({types.TEMPLATE}){_body(types.TEMPLATE, template)}"
 
@@ -75,7 +76,7 @@ def _int_or_string(value: Any) -> str:
     return f"{{Type:(intstr.Type){kind} IntVal:(int32){number} StrVal:(string){text}}}"
 
 
-def _quantity(value: Any) -> str:
+def _quantity(value: meta_v1_pb2.Quantity) -> str:
     return _quantity_text("" if value is None else value.string)
 
 

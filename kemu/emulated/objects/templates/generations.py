@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from kemu.messages.k8s import apps_v1_pb2
 
 ANNOTATION = "deprecated.daemonset.template.generation"
 """Of a DaemonSet: how many templates it has had."""
@@ -10,11 +10,11 @@ LABEL = "pod-template-generation"
 """Of its pods."""
 
 
-def of(daemon_set: Any) -> int:
+def of(daemon_set: apps_v1_pb2.DaemonSet) -> int:
     """0: it has none."""
     text = daemon_set.metadata.annotations.get(ANNOTATION, "")
     return int(text) if text.isdecimal() and len(text) < 19 else 0
 
 
-def put(daemon_set: Any, number: int) -> None:
+def put(daemon_set: apps_v1_pb2.DaemonSet, number: int) -> None:
     daemon_set.metadata.annotations[ANNOTATION] = str(number)

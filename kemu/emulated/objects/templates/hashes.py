@@ -7,7 +7,6 @@ Mirrors ``ComputeHash`` of ``pkg/controller``, ``HashControllerRevision`` of ``p
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 from kemu.emulated.objects.templates import dumps
 from kemu.messages.k8s import core_v1_pb2
@@ -16,7 +15,7 @@ _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _OFFSET, _PRIME, _MASK = 2166136261, 16777619, 2**32 - 1
 
 
-def of_template(template: Any, collision_count: int | None = None) -> str:
+def of_template(template: core_v1_pb2.PodTemplateSpec, collision_count: int | None = None) -> str:
     """The value of the label ``pod-template-hash``; ``collision_count`` as in the owner's status, None where it has
     none."""
     return _of_template(template.SerializeToString(deterministic=True), collision_count)

@@ -10,6 +10,8 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
+from google.protobuf.message import Message
+
 TEMPLATE = "v1.PodTemplateSpec"
 QUANTITY, INT_OR_STRING, TIME = "resource.Quantity", "intstr.IntOrString", "v1.Time"
 
@@ -90,7 +92,7 @@ def member(descriptor: Any, struct: str, field: Field) -> str:
     return next((name for name, message in messages if message is not None and message.name == wanted), "")
 
 
-def read(message: Any, struct: str, field: Field) -> Any:
+def read(message: Message | None, struct: str, field: Field) -> Any:
     """The value of a field: a message, scalar, list or map; None: it is not set, or empty."""
     if message is None:
         return None

@@ -111,7 +111,9 @@ def check_amounts(amounts: Any, path: str, name_rule: NameRule, found: list[Caus
     return readable
 
 
-def check_requirements(resources: Any, path: str, name_rule: NameRule, found: list[Cause]) -> bool:
+def check_requirements(
+    resources: core_v1_pb2.ResourceRequirements, path: str, name_rule: NameRule, found: list[Cause]
+) -> bool:
     """Check requests and limits; returns whether all quantities can be parsed.
 
     A request may not exceed its limit; of resources that cannot be overcommitted it must equal it.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+
+from google.protobuf.message import Message
 
 from kemu.emulated.objects import resources, selectors
 from kemu.emulated.objects.validation.causes import IMMUTABLE, forbidden, invalid, not_supported, required
@@ -12,8 +14,13 @@ from kemu.emulated.objects.validation.rules import Rules
 from kemu.errors import Cause
 from kemu.messages.k8s import apps_v1_pb2
 
+Workload = apps_v1_pb2.ReplicaSet | apps_v1_pb2.Deployment | apps_v1_pb2.StatefulSet | apps_v1_pb2.DaemonSet
+WorkloadSpec = (
+    apps_v1_pb2.ReplicaSetSpec | apps_v1_pb2.DeploymentSpec | apps_v1_pb2.StatefulSetSpec | apps_v1_pb2.DaemonSetSpec
+)
 
-def _check_selector_fits(spec: Any, kind: str, found: list[Cause]) -> None:
+
+def _check_selector_fits(spec: WorkloadSpec, kind: str, found: list[Cause]) -> None:
     """The selector must be there, not empty, and match the pods that the template makes."""
     if not spec.HasField("selector"):
         found.append(required("spec.selector"))
@@ -30,34 +37,34 @@ def _check_selector_fits(spec: Any, kind: str, found: list[Cause]) -> None:
             _refuse_labels(labels, found)
 
 
-def _refuse_labels(labels: Any, found: list[Cause]) -> None:
+def _refuse_labels(labels: Mapping[str, str], found: list[Cause]) -> None:
     shown = {key: labels[key] for key in sorted(labels)} or None
     found.append(invalid("spec.template.metadata.labels", shown, "`selector` does not match template `labels`"))
 
 
-def _check_workload(workload: Any, found: list[Cause]) -> None:
+def _check_workload(workload: Workload, found: list[Cause]) -> None:
     """ReplicaSet, Deployment, StatefulSet and DaemonSet."""
     spec = workload.spec
     # Kubernetes says "deployment" for replica sets too.
     kind = resources.of(workload).kind.lower().replace("replicaset", "deployment")
-    is_deployment = isinstance(workload, apps_v1_pb2.Deployment)
+    is_deployment = isinstance(spec, apps_v1_pb2.DeploymentSpec)
     _check_amounts(spec, ("replicas",) if is_deployment else ("replicas", "minReadySeconds"), found)
     _check_selector_fits(spec, kind, found)
-    claims = spec.volumeClaimTemplates if kind == "statefulset" else ()
+    claims = spec.volumeClaimTemplates if isinstance(spec, apps_v1_pb2.StatefulSetSpec) else ()
     templates.check_template(spec.template, ("Always",), found, [claim.metadata.name for claim in claims])
-    if is_deployment:
+    if isinstance(spec, apps_v1_pb2.DeploymentSpec):
         _check_strategy(spec.strategy, found)
         _check_amounts(spec, ("minReadySeconds",), found)
     _check_amounts(spec, ("revisionHistoryLimit", "progressDeadlineSeconds"), found)
 
 
-def _check_amounts(spec: Any, fields: tuple[str, ...], found: list[Cause]) -> None:
+def _check_amounts(spec: Message, fields: tuple[str, ...], found: list[Cause]) -> None:
     for field in fields:
         if field in spec.DESCRIPTOR.fields_by_name:
             check_not_negative(getattr(spec, field), f"spec.{field}", found)
 
 
-def _check_strategy(strategy: Any, found: list[Cause]) -> None:
+def _check_strategy(strategy: apps_v1_pb2.DeploymentStrategy, found: list[Cause]) -> None:
     if strategy.type == "Recreate":
         if strategy.HasField("rollingUpdate"):
             why = "may not be specified when strategy `type` is 'Recreate'"
@@ -66,10 +73,10 @@ def _check_strategy(strategy: Any, found: list[Cause]) -> None:
         found.append(not_supported("spec.strategy.type", strategy.type, ("Recreate", "RollingUpdate")))
 
 
-def _check_workload_update(new: Any, old: Any, found: list[Cause]) -> None:
+def _check_workload_update(new: Workload, old: Workload, found: list[Cause]) -> None:
     if new.spec != old.spec:
         _check_workload(new, found)
-    if isinstance(new, apps_v1_pb2.StatefulSet):
+    if isinstance(new, apps_v1_pb2.StatefulSet) and isinstance(old, apps_v1_pb2.StatefulSet):
         _check_stateful_set_update(new.spec, old.spec, found)
     elif new.spec.selector != old.spec.selector:
         shown = new.spec.selector if new.spec.HasField("selector") else None
@@ -87,7 +94,9 @@ _STATEFUL_MAY_CHANGE = (
 )
 
 
-def _check_stateful_set_update(new: Any, old: Any, found: list[Cause]) -> None:
+def _check_stateful_set_update(
+    new: apps_v1_pb2.StatefulSetSpec, old: apps_v1_pb2.StatefulSetSpec, found: list[Cause]
+) -> None:
     """``ValidateStatefulSetUpdate``."""
     rest, before = type(new)(), type(old)()
     for one, spec in ((rest, new), (before, old)):
@@ -100,7 +109,9 @@ def _check_stateful_set_update(new: Any, old: Any, found: list[Cause]) -> None:
         found.append(forbidden("spec", detail))
 
 
-def _check_controller_revision_update(new: Any, old: Any, found: list[Cause]) -> None:
+def _check_controller_revision_update(
+    new: apps_v1_pb2.ControllerRevision, old: apps_v1_pb2.ControllerRevision, found: list[Cause]
+) -> None:
     if new.data != old.data:
         found.append(invalid("data", new.data, IMMUTABLE))
     check_not_negative(new.revision, "revision", found)

@@ -37,7 +37,7 @@ _ZONE_PART = re.compile(r"[A-Za-z.\-_0-9+]{1,14}")
 _NEVER_OR_ON_FAILURE = ("OnFailure", "Never")
 
 
-def _check_job(job: Any, found: list[Cause]) -> None:
+def _check_job(job: batch_v1_pb2.Job, found: list[Cause]) -> None:
     spec, metadata = job.spec, job.metadata
     _check_generated_selector(job, found)
     _check_spec(spec, "spec", found)
@@ -57,7 +57,7 @@ def _check_job(job: Any, found: list[Cause]) -> None:
             found.append(invalid("metadata.name", metadata.name, what))
 
 
-def _check_generated_selector(job: Any, found: list[Cause]) -> None:
+def _check_generated_selector(job: batch_v1_pb2.Job, found: list[Cause]) -> None:
     """``validateGeneratedSelector``."""
     spec, metadata = job.spec, job.metadata
     if spec.manualSelector or not spec.HasField("selector"):
@@ -75,7 +75,7 @@ def _check_generated_selector(job: Any, found: list[Cause]) -> None:
         found.append(invalid("spec.selector", spec.selector, "`selector` not auto-generated"))
 
 
-def _check_spec(spec: Any, path: str, found: list[Cause]) -> None:
+def _check_spec(spec: batch_v1_pb2.JobSpec, path: str, found: list[Cause]) -> None:
     """``validateJobSpec``."""
     for field in (
         "parallelism",
@@ -117,7 +117,7 @@ def _check_spec(spec: Any, path: str, found: list[Cause]) -> None:
     _check_restart_policy(spec, f"{path}.template.spec.restartPolicy", found)
 
 
-def _check_restart_policy(spec: Any, path: str, found: list[Cause]) -> None:
+def _check_restart_policy(spec: batch_v1_pb2.JobSpec, path: str, found: list[Cause]) -> None:
     policy = spec.template.spec.restartPolicy
     if policy in ("", "Always"):
         found.append(required(path, 'valid values: "OnFailure", "Never"'))
@@ -141,7 +141,7 @@ def _check_managed_by(name: str, path: str, found: list[Cause]) -> None:
         found.append(too_long(path, _MANAGED_BY))
 
 
-def _check_indexed(spec: Any, path: str, found: list[Cause]) -> None:
+def _check_indexed(spec: batch_v1_pb2.JobSpec, path: str, found: list[Cause]) -> None:
     has_completions = spec.HasField("completions")
     if not has_completions:
         found.append(required(f"{path}.completions", "when completion mode is Indexed"))
@@ -171,7 +171,7 @@ def _check_indexed(spec: Any, path: str, found: list[Cause]) -> None:
 # Policies -----------------------------------------------------------------------------------------------------------
 
 
-def _check_failure_policy(spec: Any, path: str, found: list[Cause]) -> None:
+def _check_failure_policy(spec: batch_v1_pb2.JobSpec, path: str, found: list[Cause]) -> None:
     rules = spec.podFailurePolicy.rules
     if len(rules) > 20:
         found.append(_too_many(f"{path}.rules", len(rules), 20))
@@ -195,7 +195,7 @@ def _check_failure_policy(spec: Any, path: str, found: list[Cause]) -> None:
             found.append(_without_value(here, f"specifying {what}"))
 
 
-def _check_action(spec: Any, action: str, path: str, found: list[Cause]) -> None:
+def _check_action(spec: batch_v1_pb2.JobSpec, action: str, path: str, found: list[Cause]) -> None:
     if action == "FailIndex" and not spec.HasField("backoffLimitPerIndex"):
         found.append(invalid(path, action, "requires the backoffLimitPerIndex to be set"))
     elif action not in _ACTIONS:
@@ -304,7 +304,7 @@ def _without_value(path: str, detail: str) -> Cause:
 # Updates ------------------------------------------------------------------------------------------------------------
 
 
-def _check_job_update(new: Any, old: Any, found: list[Cause]) -> None:
+def _check_job_update(new: batch_v1_pb2.Job, old: batch_v1_pb2.Job, found: list[Cause]) -> None:
     _check_job(new, found)
     spec, was = new.spec, old.spec
     if spec.completionMode != INDEXED:
@@ -325,7 +325,7 @@ def _check_job_update(new: Any, old: Any, found: list[Cause]) -> None:
         found.append(invalid("spec.template", spec.template, IMMUTABLE))
 
 
-def _immutable(new: Any, old: Any, field: str, found: list[Cause]) -> None:
+def _immutable(new: batch_v1_pb2.JobSpec, old: batch_v1_pb2.JobSpec, field: str, found: list[Cause]) -> None:
     if new.HasField(field) != old.HasField(field) or getattr(new, field) != getattr(old, field):
         found.append(invalid(f"spec.{field}", getattr(new, field), IMMUTABLE))
 
@@ -359,7 +359,7 @@ def _allowed_template(new: Any, old: Any) -> Any:
     return template
 
 
-def _check_job_status(new: Any, old: Any, found: list[Cause]) -> None:
+def _check_job_status(new: batch_v1_pb2.Job, old: batch_v1_pb2.Job, found: list[Cause]) -> None:
     """The rules of ``ValidateJobUpdateStatus`` about what no controller may do: numbers that shrink, ends that are
     undone, pods that run after the end."""
     status, was = new.status, old.status
@@ -399,7 +399,7 @@ def _check_job_status(new: Any, old: Any, found: list[Cause]) -> None:
 # CronJobs -----------------------------------------------------------------------------------------------------------
 
 
-def _check_cron_job(cron_job: Any, found: list[Cause]) -> None:
+def _check_cron_job(cron_job: batch_v1_pb2.CronJob, found: list[Cause]) -> None:
     _check_cron_spec(cron_job.spec, None, found)
     name = cron_job.metadata.name
     if len(name) > _CRON_JOB_NAME:

@@ -11,6 +11,7 @@ from google.protobuf.message import Message
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.conversion import convert
 from kemu.errors import Cause, Invalid
+from kemu.messages.k8s.objects import KubernetesObject
 
 INVALID = "FieldValueInvalid"
 REQUIRED = "FieldValueRequired"
@@ -61,7 +62,7 @@ def shown(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=isinstance(value, dict))
 
 
-def error(obj: Any, causes: Sequence[Cause]) -> Invalid:
+def error(obj: KubernetesObject, causes: Sequence[Cause]) -> Invalid:
     """The refusal of a whole object: ``Pod "a" is invalid: spec.containers: Required value``."""
     resource = resources.of(obj)
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind

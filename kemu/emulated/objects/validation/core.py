@@ -23,7 +23,7 @@ from kemu.errors import Cause
 from kemu.messages.k8s import core_v1_pb2
 
 
-def _check_node(node: Any, found: list[Cause]) -> None:
+def _check_node(node: core_v1_pb2.Node, found: list[Cause]) -> None:
     _check_taints(node.spec.taints, "spec.taints", found)
     status = node.status
     check_amounts(status.capacity, "status.capacity", any_resource_name, found)
@@ -48,7 +48,7 @@ def _check_taints(taints: Any, path: str, found: list[Cause]) -> None:
         seen[pair] = None
 
 
-def _check_node_update(new: Any, old: Any, found: list[Cause]) -> None:
+def _check_node_update(new: core_v1_pb2.Node, old: core_v1_pb2.Node, found: list[Cause]) -> None:
     # Kubernetes names the wrong place (ValidateNodeUpdate).
     _check_taints(new.spec.taints, "metadata.taints", found)
     before = _pod_ranges(old.spec)
@@ -58,11 +58,11 @@ def _check_node_update(new: Any, old: Any, found: list[Cause]) -> None:
         found.append(forbidden("spec.providerID", 'node updates may not change providerID except from "" to valid'))
 
 
-def _pod_ranges(spec: Any) -> list[str]:
+def _pod_ranges(spec: core_v1_pb2.NodeSpec) -> list[str]:
     return list(spec.podCIDRs) or ([spec.podCIDR] if spec.podCIDR else [])
 
 
-def _check_node_status(new: Any, old: Any, found: list[Cause]) -> None:
+def _check_node_status(new: core_v1_pb2.Node, old: core_v1_pb2.Node, found: list[Cause]) -> None:
     check_amounts(new.status.capacity, "status.capacity", any_resource_name, found)
     check_amounts(new.status.allocatable, "status.allocatable", any_resource_name, found)
 
@@ -70,7 +70,7 @@ def _check_node_status(new: Any, old: Any, found: list[Cause]) -> None:
 _EVENT_LIMITS = {"reportingInstance": 128, "action": 128, "reason": 128, "message": 1024}
 
 
-def _check_event(event: Any, found: list[Cause]) -> None:
+def _check_event(event: core_v1_pb2.Event, found: list[Cause]) -> None:
     """``legacyValidateEvent``: an event with an ``eventTime`` is one of events.k8s.io."""
     namespace, own = event.involvedObject.namespace, event.metadata.namespace
     is_new = event.HasField("eventTime")
@@ -91,7 +91,7 @@ def _check_event(event: Any, found: list[Cause]) -> None:
             found.append(invalid(field, "", f"can have at most {limit} characters"))
 
 
-def _check_service(service: Any, found: list[Cause]) -> None:
+def _check_service(service: core_v1_pb2.Service, found: list[Cause]) -> None:
     spec = service.spec
     check_labels(spec.selector, "spec.selector", found)
     types = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
@@ -104,7 +104,7 @@ def _check_service(service: Any, found: list[Cause]) -> None:
             found.append(invalid(f"spec.ports[{index}].port", port.port, "must be between 1 and 65535, inclusive"))
 
 
-def _check_replication_controller(controller: Any, found: list[Cause]) -> None:
+def _check_replication_controller(controller: core_v1_pb2.ReplicationController, found: list[Cause]) -> None:
     spec = controller.spec
     check_not_negative(spec.replicas, "spec.replicas", found)
     if not spec.selector:
@@ -119,7 +119,7 @@ _SEALED = "field is immutable when `immutable` is set"
 _LARGEST_BYTES = 1024 * 1024
 
 
-def _check_config_map(config_map: Any, found: list[Cause]) -> None:
+def _check_config_map(config_map: core_v1_pb2.ConfigMap, found: list[Cause]) -> None:
     size = 0
     for field, other in (("data", config_map.binaryData), ("binaryData", config_map.data)):
         entries = getattr(config_map, field)
@@ -132,13 +132,17 @@ def _check_config_map(config_map: Any, found: list[Cause]) -> None:
         found.append(too_long("", _LARGEST_BYTES))
 
 
-def _check_config_map_update(new: Any, old: Any, found: list[Cause]) -> None:
+Sealed = core_v1_pb2.ConfigMap | core_v1_pb2.Secret
+"""The kinds that may be ``immutable``."""
+
+
+def _check_config_map_update(new: core_v1_pb2.ConfigMap, old: core_v1_pb2.ConfigMap, found: list[Cause]) -> None:
     if old.immutable:
         _check_sealed(new, old, ("data", "binaryData"), found)
     _check_config_map(new, found)
 
 
-def _check_secret(secret: Any, found: list[Cause]) -> None:
+def _check_secret(secret: core_v1_pb2.Secret, found: list[Cause]) -> None:
     size = 0
     for key in sorted(secret.data):
         found.extend(invalid(f"data[{key}]", key, why) for why in names.config_map_key(key))
@@ -147,7 +151,7 @@ def _check_secret(secret: Any, found: list[Cause]) -> None:
         found.append(too_long("data", _LARGEST_BYTES))
 
 
-def _check_secret_update(new: Any, old: Any, found: list[Cause]) -> None:
+def _check_secret_update(new: core_v1_pb2.Secret, old: core_v1_pb2.Secret, found: list[Cause]) -> None:
     if new.type != old.type:
         found.append(invalid("type", new.type, IMMUTABLE))
     if old.immutable:
@@ -155,7 +159,7 @@ def _check_secret_update(new: Any, old: Any, found: list[Cause]) -> None:
     _check_secret(new, found)
 
 
-def _check_sealed(new: Any, old: Any, fields: tuple[str, ...], found: list[Cause]) -> None:
+def _check_sealed(new: Sealed, old: Sealed, fields: tuple[str, ...], found: list[Cause]) -> None:
     if not new.immutable:
         found.append(forbidden("immutable", _SEALED))
     for field in fields:
@@ -164,15 +168,15 @@ def _check_sealed(new: Any, old: Any, fields: tuple[str, ...], found: list[Cause
             found.append(forbidden(field, _SEALED))
 
 
-def _check_namespace(namespace: Any, found: list[Cause]) -> None:
+def _check_namespace(namespace: core_v1_pb2.Namespace, found: list[Cause]) -> None:
     finalizers.check_namespace(namespace, found, indexed=False)
 
 
-def _check_namespace_update(new: Any, old: Any, found: list[Cause]) -> None:
+def _check_namespace_update(new: core_v1_pb2.Namespace, old: core_v1_pb2.Namespace, found: list[Cause]) -> None:
     _check_namespace(new, found)
 
 
-def _check_namespace_status(new: Any, old: Any, found: list[Cause]) -> None:
+def _check_namespace_status(new: core_v1_pb2.Namespace, old: core_v1_pb2.Namespace, found: list[Cause]) -> None:
     is_going = new.metadata.HasField("deletionTimestamp")
     wanted, when = ("Terminating", "is not empty") if is_going else ("Active", "is empty")
     if new.status.phase != wanted:

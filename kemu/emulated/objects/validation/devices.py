@@ -24,7 +24,7 @@ def _check_name(name: str, path: str, rule: Any, found: list[Cause]) -> None:
         found.append(required(path))
 
 
-def _check_claim_spec(spec: Any, path: str, found: list[Cause]) -> None:
+def _check_claim_spec(spec: resource_v1_pb2.ResourceClaimSpec, path: str, found: list[Cause]) -> None:
     seen: dict[str, None] = {}
     for index, request in enumerate(spec.devices.requests):
         here = f"{path}.devices.requests[{index}]"
@@ -46,7 +46,9 @@ def _check_claim_spec(spec: Any, path: str, found: list[Cause]) -> None:
         seen[request.name] = None
 
 
-def _check_request(request: Any, path: str, found: list[Cause]) -> None:
+def _check_request(
+    request: resource_v1_pb2.ExactDeviceRequest | resource_v1_pb2.DeviceSubRequest, path: str, found: list[Cause]
+) -> None:
     _check_name(request.deviceClassName, f"{path}.deviceClassName", names.dns_subdomain, found)
     if request.allocationMode == "All":
         if request.count:
@@ -58,20 +60,22 @@ def _check_request(request: Any, path: str, found: list[Cause]) -> None:
         found.append(invalid(f"{path}.count", request.count, "must be greater than zero"))
 
 
-def _check_claim(claim: Any, found: list[Cause]) -> None:
+def _check_claim(claim: resource_v1_pb2.ResourceClaim, found: list[Cause]) -> None:
     _check_claim_spec(claim.spec, "spec", found)
 
 
-def _check_template(template: Any, found: list[Cause]) -> None:
+def _check_template(template: resource_v1_pb2.ResourceClaimTemplate, found: list[Cause]) -> None:
     _check_claim_spec(template.spec.spec, "spec.spec", found)
 
 
-def _check_spec_unchanged(new: Any, old: Any, found: list[Cause]) -> None:
+def _check_spec_unchanged(
+    new: resource_v1_pb2.ResourceClaim, old: resource_v1_pb2.ResourceClaim, found: list[Cause]
+) -> None:
     if new.spec != old.spec:
         found.append(invalid("spec", new.spec, IMMUTABLE))
 
 
-def _check_slice(resource_slice: Any, found: list[Cause]) -> None:
+def _check_slice(resource_slice: resource_v1_pb2.ResourceSlice, found: list[Cause]) -> None:
     spec = resource_slice.spec
     _check_name(spec.driver, "spec.driver", names.dns_subdomain, found)
     if not spec.pool.name:
@@ -98,7 +102,9 @@ def _check_slice(resource_slice: Any, found: list[Cause]) -> None:
         seen[device.name] = None
 
 
-def _check_slice_update(new: Any, old: Any, found: list[Cause]) -> None:
+def _check_slice_update(
+    new: resource_v1_pb2.ResourceSlice, old: resource_v1_pb2.ResourceSlice, found: list[Cause]
+) -> None:
     for path, value, before in (
         ("spec.pool.name", new.spec.pool.name, old.spec.pool.name),
         ("spec.driver", new.spec.driver, old.spec.driver),

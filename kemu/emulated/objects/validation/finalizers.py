@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from kemu.emulated.objects import names
 from kemu.emulated.objects.validation.causes import invalid
 from kemu.errors import Cause
+from kemu.messages.k8s import core_v1_pb2
 
 ORPHAN = "orphan"
 """The garbage collector takes the owner references to this object away before it goes."""
@@ -35,7 +35,7 @@ def check_standard(finalizers: Sequence[str], path: str, found: list[Cause]) -> 
         _check_standard(name, f"{path}[{index}]", found)
 
 
-def check_namespace(namespace: Any, found: list[Cause], *, indexed: bool) -> None:
+def check_namespace(namespace: core_v1_pb2.Namespace, found: list[Cause], *, indexed: bool) -> None:
     """``spec.finalizers``: ``ValidateNamespace`` gives no index, ``ValidateNamespaceFinalizeUpdate`` does."""
     for index, name in enumerate(namespace.spec.finalizers):
         path = f"spec.finalizers[{index}]" if indexed else "spec.finalizers"

@@ -8,8 +8,6 @@ defaults first (:mod:`kemu.emulated.objects.defaulting.defaults`). Pods are chec
 
 from __future__ import annotations
 
-from typing import Any
-
 from google.protobuf.message import Message
 
 from kemu.emulated.objects import resources
@@ -18,6 +16,7 @@ from kemu.emulated.objects.validation.metadata import check_metadata, check_meta
 from kemu.emulated.objects.validation.rules import Rules
 from kemu.errors import Cause
 from kemu.messages.k8s import policy_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 
 _RULES: dict[type[Message], Rules] = {
     kind: rules
@@ -26,7 +25,7 @@ _RULES: dict[type[Message], Rules] = {
 }
 
 
-def validate_create(obj: Any) -> list[Cause]:
+def validate_create(obj: KubernetesObject) -> list[Cause]:
     """What is wrong with a new object; empty for a valid one. Raises KeyError for a message that is no object."""
     found: list[Cause] = []
     rules = _RULES[type(obj)]
@@ -35,7 +34,7 @@ def validate_create(obj: Any) -> list[Cause]:
     return found
 
 
-def validate_update(new: Any, old: Any) -> list[Cause]:
+def validate_update(new: KubernetesObject, old: KubernetesObject) -> list[Cause]:
     """What is wrong with replacing ``old`` by ``new``, both complete; the status is not checked."""
     found: list[Cause] = []
     check_metadata_update(new.metadata, old.metadata, found)
@@ -50,7 +49,7 @@ def validate_update(new: Any, old: Any) -> list[Cause]:
     return found
 
 
-def validate_status_update(new: Any, old: Any) -> list[Cause]:
+def validate_status_update(new: KubernetesObject, old: KubernetesObject) -> list[Cause]:
     """What is wrong with replacing the status of ``old`` by that of ``new``, both complete."""
     found: list[Cause] = []
     check_metadata_update(new.metadata, old.metadata, found)

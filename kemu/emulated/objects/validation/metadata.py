@@ -9,6 +9,7 @@ from kemu.emulated.objects import names
 from kemu.emulated.objects.validation import finalizers
 from kemu.emulated.objects.validation.causes import IMMUTABLE, forbidden, invalid, required, shown, too_long
 from kemu.errors import Cause
+from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 
 ANNOTATIONS_LIMIT_BYTES = 256 * 1024
 NOT_NEGATIVE = "must be greater than or equal to 0"
@@ -16,7 +17,7 @@ NOT_NEGATIVE = "must be greater than or equal to 0"
 NameRule = Callable[[str], names.Messages]
 
 
-def check_metadata(metadata: Any, namespaced: bool, name_rule: NameRule, found: list[Cause]) -> None:
+def check_metadata(metadata: meta_v1_pb2.ObjectMeta, namespaced: bool, name_rule: NameRule, found: list[Cause]) -> None:
     """On create, after a name has been generated."""
     name = metadata.name
     if not name:
@@ -43,7 +44,7 @@ def check_metadata(metadata: Any, namespaced: bool, name_rule: NameRule, found: 
         finalizers.check_new(metadata.finalizers, found)
 
 
-def check_metadata_update(new: Any, old: Any, found: list[Cause]) -> None:
+def check_metadata_update(new: meta_v1_pb2.ObjectMeta, old: meta_v1_pb2.ObjectMeta, found: list[Cause]) -> None:
     """On update of the object or its status. The server checks ``resourceVersion``."""
     for field in ("name", "namespace", "uid"):
         value = getattr(new, field)
@@ -74,11 +75,11 @@ def check_metadata_update(new: Any, old: Any, found: list[Cause]) -> None:
         finalizers.check_standard(new.finalizers, "metadata.finalizers", found)
 
 
-def _time(metadata: Any, field: str) -> Any:
+def _time(metadata: meta_v1_pb2.ObjectMeta, field: str) -> meta_v1_pb2.Time | None:
     return getattr(metadata, field) if metadata.HasField(field) else None
 
 
-def _check_common(metadata: Any, found: list[Cause]) -> None:
+def _check_common(metadata: meta_v1_pb2.ObjectMeta, found: list[Cause]) -> None:
     if metadata.labels:
         check_labels(metadata.labels, "metadata.labels", found)
     if metadata.annotations:
@@ -137,7 +138,7 @@ def _check_owners(references: Any, found: list[Cause]) -> None:
                 controller = this
 
 
-def check_label_selector(selector: Any, path: str, found: list[Cause]) -> None:
+def check_label_selector(selector: meta_v1_pb2.LabelSelector, path: str, found: list[Cause]) -> None:
     check_labels(selector.matchLabels, f"{path}.matchLabels", found)
     for index, requirement in enumerate(selector.matchExpressions):
         here = f"{path}.matchExpressions[{index}]"
@@ -147,7 +148,11 @@ def check_label_selector(selector: Any, path: str, found: list[Cause]) -> None:
             check_label_value(value, f"{here}.values[{position}]", found)
 
 
-def check_set_operator(requirement: Any, path: str, found: list[Cause]) -> None:
+def check_set_operator(
+    requirement: core_v1_pb2.NodeSelectorRequirement | meta_v1_pb2.LabelSelectorRequirement,
+    path: str,
+    found: list[Cause],
+) -> None:
     """A requirement has values exactly where its operator takes some."""
     operator = requirement.operator
     if operator in ("In", "NotIn"):

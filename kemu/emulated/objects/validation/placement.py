@@ -7,7 +7,6 @@ Kubernetes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from kemu.emulated.objects import names
 from kemu.emulated.objects.validation.causes import duplicate, forbidden, invalid, not_supported, required
@@ -18,13 +17,14 @@ from kemu.emulated.objects.validation.metadata import (
     check_set_operator,
 )
 from kemu.errors import Cause
+from kemu.messages.k8s import core_v1_pb2
 
 TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _INCLUSION_POLICIES = ("Honor", "Ignore")
 _UNSATISFIABLE_ACTIONS = ("DoNotSchedule", "ScheduleAnyway")
 
 
-def check_tolerations(tolerations: Iterable[Any], path: str, found: list[Cause]) -> None:
+def check_tolerations(tolerations: Iterable[core_v1_pb2.Toleration], path: str, found: list[Cause]) -> None:
     for index, toleration in enumerate(tolerations):
         here = f"{path}[{index}]"
         operator = toleration.operator
@@ -50,7 +50,7 @@ def check_tolerations(tolerations: Iterable[Any], path: str, found: list[Cause])
             found.append(not_supported(f"{here}.effect", toleration.effect, TAINT_EFFECTS))
 
 
-def check_affinity(affinity: Any, path: str, found: list[Cause]) -> None:
+def check_affinity(affinity: core_v1_pb2.Affinity, path: str, found: list[Cause]) -> None:
     if affinity.HasField("nodeAffinity"):
         node_affinity, here = affinity.nodeAffinity, f"{path}.nodeAffinity"
         field = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -70,14 +70,14 @@ def _check_weight(weight: int, path: str, found: list[Cause]) -> None:
         found.append(invalid(path, weight, "must be in the range 1-100"))
 
 
-def check_node_selector(selector: Any, path: str, found: list[Cause]) -> None:
+def check_node_selector(selector: core_v1_pb2.NodeSelector, path: str, found: list[Cause]) -> None:
     if not selector.nodeSelectorTerms:
         found.append(required(f"{path}.nodeSelectorTerms", "must have at least one node selector term"))
     for index, term in enumerate(selector.nodeSelectorTerms):
         _check_node_term(term, f"{path}.nodeSelectorTerms[{index}]", True, found)
 
 
-def _check_node_term(term: Any, path: str, values_too: bool, found: list[Cause]) -> None:
+def _check_node_term(term: core_v1_pb2.NodeSelectorTerm, path: str, values_too: bool, found: list[Cause]) -> None:
     """``values_too``: whether values must be valid label values; those of preferred terms may be any text."""
     for index, requirement in enumerate(term.matchExpressions):
         here = f"{path}.matchExpressions[{index}]"
@@ -105,7 +105,9 @@ def _check_node_term(term: Any, path: str, values_too: bool, found: list[Cause])
             found.extend(invalid(f"{here}.values[{position}]", value, problem) for problem in problems)
 
 
-def _check_pod_affinity(affinity: Any, path: str, found: list[Cause]) -> None:
+def _check_pod_affinity(
+    affinity: core_v1_pb2.PodAffinity | core_v1_pb2.PodAntiAffinity, path: str, found: list[Cause]
+) -> None:
     field = "requiredDuringSchedulingIgnoredDuringExecution"
     for index, term in enumerate(getattr(affinity, field)):
         _check_pod_term(term, f"{path}.{field}[{index}]", found)
@@ -116,7 +118,7 @@ def _check_pod_affinity(affinity: Any, path: str, found: list[Cause]) -> None:
         _check_pod_term(weighted.podAffinityTerm, f"{here}.podAffinityTerm", found)
 
 
-def _check_pod_term(term: Any, path: str, found: list[Cause]) -> None:
+def _check_pod_term(term: core_v1_pb2.PodAffinityTerm, path: str, found: list[Cause]) -> None:
     for field in ("labelSelector", "namespaceSelector"):
         if term.HasField(field):
             check_label_selector(getattr(term, field), f"{path}.{field}", found)
@@ -134,7 +136,12 @@ def _check_pod_term(term: Any, path: str, found: list[Cause]) -> None:
     check_label_key(term.topologyKey, f"{path}.topologyKey", found)
 
 
-def _check_label_keys(holder: Any, path: str, fields: Sequence[str], found: list[Cause]) -> None:
+def _check_label_keys(
+    holder: core_v1_pb2.PodAffinityTerm | core_v1_pb2.TopologySpreadConstraint,
+    path: str,
+    fields: Sequence[str],
+    found: list[Cause],
+) -> None:
     for field in fields:
         keys = getattr(holder, field)
         if keys and not holder.HasField("labelSelector"):
@@ -143,7 +150,7 @@ def _check_label_keys(holder: Any, path: str, fields: Sequence[str], found: list
             check_label_key(key, f"{path}.{field}[{index}]", found)
 
 
-def check_spread(constraints: Iterable[Any], path: str, found: list[Cause]) -> None:
+def check_spread(constraints: Iterable[core_v1_pb2.TopologySpreadConstraint], path: str, found: list[Cause]) -> None:
     seen: dict[tuple[str, str], None] = {}
     for index, constraint in enumerate(constraints):
         here = f"{path}[{index}]"
@@ -175,7 +182,7 @@ def check_spread(constraints: Iterable[Any], path: str, found: list[Cause]) -> N
             check_label_selector(constraint.labelSelector, f"{here}.labelSelector", found)
 
 
-def check_gates(gates: Iterable[Any], path: str, found: list[Cause]) -> None:
+def check_gates(gates: Iterable[core_v1_pb2.PodSchedulingGate], path: str, found: list[Cause]) -> None:
     seen: dict[str, None] = {}
     for index, gate in enumerate(gates):
         check_label_key(gate.name, f"{path}[{index}]", found)

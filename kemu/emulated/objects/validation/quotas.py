@@ -42,23 +42,23 @@ _EXISTS_DETAIL = (
 )
 
 
-def _check_quota(quota: Any, found: list[Cause]) -> None:
+def _check_quota(quota: core_v1_pb2.ResourceQuota, found: list[Cause]) -> None:
     _check_quota_spec(quota.spec, found)
     _check_quota_status(quota, quota, found)
 
 
-def _check_quota_update(new: Any, old: Any, found: list[Cause]) -> None:
+def _check_quota_update(new: core_v1_pb2.ResourceQuota, old: core_v1_pb2.ResourceQuota, found: list[Cause]) -> None:
     _check_quota_spec(new.spec, found)
     if sorted(dict.fromkeys(new.spec.scopes)) != sorted(dict.fromkeys(old.spec.scopes)):
         found.append(invalid("spec.scopes", list(new.spec.scopes), IMMUTABLE))
 
 
-def _check_quota_status(new: Any, old: Any, found: list[Cause]) -> None:
+def _check_quota_status(new: core_v1_pb2.ResourceQuota, old: core_v1_pb2.ResourceQuota, found: list[Cause]) -> None:
     check_amounts(new.status.hard, "status.hard", quota_resource_name, found)
     check_amounts(new.status.used, "status.used", quota_resource_name, found)
 
 
-def _check_quota_spec(spec: Any, found: list[Cause]) -> None:
+def _check_quota_spec(spec: core_v1_pb2.ResourceQuotaSpec, found: list[Cause]) -> None:
     check_amounts(spec.hard, "spec.hard", quota_resource_name, found)
     counted = [name for name in sorted(spec.hard) if is_quota_resource(name)]
     listed = list(spec.scopes)
@@ -116,7 +116,7 @@ _CONTAINER, _POD, _CLAIM = "Container", "Pod", "PersistentVolumeClaim"
 _MAX_MILLI_VALUE = MAX_VALUE // 1000
 
 
-def _check_limit_range(limit_range: Any, found: list[Cause]) -> None:
+def _check_limit_range(limit_range: core_v1_pb2.LimitRange, found: list[Cause]) -> None:
     seen: dict[str, None] = {}
     for index, item in enumerate(limit_range.spec.limits):
         path = f"spec.limits[{index}]"

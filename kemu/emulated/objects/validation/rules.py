@@ -9,12 +9,13 @@ from typing import Any
 from kemu.emulated.objects import names
 from kemu.emulated.objects.validation.metadata import NameRule
 from kemu.errors import Cause
+from kemu.messages.k8s.objects import KubernetesObject
 
 Check = Callable[[Any, list[Cause]], None]
 UpdateCheck = Callable[[Any, Any, list[Cause]], None]
 
 
-def nothing(obj: Any, found: list[Cause]) -> None:
+def nothing(obj: KubernetesObject, found: list[Cause]) -> None:
     """For kinds of which only the metadata are checked."""
 
 

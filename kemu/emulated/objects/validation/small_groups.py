@@ -25,6 +25,7 @@ from kemu.messages.k8s import (
     certificates_v1_pb2,
     coordination_v1_pb2,
     discovery_v1_pb2,
+    meta_v1_pb2,
     networking_v1_pb2,
     node_v1_pb2,
     policy_v1_pb2,
@@ -39,7 +40,7 @@ SYSTEM_PRIORITY_CLASSES = {"system-node-critical": 2_000_001_000, "system-cluste
 """The only classes whose names may begin with ``system-``, and their values."""
 
 
-def _check_priority_class(priority_class: Any, found: list[Cause]) -> None:
+def _check_priority_class(priority_class: scheduling_v1_pb2.PriorityClass, found: list[Cause]) -> None:
     name = priority_class.metadata.name
     value = priority_class.value
     if name.startswith(SYSTEM_PREFIX):
@@ -70,14 +71,16 @@ def _system_class_problem(name: str, value: int, global_default: bool) -> str:
     return ""
 
 
-def _check_priority_class_update(new: Any, old: Any, found: list[Cause]) -> None:
+def _check_priority_class_update(
+    new: scheduling_v1_pb2.PriorityClass, old: scheduling_v1_pb2.PriorityClass, found: list[Cause]
+) -> None:
     if new.value != old.value:
         found.append(forbidden("value", "may not be changed in an update."))
     if new.preemptionPolicy != old.preemptionPolicy:
         found.append(invalid("preemptionPolicy", new.preemptionPolicy, IMMUTABLE))
 
 
-def _check_disruption_budget(budget: Any, found: list[Cause]) -> None:
+def _check_disruption_budget(budget: policy_v1_pb2.PodDisruptionBudget, found: list[Cause]) -> None:
     spec = budget.spec
     if spec.HasField("minAvailable") and spec.HasField("maxUnavailable"):
         found.append(invalid("spec", spec, "minAvailable and maxUnavailable cannot be both set"))
@@ -91,7 +94,7 @@ def _check_disruption_budget(budget: Any, found: list[Cause]) -> None:
         check_label_selector(spec.selector, "spec.selector", found)
 
 
-def _check_int_or_percent(value: Any, path: str, found: list[Cause]) -> None:
+def _check_int_or_percent(value: meta_v1_pb2.IntOrString, path: str, found: list[Cause]) -> None:
     if value.type == 0:
         check_not_negative(value.intVal, path, found)
         return
@@ -106,12 +109,14 @@ def _check_int_or_percent(value: Any, path: str, found: list[Cause]) -> None:
         found.append(invalid(path, text, "must not be greater than 100%"))
 
 
-def _check_disruption_budget_status(new: Any, old: Any, found: list[Cause]) -> None:
+def _check_disruption_budget_status(
+    new: policy_v1_pb2.PodDisruptionBudget, old: policy_v1_pb2.PodDisruptionBudget, found: list[Cause]
+) -> None:
     for field in ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"):
         check_not_negative(getattr(new.status, field), f"status.{field}", found)
 
 
-def _check_lease(lease: Any, found: list[Cause]) -> None:
+def _check_lease(lease: coordination_v1_pb2.Lease, found: list[Cause]) -> None:
     spec = lease.spec
     if spec.HasField("leaseDurationSeconds") and spec.leaseDurationSeconds <= 0:
         found.append(invalid("spec.leaseDurationSeconds", spec.leaseDurationSeconds, "must be greater than 0"))
@@ -119,7 +124,7 @@ def _check_lease(lease: Any, found: list[Cause]) -> None:
         found.append(invalid("spec.leaseTransitions", spec.leaseTransitions, NOT_NEGATIVE))
 
 
-def _check_runtime_class(runtime_class: Any, found: list[Cause]) -> None:
+def _check_runtime_class(runtime_class: node_v1_pb2.RuntimeClass, found: list[Cause]) -> None:
     """``ValidateRuntimeClass`` of ``pkg/apis/node/validation``."""
     handler = runtime_class.handler
     if not handler:
@@ -138,22 +143,30 @@ def _check_runtime_class(runtime_class: Any, found: list[Cause]) -> None:
         seen[key] = None
 
 
-def _check_runtime_class_update(new: Any, old: Any, found: list[Cause]) -> None:
+def _check_runtime_class_update(
+    new: node_v1_pb2.RuntimeClass, old: node_v1_pb2.RuntimeClass, found: list[Cause]
+) -> None:
     if new.handler != old.handler:
         found.append(invalid("handler", new.handler, IMMUTABLE))
 
 
-def _check_role_binding_update(new: Any, old: Any, found: list[Cause]) -> None:
+def _check_role_binding_update(
+    new: rbac_v1_pb2.ClusterRoleBinding, old: rbac_v1_pb2.ClusterRoleBinding, found: list[Cause]
+) -> None:
     if new.roleRef != old.roleRef:
         found.append(invalid("roleRef", new.roleRef, "cannot change roleRef"))
 
 
-def _check_ingress_class_update(new: Any, old: Any, found: list[Cause]) -> None:
+def _check_ingress_class_update(
+    new: networking_v1_pb2.IngressClass, old: networking_v1_pb2.IngressClass, found: list[Cause]
+) -> None:
     if new.spec.controller != old.spec.controller:
         found.append(invalid("spec.controller", new.spec.controller, IMMUTABLE))
 
 
-def _check_endpoint_slice_update(new: Any, old: Any, found: list[Cause]) -> None:
+def _check_endpoint_slice_update(
+    new: discovery_v1_pb2.EndpointSlice, old: discovery_v1_pb2.EndpointSlice, found: list[Cause]
+) -> None:
     if new.addressType != old.addressType:
         found.append(invalid("addressType", new.addressType, IMMUTABLE))
 
@@ -172,7 +185,7 @@ def _check_address_update(new: Any, old: Any, found: list[Cause]) -> None:
         found.append(invalid("spec", new.spec, IMMUTABLE))
 
 
-def _check_service_range(service_range: Any, found: list[Cause]) -> None:
+def _check_service_range(service_range: networking_v1_pb2.ServiceCIDR, found: list[Cause]) -> None:
     """``ValidateServiceCIDR``."""
     cidrs = service_range.spec.cidrs
     if not 1 <= len(cidrs) <= 2:
@@ -184,7 +197,7 @@ def _check_service_range(service_range: Any, found: list[Cause]) -> None:
             found.append(invalid(f"spec.cidrs[{index}]", cidr, "must be a valid CIDR value"))
 
 
-def _check_signing_request(request: Any, found: list[Cause]) -> None:
+def _check_signing_request(request: certificates_v1_pb2.CertificateSigningRequest, found: list[Cause]) -> None:
     """Of ``validateCertificateSigningRequest`` what does not look into the request."""
     spec = request.spec
     if not spec.usages:
@@ -195,7 +208,7 @@ def _check_signing_request(request: Any, found: list[Cause]) -> None:
         found.append(invalid("spec.request", "", "PEM block type must be CERTIFICATE REQUEST"))
 
 
-def _refuse_policy(policy: Any, found: list[Cause]) -> None:
+def _refuse_policy(policy: admissionregistration_v1_pb2.ValidatingAdmissionPolicy, found: list[Cause]) -> None:
     """A policy that nobody enforces would be a lie; the kind is there for those that list it."""
     found.append(forbidden("spec", "kemu has no such admission, so nothing would enforce it"))
 

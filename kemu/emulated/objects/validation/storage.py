@@ -24,7 +24,7 @@ _LONGEST_DRIVER_NAME = 63
 # Claims -------------------------------------------------------------------------------------------------------------
 
 
-def check_claim_spec(spec: Any, path: str, found: list[Cause]) -> None:
+def check_claim_spec(spec: core_v1_pb2.PersistentVolumeClaimSpec, path: str, found: list[Cause]) -> None:
     """``ValidatePersistentVolumeClaimSpec``, also of templates."""
     if not spec.accessModes:
         found.append(required(f"{path}.accessModes", "at least 1 access mode is required"))
@@ -41,11 +41,13 @@ def check_claim_spec(spec: Any, path: str, found: list[Cause]) -> None:
         found.append(not_supported(f"{path}.volumeMode", spec.volumeMode, _VOLUME_MODES))
 
 
-def _check_claim(claim: Any, found: list[Cause]) -> None:
+def _check_claim(claim: core_v1_pb2.PersistentVolumeClaim, found: list[Cause]) -> None:
     check_claim_spec(claim.spec, "spec", found)
 
 
-def _check_claim_update(new: Any, old: Any, found: list[Cause]) -> None:
+def _check_claim_update(
+    new: core_v1_pb2.PersistentVolumeClaim, old: core_v1_pb2.PersistentVolumeClaim, found: list[Cause]
+) -> None:
     """The volume may be named once, the class given once; of a bound claim the size may grow."""
     _check_claim(new, found)
     after, before = type(new.spec)(), type(old.spec)()
@@ -80,7 +82,7 @@ def _check_claim_update(new: Any, old: Any, found: list[Cause]) -> None:
 # Volumes ------------------------------------------------------------------------------------------------------------
 
 
-def _check_volume(volume: Any, found: list[Cause]) -> None:
+def _check_volume(volume: core_v1_pb2.PersistentVolume, found: list[Cause]) -> None:
     """``ValidatePersistentVolumeSpec``."""
     spec = volume.spec
     if not spec.accessModes:
@@ -123,7 +125,9 @@ def _check_volume(volume: Any, found: list[Cause]) -> None:
         found.append(not_supported("spec.volumeMode", spec.volumeMode, _VOLUME_MODES))
 
 
-def _check_volume_update(new: Any, old: Any, found: list[Cause]) -> None:
+def _check_volume_update(
+    new: core_v1_pb2.PersistentVolume, old: core_v1_pb2.PersistentVolume, found: list[Cause]
+) -> None:
     _check_volume(new, found)
     if new.spec.persistentVolumeSource != old.spec.persistentVolumeSource:
         found.append(
@@ -139,7 +143,7 @@ def _check_volume_update(new: Any, old: Any, found: list[Cause]) -> None:
 # The group storage.k8s.io -------------------------------------------------------------------------------------------
 
 
-def _check_class(storage_class: Any, found: list[Cause]) -> None:
+def _check_class(storage_class: storage_v1_pb2.StorageClass, found: list[Cause]) -> None:
     provisioner = storage_class.provisioner
     if not provisioner:
         found.append(required("provisioner"))
@@ -180,7 +184,7 @@ def _check_topologies(terms: Any, found: list[Cause]) -> None:
         seen.append(keys)
 
 
-def _check_class_update(new: Any, old: Any, found: list[Cause]) -> None:
+def _check_class_update(new: storage_v1_pb2.StorageClass, old: storage_v1_pb2.StorageClass, found: list[Cause]) -> None:
     if dict(new.parameters) != dict(old.parameters):
         found.append(invalid("parameters", dict(new.parameters), IMMUTABLE))
     fixed = ("provisioner", "reclaimPolicy", "volumeBindingMode")
@@ -189,7 +193,7 @@ def _check_class_update(new: Any, old: Any, found: list[Cause]) -> None:
     _check_topologies(new.allowedTopologies, found)
 
 
-def _check_csi_node(csi_node: Any, found: list[Cause]) -> None:
+def _check_csi_node(csi_node: storage_v1_pb2.CSINode, found: list[Cause]) -> None:
     seen: dict[str, None] = {}
     for index, driver in enumerate(csi_node.spec.drivers):
         here = f"spec.drivers[{index}]"
@@ -210,7 +214,7 @@ def _check_csi_driver_update(new: Any, old: Any, found: list[Cause]) -> None:
         found.append(invalid("spec.volumeLifecycleModes", list(new.spec.volumeLifecycleModes), IMMUTABLE))
 
 
-def _check_capacity(capacity: Any, found: list[Cause]) -> None:
+def _check_capacity(capacity: storage_v1_pb2.CSIStorageCapacity, found: list[Cause]) -> None:
     if capacity.HasField("nodeTopology"):
         check_label_selector(capacity.nodeTopology, "nodeTopology", found)
     if not capacity.storageClassName:
@@ -224,14 +228,16 @@ def _check_capacity(capacity: Any, found: list[Cause]) -> None:
             found.append(invalid("capacity", text, _NOT_NEGATIVE))
 
 
-def _check_capacity_update(new: Any, old: Any, found: list[Cause]) -> None:
+def _check_capacity_update(
+    new: storage_v1_pb2.CSIStorageCapacity, old: storage_v1_pb2.CSIStorageCapacity, found: list[Cause]
+) -> None:
     if new.nodeTopology != old.nodeTopology:
         found.append(invalid("nodeTopology", new.nodeTopology, IMMUTABLE))
     if new.storageClassName != old.storageClassName:
         found.append(invalid("storageClassName", new.storageClassName, IMMUTABLE))
 
 
-def _check_attachment(attachment: Any, found: list[Cause]) -> None:
+def _check_attachment(attachment: storage_v1_pb2.VolumeAttachment, found: list[Cause]) -> None:
     spec = attachment.spec
     _check_driver_name(spec.attacher, "spec.attacher", found)
     if not spec.source.HasField("persistentVolumeName") and not spec.source.HasField("inlineVolumeSpec"):
@@ -241,7 +247,9 @@ def _check_attachment(attachment: Any, found: list[Cause]) -> None:
         found.append(required("spec.nodeName"))
 
 
-def _check_attachment_update(new: Any, old: Any, found: list[Cause]) -> None:
+def _check_attachment_update(
+    new: storage_v1_pb2.VolumeAttachment, old: storage_v1_pb2.VolumeAttachment, found: list[Cause]
+) -> None:
     _check_attachment(new, found)
     if new.spec != old.spec:
         found.append(invalid("spec", new.spec, IMMUTABLE))

@@ -12,6 +12,7 @@ from typing import Any
 from kemu.emulated.objects import meta
 from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.amounts.quantities import Quantity
+from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
 
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 """On a claim: it has been bound. If its volume goes, its data is lost."""
@@ -47,50 +48,50 @@ READ_WRITE_MANY, READ_WRITE_ONCE_POD = "ReadWriteMany", "ReadWriteOncePod"
 FILESYSTEM, BLOCK = "Filesystem", "Block"
 
 
-def class_of_claim(claim: Any) -> str:
+def class_of_claim(claim: core_v1_pb2.PersistentVolumeClaim) -> str:
     """The name of its class, "" for none (``GetPersistentVolumeClaimClass``)."""
     return str(claim.metadata.annotations.get(BETA_CLASS, claim.spec.storageClassName))
 
 
-def has_class(claim: Any) -> bool:
+def has_class(claim: core_v1_pb2.PersistentVolumeClaim) -> bool:
     """Whether it names a class, be it "" (``PersistentVolumeClaimHasClass``)."""
     return BETA_CLASS in claim.metadata.annotations or claim.spec.HasField("storageClassName")
 
 
-def class_of_volume(volume: Any) -> str:
+def class_of_volume(volume: core_v1_pb2.PersistentVolume) -> str:
     """``GetPersistentVolumeClass``."""
     return str(volume.metadata.annotations.get(BETA_CLASS, volume.spec.storageClassName))
 
 
-def is_default(storage_class: Any) -> bool:
+def is_default(storage_class: storage_v1_pb2.StorageClass) -> bool:
     """Whether claims without a class get this one (``IsDefaultAnnotation``)."""
     annotations = storage_class.metadata.annotations
     return "true" in (annotations.get(DEFAULT_CLASS), annotations.get(BETA_DEFAULT_CLASS))
 
 
-def default_of(classes: Any) -> Any | None:
+def default_of(classes: Any) -> storage_v1_pb2.StorageClass | None:
     """Of these classes the default one: the newest, then the first by name (``GetDefaultClass``)."""
     found = [one for one in classes if is_default(one)]
     found.sort(key=lambda one: (-one.metadata.creationTimestamp.seconds, one.metadata.name))
     return found[0] if found else None
 
 
-def is_fully_bound(claim: Any) -> bool:
+def is_fully_bound(claim: core_v1_pb2.PersistentVolumeClaim) -> bool:
     return bool(claim.spec.volumeName) and BIND_COMPLETED in claim.metadata.annotations
 
 
-def requested(claim: Any) -> Quantity:
+def requested(claim: core_v1_pb2.PersistentVolumeClaim) -> Quantity:
     """How much storage a claim asks for; 0 where it says nothing."""
     requests = claim.spec.resources.requests
     return quantities.parse(requests["storage"].string) if "storage" in requests else quantities.ZERO
 
 
-def capacity(volume: Any) -> Quantity:
+def capacity(volume: core_v1_pb2.PersistentVolume) -> Quantity:
     amounts = volume.spec.capacity
     return quantities.parse(amounts["storage"].string) if "storage" in amounts else quantities.ZERO
 
 
-def claim_name(pod_name: str, volume: Any) -> str:
+def claim_name(pod_name: str, volume: core_v1_pb2.Volume) -> str:
     """The claim behind a volume of a pod; "" for a volume without one (``VolumeClaimName`` for an ephemeral one)."""
     source = volume.volumeSource
     if source.HasField("persistentVolumeClaim"):
@@ -100,7 +101,7 @@ def claim_name(pod_name: str, volume: Any) -> str:
     return ""
 
 
-def claim_names(pod: Any) -> Iterator[str]:
+def claim_names(pod: core_v1_pb2.Pod) -> Iterator[str]:
     """The names of the claims of a pod, also those of its ephemeral volumes."""
     for volume in pod.spec.volumes:
         source = volume.volumeSource
@@ -108,7 +109,7 @@ def claim_names(pod: Any) -> Iterator[str]:
             yield claim_name(pod.metadata.name, volume)
 
 
-def not_for_pod(claim: Any, pod: Any) -> str:
+def not_for_pod(claim: core_v1_pb2.PersistentVolumeClaim, pod: core_v1_pb2.Pod) -> str:
     """Why the claim is not that of an ephemeral volume of this pod; "" if it is (``VolumeIsForPod``)."""
     owner = meta.controller_of(claim)
     metadata = pod.metadata
@@ -118,7 +119,7 @@ def not_for_pod(claim: Any, pod: Any) -> str:
     return f"PVC {meta.namespaced_name(claim)} was not created for pod {name} (pod is not owner)"
 
 
-def is_bound_to(volume: Any, claim: Any) -> bool:
+def is_bound_to(volume: core_v1_pb2.PersistentVolume, claim: core_v1_pb2.PersistentVolumeClaim) -> bool:
     """Whether the volume is bound, or pre-bound, to this claim (``IsVolumeBoundToClaim``)."""
     if not volume.spec.HasField("claimRef"):
         return False
@@ -128,7 +129,7 @@ def is_bound_to(volume: Any, claim: Any) -> bool:
     return not reference.uid or reference.uid == metadata.uid
 
 
-def bound_to(volume: Any, claim: Any) -> Any | None:
+def bound_to(volume: core_v1_pb2.PersistentVolume, claim: core_v1_pb2.PersistentVolumeClaim) -> Any | None:
     """A copy of the volume that refers to the claim; None if it does already (``GetBindVolumeToClaim``)."""
     by_controller = not is_bound_to(volume, claim)
     reference, metadata = volume.spec.claimRef, claim.metadata
@@ -148,7 +149,7 @@ def bound_to(volume: Any, claim: Any) -> Any | None:
     return bound
 
 
-def refer(reference: Any, claim: Any) -> None:
+def refer(reference: core_v1_pb2.ObjectReference, claim: core_v1_pb2.PersistentVolumeClaim) -> None:
     """Fill in an ObjectReference to a claim (``reference.GetReference``)."""
     metadata = claim.metadata
     reference.kind, reference.apiVersion = "PersistentVolumeClaim", "v1"

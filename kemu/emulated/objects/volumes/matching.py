@@ -11,16 +11,17 @@ from typing import Any
 
 from kemu.emulated.objects import selectors
 from kemu.emulated.objects.volumes import claims
+from kemu.messages.k8s import core_v1_pb2
 
 
 def find(
-    claim: Any,
-    volumes: Iterable[Any],
+    claim: core_v1_pb2.PersistentVolumeClaim,
+    volumes: Iterable[core_v1_pb2.PersistentVolume],
     node: tuple[Mapping[str, str], str] | None = None,
     excluded: Container[str] = (),
     *,
     delays: bool = False,
-) -> Any | None:
+) -> core_v1_pb2.PersistentVolume | None:
     """The volume to bind to a claim: one that is bound to it already, else the smallest that is large enough.
 
     ``node``: labels and name, where the scheduler asks. ``delays``: the claim's class waits for the first consumer, so
@@ -61,17 +62,17 @@ def find(
     return smallest
 
 
-def modes_differ(claim: Any, volume: Any) -> bool:
+def modes_differ(claim: core_v1_pb2.PersistentVolumeClaim, volume: core_v1_pb2.PersistentVolume) -> bool:
     """``CheckVolumeModeMismatches``."""
     return (claim.spec.volumeMode or claims.FILESYSTEM) != (volume.spec.volumeMode or claims.FILESYSTEM)
 
 
-def has_access_modes(claim: Any, volume: Any) -> bool:
+def has_access_modes(claim: core_v1_pb2.PersistentVolumeClaim, volume: core_v1_pb2.PersistentVolume) -> bool:
     """Whether the volume has all access modes that the claim asks for (``CheckAccessModes``)."""
     return all(mode in volume.spec.accessModes for mode in claim.spec.accessModes)
 
 
-def is_reachable(volume: Any, labels: Mapping[str, str], name: str = "") -> bool:
+def is_reachable(volume: core_v1_pb2.PersistentVolume, labels: Mapping[str, str], name: str = "") -> bool:
     """Whether a node with these labels reaches the volume (``CheckNodeAffinity``, which knows no names)."""
     affinity = volume.spec.nodeAffinity
     if not volume.spec.HasField("nodeAffinity") or not affinity.HasField("required"):

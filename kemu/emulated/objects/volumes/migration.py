@@ -6,8 +6,10 @@ Mirrors ``k8s.io/csi-translation-lib`` as far as the scheduler asks it: driver, 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
+
+from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
 
 ZONE, BETA_ZONE = "topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"
 REGION, BETA_REGION = "topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region"
@@ -36,7 +38,7 @@ class _Plugin(NamedTuple):
     """Whether the scheduler asks the driver (``isCSIMigrationOn``)."""
 
 
-def _gce_handle(source: Any, labels: Mapping[str, str]) -> str:
+def _gce_handle(source: core_v1_pb2.GCEPersistentDiskVolumeSource, labels: Mapping[str, str]) -> str:
     zones = (labels.get(BETA_ZONE) or labels.get(ZONE) or "").split(ZONES_APART)
     if len(zones) > 1:
         return f"projects/{_UNSPECIFIED}/regions/{_region(zones)}/disks/{source.pdName}"
@@ -93,7 +95,7 @@ _BY_FIELD = {plugin.field: plugin for plugin in _PLUGINS}
 _BY_NAME = {plugin.name: plugin for plugin in _PLUGINS}
 
 
-def plugin_of(source: Any) -> _Plugin | None:
+def plugin_of(source: core_v1_pb2.PersistentVolumeSource | core_v1_pb2.VolumeSource) -> _Plugin | None:
     """The plugin in the tree behind the source of a volume, if a CSI driver has replaced it."""
     for field, plugin in _BY_FIELD.items():
         if source.HasField(field):
@@ -101,7 +103,7 @@ def plugin_of(source: Any) -> _Plugin | None:
     return None
 
 
-def is_inline(source: Any) -> bool:
+def is_inline(source: core_v1_pb2.VolumeSource) -> bool:
     """Whether a pod's volume is of such a plugin (``IsInlineMigratable``)."""
     plugin = plugin_of(source)
     return plugin is not None and plugin.is_in_pods
@@ -135,14 +137,14 @@ def inline_handle(source: Any) -> tuple[str, str] | None:
     return handle_of(source, {})
 
 
-def migrated_on(csi_node: Any | None, plugin: str) -> bool:
+def migrated_on(csi_node: storage_v1_pb2.CSINode | None, plugin: str) -> bool:
     """Whether the kubelet of a node says that it has handed over this plugin (``isPluginMigratedToCSIOnNode``)."""
     if csi_node is None:
         return False
     return plugin in csi_node.metadata.annotations.get(MIGRATED_PLUGINS, "").split(",")
 
 
-def translated(volume: Any) -> Any:
+def translated(volume: core_v1_pb2.PersistentVolume) -> core_v1_pb2.PersistentVolume:
     """A copy of a volume of the tree whose node affinity speaks of its driver's labels (``TranslateInTreePVToCSI``).
 
     Raises MigrationError.
@@ -157,7 +159,7 @@ def translated(volume: Any) -> Any:
     return made
 
 
-def _translate_topology(volume: Any, key: str) -> None:
+def _translate_topology(volume: core_v1_pb2.PersistentVolume, key: str) -> None:
     """``translateTopologyFromInTreeToCSI``."""
     terms = volume.spec.nodeAffinity.required.nodeSelectorTerms
     used = [one.key for term in terms for one in term.matchExpressions]
@@ -177,7 +179,7 @@ def _translate_topology(volume: Any, key: str) -> None:
         _rename(terms, BETA_REGION, REGION)
 
 
-def _rename(terms: Any, old: str, new: str) -> None:
+def _rename(terms: Sequence[core_v1_pb2.NodeSelectorTerm], old: str, new: str) -> None:
     for term in terms:
         for one in term.matchExpressions:
             if one.key == old:

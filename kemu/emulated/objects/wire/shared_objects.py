@@ -11,7 +11,9 @@ without this.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeVar
+
+from kemu.messages.k8s.objects import KubernetesObject
 
 PLACES = 2048
 """A power of two."""
@@ -20,6 +22,8 @@ MOST_BYTES = 16 << 20
 """Of all bytes that are kept. The objects take up to ten times as much."""
 _DIGITS = b"0123456789"
 
+K = TypeVar("K", bound=KubernetesObject)
+
 
 class SharedObjects:
     """Of one process."""
@@ -27,20 +31,20 @@ class SharedObjects:
     __slots__ = ("_bytes", "_kept", "_sealed", "checks")
 
     def __init__(self) -> None:
-        self._kept: list[tuple[bytes, Any] | None] = [None] * PLACES
+        self._kept: list[tuple[bytes, KubernetesObject] | None] = [None] * PLACES
         """The bytes as clients get them, and the object, at the revision modulo :data:`PLACES`."""
         self._bytes = 0
         self._sealed: dict[int, bytes] = {}
         self.checks = False
         """Raise AssertionError when an object has been changed since it was parsed."""
 
-    def parse(self, message: type[Any], revision: int, wire: bytes) -> Any:
+    def parse(self, message: type[K], revision: int, wire: bytes) -> K:
         """The object of those bytes, which is at that revision. Read it, never change it."""
         place = revision & _MASK
         kept = self._kept[place]
         if self.checks and kept is not None:
             self._check(place, kept[1])
-        if kept is not None and kept[0] == wire and type(kept[1]) is message:
+        if kept is not None and kept[0] == wire and isinstance(kept[1], message):
             return kept[1]
         obj = message.FromString(wire)
         if kept is not None:
@@ -67,7 +71,7 @@ class SharedObjects:
         self._bytes = 0
         self._sealed.clear()
 
-    def _check(self, place: int, obj: Any) -> None:
+    def _check(self, place: int, obj: KubernetesObject) -> None:
         sealed = self._sealed.get(place)
         if sealed is not None and obj.SerializeToString(deterministic=True) != sealed:
             name = f"{type(obj).__name__} {obj.metadata.namespace}/{obj.metadata.name}"

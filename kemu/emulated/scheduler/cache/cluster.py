@@ -31,6 +31,8 @@ from kemu.emulated.scheduler.cache.nominations import Nominator
 from kemu.emulated.scheduler.cache.pods import PodInfo, ResourceNames, Templates
 from kemu.emulated.scheduler.cache.storage import Storage
 from kemu.emulated.scheduler.cache.terms import PodSelector
+from kemu.messages.k8s import core_v1_pb2, policy_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 
 _FIRST_CAPACITY = 64
 _LABEL_LIMIT = 256
@@ -132,7 +134,7 @@ class Cluster:
         """The number of nodes."""
         return len(self.rows) - self._gone
 
-    def set_node(self, node: Any) -> None:
+    def set_node(self, node: core_v1_pb2.Node) -> None:
         """Add a node or take over its new state."""
         name = node.metadata.name
         info = self._node(name)
@@ -406,11 +408,11 @@ class Cluster:
         find = self.nodes.get
         return [node for name in self.nominator.nodes if (node := find(name)) is not None and node.row >= 0]
 
-    def pod(self, pod: Any) -> PodInfo:
+    def pod(self, pod: core_v1_pb2.Pod) -> PodInfo:
         """A pod that runs on a node, as the cache counts it (not yet added)."""
         return pods.on_node(pod, self.templates.of(pod), self.names)
 
-    def pending(self, pod: Any) -> PodInfo:
+    def pending(self, pod: core_v1_pb2.Pod) -> PodInfo:
         """A pod that waits for a node."""
         return PodInfo(pod, self.templates.of(pod, keep_node_name=True))
 
@@ -460,7 +462,7 @@ class Cluster:
         if pod.template.claims:
             self.storage.use(pod.namespace, pod.template.claims, change)
 
-    def see_pod(self, pod: Any, *, spec_changed: bool = True) -> None:
+    def see_pod(self, pod: core_v1_pb2.Pod, *, spec_changed: bool = True) -> None:
         """The watch shows a pod on a node: count it, confirm an assumed one, or update what changed."""
         uid, node_name = pod.metadata.uid, pod.spec.nodeName
         self.assumed.pop(uid, None)
@@ -540,14 +542,14 @@ class Cluster:
             self.namespaces[name] = dict(labels)
         self.namespaces_version += 1
 
-    def set_budget(self, key: str, budget: Any | None) -> None:
+    def set_budget(self, key: str, budget: policy_v1_pb2.PodDisruptionBudget | None) -> None:
         if budget is None:
             self.budgets.pop(key, None)
         else:
             self.budgets[key] = budget
         self.budgets_version += 1
 
-    def set_service(self, key: str, service: Any | None) -> None:
+    def set_service(self, key: str, service: core_v1_pb2.Service | None) -> None:
         known = self.services.pop(key, None)
         if known is not None and known.spec.selector:
             namespace = known.metadata.namespace
@@ -561,7 +563,7 @@ class Cluster:
                 self._services.setdefault(service.metadata.namespace, SelectorIndex()).add(key, selector, selector)
         self.owners_version += 1
 
-    def set_owner(self, kind: str, namespace: str, name: str, owner: Any | None) -> None:
+    def set_owner(self, kind: str, namespace: str, name: str, owner: KubernetesObject | None) -> None:
         if owner is None:
             self.owners.pop((kind, namespace, name), None)
         else:
@@ -588,7 +590,7 @@ class Cluster:
             self._held.append((change, arguments))
 
 
-def _counts_differently(known: PodInfo, pod: Any) -> bool:
+def _counts_differently(known: PodInfo, pod: core_v1_pb2.Pod) -> bool:
     """Whether a pod whose spec did not change must be counted anew."""
     if known.terminating != pod.metadata.HasField("deletionTimestamp"):
         return True

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from kemu.emulated.objects.amounts import requests
 from kemu.emulated.scheduler.cache.pods import PodInfo, ResourceNames
+from kemu.messages.k8s import core_v1_pb2
 
 _ZONE_LABELS = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
 _REGION_LABELS = ("topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region")
@@ -70,7 +71,7 @@ class NodeInfo:
         self.nominated: list[PodInfo] = []
         """Pods nominated to this node: the nominator's own list."""
 
-    def set_node(self, node: Any, names: ResourceNames) -> None:
+    def set_node(self, node: core_v1_pb2.Node, names: ResourceNames) -> None:
         """Take over what the object says."""
         self.node = node
         self.labels = dict(node.metadata.labels)

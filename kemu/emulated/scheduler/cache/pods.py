@@ -111,7 +111,7 @@ class Template:
         "volumes",
     )
 
-    def __init__(self, number: int, pod: Any, names: ResourceNames) -> None:
+    def __init__(self, number: int, pod: core_v1_pb2.Pod, names: ResourceNames) -> None:
         spec = pod.spec
         self.number = number
         self.spec = spec
@@ -178,7 +178,7 @@ def indexed(amounts: dict[str, int], names: ResourceNames) -> tuple[tuple[int, i
 _SCHEDULED_SOURCES = ("persistentVolumeClaim", "ephemeral", "iscsi", "rbd")
 
 
-def sources_of_plugins(spec: Any) -> tuple[Any, ...]:
+def sources_of_plugins(spec: core_v1_pb2.PodSpec) -> tuple[Any, ...]:
     """The sources of volumes that may decide about nodes; the others are made on whichever node the pod gets."""
     sources = [volume.volumeSource for volume in spec.volumes]
     return tuple(
@@ -186,7 +186,7 @@ def sources_of_plugins(spec: Any) -> tuple[Any, ...]:
     )
 
 
-def images(spec: Any) -> tuple[str, ...]:
+def images(spec: core_v1_pb2.PodSpec) -> tuple[str, ...]:
     """The images of init containers, containers and image volumes, with ``:latest`` where there is no tag."""
     found = [container.image for container in (*spec.initContainers, *spec.containers)]
     found += [volume.volumeSource.image.reference for volume in spec.volumes if volume.volumeSource.HasField("image")]
@@ -209,7 +209,7 @@ class Templates:
         """Those that are kept."""
         return iter(self._by_key.values())
 
-    def of(self, pod: Any, *, keep_node_name: bool = False) -> Template:
+    def of(self, pod: core_v1_pb2.Pod, *, keep_node_name: bool = False) -> Template:
         """``keep_node_name``: the node name is a demand of a pending pod, not where the pod runs."""
         spec = pod.spec
         if spec.hostname or (spec.nodeName and not keep_node_name):
@@ -256,7 +256,7 @@ class PodInfo:
         "uid",
     )
 
-    def __init__(self, pod: Any, template: Template) -> None:
+    def __init__(self, pod: core_v1_pb2.Pod, template: Template) -> None:
         metadata = pod.metadata
         self.pod = pod
         """The object as last seen: a ``core.v1.Pod`` message, never changed in place."""
@@ -291,7 +291,7 @@ class PodInfo:
         return f"PodInfo({self.key})"
 
 
-def on_node(pod: Any, template: Template, names: ResourceNames) -> PodInfo:
+def on_node(pod: core_v1_pb2.Pod, template: Template, names: ResourceNames) -> PodInfo:
     """A pod that runs on a node: a resize that is under way counts in its request."""
     info = PodInfo(pod, template)
     if requests.is_resized(pod):
@@ -300,7 +300,7 @@ def on_node(pod: Any, template: Template, names: ResourceNames) -> PodInfo:
     return info
 
 
-def terminates_by_preemption(pod: Any) -> bool:
+def terminates_by_preemption(pod: core_v1_pb2.Pod) -> bool:
     """Whether the pod terminates because of a scheduler's preemption (``podTerminatingByPreemption``)."""
     if not pod.metadata.HasField("deletionTimestamp"):
         return False

@@ -7,10 +7,10 @@ of matching pods (:mod:`kemu.emulated.scheduler.cache.counts`) are shared betwee
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from kemu.emulated.objects import selectors
 from kemu.emulated.objects.selectors import NOTHING, LabelSelector, Requirement
+from kemu.messages.k8s import core_v1_pb2
 
 HOSTNAME = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
@@ -25,7 +25,7 @@ class AffinityTerm:
 
     __slots__ = ("key", "namespace_selector", "namespaces", "selector", "signature")
 
-    def __init__(self, term: Any, owner_namespace: str) -> None:
+    def __init__(self, term: core_v1_pb2.PodAffinityTerm, owner_namespace: str) -> None:
         self.selector = selectors.compile_labels_field(term, "labelSelector")
         self.key: str = term.topologyKey
         """Topology key."""
@@ -113,7 +113,7 @@ class SpreadConstraint:
         )
 
 
-def spread_constraint(constraint: Any) -> SpreadConstraint:
+def spread_constraint(constraint: core_v1_pb2.TopologySpreadConstraint) -> SpreadConstraint:
     """Compile a ``TopologySpreadConstraint`` message."""
     return SpreadConstraint(
         constraint.topologyKey,

@@ -8,7 +8,7 @@ checked arguments, and check nothing themselves.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from google.protobuf.message import Message
 
@@ -236,7 +236,10 @@ def _shape(entries: list[Any], path: str) -> list[Arguments]:
     return points
 
 
-def _message(kind: type[Message], data: Mapping[str, Any], path: str) -> Any:
+M = TypeVar("M", bound=Message)
+
+
+def _message(kind: type[M], data: Mapping[str, Any], path: str) -> M:
     try:
         return convert.from_json(kind, data, path=path)
     except convert.ConversionError as error:

@@ -17,6 +17,7 @@ from kemu.emulated.objects import meta
 from kemu.emulated.scheduler.experiments.switches import Policy
 from kemu.emulated.scheduler.framework.interfaces import Api
 from kemu.errors import ApiError
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import Env
 
 Patch = dict[str, Any]
@@ -41,7 +42,7 @@ class Reporter:
     # Status ---------------------------------------------------------------------------------------------------------
 
     async def failed(
-        self, pod: Any, message: str, nominate: str | None, reason: str, *, writes_status: bool = True
+        self, pod: core_v1_pb2.Pod, message: str, nominate: str | None, reason: str, *, writes_status: bool = True
     ) -> None:
         """Report a failed attempt, and write the nomination where it changes (None: leave it, "": clear it).
 
@@ -59,16 +60,16 @@ class Reporter:
         if patch is not None:
             await self._write(pod, patch, PREEMPTION)
 
-    async def expect(self, pod: Any, node: str) -> None:
+    async def expect(self, pod: core_v1_pb2.Pod, node: str) -> None:
         """The pod is to be bound to this node, but not at once."""
         if self.nomination(pod) != node:
             await self._write(pod, {"status": {"nominatedNodeName": node}}, BINDING)
 
-    async def clear_nomination(self, pod: Any) -> bool:
+    async def clear_nomination(self, pod: core_v1_pb2.Pod) -> bool:
         """Clear the nomination of a pod, if one was written; False when the write failed."""
         return not self.nomination(pod) or await self._write(pod, {"status": {"nominatedNodeName": None}})
 
-    def nomination(self, pod: Any) -> str:
+    def nomination(self, pod: core_v1_pb2.Pod) -> str:
         """The node that the pod is nominated to, once all pending writes are done."""
         nominated: str = pod.status.nominatedNodeName
         return self._nominations.get(pod.metadata.uid, nominated) if self._nominations else nominated
@@ -79,7 +80,7 @@ class Reporter:
         if uid in self._under_way:
             await self._under_way[uid]
 
-    async def _write(self, pod: Any, patch: Patch, why: str = "") -> bool:
+    async def _write(self, pod: core_v1_pb2.Pod, patch: Patch, why: str = "") -> bool:
         """``why``: what a nomination is for."""
         if not self.in_background:
             return await self._patch(pod, patch, why)
@@ -101,7 +102,7 @@ class Reporter:
         del self._under_way[uid]
         self._nominations.pop(uid, None)
 
-    async def _patch(self, pod: Any, patch: Patch, why: str) -> bool:
+    async def _patch(self, pod: core_v1_pb2.Pod, patch: Patch, why: str) -> bool:
         metadata = pod.metadata
         started_ns = self._env.clock.now_ns()
         try:
@@ -121,25 +122,32 @@ class Reporter:
 
     # Events ---------------------------------------------------------------------------------------------------------
 
-    def bound(self, pod: Any, node: str) -> None:
+    def bound(self, pod: core_v1_pb2.Pod, node: str) -> None:
         recorder = self._recorders.get(pod.spec.schedulerName)
         if recorder is not None and recorder.writes_routine:
             note = f"Successfully assigned {meta.namespaced_name(pod)} to {node}"
             recorder.event(pod, NORMAL, "Scheduled", "Binding", note, routine=True)
 
-    def preempted(self, victim: Any, preemptor: Any, node: str, *, deleted: bool) -> None:
+    def preempted(self, victim: core_v1_pb2.Pod, preemptor: core_v1_pb2.Pod, node: str, *, deleted: bool) -> None:
         note = f"Preempted by pod {preemptor.metadata.uid} on node {node}"
         if not deleted:
             note += " (in kube-scheduler memory)."
         self._event(preemptor.spec.schedulerName, victim, NORMAL, "Preempted", "Preempting", note, preemptor)
 
-    def skipped(self, pod: Any) -> None:
+    def skipped(self, pod: core_v1_pb2.Pod) -> None:
         """The pod is being deleted."""
         note = f"skip schedule deleting pod: {pod.metadata.namespace}/{pod.metadata.name}"
         self._event(pod.spec.schedulerName, pod, WARNING, "FailedScheduling", "Scheduling", note)
 
     def _event(
-        self, scheduler: str, pod: Any, event_type: str, reason: str, action: str, note: str, related: Any = None
+        self,
+        scheduler: str,
+        pod: core_v1_pb2.Pod,
+        event_type: str,
+        reason: str,
+        action: str,
+        note: str,
+        related: core_v1_pb2.Pod | None = None,
     ) -> None:
         recorder = self._recorders.get(scheduler)
         if recorder is not None:

@@ -17,6 +17,7 @@ from typing import Any
 
 from kemu.emulated.objects import meta
 from kemu.emulated.objects.pods import pod_phases
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS, Clock
 
 ENDED_BADLY = f"status.phase={pod_phases.FAILED}"
@@ -40,7 +41,7 @@ Workload = tuple[str, str, str]
 """Kind of identity, namespace, and what tells it from others."""
 
 
-def workload_of(pod: Any) -> Workload:
+def workload_of(pod: core_v1_pb2.Pod) -> Workload:
     """The workload of a pod: its controller, its scenario's workload, its ``generateName``, or else its own name."""
     metadata = pod.metadata
     controller = meta.controller_of(pod)
@@ -53,7 +54,7 @@ def workload_of(pod: Any) -> Workload:
     return "name", metadata.namespace, metadata.name
 
 
-def is_thrown_out(pod: Any) -> bool:
+def is_thrown_out(pod: core_v1_pb2.Pod) -> bool:
     """Whether a kubelet evicted the pod, or did not admit it."""
     reason = pod.status.reason
     return (
@@ -81,11 +82,11 @@ class AvoidedNodes:
         self._until_ns: dict[Workload, dict[str, int]] = {}
         """By workload, then by node."""
 
-    def of(self, pod: Any) -> Mapping[str, int]:
+    def of(self, pod: core_v1_pb2.Pod) -> Mapping[str, int]:
         """The nodes that a pod has to avoid, and until when."""
         return self._until_ns.get(workload_of(pod), {})
 
-    def on_add(self, pod: Any) -> None:
+    def on_add(self, pod: core_v1_pb2.Pod) -> None:
         if not is_thrown_out(pod):
             return
         workload, node = workload_of(pod), pod.spec.nodeName
@@ -93,13 +94,13 @@ class AvoidedNodes:
         self._until_ns.setdefault(workload, {})[node] = until_ns
         self._spawn(self._forget(pod, workload, node, until_ns), f"avoid {node}")
 
-    def on_update(self, old: Any, new: Any) -> None:
+    def on_update(self, old: core_v1_pb2.Pod, new: core_v1_pb2.Pod) -> None:
         """A pod that has failed does not fail again."""
 
     def on_delete(self, old: Any) -> None:
         """The deletion of a failed pod says nothing about the node."""
 
-    async def _forget(self, pod: Any, workload: Workload, node: str, until_ns: int) -> None:
+    async def _forget(self, pod: core_v1_pb2.Pod, workload: Workload, node: str, until_ns: int) -> None:
         await self._clock.sleep_until_ns(until_ns)
         nodes = self._until_ns[workload]
         if nodes[node] != until_ns:

@@ -12,12 +12,12 @@ as soon as the preemption is carried out, and afterwards they are requeued like 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from kemu.emulated.scheduler.cache.pods import PodInfo
 from kemu.emulated.scheduler.experiments.switches import Policy
 from kemu.emulated.scheduler.framework.events import Event
 from kemu.emulated.scheduler.queue.queues import PREEMPTION_OVER, UNSCHEDULABLE, QueuedPod, SchedulingQueue
+from kemu.messages.k8s.objects import KubernetesObject
 
 FOR_ALL_PODS = frozenset(
     event for event in Event if event.value.startswith(("AssignedPod/", "Node/")) and event != Event.ASSIGNED_POD_ADD
@@ -25,7 +25,13 @@ FOR_ALL_PODS = frozenset(
 
 
 class _RequeuesAll(SchedulingQueue):
-    def move(self, event: Event, old: Any, new: Any, only: Callable[[PodInfo], bool] | None = None) -> None:
+    def move(
+        self,
+        event: Event,
+        old: KubernetesObject | None,
+        new: KubernetesObject | None,
+        only: Callable[[PodInfo], bool] | None = None,
+    ) -> None:
         if event not in FOR_ALL_PODS:
             super().move(event, old, new, only)
             return
@@ -37,7 +43,12 @@ class _RequeuesAll(SchedulingQueue):
         self._remember(event, old, new)
 
     def _move_held(
-        self, held: Iterable[QueuedPod], event: Event, old: Any, new: Any, only: Callable[[PodInfo], bool] | None
+        self,
+        held: Iterable[QueuedPod],
+        event: Event,
+        old: KubernetesObject | None,
+        new: KubernetesObject | None,
+        only: Callable[[PodInfo], bool] | None,
     ) -> None:
         gated = []
         for pod in held:
@@ -54,7 +65,9 @@ class _RequeuesAll(SchedulingQueue):
         if pod is not None and _is_preemptor(pod):
             self._requeue(pod, PREEMPTION_OVER)
 
-    def _was_worth(self, pod: QueuedPod, event: Event, old: Any, new: Any) -> int:
+    def _was_worth(
+        self, pod: QueuedPod, event: Event, old: KubernetesObject | None, new: KubernetesObject | None
+    ) -> int:
         if event in FOR_ALL_PODS:
             # As for a retry of whatever pod.
             return super()._was_worth(pod, Event.ACTIVATE, None, None)

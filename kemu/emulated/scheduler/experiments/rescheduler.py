@@ -33,6 +33,7 @@ from kemu.emulated.scheduler.framework.results import Candidate
 from kemu.emulated.scheduler.plugins import in_tree
 from kemu.emulated.scheduler.preemption.candidates import Preemptor
 from kemu.errors import ApiError, Conflict, NotFound
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime import distributions
 from kemu.runtime.env import Env
 
@@ -57,7 +58,7 @@ class Rescheduler:
         """Pods that a scheduler has called unschedulable, by UID, the oldest first."""
         self._preempted_on: dict[str, str] = {}
         """By UID: where room was made for a pod. While victims terminate there, none is made elsewhere."""
-        watched: dict[str, informers.Handler] = dict(feeds.lookup_feeds(self._cluster))
+        watched: dict[str, informers.Handler[Any]] = dict(feeds.lookup_feeds(self._cluster))
         watched["nodes"] = informers.Callbacks(
             self._cluster.set_node,
             lambda old, new: self._cluster.set_node(new),
@@ -106,14 +107,14 @@ class Rescheduler:
 
     # --- news of pods, from the informer -----------------------------------------------------------------------------
 
-    def on_add(self, obj: Any) -> None:
+    def on_add(self, obj: core_v1_pb2.Pod) -> None:
         if obj.spec.nodeName:
             self._cluster.see_pod(obj)
             self._look_soon()
         else:
             self._note(obj)
 
-    def on_update(self, old: Any, new: Any) -> None:
+    def on_update(self, old: core_v1_pb2.Pod, new: core_v1_pb2.Pod) -> None:
         if not new.spec.nodeName:
             self._note(new)
             return
@@ -122,13 +123,13 @@ class Rescheduler:
         if not old.spec.nodeName:
             self._look_soon()
 
-    def on_delete(self, old: Any) -> None:
+    def on_delete(self, old: core_v1_pb2.Pod) -> None:
         self._forget(old.metadata.uid)
         if old.spec.nodeName:
             self._cluster.remove_pod(old.metadata.uid)
             self._look_soon()
 
-    def _note(self, pod: Any) -> None:
+    def _note(self, pod: core_v1_pb2.Pod) -> None:
         uid = pod.metadata.uid
         scheduled = meta.get_condition(pod.status.conditions, "PodScheduled")
         hopeless = scheduled is not None and (scheduled.status, scheduled.reason) == ("False", "Unschedulable")
@@ -149,7 +150,7 @@ class Rescheduler:
 
     # --- what it does ------------------------------------------------------------------------------------------------
 
-    async def _look_at(self, pod: Any) -> None:
+    async def _look_at(self, pod: core_v1_pb2.Pod) -> None:
         self._cluster.settle()
         if not len(self._cluster):
             return

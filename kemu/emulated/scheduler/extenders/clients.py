@@ -145,7 +145,7 @@ class ExtenderClient:
         names = sorted(result, key=lambda name: (order.get(name, len(order)), name))
         return [self._victims(name, result[name]) for name in names]
 
-    def _victims(self, name: str, answer: Any) -> tuple[str, list[PodInfo], int]:
+    def _victims(self, name: str, answer: extender_pb2.MetaVictims) -> tuple[str, list[PodInfo], int]:
         node = self._cluster.nodes.get(name)
         if node is None or node.row < 0:
             raise ExtenderError(f'nodeinfo not found for node name "{name}"')
@@ -176,7 +176,12 @@ class ExtenderClient:
         return arguments
 
     async def _call(
-        self, pod: PodInfo, name: str, method: Callable[..., Awaitable[Any]], arguments: Any, nodes: int
+        self,
+        pod: PodInfo,
+        name: str,
+        method: Callable[..., Awaitable[Any]],
+        arguments: extender_pb2.ExtenderArgs | extender_pb2.ExtenderBindingArgs | extender_pb2.ExtenderPreemptionArgs,
+        nodes: int,
     ) -> Any:
         """Raises ExtenderError when there is no answer in time."""
         started_ns = self._env.clock.now_ns()

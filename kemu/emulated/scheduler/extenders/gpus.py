@@ -17,6 +17,7 @@ from kemu.emulated.client import clients
 from kemu.emulated.objects.amounts import requests
 from kemu.emulated.scheduler.extenders.servers import Extender, Refusal
 from kemu.emulated.scheduler.framework.statuses import Status, unresolvable, unschedulable
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import Env
 
 _DEFAULTS = {"resource": "kemu.dev/gpu-memory", "cards": "kemu.dev/gpu-cards", "annotation": "kemu.dev/gpu-card"}
@@ -40,13 +41,13 @@ class GpuShare(Extender):
         self._binding: dict[str, tuple[str, int]] = {}
         """Node and card of pods whose binding has not been seen in the watch yet, by UID."""
 
-    def filter(self, pod: Any, node: Any) -> Status | None:
+    def filter(self, pod: core_v1_pb2.Pod, node: core_v1_pb2.Node) -> Status | None:
         wanted, cards = self._wanted(pod), self._cards(node)
         if wanted > self._card_size(node, cards):
             return unresolvable(TOO_SMALL)
         return unschedulable(NO_ROOM) if self._card_for(wanted, node) is None else None
 
-    def prioritize(self, pod: Any, node: Any) -> int:
+    def prioritize(self, pod: core_v1_pb2.Pod, node: core_v1_pb2.Node) -> int:
         """The less is left on the card, the better."""
         card = self._card_for(self._wanted(pod), node)
         if card is None:
@@ -54,12 +55,12 @@ class GpuShare(Extender):
         size = self._card_size(node, self._cards(node))
         return 10 - 10 * (self._left(node)[card] - self._wanted(pod)) // size if size else 0
 
-    def preempt(self, pod: Any, node: Any, victims: Sequence[Any]) -> Sequence[Any] | None:
+    def preempt(self, pod: core_v1_pb2.Pod, node: core_v1_pb2.Node, victims: Sequence[Any]) -> Sequence[Any] | None:
         """The candidate stands if one card is free enough without the victims."""
         left = self._left(node, [victim.metadata.uid for victim in victims])
         return victims if any(free >= self._wanted(pod) for free in left) else None
 
-    async def bind(self, pod: Any, node: str) -> None:
+    async def bind(self, pod: core_v1_pb2.Pod, node: str) -> None:
         found = self.nodes.get(node)
         card = self._card_for(self._wanted(pod), found) if found is not None else None
         if card is None:
@@ -79,17 +80,17 @@ class GpuShare(Extender):
 
     # Cards ----------------------------------------------------------------------------------------------------------
 
-    def _wanted(self, pod: Any) -> int:
+    def _wanted(self, pod: core_v1_pb2.Pod) -> int:
         return requests.pod_requests(pod).get(self._resource, 0)
 
-    def _cards(self, node: Any) -> int:
+    def _cards(self, node: core_v1_pb2.Node) -> int:
         text = node.metadata.labels.get(self._cards_label, "1")
         return int(text) if text.isdecimal() and int(text) else 1
 
-    def _card_size(self, node: Any, cards: int) -> int:
+    def _card_size(self, node: core_v1_pb2.Node, cards: int) -> int:
         return requests.resource_list(node.status.allocatable).get(self._resource, 0) // cards
 
-    def _left(self, node: Any, gone: Sequence[str] = ()) -> list[int]:
+    def _left(self, node: core_v1_pb2.Node, gone: Sequence[str] = ()) -> list[int]:
         """What each card of a node has left, without the pods in ``gone``."""
         name, cards = node.metadata.name, self._cards(node)
         left = [self._card_size(node, cards)] * cards
@@ -105,7 +106,7 @@ class GpuShare(Extender):
                 left[number] -= self._wanted(self.pods[uid])
         return left
 
-    def _card_for(self, wanted: int, node: Any) -> int | None:
+    def _card_for(self, wanted: int, node: core_v1_pb2.Node) -> int | None:
         """The fullest card that has enough left."""
         fitting = [(free, card) for card, free in enumerate(self._left(node)) if free >= wanted]
         return min(fitting)[1] if fitting else None

@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 from collections import UserDict
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import grpc
 
@@ -24,6 +24,7 @@ from kemu.emulated.objects.pods import pod_phases
 from kemu.emulated.scheduler.framework.statuses import UNRESOLVABLE, Status, unschedulable
 from kemu.errors import ApiError, KemuError
 from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import extender_pb2, extender_pb2_grpc
 from kemu.runtime import user_code
 from kemu.runtime.env import Env
@@ -41,11 +42,11 @@ class KnownPods(UserDict[str, Any]):
         self._by_node: dict[str, dict[str, Any]] = {}
         super().__init__()
 
-    def on_node(self, node: str) -> Mapping[str, Any]:
+    def on_node(self, node: str) -> Mapping[str, core_v1_pb2.Pod]:
         """By UID."""
         return self._by_node.get(node, {})
 
-    def __setitem__(self, uid: str, pod: Any) -> None:
+    def __setitem__(self, uid: str, pod: core_v1_pb2.Pod) -> None:
         self._leave(uid)
         super().__setitem__(uid, pod)
         if pod.spec.nodeName:
@@ -78,26 +79,26 @@ class Extender:
         self.nodes: dict[str, Any] = {}
         self.pods = KnownPods()
 
-    def filter(self, pod: Any, node: Any) -> Status | None:
+    def filter(self, pod: core_v1_pb2.Pod, node: core_v1_pb2.Node) -> Status | None:
         """None when the pod can run on the node; ``unresolvable(…)`` where preemption could not help either."""
         return None
 
-    def prioritize(self, pod: Any, node: Any) -> int:
+    def prioritize(self, pod: core_v1_pb2.Pod, node: core_v1_pb2.Node) -> int:
         """How good the node is, 0 to 10."""
         return 0
 
-    def preempt(self, pod: Any, node: Any, victims: Sequence[Any]) -> Sequence[Any] | None:
+    def preempt(self, pod: core_v1_pb2.Pod, node: core_v1_pb2.Node, victims: Sequence[Any]) -> Sequence[Any] | None:
         """The victims, most important first: these, others on the node, or None: the node is not a candidate."""
         return victims
 
-    async def bind(self, pod: Any, node: str) -> None:
+    async def bind(self, pod: core_v1_pb2.Pod, node: str) -> None:
         """Write the binding. An ApiError or :class:`Refusal` says why it was not."""
         await self.client.bind(pod.metadata.namespace, pod.metadata.name, pod.metadata.uid, node)
 
     async def consider(self, call: str) -> None:
         """Called before each answer (``Filter``, ``Prioritize``, …); sleep here (``env.clock``) to be slow."""
 
-    def pods_on(self, node: str) -> list[Any]:
+    def pods_on(self, node: str) -> list[core_v1_pb2.Pod]:
         """In the order of their UIDs."""
         return [pod for _uid, pod in sorted(self.pods.on_node(node).items())]
 
@@ -146,13 +147,19 @@ class ExtenderActor:
         await asyncio.get_running_loop().create_future()
 
 
-def _mirror(objects: MutableMapping[str, Any], key: Callable[[Any], str]) -> informers.Callbacks:
+K = TypeVar("K", bound=KubernetesObject)
+
+
+def _mirror(objects: MutableMapping[str, K], key: Callable[[K], str]) -> informers.Callbacks[K]:
     """Callbacks that keep a dictionary in step with an informer."""
 
-    def put(obj: Any) -> None:
+    def put(obj: K) -> None:
         objects[key(obj)] = obj
 
-    return informers.Callbacks(put, lambda old, new: put(new), lambda obj: objects.pop(key(obj), None))
+    def drop(obj: K) -> None:
+        objects.pop(key(obj), None)
+
+    return informers.Callbacks(put, lambda old, new: put(new), drop)
 
 
 class Servicer(extender_pb2_grpc.ExtenderServicer):
@@ -161,14 +168,16 @@ class Servicer(extender_pb2_grpc.ExtenderServicer):
     def __init__(self, extender: Extender) -> None:
         self._extender = extender
 
-    async def Filter(self, request: Any, context: Any) -> Any:
+    async def Filter(
+        self, request: extender_pb2.ExtenderArgs, context: grpc.aio.ServicerContext
+    ) -> extender_pb2.ExtenderFilterResult:
         await self._extender.consider("Filter")
         try:
             return self._filter(request)
         except Refusal as error:
             return extender_pb2.ExtenderFilterResult(error=str(error))
 
-    def _filter(self, request: Any) -> Any:
+    def _filter(self, request: extender_pb2.ExtenderArgs) -> extender_pb2.ExtenderFilterResult:
         result = extender_pb2.ExtenderFilterResult()
         by_name = request.HasField("node_names")
         (result.node_names if by_name else result.nodes).SetInParent()
@@ -184,7 +193,9 @@ class Servicer(extender_pb2_grpc.ExtenderServicer):
                 result.nodes.items.append(node)
         return result
 
-    async def Prioritize(self, request: Any, context: Any) -> Any:
+    async def Prioritize(
+        self, request: extender_pb2.ExtenderArgs, context: grpc.aio.ServicerContext
+    ) -> extender_pb2.HostPriorityList:
         await self._extender.consider("Prioritize")
         result = extender_pb2.HostPriorityList()
         try:
@@ -195,20 +206,23 @@ class Servicer(extender_pb2_grpc.ExtenderServicer):
             await context.abort(grpc.StatusCode.INTERNAL, str(error))
         return result
 
-    def _nodes(self, request: Any) -> list[tuple[str, Any]]:
+    def _nodes(self, request: extender_pb2.ExtenderArgs) -> list[tuple[str, Any]]:
         """The nodes of the request; None for a name that the watch has not shown."""
         if request.HasField("node_names"):
             return [(name, self._extender.nodes.get(name)) for name in request.node_names.names]
         return [(node.metadata.name, node) for node in request.nodes.items]
 
-    async def ProcessPreemption(self, request: Any, context: Any) -> Any:
+    async def ProcessPreemption(
+        self, request: extender_pb2.ExtenderPreemptionArgs, context: grpc.aio.ServicerContext
+    ) -> extender_pb2.ExtenderPreemptionResult:
         await self._extender.consider("ProcessPreemption")
         try:
             return self._preempt(request)
         except Refusal as error:
-            return await context.abort(grpc.StatusCode.INTERNAL, str(error))
+            await context.abort(grpc.StatusCode.INTERNAL, str(error))
+            raise
 
-    def _preempt(self, request: Any) -> Any:
+    def _preempt(self, request: extender_pb2.ExtenderPreemptionArgs) -> extender_pb2.ExtenderPreemptionResult:
         result = extender_pb2.ExtenderPreemptionResult()
         whole, meta = request.node_name_to_victims, request.node_name_to_meta_victims
         for name in sorted([*whole, *meta]):
@@ -230,7 +244,9 @@ class Servicer(extender_pb2_grpc.ExtenderServicer):
                     answer.pods.add(uid=victim.metadata.uid)
         return result
 
-    async def Bind(self, request: Any, context: Any) -> Any:
+    async def Bind(
+        self, request: extender_pb2.ExtenderBindingArgs, context: grpc.aio.ServicerContext
+    ) -> extender_pb2.ExtenderBindingResult:
         await self._extender.consider("Bind")
         pod = self._extender.pods.get(request.pod_uid)
         if pod is None:

@@ -14,6 +14,8 @@ from typing import Any
 from kemu.emulated.objects import meta
 from kemu.emulated.objects.amounts import requests
 from kemu.emulated.scheduler.cache.pods import PodInfo
+from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 
 
 class Event(enum.Enum):
@@ -73,12 +75,12 @@ The objects are ``core.v1`` messages; old is None for an addition, new for a rem
 both are versions of it. It may be another pod than the one that the hint is asked for, when both are in flight."""
 
 
-def of_the_pod_itself(pod: PodInfo, old: Any, new: Any) -> bool:
+def of_the_pod_itself(pod: PodInfo, old: core_v1_pb2.Pod, new: KubernetesObject) -> bool:
     """A hint: updates of other waiting pods do not help."""
     return bool(new.metadata.uid == pod.uid)
 
 
-def node_events(old: Any, new: Any) -> list[Event]:
+def node_events(old: core_v1_pb2.Node, new: core_v1_pb2.Node) -> list[Event]:
     """The events of an update of a node, in the order in which kube-scheduler handles them."""
     events = []
     if old.spec.unschedulable and not new.spec.unschedulable:
@@ -96,7 +98,7 @@ def node_events(old: Any, new: Any) -> list[Event]:
     return events
 
 
-def assigned(pod: Any, node: str) -> Any:
+def assigned(pod: core_v1_pb2.Pod, node: str) -> core_v1_pb2.Pod:
     """A copy of a pod with a node name: the object of the event when an assumed pod is forgotten."""
     there = type(pod)()
     there.CopyFrom(pod)
@@ -104,15 +106,15 @@ def assigned(pod: Any, node: str) -> Any:
     return there
 
 
-def _conditions_of(node: Any) -> dict[str, str]:
+def _conditions_of(node: core_v1_pb2.Node) -> dict[str, str]:
     return {condition.type: condition.status for condition in node.status.conditions}
 
 
-def taints_of(node: Any) -> list[tuple[str, str, str]]:
+def taints_of(node: core_v1_pb2.Node) -> list[tuple[str, str, str]]:
     return [(taint.key, taint.value, taint.effect) for taint in node.spec.taints]
 
 
-def assigned_pod_events(old: Any, new: Any, spec_changed: bool) -> list[Event]:
+def assigned_pod_events(old: core_v1_pb2.Pod, new: core_v1_pb2.Pod, spec_changed: bool) -> list[Event]:
     """The events of an update of a pod on a node (``PodSchedulingPropertiesChange``)."""
     events = []
     if _relabelled(old, new):
@@ -124,7 +126,7 @@ def assigned_pod_events(old: Any, new: Any, spec_changed: bool) -> list[Event]:
     return events or [Event.ASSIGNED_POD_UPDATE]
 
 
-def pending_pod_events(old: Any, new: Any) -> list[Event]:
+def pending_pod_events(old: core_v1_pb2.Pod, new: core_v1_pb2.Pod) -> list[Event]:
     """The events of an update of a waiting pod, for that pod."""
     events = []
     if _relabelled(old, new):
@@ -144,6 +146,6 @@ def scaled_down(old: dict[str, int], new: dict[str, int], among: Iterable[str] |
     return any(new.get(name, 0) < old.get(name, 0) for name in (old if among is None else among))
 
 
-def _relabelled(old: Any, new: Any) -> bool:
+def _relabelled(old: KubernetesObject, new: KubernetesObject) -> bool:
     before, after = old.metadata.labels, new.metadata.labels
     return not meta.have_same_entries(before, after)

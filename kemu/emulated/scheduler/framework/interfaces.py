@@ -52,6 +52,7 @@ from kemu.emulated.scheduler.framework.results import PostFilterResult
 from kemu.emulated.scheduler.framework.signers import Fragments
 from kemu.emulated.scheduler.framework.statuses import Status
 from kemu.errors import FieldError
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime import user_code
 from kemu.runtime.env import Clock, Random
 
@@ -147,7 +148,7 @@ class Cycle:
         """Data that plugins share within the attempt, by plugin name (``CycleState``)."""
 
     @property
-    def message(self) -> Any:
+    def message(self) -> core_v1_pb2.Pod:
         """The ``core.v1.Pod``."""
         return self.pod.pod
 

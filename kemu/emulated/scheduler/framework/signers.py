@@ -7,40 +7,40 @@ same signature if all their fragments are equal (:mod:`kemu.emulated.scheduler.c
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from typing import Any
 
 from kemu.emulated.objects import names
 from kemu.emulated.objects.amounts import requests
 from kemu.emulated.scheduler.cache import pods
+from kemu.messages.k8s import core_v1_pb2
 
 Fragments = Mapping[str, Hashable]
 
 
-def resources(pod: Any) -> Fragments:
+def resources(pod: core_v1_pb2.Pod) -> Fragments:
     """``computePodResourceRequest``: the requests as stated, without the amounts that scores assume for none."""
     amounts = requests.pod_requests(pod)
     kept = [(name, amount) for name, amount in sorted(amounts.items()) if amount or pods.is_scalar_resource(name)]
     return {"resources": tuple(kept)}
 
 
-def tolerations(pod: Any) -> Fragments:
+def tolerations(pod: core_v1_pb2.Pod) -> Fragments:
     """``TolerationsSigner``: in the order of key and value alone."""
     ordered = sorted(pod.spec.tolerations, key=lambda one: (one.key, one.value))
     return {"tolerations": tuple(_bytes(one) for one in ordered)}
 
 
-def host_ports(pod: Any) -> Fragments:
+def host_ports(pod: core_v1_pb2.Pod) -> Fragments:
     """``HostPortsSigner``: the numbers, whatever their protocol and address."""
     found = {port.hostPort: None for container in _containers(pod) for port in container.ports if port.hostPort}
     return {"host ports": tuple(sorted(found))}
 
 
-def image_names(pod: Any) -> Fragments:
+def image_names(pod: core_v1_pb2.Pod) -> Fragments:
     """The names of container images; the images of volumes are no part."""
     return {"images": tuple(sorted({names.tagged_image(container.image): None for container in _containers(pod)}))}
 
 
-def node_affinity(pod: Any) -> Fragments:
+def node_affinity(pod: core_v1_pb2.Pod) -> Fragments:
     """``NodeAffinitySigner`` and the node selector; terms, expressions and values in any order are the same."""
     spec = pod.spec
     affinity: Hashable = None
@@ -55,14 +55,14 @@ def node_affinity(pod: Any) -> Fragments:
     return {"node affinity": affinity, "node selector": tuple(sorted(spec.nodeSelector.items()))}
 
 
-def volumes(pod: Any) -> Fragments:
+def volumes(pod: core_v1_pb2.Pod) -> Fragments:
     """``VolumesSigner``: the sources of volumes, but ConfigMaps and Secrets."""
     sources = [volume.volumeSource for volume in pod.spec.volumes]
     kept = [one for one in sources if not one.HasField("configMap") and not one.HasField("secret")]
     return {"volumes": tuple(sorted(_bytes(one) for one in kept))}
 
 
-def features(pod: Any) -> Fragments:
+def features(pod: core_v1_pb2.Pod) -> Fragments:
     """The features that a node has to declare for the pod (``InferForScheduling``, component-helpers)."""
     spec = pod.spec
     rules = [rule for container in _containers(pod) for rule in container.restartPolicyRules]
@@ -73,17 +73,17 @@ def features(pod: Any) -> Fragments:
     return {"features": tuple(name for name, needed in found.items() if needed)}
 
 
-def _containers(pod: Any) -> Iterable[Any]:
+def _containers(pod: core_v1_pb2.Pod) -> Iterable[core_v1_pb2.Container]:
     return (*pod.spec.containers, *pod.spec.initContainers)
 
 
-def _term(term: Any) -> tuple[tuple[tuple[str, str, tuple[str, ...]], ...], ...]:
+def _term(term: core_v1_pb2.NodeSelectorTerm) -> tuple[tuple[tuple[str, str, tuple[str, ...]], ...], ...]:
     return tuple(
         tuple(sorted((one.key, one.operator, tuple(sorted(one.values))) for one in expressions))
         for expressions in (term.matchExpressions, term.matchFields)
     )
 
 
-def _bytes(message: Any) -> bytes:
+def _bytes(message: core_v1_pb2.Toleration | core_v1_pb2.VolumeSource) -> bytes:
     found: bytes = message.SerializeToString(deterministic=True)
     return found

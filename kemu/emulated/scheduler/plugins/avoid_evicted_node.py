@@ -18,6 +18,7 @@ from kemu.emulated.scheduler.experiments import avoided_nodes
 from kemu.emulated.scheduler.framework.events import Event, Hint
 from kemu.emulated.scheduler.framework.interfaces import SKIP, Cycle, FilterPlugin
 from kemu.emulated.scheduler.framework.statuses import Status, unresolvable
+from kemu.messages.k8s import core_v1_pb2
 
 _EVICTED = unresolvable("node(s) evicted or rejected a pod of the same workload recently")
 
@@ -50,5 +51,5 @@ class AvoidEvictedNode(FilterPlugin):
         ]
 
 
-def _are_alike(pod: Any, other: Any) -> bool:
+def _are_alike(pod: core_v1_pb2.Pod, other: core_v1_pb2.Pod) -> bool:
     return avoided_nodes.workload_of(pod) == avoided_nodes.workload_of(other)

@@ -39,6 +39,8 @@ from kemu.emulated.scheduler.framework.interfaces import (
 )
 from kemu.emulated.scheduler.framework.signers import Fragments
 from kemu.emulated.scheduler.framework.statuses import Status, unresolvable, unschedulable
+from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 
 _AFFINITY = unresolvable("node(s) didn't match pod affinity rules")
 _ANTI_AFFINITY = unschedulable("node(s) didn't match pod anti-affinity rules")
@@ -326,12 +328,12 @@ class InterPodAffinity(FilterPlugin, ScorePlugin, SignPlugin):
             (Event.NODE_TAINTS, None),
         ]
 
-    def _is_wanted(self, pod: PodInfo, other: Any) -> bool:
+    def _is_wanted(self, pod: PodInfo, other: KubernetesObject) -> bool:
         """Whether another pod matches all affinity terms of the waiting pod."""
         terms = pod.template.affinity_terms
         return bool(terms) and _matches_all(terms, other.metadata.namespace, other.metadata.labels)
 
-    def _is_in_the_way(self, pod: PodInfo, other: Any) -> bool:
+    def _is_in_the_way(self, pod: PodInfo, other: core_v1_pb2.Pod) -> bool:
         """Whether the anti-affinity of either pod concerns the other; all terms must match, there must be some."""
         terms = pod.template.anti_affinity_terms
         if terms and _matches_all(terms, other.metadata.namespace, other.metadata.labels):
@@ -339,7 +341,7 @@ class InterPodAffinity(FilterPlugin, ScorePlugin, SignPlugin):
         others = self.handle.cluster.templates.of(other).anti_affinity_terms
         return bool(others) and _matches_all(others, pod.namespace, pod.labels)
 
-    def _relabelled(self, pod: PodInfo, old: Any, new: Any) -> bool:
+    def _relabelled(self, pod: PodInfo, old: KubernetesObject, new: KubernetesObject) -> bool:
         if self._is_wanted(pod, new) and not self._is_wanted(pod, old):
             return True
         terms = pod.template.anti_affinity_terms
@@ -358,7 +360,7 @@ def _matches_all(terms: Iterable[AffinityTerm], namespace: str, labels: Mapping[
     return all(term.matches(namespace, labels, {}) for term in terms)
 
 
-def _has_a_key(pod: PodInfo, old: Any, new: Any) -> bool:
+def _has_a_key(pod: PodInfo, old: Any, new: KubernetesObject) -> bool:
     if pod.template.anti_affinity_terms:
         return True
     return any(term.key in new.metadata.labels for term in pod.template.affinity_terms)

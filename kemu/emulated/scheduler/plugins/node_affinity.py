@@ -30,6 +30,7 @@ from kemu.emulated.scheduler.framework.signers import Fragments
 from kemu.emulated.scheduler.framework.statuses import Status, unresolvable
 from kemu.emulated.scheduler.plugins import normalizing
 from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 
 _ENFORCED = unresolvable("node(s) didn't match scheduler-enforced node affinity")
 _POD = unresolvable("node(s) didn't match Pod's node affinity/selector")
@@ -114,13 +115,13 @@ class NodeAffinity(FilterPlugin, ScorePlugin, SignPlugin):
             (Event.NODE_TAINTS, None),
         ]
 
-    def _matches(self, pod: PodInfo, node: Any) -> bool:
+    def _matches(self, pod: PodInfo, node: core_v1_pb2.Node) -> bool:
         labels, name = node.metadata.labels, node.metadata.name
         if self.added is not None and not self.added.matches(labels, name):
             return False
         return pod.template.required_affinity.matches(labels, name)
 
-    def _matches_now(self, pod: PodInfo, old: Any, new: Any) -> bool:
+    def _matches_now(self, pod: PodInfo, old: KubernetesObject, new: core_v1_pb2.Node) -> bool:
         """To kube-scheduler, a node that only the added affinity ruled out before is no change."""
         was_wanted = pod.template.required_affinity.matches(old.metadata.labels, old.metadata.name)
         return not was_wanted and self._matches(pod, new)

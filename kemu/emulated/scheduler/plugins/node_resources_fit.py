@@ -31,6 +31,7 @@ from kemu.emulated.scheduler.framework.interfaces import (
 )
 from kemu.emulated.scheduler.framework.signers import Fragments
 from kemu.emulated.scheduler.framework.statuses import UNRESOLVABLE, UNSCHEDULABLE, Status
+from kemu.messages.k8s import core_v1_pb2
 
 _UNRESOLVABLE = 1 << 38
 _MOST_RESOURCES = 36
@@ -223,7 +224,7 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin, SignPlugin):
         wanted = [names[number] for number, _amount in pod.requests]
         return events.scaled_down(requests.pod_requests_on_node(old), requests.pod_requests_on_node(new), wanted)
 
-    def _fits_empty(self, pod: PodInfo, node: Any) -> bool:
+    def _fits_empty(self, pod: PodInfo, node: core_v1_pb2.Node) -> bool:
         amounts = requests.resource_list(node.status.allocatable)
         if amounts.get(requests.PODS, 0) < 1:
             return False

@@ -37,6 +37,7 @@ from kemu.emulated.scheduler.framework.signers import Fragments
 from kemu.emulated.scheduler.framework.statuses import Status, unresolvable, unschedulable
 from kemu.emulated.scheduler.plugins import node_affinity
 from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 
 _VIOLATED = unschedulable("node(s) didn't match pod topology spread constraints")
 _NO_LABEL = unresolvable("node(s) didn't match pod topology spread constraints (missing required label)")
@@ -144,7 +145,7 @@ class PodTopologySpread(FilterPlugin, ScorePlugin, SignPlugin):
         ]
 
     def constraints(
-        self, template: Template, labels: Mapping[str, str], pod: Any, hard: bool
+        self, template: Template, labels: Mapping[str, str], pod: core_v1_pb2.Pod, hard: bool
     ) -> list[SpreadConstraint]:
         """The pod's own constraints, or the default ones, hard or soft."""
         if pod.spec.topologySpreadConstraints:
@@ -339,12 +340,12 @@ class PodTopologySpread(FilterPlugin, ScorePlugin, SignPlugin):
     def _hard(self, pod: PodInfo) -> list[SpreadConstraint]:
         return self.constraints(pod.template, pod.labels, pod.pod, hard=True)
 
-    def _matches_some(self, pod: PodInfo, other: Any) -> bool:
+    def _matches_some(self, pod: PodInfo, other: KubernetesObject) -> bool:
         if other.metadata.namespace != pod.namespace:
             return False
         return any(constraint.selector.matches(other.metadata.labels) for constraint in self._hard(pod))
 
-    def _relabelled(self, pod: PodInfo, old: Any, new: Any) -> bool:
+    def _relabelled(self, pod: PodInfo, old: KubernetesObject, new: KubernetesObject) -> bool:
         if new.metadata.namespace != pod.namespace:
             return False
         return any(
@@ -361,7 +362,7 @@ class PodTopologySpread(FilterPlugin, ScorePlugin, SignPlugin):
             for one in self._hard(pod)
         )
 
-    def _has_keys(self, pod: PodInfo, node: Any) -> bool:
+    def _has_keys(self, pod: PodInfo, node: core_v1_pb2.Node) -> bool:
         return all(constraint.key in node.metadata.labels for constraint in self._hard(pod))
 
     def _labels_changed(self, pod: PodInfo, old: Any, new: Any) -> bool:
@@ -417,7 +418,7 @@ def _matching(cycle: Cycle, constraint: SpreadConstraint) -> IntArray | None:
     return column.by_row(len(cycle.cluster))
 
 
-def default_selector(pod: Any, labels: Mapping[str, str], cluster: Cluster) -> LabelSelector | None:
+def default_selector(pod: core_v1_pb2.Pod, labels: Mapping[str, str], cluster: Cluster) -> LabelSelector | None:
     """The merged selectors of the services and of the controller of a pod; None when that asks for nothing.
 
     As ``helper.DefaultSelector``: of two values for one label the later one stays, also when the earlier was that of a

@@ -18,6 +18,7 @@ from kemu.emulated.scheduler.framework.interfaces import Cycle, FilterPlugin, Sc
 from kemu.emulated.scheduler.framework.signers import Fragments
 from kemu.emulated.scheduler.framework.statuses import Status, unresolvable
 from kemu.emulated.scheduler.plugins import normalizing
+from kemu.messages.k8s import core_v1_pb2
 
 _UNTOLERATED = unresolvable("node(s) had untolerated taint(s)")
 _FORBIDDING = ("NoSchedule", "NoExecute")
@@ -111,9 +112,9 @@ def _count_discouraging(tolerations: tuple[Any, ...], taints: tuple[Taint, ...])
     )
 
 
-def _tolerated(pod: PodInfo, node: Any) -> bool:
+def _tolerated(pod: PodInfo, node: core_v1_pb2.Node) -> bool:
     return selectors.untolerated_taint(node.spec.taints, pod.template.tolerations, _FORBIDDING) is None
 
 
-def _tolerated_now(pod: PodInfo, old: Any, new: Any) -> bool:
+def _tolerated_now(pod: PodInfo, old: core_v1_pb2.Node, new: core_v1_pb2.Node) -> bool:
     return taints_of(old) != taints_of(new) and not _tolerated(pod, old) and _tolerated(pod, new)

@@ -17,7 +17,7 @@ without its lower pods is none.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,6 +37,7 @@ from kemu.emulated.scheduler.experiments.switches import Policy
 from kemu.emulated.scheduler.framework.results import Candidate
 from kemu.emulated.scheduler.framework.statuses import ERROR, UNRESOLVABLE, UNSCHEDULABLE, Status, unresolvable
 from kemu.emulated.scheduler.preemption import sorts, victim_orders
+from kemu.messages.k8s import policy_v1_pb2
 from kemu.runtime.env import Random
 
 NEVER = "not eligible due to preemptionPolicy=Never."
@@ -423,7 +424,7 @@ class _Budget:
 
     __slots__ = ("allowed", "disrupted", "left", "namespace", "selector")
 
-    def __init__(self, budget: Any) -> None:
+    def __init__(self, budget: policy_v1_pb2.PodDisruptionBudget) -> None:
         self.namespace = budget.metadata.namespace
         self.selector = selectors.compile_labels_field(budget.spec, "selector")
         self.disrupted = budget.status.disruptedPods

@@ -18,6 +18,7 @@ from kemu.emulated.scheduler.experiments.switches import Policy
 from kemu.emulated.scheduler.framework.interfaces import Api
 from kemu.emulated.scheduler.framework.results import Candidate
 from kemu.errors import ApiError, Conflict, NotFound
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import Env
 
 DISRUPTION_TARGET = "DisruptionTarget"
@@ -113,7 +114,7 @@ class Evictor:
                 cleared = await self._reporter.clear_nomination(lower.pod) and cleared
         return cleared
 
-    async def _evict(self, victim: PodInfo, seen: Any, preemptor: PodInfo, node: str) -> bool:
+    async def _evict(self, victim: PodInfo, seen: core_v1_pb2.Pod, preemptor: PodInfo, node: str) -> bool:
         """Turn a victim away if it is not bound yet, else mark and delete it; False when that failed."""
         started_ns = self._env.clock.now_ns()
         ok = True
@@ -149,7 +150,7 @@ class Evictor:
         )
         return ok
 
-    def _disruption_patch(self, victim: Any, preemptor: PodInfo) -> Mapping[str, Any] | None:
+    def _disruption_patch(self, victim: core_v1_pb2.Pod, preemptor: PodInfo) -> Mapping[str, Any] | None:
         scheduler = preemptor.pod.spec.schedulerName
         message = f"{scheduler}: preempting to accommodate a higher priority pod"
         now_unix_ns = self._env.clock.unix_ns()

@@ -25,6 +25,8 @@ from kemu.emulated.scheduler.cache.pods import PodInfo
 from kemu.emulated.scheduler.cycle.profiles import Profile
 from kemu.emulated.scheduler.framework import events
 from kemu.emulated.scheduler.framework.events import Event
+from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import SECOND_NS, Clock, Timer
 
 ACTIVE, BACKOFF, ERROR_BACKOFF, UNSCHEDULABLE, GATED, IN_FLIGHT, GONE = (
@@ -243,7 +245,13 @@ class SchedulingQueue:
 
     # Events ---------------------------------------------------------------------------------------------------------
 
-    def move(self, event: Event, old: Any, new: Any, only: Callable[[PodInfo], bool] | None = None) -> None:
+    def move(
+        self,
+        event: Event,
+        old: KubernetesObject | None,
+        new: KubernetesObject | None,
+        only: Callable[[PodInfo], bool] | None = None,
+    ) -> None:
         """Requeue the pods that an event may help, of those that ``only`` admits (MoveAllToActiveOrBackoffQueue)."""
         if event not in self._of_interest:
             return
@@ -262,7 +270,12 @@ class SchedulingQueue:
         self._remember(event, old, new)
 
     def _move_held(
-        self, held: Iterable[QueuedPod], event: Event, old: Any, new: Any, only: Callable[[PodInfo], bool] | None
+        self,
+        held: Iterable[QueuedPod],
+        event: Event,
+        old: KubernetesObject | None,
+        new: KubernetesObject | None,
+        only: Callable[[PodInfo], bool] | None,
     ) -> None:
         for pod in held:
             # A gated pod ignores events that its PreEnqueue plugin did not register.
@@ -278,12 +291,12 @@ class SchedulingQueue:
                 if only is None or only(pod.info):
                     self._requeue(pod, event.value)
 
-    def _remember(self, event: Event, old: Any, new: Any) -> None:
+    def _remember(self, event: Event, old: KubernetesObject | None, new: KubernetesObject | None) -> None:
         """For the pods in flight."""
         if self._in_flight:
             self._events.append((event, old, new))
 
-    def update(self, info: PodInfo, changes: Iterable[Event], old: Any) -> bool:
+    def update(self, info: PodInfo, changes: Iterable[Event], old: core_v1_pb2.Pod) -> bool:
         """The waiting pod itself changed. Returns False when it is not in the queue, or in flight."""
         pod = self.pods.get(info.uid)
         if pod is None:
@@ -317,7 +330,7 @@ class SchedulingQueue:
     def preemption_over(self, uid: str) -> None:
         """The victims of a pod have been told to go. It still waits for an event that may help it."""
 
-    def _worth(self, pod: QueuedPod, event: Event, old: Any, new: Any) -> int:
+    def _worth(self, pod: QueuedPod, event: Event, old: KubernetesObject | None, new: KubernetesObject | None) -> int:
         """What the hints of the plugins that rejected a pod make of an event (``isPodWorthRequeuing``)."""
         hints, worth = pod.profile.hints[event], _SKIP
         for name in pod.rejectors:
@@ -331,7 +344,9 @@ class SchedulingQueue:
                         break
         return worth if pod.rejectors else _AFTER_BACKOFF
 
-    def _was_worth(self, pod: QueuedPod, event: Event, old: Any, new: Any) -> int:
+    def _was_worth(
+        self, pod: QueuedPod, event: Event, old: KubernetesObject | None, new: KubernetesObject | None
+    ) -> int:
         """The same for an event during the flight, which may concern all plugins."""
         if event in events.FOR_ALL_PLUGINS:
             return _AFTER_BACKOFF if new is None or new == pod.info.uid else _SKIP

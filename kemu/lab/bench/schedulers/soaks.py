@@ -14,7 +14,7 @@ import time
 from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from kemu import errors
 from kemu.emulated.client import clients
@@ -212,8 +212,8 @@ async def _drive(runtime: SimRuntime, nodes: int, pods: int, seed: int) -> dict[
     await runtime.run_until(10**9 * SECOND_NS, stop=over)
     listed_nodes = await driver.client.list("nodes")
     listed_pods = await driver.client.list("pods")
-    left = [pod for pod in listed_pods.items if not pod_phases.is_terminal(pod)]
-    found = consistency.differences(engine, listed_nodes.items, left)
+    left = [pod for pod in cast(list[core_v1_pb2.Pod], listed_pods.items) if not pod_phases.is_terminal(pod)]
+    found = consistency.differences(engine, cast(list[core_v1_pb2.Node], listed_nodes.items), left)
     await runtime.shutdown()
     return {
         "made": driver.made,

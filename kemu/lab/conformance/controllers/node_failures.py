@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from google.protobuf.message import Message
-
 from kemu.emulated.client import clients
 from kemu.emulated.controllers import node_health, node_lifecycle
 from kemu.emulated.objects import meta
@@ -18,10 +16,11 @@ from kemu.lab.conformance import readings
 from kemu.lab.conformance.control_planes import ControlPlane, Deletions
 from kemu.lab.conformance.controllers import taint_evictions
 from kemu.messages.k8s import coordination_v1_pb2, core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import SECOND_NS, Env
 
 Json = dict[str, Any]
-M = TypeVar("M", bound=Message)
+M = TypeVar("M", bound=KubernetesObject)
 FACTORY = "kemu.lab.conformance.controllers.node_failures:Lifecycle"
 
 WRITE_S = 0.001

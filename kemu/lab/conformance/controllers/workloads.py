@@ -143,7 +143,7 @@ class _World:
         for data in self._case["objects"]:
             await plane.put(self._read(data))
         for kind in VIEWED:
-            nothing = informers.Callbacks()
+            nothing: informers.Callbacks[Any] = informers.Callbacks()
             self._stores[kind] = await plane.watch(resources.BY_KIND[kind].plural, nothing)
         gates = self._case.get("gates") or {}
         for kind, controller in CONTROLLERS.items():
@@ -382,19 +382,19 @@ def _go_bool(value: bool) -> str:
     return "true" if value else "false"
 
 
-def _run(pod: Any, now_s: int) -> None:
+def _run(pod: core_v1_pb2.Pod, now_s: int) -> None:
     pod.spec.nodeName = daemon_pods.target(pod) or "node-0"
     pod.status.phase = "Running"
     del pod.status.conditions[:]
     pod.status.conditions.add(type="Ready", status="False").lastTransitionTime.seconds = now_s
 
 
-def _make_ready(pod: Any, now_s: int) -> None:
+def _make_ready(pod: core_v1_pb2.Pod, now_s: int) -> None:
     pod.status.conditions[0].status = "True"
     pod.status.conditions[0].lastTransitionTime.seconds = now_s
 
 
-def _template_view(template: Any) -> Json:
+def _template_view(template: core_v1_pb2.PodTemplateSpec) -> Json:
     return {
         "labels": dict(template.metadata.labels),
         "annotations": dict(template.metadata.annotations),
@@ -402,7 +402,7 @@ def _template_view(template: Any) -> Json:
     }
 
 
-def _pod_view(pod: Any) -> Json:
+def _pod_view(pod: core_v1_pb2.Pod) -> Json:
     spec = pod.spec
     return {
         "images": [container.image for container in spec.containers],
@@ -421,7 +421,7 @@ def _pod_view(pod: Any) -> Json:
     }
 
 
-def _sort(pod: Any) -> str:
+def _sort(pod: core_v1_pb2.Pod) -> str:
     metadata = pod.metadata
     owner = "".join(f"{one.kind} {one.name}" for one in metadata.ownerReferences[-1:])
     is_generated = metadata.generateName and not owner.startswith("StatefulSet ")

@@ -149,7 +149,7 @@ class Course:
 
     # --- what happens ------------------------------------------------------------------------------------------------
 
-    def _later(self, job: Any, ms: int, change: Callable[[Any], None]) -> None:
+    def _later(self, job: batch_v1_pb2.Job, ms: int, change: Callable[[Any], None]) -> None:
         at_ns = self.plane.clock.now_ns() + ms * _MS_NS
 
         async def wait() -> None:

@@ -7,7 +7,7 @@ the controller writes is noted by the instant.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from kemu import errors
 from kemu.emulated.client import clients
@@ -52,7 +52,7 @@ class _Client(clients.Client):
     async def delete(self, resource: str, name: str, *args: Any, **options: Any) -> Any:
         self.course.check("delete")
         deleted = await super().delete(resource, name, *args, **options)
-        self.course.now()["deleted"].append(self.course.name_of(deleted))
+        self.course.now()["deleted"].append(self.course.name_of(cast(core_v1_pb2.Pod, deleted)))
         return deleted
 
     async def patch(self, resource: str, *args: Any, **options: Any) -> Any:
@@ -63,7 +63,9 @@ class _Client(clients.Client):
         owner = meta.controller_of(patched)
         uid = "-" if owner is None else owner.uid
         finalizers = " ".join(patched.metadata.finalizers)
-        self.course.now()["patched"].append(f"{self.course.name_of(patched)} {uid} [{finalizers}]")
+        self.course.now()["patched"].append(
+            f"{self.course.name_of(cast(core_v1_pb2.Pod, patched))} {uid} [{finalizers}]"
+        )
         return patched
 
     async def update_status(self, obj: Any) -> Any:
@@ -129,7 +131,7 @@ class Course:
             self._failures[verb] -= 1
             raise errors.InternalError("as the case says")
 
-    def name_of(self, pod: Any) -> str:
+    def name_of(self, pod: core_v1_pb2.Pod) -> str:
         return self._names[pod.metadata.uid]
 
     def note_created(self, pod: core_v1_pb2.Pod) -> None:
@@ -150,7 +152,7 @@ class Course:
             }
         )
 
-    def note_status(self, job: Any) -> None:
+    def note_status(self, job: batch_v1_pb2.Job) -> None:
         status = job.status
         uncounted = status.uncountedTerminatedPods
         self.now()["statuses"].append(
@@ -220,7 +222,7 @@ class Course:
 
     # --- pods --------------------------------------------------------------------------------------------------------
 
-    def came(self, pod: Any) -> None:
+    def came(self, pod: core_v1_pb2.Pod) -> None:
         """A pod was created: it gets the name that it has in the record."""
         metadata = pod.metadata
         if metadata.uid in self._names:
@@ -235,7 +237,7 @@ class Course:
             index = max(0, completion_indexes.of(pod))
             self._live(pod, behaviours[(number + index) % len(behaviours)])
 
-    def _live(self, pod: Any, behaviour: Json) -> None:
+    def _live(self, pod: core_v1_pb2.Pod, behaviour: Json) -> None:
         now_ns = self.plane.clock.unix_ns
 
         def start(now: Any) -> None:
@@ -258,7 +260,7 @@ class Course:
         if behaviour.get("endMs"):
             self._later(pod, behaviour["endMs"], pod_phases.RUNNING, end)
 
-    def _later(self, pod: Any, ms: int, phase: str, change: Callable[[Any], None]) -> None:
+    def _later(self, pod: core_v1_pb2.Pod, ms: int, phase: str, change: Callable[[Any], None]) -> None:
         """Change a pod that is in this phase and not being deleted."""
 
         def apply(now: Any) -> None:
@@ -267,7 +269,7 @@ class Course:
 
         self._spawn_later(pod, ms, apply)
 
-    def _spawn_later(self, pod: Any, ms: int, change: Callable[[Any], None]) -> None:
+    def _spawn_later(self, pod: core_v1_pb2.Pod, ms: int, change: Callable[[Any], None]) -> None:
         at_ns = self.plane.clock.now_ns() + ms * _MS_NS
 
         async def wait() -> None:
@@ -276,7 +278,7 @@ class Course:
 
         self.plane.env.spawn(wait(), f"{pod.metadata.name} in {ms} ms")
 
-    def terminates(self, pod: Any) -> None:
+    def terminates(self, pod: core_v1_pb2.Pod) -> None:
         """A pod began to terminate: its containers are killed when its grace period is over, and then it goes."""
         grace_ms = int(pod.metadata.deletionGracePeriodSeconds) * 1000
         if not grace_ms:
@@ -295,7 +297,7 @@ class Course:
 
         self.plane.env.spawn(go(), f"end of {metadata.name}")
 
-    def _end(self, pod: Any, exit_code: int) -> None:
+    def _end(self, pod: core_v1_pb2.Pod, exit_code: int) -> None:
         if pod_phases.is_terminal(pod):
             return
         pod.status.phase = pod_phases.FAILED if exit_code else pod_phases.SUCCEEDED

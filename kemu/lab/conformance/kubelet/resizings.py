@@ -8,6 +8,7 @@ from kemu.emulated.kubelet.admission import arrivals, predicates
 from kemu.emulated.kubelet.pods import claims, containers, workers
 from kemu.emulated.kubelet.resizes import allocations
 from kemu.lab.conformance import readings
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.sim.simulation import SimRuntime
 
 Json = dict[str, Any]
@@ -103,7 +104,7 @@ class _World:
     def report(self, worker: workers.Worker) -> None:
         pass
 
-    def fits(self, worker: workers.Worker, pod: Any) -> predicates.Decision:
+    def fits(self, worker: workers.Worker, pod: core_v1_pb2.Pod) -> predicates.Decision:
         return self._arrivals.fits(worker, pod)
 
     def claim(self, worker: workers.Worker, claim: claims.Claim) -> None:

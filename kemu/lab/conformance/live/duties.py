@@ -36,12 +36,12 @@ class VolumeDuty:
         self._env = env
         self._client = client
         self._provisioned: set[str] = set()
-        self._volumes = informers.Informer(
+        self._volumes: informers.Informer[core_v1_pb2.PersistentVolume] = informers.Informer(
             client,
             "persistentvolumes",
             handler=informers.Callbacks(on_add=self._volume, on_update=lambda old, new: self._volume(new)),
         )
-        self._claims = informers.Informer(
+        self._claims: informers.Informer[core_v1_pb2.PersistentVolumeClaim] = informers.Informer(
             client,
             "persistentvolumeclaims",
             handler=informers.Callbacks(on_update=lambda old, new: self._claim(new)),
@@ -97,7 +97,7 @@ class VolumeDuty:
             return  # the cluster is being taken down
 
 
-def is_running(pod: Any) -> bool:
+def is_running(pod: core_v1_pb2.Pod) -> bool:
     return bool(pod.status.phase == "Running")
 
 

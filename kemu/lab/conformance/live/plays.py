@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, cast
 
 from kemu import errors
 from kemu.emulated.client import clients
@@ -18,6 +18,7 @@ from kemu.emulated.objects.conversion import convert
 from kemu.errors import KemuError
 from kemu.lab.conformance.live import duties, makers, pods, reports, shadows, speech, verdicts
 from kemu.lab.conformance.live.makers import Json
+from kemu.messages.k8s.objects import KubernetesObject
 
 DECIDES_S = 20.0
 """So long the real scheduler may take over one pod; a claim is bound after a second at the earliest."""
@@ -379,7 +380,7 @@ class Play:
 
     async def _create(self, manifest: Json) -> None:
         try:
-            await self._client.create(convert.from_manifest(manifest))
+            await self._client.create(cast(KubernetesObject, convert.from_manifest(manifest)))
         except errors.AlreadyExists:
             return
 

@@ -20,6 +20,7 @@ from kemu.emulated.scheduler.experiments import switches
 from kemu.emulated.scheduler.loop import Engine
 from kemu.emulated.scheduler.plugins import in_tree
 from kemu.lab.conformance.scheduler import decisions
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import Env
 
 Json = dict[str, Any]
@@ -50,7 +51,7 @@ class Shadow:
         self.last_answers: dict[str, Json] = {}
         """By pod: what kemu decided before a later attempt of the real scheduler was seen to succeed."""
         self._waiters: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
-        watched: dict[str, informers.Handler] = {
+        watched: dict[str, informers.Handler[Any]] = {
             **feeds.lookup_feeds(cluster), **feeds.storage_feeds(cluster, self.engine.queue)
         }  # fmt: skip
         watched["nodes"] = self.engine.node_feed
@@ -94,7 +95,7 @@ class Shadow:
         self.answers.clear()
         self.last_answers.clear()
 
-    def decide(self, pod: Any) -> Json:
+    def decide(self, pod: core_v1_pb2.Pod) -> Json:
         """What kemu would decide about a pending pod now."""
         info = self.engine.cluster.pending(pod)
         try:
@@ -114,7 +115,7 @@ class _Pods:
         self._shadow = shadow
         self._feed = shadow.engine.pod_feed
 
-    def on_add(self, pod: Any) -> None:
+    def on_add(self, pod: core_v1_pb2.Pod) -> None:
         self._feed.on_add(pod)
         if self._is_pending(pod):
             self._shadow.answers[meta.namespaced_name(pod)] = self._shadow.decide(pod)
@@ -128,10 +129,10 @@ class _Pods:
         if old.spec.schedulingGates and self._is_pending(new):
             self._shadow.answers[key] = self._shadow.decide(new)
 
-    def on_delete(self, pod: Any) -> None:
+    def on_delete(self, pod: core_v1_pb2.Pod) -> None:
         self._feed.on_delete(pod)
 
-    def _is_pending(self, pod: Any) -> bool:
+    def _is_pending(self, pod: core_v1_pb2.Pod) -> bool:
         spec = pod.spec
         return not spec.nodeName and not spec.schedulingGates and spec.schedulerName in self._shadow.deciders
 
@@ -139,7 +140,7 @@ class _Pods:
 class _Waking:
     """A handler after which those who wait look again."""
 
-    def __init__(self, shadow: Shadow, handler: informers.Handler) -> None:
+    def __init__(self, shadow: Shadow, handler: informers.Handler[Any]) -> None:
         self._shadow = shadow
         self._handler = handler
 

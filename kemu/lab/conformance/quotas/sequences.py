@@ -267,7 +267,7 @@ def _read(resource: resources.Resource, data: Json) -> Any:
     return obj
 
 
-def _completed(pod: Any) -> Json:
+def _completed(pod: core_v1_pb2.Pod) -> Json:
     found: Json = {key: text for key, text in pod.metadata.annotations.items() if key.startswith("kubernetes.io/")}
     for container in (*pod.spec.containers, *pod.spec.initContainers):
         for which in ("requests", "limits"):

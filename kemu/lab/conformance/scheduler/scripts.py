@@ -11,6 +11,7 @@ from kemu.emulated.scheduler.extenders.servers import Extender, Servicer
 from kemu.emulated.scheduler.framework.events import Event, Hint
 from kemu.emulated.scheduler.framework.interfaces import Cycle, Handle, PermitPlugin
 from kemu.emulated.scheduler.framework.statuses import ERROR, WAIT, Status, unresolvable, unschedulable
+from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.v1 import extender_pb2_grpc
 from kemu.runtime.env import SECOND_NS, Env
 
@@ -54,16 +55,16 @@ class ScriptedPermit(PermitPlugin):
 class ScriptedExtender(Extender):
     """``refuses`` (reasons by node; ``hopeless``: preemption could not help), ``scores``, ``objects`` to victims."""
 
-    def filter(self, pod: Any, node: Any) -> Status | None:
+    def filter(self, pod: core_v1_pb2.Pod, node: core_v1_pb2.Node) -> Status | None:
         reason = self.args.get("refuses", {}).get(node.metadata.name)
         if reason is None:
             return None
         return unresolvable(reason) if self.args.get("hopeless") else unschedulable(reason)
 
-    def prioritize(self, pod: Any, node: Any) -> int:
+    def prioritize(self, pod: core_v1_pb2.Pod, node: core_v1_pb2.Node) -> int:
         return int(self.args.get("scores", {}).get(node.metadata.name, 0))
 
-    def preempt(self, pod: Any, node: Any, victims: Sequence[Any]) -> Sequence[Any] | None:
+    def preempt(self, pod: core_v1_pb2.Pod, node: core_v1_pb2.Node, victims: Sequence[Any]) -> Sequence[Any] | None:
         return None if node.metadata.name in self.args.get("objects", ()) else victims
 
 

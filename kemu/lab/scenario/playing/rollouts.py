@@ -21,7 +21,7 @@ async def perform(
     """Read, change, write; once more where somebody else has written meanwhile. Raises ApiError, also for what
     kubectl would refuse. ``to_revision``: of ``undo``; 0: the one before."""
     while True:
-        obj = await client.get(plural, name, namespace)
+        obj: Any = await client.get(plural, name, namespace)
         if action == "restart":
             _refuse_paused(obj, "restart")
             obj.spec.template.metadata.annotations[RESTARTED_AT] = times.format_time(now_s)

@@ -17,9 +17,7 @@ import functools
 import heapq
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
-from typing import Any, TypeVar
-
-from google.protobuf.message import Message
+from typing import Any, TypeVar, cast
 
 from kemu import errors
 from kemu.emulated.client import clients, drains, informers, streams
@@ -31,6 +29,7 @@ from kemu.lab.scenario.loading import clusters, manifests
 from kemu.lab.scenario.playing import rollouts, workloads
 from kemu.lab.scenario.scenarios import OF_MACHINES, Event, Manifest, Scenario
 from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import SECOND_NS, ActorSpec, Env
 
 FACTORY = "kemu.lab.scenario.playing.user:User"
@@ -43,7 +42,7 @@ _ACTING: ContextVar[clients.Client | None] = ContextVar("acting", default=None)
 """The client of whoever does an event, if that is no administrator."""
 
 T = TypeVar("T")
-M = TypeVar("M", bound=Message)
+M = TypeVar("M", bound=KubernetesObject)
 
 
 def spec(scenario: Scenario, name: str, apiservers: str | list[str]) -> ActorSpec:
@@ -186,13 +185,14 @@ class User:
             pass
         except errors.TooManyRequests:
             return await self._insist(lambda: self._client.create(message))
-        plural, metadata = resources.of(message).plural, message.metadata  # type: ignore[attr-defined]
+        plural, metadata = resources.of(message).plural, message.metadata
         while True:
             try:
                 return await self._insist(lambda: self._client.create(message))
             except errors.AlreadyExists:
                 with contextlib.suppress(errors.NotFound):
-                    return await self._insist(lambda: self._client.get(plural, metadata.name, metadata.namespace))
+                    found = await self._insist(lambda: self._client.get(plural, metadata.name, metadata.namespace))
+                    return cast(M, found)
 
     # --- time --------------------------------------------------------------------------------------------------------
 
@@ -259,7 +259,7 @@ class User:
         )
 
     async def _watch(self, stream: workloads.Stream) -> None:
-        informer = informers.Informer(
+        informer: informers.Informer[core_v1_pb2.Pod] = informers.Informer(
             self._client,
             "pods",
             namespace=stream.namespace,

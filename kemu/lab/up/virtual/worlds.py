@@ -120,7 +120,7 @@ class World:
         """Those that are open, by their numbers."""
         self._assignments: dict[str, Assignment] = {}
         """Faults of clients that are in force."""
-        self._informers: dict[int, informers.Informer] = {}
+        self._informers: dict[int, informers.Informer[Any]] = {}
         """Of those who observe, by their numbers."""
 
     async def main(
@@ -293,7 +293,7 @@ class World:
 class _Seeing:
     """The handler of an informer: passes on what it has, whenever that has changed."""
 
-    informer: informers.Informer
+    informer: informers.Informer[Any]
 
     def __init__(self, hearer: Hearer) -> None:
         self._see = hearer.see if isinstance(hearer, Observer) else None

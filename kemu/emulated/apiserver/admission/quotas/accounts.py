@@ -8,7 +8,7 @@ cache shows it; until then the store refuses the write, because its resource ver
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 from kemu.emulated.apiserver.watch.cache import WatchCache
 from kemu.emulated.objects.amounts import resource_lists
@@ -83,7 +83,7 @@ class Accounts:
 
     async def charge(self, quota: Quota) -> None:
         """Write what is used. Raises :class:`kemu.errors.ApiError`, a Conflict if the quota has changed since."""
-        message: Any = core_v1_pb2.ResourceQuota()
+        message = core_v1_pb2.ResourceQuota()
         metadata, status = message.metadata, message.status
         metadata.namespace, metadata.name = quota.namespace, quota.name
         metadata.resourceVersion = self._precondition(quota)

@@ -15,6 +15,7 @@ from kemu.emulated.objects.quotas import registry
 from kemu.emulated.objects.quotas.evaluators import CREATE, UPDATE
 from kemu.emulated.objects.quotas.quotas import Quota
 from kemu.emulated.objects.resources import Resource
+from kemu.messages.k8s.objects import KubernetesObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +25,8 @@ class Request:
     operation: str
     """``evaluators.CREATE`` or ``evaluators.UPDATE``."""
     resource: Resource
-    obj: Any
-    old: Any = None
+    obj: KubernetesObject
+    old: KubernetesObject | None = None
     """What is there, for an update."""
     subresource: str = ""
     dry_run: bool = False
@@ -116,7 +117,7 @@ def _charges(
         growth = resource_lists.growth(used, evaluator.usage(request.old, now_unix_ns))
         for index in charges:
             # A quota that did not count the object before has to count all of it.
-            if index == _NOBODY or quotas[index].matches(evaluator, request.old):
+            if index == _NOBODY or (request.old is not None and quotas[index].matches(evaluator, request.old)):
                 charges[index] = growth
     charges = {index: resource_lists.without_zeros(amounts) for index, amounts in charges.items()}
     return {index: amounts for index, amounts in charges.items() if amounts}

@@ -14,9 +14,10 @@ from kemu.emulated.apiserver.watch.cache import WatchCache
 from kemu.emulated.objects.quotas import claims, registry
 from kemu.emulated.objects.resources import Resource
 from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 
 
-class ResourceQuota(Plugin):
+class ResourceQuota(Plugin[KubernetesObject]):
     def __init__(self, storage: Storage, cache: WatchCache) -> None:
         super().__init__(storage, cache)
         self._known = CachedQuotas(cache)
@@ -39,7 +40,7 @@ class ResourceQuota(Plugin):
     def concerns(self, resource: Resource) -> bool:
         return resource.plural in registry.EVALUATORS
 
-    async def validate(self, resource: Resource, obj: Any) -> None:
+    async def validate(self, resource: Resource, obj: KubernetesObject) -> None:
         if self._limited or self._known.of(obj.metadata.namespace):
             await self._evaluate(checks.Request(checks.CREATE, resource, obj, dry_run=dry_runs.ACTIVE.get()))
 

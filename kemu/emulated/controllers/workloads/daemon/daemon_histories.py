@@ -22,7 +22,7 @@ class DaemonHistories(histories.Histories):
         super().__init__(client, "DaemonSet")
 
     async def revise(
-        self, owner: Any, claim: claims.Claims, pods: Iterable[Any], selector: Any
+        self, owner: apps_v1_pb2.DaemonSet, claim: claims.Claims, pods: Iterable[Any], selector: Any
     ) -> tuple[str, list[Any]]:
         """The hash of the current revision, which is made if there is none, and the old revisions
         (``constructHistory``). ``claim``: of revisions; ``pods``: of the owner."""
@@ -44,14 +44,14 @@ class DaemonHistories(histories.Histories):
                 await self.renumber(chosen, number)
         return str(chosen.metadata.labels[LABEL]), old
 
-    async def _label(self, revision: Any) -> Any:
+    async def _label(self, revision: apps_v1_pb2.ControllerRevision) -> Any:
         """One of another version of Kubernetes lacks it; its name serves as well."""
         wanted = apps_v1_pb2.ControllerRevision()
         wanted.CopyFrom(revision)
         wanted.metadata.labels[LABEL] = wanted.metadata.name
         return await self._client.update(wanted)
 
-    async def _snapshot(self, owner: Any, data: bytes, number: int) -> Any:
+    async def _snapshot(self, owner: apps_v1_pb2.DaemonSet, data: bytes, number: int) -> apps_v1_pb2.ControllerRevision:
         """``snapshot``. Raises AlreadyExists if another template has this hash: the next sync tries the next one."""
         status = owner.status
         collisions = status.collisionCount if status.HasField("collisionCount") else None
@@ -74,7 +74,9 @@ class DaemonHistories(histories.Histories):
                 await self._client.update_status(fresh)
             raise
 
-    async def _deduplicated(self, current: list[Any], pods: Iterable[Any]) -> Any:
+    async def _deduplicated(
+        self, current: list[apps_v1_pb2.ControllerRevision], pods: Iterable[Any]
+    ) -> apps_v1_pb2.ControllerRevision:
         """Of several revisions with one template the latest is kept; pods of the others become its own
         (``dedupCurHistories``)."""
         if len(current) == 1:
@@ -91,7 +93,7 @@ class DaemonHistories(histories.Histories):
                 await self.delete(one)
         return kept
 
-    async def clean_up(self, owner: Any, old: list[Any], pods: Iterable[Any]) -> None:
+    async def clean_up(self, owner: apps_v1_pb2.DaemonSet, old: list[Any], pods: Iterable[Any]) -> None:
         """Delete the oldest revisions that no pod has, beyond the history that is kept (``cleanupHistory``)."""
         surplus = len(old) - owner.spec.revisionHistoryLimit
         if surplus <= 0:

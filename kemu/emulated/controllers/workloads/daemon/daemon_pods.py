@@ -6,7 +6,7 @@ from typing import Any
 
 from kemu.emulated.controllers.workloads import scaling
 from kemu.emulated.objects import selectors
-from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2
 
 TOLERATIONS = (
     ("node.kubernetes.io/not-ready", "NoExecute"),
@@ -26,7 +26,7 @@ ROLLING = "RollingUpdate"
 class Wish:
     """Which nodes get a pod: the template of a DaemonSet, compiled once for all nodes."""
 
-    def __init__(self, template: Any) -> None:
+    def __init__(self, template: core_v1_pb2.PodTemplateSpec) -> None:
         spec = core_v1_pb2.PodSpec()
         spec.CopyFrom(template.spec)
         tolerate(spec)
@@ -34,7 +34,7 @@ class Wish:
         self._tolerations = list(spec.tolerations)
         self._affinity = selectors.RequiredNodeAffinity(spec)
 
-    def fits(self, node: Any) -> tuple[bool, bool]:
+    def fits(self, node: core_v1_pb2.Node) -> tuple[bool, bool]:
         """Whether a pod should run on a node, and whether one that does may stay (``NodeShouldRunDaemonPod``)."""
         name = node.metadata.name
         if (self._node and self._node != name) or not self._affinity.matches(node.metadata.labels, name):
@@ -56,7 +56,7 @@ def tolerate(spec: core_v1_pb2.PodSpec) -> None:
             spec.tolerations.append(wanted)
 
 
-def _is_like(one: Any, other: Any) -> bool:
+def _is_like(one: core_v1_pb2.Toleration, other: core_v1_pb2.Toleration) -> bool:
     """Whether they differ in nothing but their time (``MatchToleration``)."""
     return (one.key, one.effect, one.operator, one.value) == (other.key, other.effect, other.operator, other.value)
 
@@ -69,7 +69,7 @@ def pin(spec: core_v1_pb2.PodSpec, node: str) -> None:
     terms.add().matchFields.add(key=NODE_NAME, operator="In", values=[node])
 
 
-def max_surge(owner: Any, desired: int) -> int:
+def max_surge(owner: apps_v1_pb2.DaemonSet, desired: int) -> int:
     """``SurgeCount``."""
     strategy = owner.spec.updateStrategy
     if strategy.type != ROLLING or not strategy.rollingUpdate.HasField("maxSurge"):
@@ -77,7 +77,7 @@ def max_surge(owner: Any, desired: int) -> int:
     return scaling.scaled(strategy.rollingUpdate.maxSurge, desired, up=True)
 
 
-def max_unavailable(owner: Any, desired: int) -> int:
+def max_unavailable(owner: apps_v1_pb2.DaemonSet, desired: int) -> int:
     """``UnavailableCount``."""
     strategy = owner.spec.updateStrategy
     if strategy.type != ROLLING or not strategy.HasField("rollingUpdate"):
@@ -85,7 +85,7 @@ def max_unavailable(owner: Any, desired: int) -> int:
     return scaling.scaled(strategy.rollingUpdate.maxUnavailable, desired, up=True)
 
 
-def target(pod: Any) -> str:
+def target(pod: core_v1_pb2.Pod) -> str:
     """The node that a daemon pod is for (``GetTargetNodeName``)."""
     if pod.spec.nodeName:
         return str(pod.spec.nodeName)
@@ -96,5 +96,5 @@ def target(pod: Any) -> str:
     return ""
 
 
-def _terms(spec: Any) -> Any:
+def _terms(spec: core_v1_pb2.PodSpec) -> Any:
     return spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms

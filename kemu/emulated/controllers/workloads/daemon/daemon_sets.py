@@ -23,6 +23,7 @@ from kemu.emulated.controllers.workloads.daemon import daemon_histories, daemon_
 from kemu.emulated.objects import meta
 from kemu.emulated.objects.pods import pod_phases
 from kemu.emulated.objects.templates import generations
+from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env
 
 BURST = 250
@@ -82,14 +83,14 @@ class _Nodes:
             self.totals = _Counts(*(t - b + c for t, b, c in zip(self.totals, before, counts, strict=True)))
 
 
-class DaemonSetController(base.WorkloadController):
+class DaemonSetController(base.WorkloadController[apps_v1_pb2.DaemonSet]):
     """Factory: ``kemu.emulated.controllers.workloads.daemon.daemon_sets:DaemonSetController``."""
 
     resource, kind, workers = "daemonsets", "DaemonSet", 2
 
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         super().__init__(env, config)
-        self.nodes = informers.Informer(
+        self.nodes: informers.Informer[core_v1_pb2.Node] = informers.Informer(
             self.client,
             "nodes",
             handler=informers.Callbacks(self._node_changed, self._node_updated, self._node_deleted),
@@ -104,23 +105,23 @@ class DaemonSetController(base.WorkloadController):
         began in ns; the latest last."""
         self.histories = daemon_histories.DaemonHistories(self.client)
 
-    def informers(self) -> tuple[informers.Informer, ...]:
+    def informers(self) -> tuple[informers.Informer[Any], ...]:
         return self.nodes, *super().informers(), self.histories.informer
 
-    def place(self, pod: Any) -> str:
+    def place(self, pod: core_v1_pb2.Pod) -> str:
         """Its node."""
         return daemon_pods.target(pod)
 
     # --- events ------------------------------------------------------------------------------------------------------
 
-    def _node_changed(self, node: Any) -> None:
+    def _node_changed(self, node: core_v1_pb2.Node) -> None:
         self._touch(node.metadata.name)
 
-    def _node_updated(self, old: Any, new: Any) -> None:
+    def _node_updated(self, old: core_v1_pb2.Node, new: core_v1_pb2.Node) -> None:
         if old.metadata.labels != new.metadata.labels or list(old.spec.taints) != list(new.spec.taints):
             self._touch(new.metadata.name)
 
-    def _node_deleted(self, node: Any) -> None:
+    def _node_deleted(self, node: core_v1_pb2.Node) -> None:
         name = node.metadata.name
         self._touch(name)
         for owner in self.owners.store.values():
@@ -135,14 +136,14 @@ class DaemonSetController(base.WorkloadController):
                 self._nodes[owner.metadata.uid].touch(node)
             self.enqueue(owner)
 
-    def pod_changed(self, owner_uid: str, pod: Any) -> None:
+    def pod_changed(self, owner_uid: str, pod: core_v1_pb2.Pod) -> None:
         nodes = self._nodes.setdefault(owner_uid, _Nodes())
         known = self._known(owner_uid, pod)
         self._place(nodes, pod, known)
         if known is None and not nodes.pods and nodes.generation < 0:
             del self._nodes[owner_uid]
 
-    def _place(self, nodes: _Nodes, pod: Any, known: Any | None) -> None:
+    def _place(self, nodes: _Nodes, pod: core_v1_pb2.Pod, known: core_v1_pb2.Pod | None) -> None:
         """Put a pod where it is now, which is nowhere if it is not ``known``."""
         uid = pod.metadata.uid
         before = self._pod_nodes.pop(uid, None)
@@ -157,7 +158,7 @@ class DaemonSetController(base.WorkloadController):
             nodes.pods.setdefault(node, {})[uid] = known
             nodes.touch(node)
 
-    def _known(self, owner_uid: str, pod: Any) -> Any | None:
+    def _known(self, owner_uid: str, pod: core_v1_pb2.Pod) -> core_v1_pb2.Pod | None:
         """The pod as it is now, if it is still the owner's and not one that has ended and is about to go."""
         reference = meta.controller_of(pod)
         if reference is None or reference.uid != owner_uid:
@@ -167,7 +168,7 @@ class DaemonSetController(base.WorkloadController):
             return None
         return found
 
-    def forget(self, owner: Any) -> None:
+    def forget(self, owner: apps_v1_pb2.DaemonSet) -> None:
         super().forget(owner)
         self.env.spawn(self.histories.delete_of(owner), "delete revisions of a deleted owner")
         uid = owner.metadata.uid
@@ -181,7 +182,7 @@ class DaemonSetController(base.WorkloadController):
 
     # --- work --------------------------------------------------------------------------------------------------------
 
-    async def sync(self, owner: Any, may_manage: bool) -> None:
+    async def sync(self, owner: apps_v1_pb2.DaemonSet, may_manage: bool) -> None:
         """``syncDaemonSet``."""
         if owner.metadata.HasField("deletionTimestamp"):
             return
@@ -213,7 +214,7 @@ class DaemonSetController(base.WorkloadController):
         if owner.spec.minReadySeconds > 0 and totals.ready != totals.available:
             self.queue.add_after(controllers.key_of(owner), owner.spec.minReadySeconds)
 
-    async def _revise(self, owner: Any, nodes: _Nodes) -> list[Any]:
+    async def _revise(self, owner: apps_v1_pb2.DaemonSet, nodes: _Nodes) -> list[Any]:
         """Find or make the current revision. Returns the old ones."""
         claim = claims.Claims(self.env, self.client, self.resource, self.kind, owner, "controllerrevisions")
         mine = self.owned(owner).values()
@@ -227,7 +228,7 @@ class DaemonSetController(base.WorkloadController):
         return old
 
     async def _update(
-        self, owner: Any, nodes: _Nodes, old: list[Any], adopted: dict[str, Any]
+        self, owner: apps_v1_pb2.DaemonSet, nodes: _Nodes, old: list[Any], adopted: dict[str, core_v1_pb2.Pod]
     ) -> errors.ApiError | None:
         """``updateDaemonSet``. ``adopted``: in this sync, by UID. Returns a failure."""
         if daemon_pods.max_surge(owner, 1):
@@ -247,14 +248,16 @@ class DaemonSetController(base.WorkloadController):
                 return error
         return failure
 
-    async def _claim_again(self, owner: Any, nodes: _Nodes, adopted: dict[str, Any]) -> None:
+    async def _claim_again(
+        self, owner: apps_v1_pb2.DaemonSet, nodes: _Nodes, adopted: dict[str, core_v1_pb2.Pod]
+    ) -> None:
         """Kubernetes claims the pods before each step (``getNodesToDaemonPods``). Until the watch has shown that an
         orphan was adopted, it is adopted once more, and one that was deleted in between counts no longer."""
         found = {pod.metadata.uid for pod in await self.claim(owner, [])} | self.owned(owner).keys()
         for uid in [uid for uid in adopted if uid not in found]:
             self._place(nodes, adopted.pop(uid), None)
 
-    def _count(self, owner: Any, nodes: _Nodes) -> None:
+    def _count(self, owner: apps_v1_pb2.DaemonSet, nodes: _Nodes) -> None:
         """``updateDaemonSetStatus``, of the nodes of which something has changed."""
         assert nodes.wish is not None
         now_ns, min_ready_s, store = self.unix_ns(), owner.spec.minReadySeconds, self.nodes.store
@@ -295,7 +298,7 @@ class DaemonSetController(base.WorkloadController):
         elif not availability.is_available(new[0], min_ready_s, now_ns):
             nodes.unavailable[name] = None
 
-    async def _roll(self, owner: Any, nodes: _Nodes) -> errors.ApiError | None:
+    async def _roll(self, owner: apps_v1_pb2.DaemonSet, nodes: _Nodes) -> errors.ApiError | None:
         """``rollingUpdate``. Returns a failure."""
         desired = nodes.totals.desired
         surge, unavailable = daemon_pods.max_surge(owner, desired), daemon_pods.max_unavailable(owner, desired)
@@ -352,7 +355,7 @@ class DaemonSetController(base.WorkloadController):
         wanted += candidates[: max(0, surge - surging)]
         return await self._sync_nodes(owner, nodes, doomed, wanted)
 
-    async def _manage(self, owner: Any, nodes: _Nodes) -> errors.ApiError | None:
+    async def _manage(self, owner: apps_v1_pb2.DaemonSet, nodes: _Nodes) -> errors.ApiError | None:
         """``manage``: at most a burst, the rest when that has been seen. Returns a failure."""
         missing: list[str] = []
         doomed: list[Any] = []
@@ -367,7 +370,7 @@ class DaemonSetController(base.WorkloadController):
         return await self._sync_nodes(owner, nodes, doomed, missing)
 
     async def _sync_nodes(
-        self, owner: Any, nodes: _Nodes, doomed: list[Any], missing: list[str]
+        self, owner: apps_v1_pb2.DaemonSet, nodes: _Nodes, doomed: list[core_v1_pb2.Pod], missing: list[str]
     ) -> errors.ApiError | None:
         """``syncNodes``. Returns a failure."""
         create = missing[:BURST]
@@ -378,7 +381,7 @@ class DaemonSetController(base.WorkloadController):
             nodes.unmanaged.update(dict.fromkeys(daemon_pods.target(pod) for pod in doomed))
         return failure or not_deleted
 
-    async def _create(self, owner: Any, nodes: _Nodes, node: str) -> None:
+    async def _create(self, owner: apps_v1_pb2.DaemonSet, nodes: _Nodes, node: str) -> None:
         pod = self.new_pod(owner)
         pod.metadata.labels[histories.REVISION_LABEL] = nodes.hash
         if nodes.template_generation:
@@ -387,7 +390,9 @@ class DaemonSetController(base.WorkloadController):
         daemon_pods.pin(pod.spec, node)
         await self.create_pod(owner, pod)
 
-    def _judge(self, owner: Any, nodes: _Nodes, name: str, missing: list[str], doomed: list[Any]) -> bool:
+    def _judge(
+        self, owner: apps_v1_pb2.DaemonSet, nodes: _Nodes, name: str, missing: list[str], doomed: list[Any]
+    ) -> bool:
         """``podsShouldBeOnNode``. Returns whether the node has to be judged again after a back-off."""
         there = nodes.pods.get(name, {}).values()
         alive = [pod for pod in there if not pod.metadata.HasField("deletionTimestamp")]
@@ -441,14 +446,14 @@ class DaemonSetController(base.WorkloadController):
                 doomed.append(old[0])
         return doomed
 
-    def _note_end(self, owner: Any, pod: Any, node: str, how: str, then: str) -> None:
+    def _note_end(self, owner: apps_v1_pb2.DaemonSet, pod: core_v1_pb2.Pod, node: str, how: str, then: str) -> None:
         """An Event object about a daemon pod that has ended."""
         kind = recorders.WARNING if how == "failed" else recorders.NORMAL
         reason = f"{how.capitalize()}DaemonPod"
         message = f"Found {how} daemon pod {controllers.key_of(pod)} on node {node}, will try to {then} it"
         self.recorder.event(owner, kind, reason, reason, message)
 
-    def _must_wait(self, owner: Any, node: str) -> bool:
+    def _must_wait(self, owner: apps_v1_pb2.DaemonSet, node: str) -> bool:
         """Whether a failed pod may not be replaced yet; then the owner is synced again in time."""
         if self._never_waits:
             return False
@@ -466,7 +471,7 @@ class DaemonSetController(base.WorkloadController):
         return False
 
 
-def _is_updated(nodes: _Nodes, pod: Any) -> bool:
+def _is_updated(nodes: _Nodes, pod: core_v1_pb2.Pod) -> bool:
     """``IsPodUpdated``."""
     labels = pod.metadata.labels
     return labels.get(histories.REVISION_LABEL, "") == nodes.hash or (
@@ -481,6 +486,6 @@ def _new_and_old(nodes: _Nodes, pods: Iterable[Any]) -> tuple[list[Any], list[An
     return new, [pod for pod in alive if not _is_updated(nodes, pod)]
 
 
-def _age(pod: Any) -> tuple[bool, int, str]:
+def _age(pod: core_v1_pb2.Pod) -> tuple[bool, int, str]:
     """Bound pods first, then the oldest (``podByCreationTimestampAndPhase``)."""
     return not pod.spec.nodeName, pod.metadata.creationTimestamp.seconds, pod.metadata.name

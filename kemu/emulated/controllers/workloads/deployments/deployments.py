@@ -21,7 +21,7 @@ from kemu.emulated.controllers.workloads.deployments import revisions, rollouts,
 from kemu.emulated.objects import meta, selectors
 from kemu.emulated.objects.pods import pod_phases
 from kemu.emulated.objects.templates import hashes
-from kemu.messages.k8s import apps_v1_pb2
+from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env
 
 M = TypeVar("M", bound=Message)
@@ -40,19 +40,19 @@ class DeploymentController(controllers.Controller):
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         super().__init__(env, config)
         self.queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env)
-        self.deployments = informers.Informer(
+        self.deployments: informers.Informer[apps_v1_pb2.Deployment] = informers.Informer(
             self.client,
             "deployments",
             handler=informers.Callbacks(self._deployment_added, self._deployment_updated, self._deployment_deleted),
         )
-        self.replica_sets = informers.Informer(
+        self.replica_sets: informers.Informer[apps_v1_pb2.ReplicaSet] = informers.Informer(
             self.client,
             "replicasets",
             handler=informers.Callbacks(
                 lambda one: self._replica_set_changed(None, one), self._replica_set_changed, self._replica_set_deleted
             ),
         )
-        self._pods: informers.Informer | None = None
+        self._pods: informers.Informer[core_v1_pb2.Pod] | None = None
         """Only Recreate looks at pods."""
         self._pods_of: dict[str, dict[str, Any]] = {}
         """By UID of the ReplicaSet, then their own."""
@@ -67,13 +67,13 @@ class DeploymentController(controllers.Controller):
         await self.begin(*self.informers())
         await self.work(self.queue, self.reconcile, WORKERS)
 
-    def informers(self) -> tuple[informers.Informer, ...]:
+    def informers(self) -> tuple[informers.Informer[Any], ...]:
         """All that have to be filled before the first sync."""
         return self.replica_sets, self.deployments
 
     # --- events ------------------------------------------------------------------------------------------------------
 
-    def _deployment_added(self, deployment: Any) -> None:
+    def _deployment_added(self, deployment: apps_v1_pb2.Deployment) -> None:
         key = controllers.key_of(deployment)
         self._selectors.put(key, deployment.metadata.namespace, _selector(deployment))
         if self._pods is None and not rollouts.is_rolling(deployment):
@@ -86,7 +86,7 @@ class DeploymentController(controllers.Controller):
     def _deployment_updated(self, old: Any, new: Any) -> None:
         self._deployment_added(new)
 
-    def _deployment_deleted(self, deployment: Any) -> None:
+    def _deployment_deleted(self, deployment: apps_v1_pb2.Deployment) -> None:
         key = controllers.key_of(deployment)
         self._selectors.remove(key)
         self._wake(key)
@@ -111,7 +111,7 @@ class DeploymentController(controllers.Controller):
             for owner in self._selectors.matching(metadata.namespace, metadata.labels):
                 self._wake(owner)
 
-    def _replica_set_deleted(self, replica_set: Any) -> None:
+    def _replica_set_deleted(self, replica_set: apps_v1_pb2.ReplicaSet) -> None:
         key, owner = controllers.key_of(replica_set), meta.controller_of(replica_set)
         self._orphans.remove(key)
         if owner is not None:
@@ -133,7 +133,7 @@ class DeploymentController(controllers.Controller):
     def _wake(self, key: str) -> None:
         self.queue.add_after(key, self.lag_s())
 
-    def _pod_added(self, pod: Any) -> None:
+    def _pod_added(self, pod: core_v1_pb2.Pod) -> None:
         owner = meta.controller_of(pod)
         if owner is not None and owner.kind == "ReplicaSet":
             self._pods_of.setdefault(owner.uid, {})[pod.metadata.uid] = pod
@@ -144,7 +144,7 @@ class DeploymentController(controllers.Controller):
             self._pods_of.get(before.uid, {}).pop(old.metadata.uid, None)
         self._pod_added(new)
 
-    def _pod_deleted(self, pod: Any) -> None:
+    def _pod_deleted(self, pod: core_v1_pb2.Pod) -> None:
         """A Recreate Deployment goes on when the last of its pods is gone (``deletePod``)."""
         owner = meta.controller_of(pod)
         if owner is None or owner.kind != "ReplicaSet":
@@ -199,7 +199,7 @@ class DeploymentController(controllers.Controller):
         else:
             await self._recreate(deployment, sets)
 
-    async def _claim(self, deployment: Any) -> Sets:
+    async def _claim(self, deployment: apps_v1_pb2.Deployment) -> Sets:
         """Its ReplicaSets, after adoption and release (``getReplicaSetsForDeployment``)."""
         store, selector = self.replica_sets.store, _selector(deployment)
         owned = [store[key] for key in self._owned.get(deployment.metadata.uid, ())]
@@ -207,7 +207,7 @@ class DeploymentController(controllers.Controller):
         claim = claims.Claims(self.env, self.client, "deployments", "Deployment", deployment, "replicasets")
         return await claim.claim(lambda one: selector.matches(one.metadata.labels), owned, [store[key] for key in keys])
 
-    async def _note_pause(self, deployment: Any) -> None:
+    async def _note_pause(self, deployment: apps_v1_pb2.Deployment) -> None:
         """``checkPausedConditions``: time in which it is paused does not count against the deadline."""
         if not statuses.has_deadline(deployment):
             return
@@ -225,7 +225,7 @@ class DeploymentController(controllers.Controller):
         self._put(deployment, "Unknown", *verdict)
         await self.client.update_status(deployment)
 
-    async def _is_scaled(self, deployment: Any, sets: Sets) -> bool:
+    async def _is_scaled(self, deployment: apps_v1_pb2.Deployment, sets: Sets) -> bool:
         """Whether its number of replicas has changed (``isScalingEvent``)."""
         new, old = await self._revise(deployment, sets, creates=False)
         wanted = deployment.spec.replicas
@@ -236,7 +236,9 @@ class DeploymentController(controllers.Controller):
 
     # --- revisions ---------------------------------------------------------------------------------------------------
 
-    async def _revise(self, deployment: Any, sets: Sets, *, creates: bool) -> tuple[Any | None, Sets]:
+    async def _revise(
+        self, deployment: apps_v1_pb2.Deployment, sets: Sets, *, creates: bool
+    ) -> tuple[Any | None, Sets]:
         """The ReplicaSet of its template, with its revision, and the others
         (``getAllReplicaSetsAndSyncRevision``). ``creates``: the first is made if there is none."""
         new = revisions.find_new(deployment, sets)
@@ -246,7 +248,7 @@ class DeploymentController(controllers.Controller):
             return await self._update_new(deployment, new, number), old
         return await self._create_new(deployment, old, number) if creates else None, old
 
-    async def _update_new(self, deployment: Any, known: Any, number: int) -> Any:
+    async def _update_new(self, deployment: apps_v1_pb2.Deployment, known: Any, number: int) -> Any:
         """``getNewReplicaSet`` of one that exists."""
         new = _copy(known)
         changed = revisions.set_new(deployment, new, number)
@@ -264,7 +266,7 @@ class DeploymentController(controllers.Controller):
             await self.client.update_status(deployment)
         return new
 
-    async def _create_new(self, deployment: Any, old: Sets, number: int) -> Any:
+    async def _create_new(self, deployment: apps_v1_pb2.Deployment, old: Sets, number: int) -> Any:
         """``getNewReplicaSet`` where there is none."""
         new = self._new_replica_set(deployment, old, number)
         existed = False
@@ -286,7 +288,7 @@ class DeploymentController(controllers.Controller):
             await self.client.update_status(deployment)
         return created
 
-    def _new_replica_set(self, deployment: Any, old: Sets, number: int) -> Any:
+    def _new_replica_set(self, deployment: apps_v1_pb2.Deployment, old: Sets, number: int) -> Any:
         spec, metadata = deployment.spec, deployment.metadata
         collisions = deployment.status.collisionCount if deployment.status.HasField("collisionCount") else None
         template_hash = hashes.of_template(spec.template, collisions)
@@ -306,7 +308,7 @@ class DeploymentController(controllers.Controller):
         revisions.set_replicas(new, spec.replicas, spec.replicas + rollouts.max_surge(deployment))
         return new
 
-    async def _known_or_collision(self, deployment: Any, new: Any) -> Any:
+    async def _known_or_collision(self, deployment: apps_v1_pb2.Deployment, new: Any) -> Any:
         """The ReplicaSet of this name if it is the Deployment's own; else two templates have one hash, and the next
         sync tries another."""
         known = self.replica_sets.store.get(controllers.key_of(new))
@@ -327,7 +329,9 @@ class DeploymentController(controllers.Controller):
         await self.client.update_status(deployment)
         raise errors.AlreadyExists(f'replicasets.apps "{new.metadata.name}" already exists')
 
-    async def _report_failed_creation(self, deployment: Any, new: Any, error: errors.ApiError) -> None:
+    async def _report_failed_creation(
+        self, deployment: apps_v1_pb2.Deployment, new: Any, error: errors.ApiError
+    ) -> None:
         message = f'Failed to create new replica set "{new.metadata.name}": {error.message}'
         if statuses.has_deadline(deployment):
             self._put(deployment, "False", statuses.CREATE_FAILED, message)
@@ -338,7 +342,7 @@ class DeploymentController(controllers.Controller):
 
     # --- rollouts ----------------------------------------------------------------------------------------------------
 
-    async def _roll(self, deployment: Any, sets: Sets) -> None:
+    async def _roll(self, deployment: apps_v1_pb2.Deployment, sets: Sets) -> None:
         """``rolloutRolling``: the new ReplicaSet grows as far as the surge allows, the old ones shrink as far as
         enough pods are available."""
         new, old = await self._revise(deployment, sets, creates=True)
@@ -349,7 +353,7 @@ class DeploymentController(controllers.Controller):
             await self._clean_up(deployment, old)
         await self._report_rollout(deployment, everything, new)
 
-    async def _grow_new(self, deployment: Any, everything: Sets, new: Any) -> bool:
+    async def _grow_new(self, deployment: apps_v1_pb2.Deployment, everything: Sets, new: Any) -> bool:
         """``reconcileNewReplicaSet``. Whether its size was changed."""
         wanted = deployment.spec.replicas
         if new.spec.replicas == wanted:
@@ -359,7 +363,7 @@ class DeploymentController(controllers.Controller):
             size = rollouts.new_size(deployment, everything, new.spec.replicas)
         return (await self._scale(deployment, new, size))[0]
 
-    async def _shrink_old(self, deployment: Any, everything: Sets, old: Sets, new: Any) -> bool:
+    async def _shrink_old(self, deployment: apps_v1_pb2.Deployment, everything: Sets, old: Sets, new: Any) -> bool:
         """``reconcileOldReplicaSets``. Whether any was changed; failures are left to the next sync."""
         removable = rollouts.removable(deployment, everything, new)
         if rollouts.replicas(old) == 0 or removable <= 0:
@@ -371,7 +375,7 @@ class DeploymentController(controllers.Controller):
             return False
         return unhealthy + healthy > 0
 
-    async def _remove_unhealthy(self, deployment: Any, old: Sets, most: int) -> tuple[int, Sets]:
+    async def _remove_unhealthy(self, deployment: apps_v1_pb2.Deployment, old: Sets, most: int) -> tuple[int, Sets]:
         """``cleanupUnhealthyReplicas``: how many went, and the ReplicaSets afterwards."""
         removed, left = 0, []
         for one in sorted(old, key=revisions.age):
@@ -387,7 +391,7 @@ class DeploymentController(controllers.Controller):
             left.append(now)
         return removed, left
 
-    async def _remove_healthy(self, deployment: Any, old: Sets, new: Any) -> int:
+    async def _remove_healthy(self, deployment: apps_v1_pb2.Deployment, old: Sets, new: Any) -> int:
         """``scaleDownOldReplicaSetsForRollingUpdate``."""
         least = deployment.spec.replicas - rollouts.max_unavailable(deployment)
         most = rollouts.available([*old, new]) - least
@@ -401,7 +405,7 @@ class DeploymentController(controllers.Controller):
                 removed += count
         return removed
 
-    async def _recreate(self, deployment: Any, sets: Sets) -> None:
+    async def _recreate(self, deployment: apps_v1_pb2.Deployment, sets: Sets) -> None:
         """``rolloutRecreate``: first all old pods go, then the new ones come."""
         new, old = await self._revise(deployment, sets, creates=False)
         everything = [*old, new]
@@ -427,7 +431,7 @@ class DeploymentController(controllers.Controller):
         pods = (pod for one in others for pod in self._pods_of.get(one.metadata.uid, {}).values())
         return any(not pod_phases.is_terminal(pod) for pod in pods)
 
-    async def _resize(self, deployment: Any, sets: Sets) -> None:
+    async def _resize(self, deployment: apps_v1_pb2.Deployment, sets: Sets) -> None:
         """``sync``: of a Deployment whose number of replicas has changed, or that is paused."""
         new, old = await self._revise(deployment, sets, creates=False)
         await self._share_out(deployment, new, old)
@@ -435,7 +439,7 @@ class DeploymentController(controllers.Controller):
             await self._clean_up(deployment, old)
         await self._report(deployment, [*old, new], new)
 
-    async def _share_out(self, deployment: Any, new: Any | None, old: Sets) -> None:
+    async def _share_out(self, deployment: apps_v1_pb2.Deployment, new: Any | None, old: Sets) -> None:
         """``scale``."""
         only = rollouts.only_active_or_latest(new, old)
         if only is not None:
@@ -447,7 +451,7 @@ class DeploymentController(controllers.Controller):
             for one, size in rollouts.proportional_sizes(deployment, [*old, new]):
                 await self._scale(deployment, one, size, always=True)
 
-    async def _roll_back(self, deployment: Any, sets: Sets) -> None:
+    async def _roll_back(self, deployment: apps_v1_pb2.Deployment, sets: Sets) -> None:
         """``rollback``: the annotation of the old API asks for it; ``kubectl rollout undo`` patches the template."""
         new, old = await self._revise(deployment, sets, creates=True)
         everything = [*old, new]
@@ -470,7 +474,9 @@ class DeploymentController(controllers.Controller):
 
     # --- writes ------------------------------------------------------------------------------------------------------
 
-    async def _scale(self, deployment: Any, known: Any, size: int, *, always: bool = False) -> tuple[bool, Any]:
+    async def _scale(
+        self, deployment: apps_v1_pb2.Deployment, known: Any, size: int, *, always: bool = False
+    ) -> tuple[bool, Any]:
         """Give a ReplicaSet this size (``scaleReplicaSet``). Whether it had another, and what it is now. ``always``:
         its annotations are brought up to date even if it has this size."""
         before = known.spec.replicas
@@ -487,7 +493,9 @@ class DeploymentController(controllers.Controller):
             self._note_scaling(deployment, written, before, size)
         return before != size, written
 
-    def _note_scaling(self, deployment: Any, replica_set: Any, before: int, size: int) -> None:
+    def _note_scaling(
+        self, deployment: apps_v1_pb2.Deployment, replica_set: apps_v1_pb2.ReplicaSet, before: int, size: int
+    ) -> None:
         name = replica_set.metadata.name
         self.env.log(
             "controller.scaled",
@@ -503,7 +511,7 @@ class DeploymentController(controllers.Controller):
         message = f"Scaled {direction} replica set {name} from {before} to {size}"
         self._event(deployment, recorders.NORMAL, "ScalingReplicaSet", message)
 
-    async def _clean_up(self, deployment: Any, old: Sets) -> None:
+    async def _clean_up(self, deployment: apps_v1_pb2.Deployment, old: Sets) -> None:
         """Delete the oldest ReplicaSets beyond the history that is kept (``cleanupDeployment``)."""
         spec = deployment.spec
         if not spec.HasField("revisionHistoryLimit") or spec.revisionHistoryLimit == revisions.LARGEST_INT32:
@@ -518,17 +526,17 @@ class DeploymentController(controllers.Controller):
             except errors.NotFound:
                 continue
 
-    async def _report(self, deployment: Any, everything: Sets, new: Any | None) -> None:
+    async def _report(self, deployment: apps_v1_pb2.Deployment, everything: Sets, new: Any | None) -> None:
         """``syncDeploymentStatus``."""
         await self._write_status(deployment, statuses.calculated(deployment, everything, new, self.unix_ns()))
 
-    async def _report_rollout(self, deployment: Any, everything: Sets, new: Any | None) -> None:
+    async def _report_rollout(self, deployment: apps_v1_pb2.Deployment, everything: Sets, new: Any | None) -> None:
         """``syncRolloutStatus``."""
         status = statuses.of_rollout(deployment, everything, new, self.unix_ns())
         if not await self._write_status(deployment, status):
             self._come_back(deployment, status)
 
-    async def _write_status(self, deployment: Any, status: Any) -> bool:
+    async def _write_status(self, deployment: apps_v1_pb2.Deployment, status: Any) -> bool:
         if statuses.is_equal(deployment.status, status):
             return False
         before = meta.get_condition(deployment.status.conditions, statuses.PROGRESSING)
@@ -547,7 +555,7 @@ class DeploymentController(controllers.Controller):
             )
         return True
 
-    def _come_back(self, deployment: Any, status: Any) -> None:
+    def _come_back(self, deployment: apps_v1_pb2.Deployment, status: Any) -> None:
         """Look again when the deadline is over: nothing else may happen until then (``requeueStuckDeployment``)."""
         current = meta.get_condition(deployment.status.conditions, statuses.PROGRESSING)
         if not statuses.has_deadline(deployment) or current is None:
@@ -561,16 +569,16 @@ class DeploymentController(controllers.Controller):
         else:
             self.queue.add_after(key, after_ns / SECOND_NS + 1)
 
-    def _put(self, deployment: Any, status: str, reason: str, message: str) -> None:
+    def _put(self, deployment: apps_v1_pb2.Deployment, status: str, reason: str, message: str) -> None:
         """A condition Progressing."""
         made = statuses.condition(statuses.PROGRESSING, status, reason, message, self.unix_ns())
         statuses.put(deployment.status, made)
 
-    def _event(self, deployment: Any, kind: str, reason: str, message: str) -> None:
+    def _event(self, deployment: apps_v1_pb2.Deployment, kind: str, reason: str, message: str) -> None:
         self.recorder.event(deployment, kind, reason, reason, message, routine=kind == recorders.NORMAL)
 
 
-def restore(deployment: Any, replica_set: Any) -> None:
+def restore(deployment: apps_v1_pb2.Deployment, replica_set: apps_v1_pb2.ReplicaSet) -> None:
     """Give a Deployment the template and the annotations of a revision (``rollbackToTemplate``)."""
     template = deployment.spec.template
     template.CopyFrom(replica_set.spec.template)
@@ -584,12 +592,12 @@ def restore(deployment: Any, replica_set: Any) -> None:
             annotations[key] = given[key]
 
 
-def _rollback_to(deployment: Any) -> int | None:
+def _rollback_to(deployment: apps_v1_pb2.Deployment) -> int | None:
     """``getRollbackTo``; 0: to the last revision."""
     return revisions.integer(deployment.metadata.annotations.get(revisions.ROLLBACK_TO, ""))
 
 
-def _selector(deployment: Any) -> selectors.LabelSelector:
+def _selector(deployment: apps_v1_pb2.Deployment) -> selectors.LabelSelector:
     return selectors.compile_labels_field(deployment.spec, "selector")
 
 

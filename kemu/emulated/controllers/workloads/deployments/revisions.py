@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from kemu.emulated.objects.templates import dumps
-from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2
 
 HASH_LABEL = "pod-template-hash"
 REVISION = "deployment.kubernetes.io/revision"
@@ -95,7 +95,7 @@ def set_replicas(one: Any, desired: int, most: int) -> bool:
     return _set(one, {DESIRED: str(desired), MAX: str(most)})
 
 
-def set_new(deployment: Any, new: Any, number: int) -> bool:
+def set_new(deployment: apps_v1_pb2.Deployment, new: Any, number: int) -> bool:
     """Give the newest ReplicaSet the Deployment's annotations and its revision; whether that changed anything
     (``SetNewReplicaSetAnnotations`` of one that exists)."""
     annotations = new.metadata.annotations
@@ -138,12 +138,12 @@ def _set(obj: Any, wanted: dict[str, str]) -> bool:
     return changed
 
 
-def set_revision(deployment: Any, number: str) -> bool:
+def set_revision(deployment: apps_v1_pb2.Deployment, number: str) -> bool:
     """``SetDeploymentRevision``."""
     return _set(deployment, {REVISION: number})
 
 
-def find_new(deployment: Any, sets: list[Any]) -> Any | None:
+def find_new(deployment: apps_v1_pb2.Deployment, sets: list[Any]) -> Any | None:
     """The oldest ReplicaSet with the Deployment's template (``FindNewReplicaSet``). Sorts ``sets`` by age."""
     sets.sort(key=age)
     wanted = identity(deployment.spec.template)
@@ -160,7 +160,7 @@ def is_same_template(one: Any, other: Any) -> bool:
     return identity(one) == identity(other)
 
 
-def identity(template: Any) -> bytes:
+def identity(template: core_v1_pb2.PodTemplateSpec) -> bytes:
     """What is equal of equal templates, whatever their hash labels are."""
     return _identity(template.SerializeToString(deterministic=True))
 

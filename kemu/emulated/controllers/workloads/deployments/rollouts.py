@@ -10,11 +10,12 @@ from typing import Any
 
 from kemu.emulated.controllers.workloads import scaling
 from kemu.emulated.controllers.workloads.deployments import revisions
+from kemu.messages.k8s import apps_v1_pb2
 
 ROLLING, RECREATE = "RollingUpdate", "Recreate"
 
 
-def fenceposts(deployment: Any) -> tuple[int, int]:
+def fenceposts(deployment: apps_v1_pb2.Deployment) -> tuple[int, int]:
     """How many more and how many fewer pods than wanted a rolling update may have (``ResolveFenceposts``)."""
     rolling, wanted = deployment.spec.strategy.rollingUpdate, deployment.spec.replicas
     surge = scaling.scaled(rolling.maxSurge, wanted, up=True)
@@ -23,18 +24,18 @@ def fenceposts(deployment: Any) -> tuple[int, int]:
     return (surge, unavailable) if surge or unavailable else (0, 1)
 
 
-def max_surge(deployment: Any) -> int:
+def max_surge(deployment: apps_v1_pb2.Deployment) -> int:
     return fenceposts(deployment)[0] if is_rolling(deployment) else 0
 
 
-def max_unavailable(deployment: Any) -> int:
+def max_unavailable(deployment: apps_v1_pb2.Deployment) -> int:
     wanted: int = deployment.spec.replicas
     if not is_rolling(deployment) or wanted == 0:
         return 0
     return min(fenceposts(deployment)[1], wanted)
 
 
-def is_rolling(deployment: Any) -> bool:
+def is_rolling(deployment: apps_v1_pb2.Deployment) -> bool:
     return str(deployment.spec.strategy.type) == ROLLING
 
 
@@ -52,7 +53,7 @@ def active(sets: Iterable[Any | None]) -> list[Any]:
     return [one for one in sets if one is not None and one.spec.replicas > 0]
 
 
-def new_size(deployment: Any, sets: Iterable[Any | None], new_replicas: int) -> int:
+def new_size(deployment: apps_v1_pb2.Deployment, sets: Iterable[Any | None], new_replicas: int) -> int:
     """Replicas that the newest ReplicaSet may have, which has ``new_replicas`` (``NewRSNewReplicas``)."""
     wanted: int = deployment.spec.replicas
     if not is_rolling(deployment):
@@ -63,7 +64,7 @@ def new_size(deployment: Any, sets: Iterable[Any | None], new_replicas: int) -> 
     return new_replicas if room <= 0 else new_replicas + min(room, wanted - new_replicas)
 
 
-def removable(deployment: Any, sets: Iterable[Any | None], new: Any) -> int:
+def removable(deployment: apps_v1_pb2.Deployment, sets: Iterable[Any | None], new: Any) -> int:
     """Replicas of old ReplicaSets that may go, the healthy ones only as far as others are available
     (``reconcileOldReplicaSets``)."""
     least = deployment.spec.replicas - max_unavailable(deployment)
@@ -71,7 +72,7 @@ def removable(deployment: Any, sets: Iterable[Any | None], new: Any) -> int:
     return int(replicas(sets) - least - unavailable_new)
 
 
-def is_saturated(deployment: Any, new: Any | None) -> bool:
+def is_saturated(deployment: apps_v1_pb2.Deployment, new: Any | None) -> bool:
     """Whether the newest ReplicaSet has all replicas, available, and was sized for as many (``IsSaturated``)."""
     if new is None:
         return False
@@ -94,7 +95,7 @@ def only_active_or_latest(new: Any | None, old: list[Any]) -> Any | None:
     return new if new is not None else old[0]
 
 
-def proportional_sizes(deployment: Any, sets: Sequence[Any | None]) -> list[tuple[Any, int]]:
+def proportional_sizes(deployment: apps_v1_pb2.Deployment, sets: Sequence[Any | None]) -> list[tuple[Any, int]]:
     """The ReplicaSets with replicas, and how many each of them gets when a Deployment is scaled in the middle of a
     rollout: in proportion to what it has (``scale``)."""
     sharing = active(sets)
@@ -119,7 +120,7 @@ def proportional_sizes(deployment: Any, sets: Sequence[Any | None]) -> list[tupl
     return list(zip(sharing, sizes, strict=True))
 
 
-def _proportion(one: Any, deployment: Any, to_add: int, added: int) -> int:
+def _proportion(one: Any, deployment: apps_v1_pb2.Deployment, to_add: int, added: int) -> int:
     """``GetReplicaSetProportion``."""
     if to_add == added:
         return 0
@@ -127,7 +128,7 @@ def _proportion(one: Any, deployment: Any, to_add: int, added: int) -> int:
     return min(fraction, rest) if to_add > 0 else max(fraction, rest)
 
 
-def _fraction(one: Any, deployment: Any) -> int:
+def _fraction(one: Any, deployment: apps_v1_pb2.Deployment) -> int:
     """``getReplicaSetFraction``."""
     size: int = one.spec.replicas
     if deployment.spec.replicas == 0:

@@ -29,7 +29,7 @@ COMPLETE, TIMED_OUT, PAUSED, RESUMED = (
 _COUNTS = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas")
 
 
-def has_deadline(deployment: Any) -> bool:
+def has_deadline(deployment: apps_v1_pb2.Deployment) -> bool:
     """``HasProgressDeadline``."""
     spec = deployment.spec
     return bool(spec.HasField("progressDeadlineSeconds") and spec.progressDeadlineSeconds != revisions.LARGEST_INT32)
@@ -61,7 +61,7 @@ def remove(status: Any, kind: str) -> None:
         status.conditions.extend(kept)
 
 
-def calculated(deployment: Any, sets: Sequence[Any | None], new: Any | None, now_ns: int) -> Any:
+def calculated(deployment: apps_v1_pb2.Deployment, sets: Sequence[Any | None], new: Any | None, now_ns: int) -> Any:
     """``calculateStatus``. Fields that are zero are not set."""
     status = apps_v1_pb2.DeploymentStatus()
     total, ready, terminating = 0, 0, 0
@@ -114,7 +114,7 @@ def is_equal(one: Any, other: Any) -> bool:
     )
 
 
-def is_complete(deployment: Any, status: Any) -> bool:
+def is_complete(deployment: apps_v1_pb2.Deployment, status: Any) -> bool:
     """``DeploymentComplete``."""
     wanted = deployment.spec.replicas
     return bool(
@@ -125,7 +125,7 @@ def is_complete(deployment: Any, status: Any) -> bool:
     )
 
 
-def makes_progress(deployment: Any, status: Any) -> bool:
+def makes_progress(deployment: apps_v1_pb2.Deployment, status: Any) -> bool:
     """``DeploymentProgressing``."""
     before = deployment.status
     return bool(
@@ -136,7 +136,7 @@ def makes_progress(deployment: Any, status: Any) -> bool:
     )
 
 
-def is_timed_out(deployment: Any, status: Any, now_ns: int) -> bool:
+def is_timed_out(deployment: apps_v1_pb2.Deployment, status: Any, now_ns: int) -> bool:
     """``DeploymentTimedOut``."""
     known = meta.get_condition(status.conditions, PROGRESSING)
     if known is None or known.reason == COMPLETE:
@@ -144,11 +144,11 @@ def is_timed_out(deployment: Any, status: Any, now_ns: int) -> bool:
     return known.reason == TIMED_OUT or deadline_ns(deployment, known) < now_ns
 
 
-def deadline_ns(deployment: Any, progressing: Any) -> int:
+def deadline_ns(deployment: apps_v1_pb2.Deployment, progressing: Any) -> int:
     return meta.unix_ns(progressing.lastUpdateTime) + int(deployment.spec.progressDeadlineSeconds) * SECOND_NS
 
 
-def of_rollout(deployment: Any, sets: Sequence[Any | None], new: Any | None, now_ns: int) -> Any:
+def of_rollout(deployment: apps_v1_pb2.Deployment, sets: Sequence[Any | None], new: Any | None, now_ns: int) -> Any:
     """The status during a rollout, with its progress (``syncRolloutStatus``)."""
     status = calculated(deployment, sets, new, now_ns)
     if not has_deadline(deployment):
@@ -165,7 +165,9 @@ def of_rollout(deployment: Any, sets: Sequence[Any | None], new: Any | None, now
     return status
 
 
-def _note_progress(deployment: Any, status: Any, current: Any | None, new: Any | None, now_ns: int) -> None:
+def _note_progress(
+    deployment: apps_v1_pb2.Deployment, status: Any, current: Any | None, new: Any | None, now_ns: int
+) -> None:
     what = f'Deployment "{deployment.metadata.name}"' if new is None else f'ReplicaSet "{new.metadata.name}"'
     if is_complete(deployment, status):
         put(status, condition(PROGRESSING, "True", COMPLETE, f"{what} has successfully progressed.", now_ns))

@@ -14,7 +14,7 @@ from kemu import errors
 from kemu.emulated.client import clients, informers
 from kemu.emulated.controllers.workloads.stateful import stateful_pods
 from kemu.emulated.objects import meta
-from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2
 
 RETAIN, DELETE = "Retain", "Delete"
 
@@ -24,9 +24,9 @@ class Claims:
 
     def __init__(self, client: clients.Client) -> None:
         self._client = client
-        self._informer: informers.Informer | None = None
+        self._informer: informers.Informer[core_v1_pb2.PersistentVolumeClaim] | None = None
 
-    async def needed(self, owner: Any) -> bool:
+    async def needed(self, owner: apps_v1_pb2.StatefulSet) -> bool:
         """Whether a set has templates; if so, claims are known afterwards."""
         if not owner.spec.volumeClaimTemplates:
             return False
@@ -59,19 +59,19 @@ class Claims:
                 failures.append(f"pvc {claim.metadata.name} is being deleted")
         return created, failures
 
-    def are_stale(self, owner: Any, pod: Any) -> bool:
+    def are_stale(self, owner: Any, pod: core_v1_pb2.Pod) -> bool:
         """Whether a claim still belongs to a former pod of this name, with which it will go (``PodClaimIsStale``)."""
         if policy(owner)[1] == RETAIN:
             return False
         claims = self.of_pod(owner, stateful_pods.ordinal_of(pod))
         return any(known is not None and _is_stale(known, pod, "v1", "Pod") for _, known in claims)
 
-    def match_policy(self, owner: Any, pod: Any) -> bool:
+    def match_policy(self, owner: Any, pod: core_v1_pb2.Pod) -> bool:
         """``ClaimsMatchRetentionPolicy``."""
         claims = self.of_pod(owner, stateful_pods.ordinal_of(pod))
         return all(known is None or _is_owned_right(known, owner, pod) for _, known in claims)
 
-    async def apply_policy(self, owner: Any, pod: Any, warn: Callable[[Any, str], None]) -> None:
+    async def apply_policy(self, owner: Any, pod: core_v1_pb2.Pod, warn: Callable[[Any, str], None]) -> None:
         """``UpdatePodClaimForRetentionPolicy``. ``warn`` is told of claims that another controller owns. Raises
         ApiError."""
         for _, known in self.of_pod(owner, stateful_pods.ordinal_of(pod)):
@@ -95,7 +95,9 @@ def policy(owner: Any) -> tuple[str, str]:
     return given.whenDeleted or RETAIN, given.whenScaled or RETAIN
 
 
-def _new_claim(owner: Any, template: Any, ordinal: int) -> core_v1_pb2.PersistentVolumeClaim:
+def _new_claim(
+    owner: apps_v1_pb2.StatefulSet, template: core_v1_pb2.PersistentVolumeClaim, ordinal: int
+) -> core_v1_pb2.PersistentVolumeClaim:
     claim = core_v1_pb2.PersistentVolumeClaim()
     claim.CopyFrom(template)
     claim.ClearField("status")
@@ -124,7 +126,7 @@ def _is_owner(claim: Any, obj: Any) -> bool:
     return any(reference.uid == obj.metadata.uid for reference in claim.metadata.ownerReferences)
 
 
-def _has_other_controller(claim: Any, owner: Any, pod: Any) -> bool:
+def _has_other_controller(claim: Any, owner: Any, pod: core_v1_pb2.Pod) -> bool:
     """``hasUnexpectedController``."""
     if policy(owner) == (RETAIN, RETAIN):
         return False
@@ -140,7 +142,7 @@ def _has_other_controller(claim: Any, owner: Any, pod: Any) -> bool:
     return False
 
 
-def _wanted_owners(owner: Any, pod: Any) -> tuple[bool, bool]:
+def _wanted_owners(owner: Any, pod: core_v1_pb2.Pod) -> tuple[bool, bool]:
     """Whether the set, and whether the pod, is to own the claims."""
     deleted, scaled = (each == DELETE for each in policy(owner))
     is_surplus = stateful_pods.ordinal_of(pod) not in stateful_pods.ordinals(owner)
@@ -149,7 +151,7 @@ def _wanted_owners(owner: Any, pod: Any) -> tuple[bool, bool]:
     return deleted and not is_surplus, is_surplus
 
 
-def _is_owned_right(claim: Any, owner: Any, pod: Any) -> bool:
+def _is_owned_right(claim: Any, owner: Any, pod: core_v1_pb2.Pod) -> bool:
     """``isClaimOwnerUpToDate``: what others than this controller have arranged is left alone."""
     if _is_stale(claim, owner, "apps/v1", "StatefulSet") or _is_stale(claim, pod, "v1", "Pod"):
         return True
@@ -162,7 +164,7 @@ def _is_owned_right(claim: Any, owner: Any, pod: Any) -> bool:
     return has == _wanted_owners(owner, pod)
 
 
-def _set_owners(claim: Any, owner: Any, pod: Any) -> None:
+def _set_owners(claim: Any, owner: Any, pod: core_v1_pb2.Pod) -> None:
     """``updateClaimOwnerRefForSetAndPod``."""
     others = _has_other_controller(claim, owner, pod)
     kept = [

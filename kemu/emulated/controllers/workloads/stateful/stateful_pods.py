@@ -7,7 +7,8 @@ from typing import Any
 
 from kemu.emulated.objects import meta
 from kemu.emulated.objects.pods import pod_phases
-from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 
 NAME_LABEL = "statefulset.kubernetes.io/pod-name"
 INDEX_LABEL = "apps.kubernetes.io/pod-index"
@@ -23,29 +24,29 @@ def parent_and_ordinal(name: str) -> tuple[str, int]:
     return match[1], number if number < 2**31 else -1
 
 
-def ordinal_of(pod: Any) -> int:
+def ordinal_of(pod: core_v1_pb2.Pod) -> int:
     return parent_and_ordinal(pod.metadata.name)[1]
 
 
-def is_member(owner: Any, pod: Any) -> bool:
+def is_member(owner: KubernetesObject, pod: core_v1_pb2.Pod) -> bool:
     return parent_and_ordinal(pod.metadata.name)[0] == str(owner.metadata.name)
 
 
-def ordinals(owner: Any) -> range:
+def ordinals(owner: apps_v1_pb2.StatefulSet) -> range:
     """That its pods are to have."""
     first = owner.spec.ordinals.start
     return range(first, first + owner.spec.replicas)
 
 
-def name(owner: Any, ordinal: int) -> str:
+def name(owner: KubernetesObject, ordinal: int) -> str:
     return f"{owner.metadata.name}-{ordinal}"
 
 
-def claim_name(owner: Any, template: Any, ordinal: int) -> str:
+def claim_name(owner: Any, template: core_v1_pb2.PersistentVolumeClaim, ordinal: int) -> str:
     return f"{template.metadata.name}-{owner.metadata.name}-{ordinal}"
 
 
-def is_identity_right(owner: Any, pod: Any) -> bool:
+def is_identity_right(owner: KubernetesObject, pod: core_v1_pb2.Pod) -> bool:
     """``identityMatches``."""
     parent, ordinal = parent_and_ordinal(pod.metadata.name)
     return (
@@ -56,13 +57,13 @@ def is_identity_right(owner: Any, pod: Any) -> bool:
     )
 
 
-def set_identity(pod: Any, ordinal: int) -> None:
+def set_identity(pod: core_v1_pb2.Pod, ordinal: int) -> None:
     """``updateIdentity``."""
     pod.metadata.labels[NAME_LABEL] = pod.metadata.name
     pod.metadata.labels[INDEX_LABEL] = str(ordinal)
 
 
-def is_storage_right(owner: Any, pod: Any) -> bool:
+def is_storage_right(owner: apps_v1_pb2.StatefulSet, pod: core_v1_pb2.Pod) -> bool:
     """Whether the pod mounts the claims that were made for it (``storageMatches``)."""
     if not owner.spec.volumeClaimTemplates:
         return True
@@ -75,7 +76,7 @@ def is_storage_right(owner: Any, pod: Any) -> bool:
     )
 
 
-def set_storage(owner: Any, pod: Any, ordinal: int) -> None:
+def set_storage(owner: apps_v1_pb2.StatefulSet, pod: core_v1_pb2.Pod, ordinal: int) -> None:
     """``updateStorage``: a claim takes the place of a volume of its name."""
     templates = owner.spec.volumeClaimTemplates
     if not templates:
@@ -89,9 +90,9 @@ def set_storage(owner: Any, pod: Any, ordinal: int) -> None:
     pod.spec.volumes.extend(volume for volume in kept if volume.name not in names)
 
 
-def is_running_and_ready(pod: Any) -> bool:
+def is_running_and_ready(pod: core_v1_pb2.Pod) -> bool:
     return pod.status.phase == pod_phases.RUNNING and meta.is_ready(pod)
 
 
-def is_terminating(pod: Any) -> bool:
+def is_terminating(pod: core_v1_pb2.Pod) -> bool:
     return bool(pod.metadata.HasField("deletionTimestamp"))

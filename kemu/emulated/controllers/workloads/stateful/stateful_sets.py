@@ -18,7 +18,7 @@ from kemu.emulated.controllers.workloads.stateful import stateful_claims, statef
 from kemu.emulated.objects.defaulting import pods as pod_defaults
 from kemu.emulated.objects.pods import pod_phases
 from kemu.emulated.objects.templates import documents, hashes
-from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2
 from kemu.runtime.env import Env
 
 LARGEST_BATCH = 500
@@ -29,7 +29,7 @@ MAX_UNAVAILABLE = "MaxUnavailableStatefulSet"
 """The feature gate by which ``rollingUpdate.maxUnavailable`` counts; off by default."""
 
 
-class StatefulSetController(base.WorkloadController):
+class StatefulSetController(base.WorkloadController[apps_v1_pb2.StatefulSet]):
     """Factory: ``kemu.emulated.controllers.workloads.stateful.stateful_sets:StatefulSetController``."""
 
     resource, kind = "statefulsets", "StatefulSet"
@@ -41,18 +41,18 @@ class StatefulSetController(base.WorkloadController):
         self.claims = stateful_claims.Claims(self.client)
         self._several_at_once = bool((config.get("featureGates") or {}).get(MAX_UNAVAILABLE))
 
-    def informers(self) -> tuple[informers.Informer, ...]:
+    def informers(self) -> tuple[informers.Informer[Any], ...]:
         return *super().informers(), self.histories.informer
 
-    def forget(self, owner: Any) -> None:
+    def forget(self, owner: apps_v1_pb2.StatefulSet) -> None:
         super().forget(owner)
         self.env.spawn(self.histories.delete_of(owner), "delete revisions of a deleted owner")
 
-    def place(self, pod: Any) -> str:
+    def place(self, pod: core_v1_pb2.Pod) -> str:
         """Its name."""
         return str(pod.metadata.name)
 
-    async def sync(self, owner: Any, may_manage: bool) -> None:
+    async def sync(self, owner: apps_v1_pb2.StatefulSet, may_manage: bool) -> None:
         """``sync`` and ``UpdateStatefulSet``."""
         await self._adopt_revisions(owner)
         pods = await self.claim(
@@ -79,13 +79,13 @@ class StatefulSetController(base.WorkloadController):
 
     # --- revisions ---------------------------------------------------------------------------------------------------
 
-    def _revisions(self, owner: Any) -> list[Any]:
+    def _revisions(self, owner: apps_v1_pb2.StatefulSet) -> list[apps_v1_pb2.ControllerRevision]:
         """``ListRevisions``."""
         selector = base.selector_of(owner)
         owned = [one for one in self.histories.owned(owner) if selector.matches(one.metadata.labels)]
         return owned + self.histories.orphans(owner, selector)
 
-    async def _adopt_revisions(self, owner: Any) -> None:
+    async def _adopt_revisions(self, owner: apps_v1_pb2.StatefulSet) -> None:
         orphans = self.histories.orphans(owner, base.selector_of(owner))
         if orphans:
             if owner.metadata.HasField("deletionTimestamp"):
@@ -93,7 +93,9 @@ class StatefulSetController(base.WorkloadController):
             claim = claims.Claims(self.env, self.client, self.resource, self.kind, owner, "controllerrevisions")
             await claim.claim(lambda one: True, (), orphans)
 
-    async def _revise(self, owner: Any, revisions: list[Any]) -> tuple[Any, Any, int]:
+    async def _revise(
+        self, owner: apps_v1_pb2.StatefulSet, revisions: list[apps_v1_pb2.ControllerRevision]
+    ) -> tuple[Any, Any, int]:
         """The revision that the set comes from, the one that it goes to, and how many hashes have met
         (``getStatefulSetRevisions``). ``revisions``: in order."""
         collisions = owner.status.collisionCount
@@ -113,7 +115,13 @@ class StatefulSetController(base.WorkloadController):
         name = owner.status.currentRevision
         return next((one for one in revisions if one.metadata.name == name), update), update, collisions
 
-    async def _forget_revisions(self, owner: Any, pods: list[Any], revisions: list[Any], used: Iterable[Any]) -> None:
+    async def _forget_revisions(
+        self,
+        owner: apps_v1_pb2.StatefulSet,
+        pods: list[core_v1_pb2.Pod],
+        revisions: list[apps_v1_pb2.ControllerRevision],
+        used: Iterable[apps_v1_pb2.ControllerRevision],
+    ) -> None:
         """Delete the oldest revisions that nobody uses, beyond the history that is kept (``truncateHistory``)."""
         live = {one.metadata.name for one in used} | {histories.revision_of(pod) for pod in pods}
         history = [one for one in revisions if one.metadata.name not in live]
@@ -122,7 +130,7 @@ class StatefulSetController(base.WorkloadController):
 
     # --- writes ------------------------------------------------------------------------------------------------------
 
-    async def _report(self, owner: Any, one: _Sync, collisions: int) -> None:
+    async def _report(self, owner: apps_v1_pb2.StatefulSet, one: _Sync, collisions: int) -> None:
         """``updateStatefulSetStatus``."""
         spec, status = owner.spec, one.status
         names = {"currentRevision": one.current.metadata.name, "updateRevision": one.update.metadata.name}
@@ -135,11 +143,15 @@ class StatefulSetController(base.WorkloadController):
         extra = {**changed, "collisionCount": collisions} if changed else {}
         await self.report(owner, status, extra=extra)
 
-    def note_write(self, owner: Any, verb: str, pod: Any, error: errors.ApiError | None) -> None:
+    def note_write(
+        self, owner: apps_v1_pb2.StatefulSet, verb: str, pod: core_v1_pb2.Pod, error: errors.ApiError | None
+    ) -> None:
         """``recordPodEvent``."""
         self.note(owner, verb, f"Pod {pod.metadata.name}", "" if error is None else error.message)
 
-    def note(self, owner: Any, verb: str, what: str, error: str, outcome: str = "successful") -> None:
+    def note(
+        self, owner: apps_v1_pb2.StatefulSet, verb: str, what: str, error: str, outcome: str = "successful"
+    ) -> None:
         """An Event object about what was done for a pod."""
         title, place = verb.capitalize(), f"{what} in StatefulSet {owner.metadata.name}"
         if error:
@@ -149,7 +161,7 @@ class StatefulSetController(base.WorkloadController):
             reason = f"Successful{title}"
             self.recorder.event(owner, recorders.NORMAL, reason, reason, f"{title} {place} {outcome}", routine=True)
 
-    async def create_member(self, owner: Any, pod: core_v1_pb2.Pod, ordinal: int) -> None:
+    async def create_member(self, owner: apps_v1_pb2.StatefulSet, pod: core_v1_pb2.Pod, ordinal: int) -> None:
         """``CreateStatefulPod``: first its claims, then the pod. Raises ApiError."""
         if owner.spec.volumeClaimTemplates:
             await self._create_claims(owner, pod, ordinal, "create")
@@ -168,7 +180,7 @@ class StatefulSetController(base.WorkloadController):
             await self._apply_policy(owner, pod)
         self.note_write(owner, "create", created, None)
 
-    async def complete_claims(self, owner: Any, pod: Any) -> None:
+    async def complete_claims(self, owner: Any, pod: core_v1_pb2.Pod) -> None:
         """``createMissingPersistentVolumeClaims`` of a pod that is pending."""
         created, failures = await self.claims.create_missing(owner, stateful_pods.ordinal_of(pod))
         self._note_claims(owner, pod, created)
@@ -176,7 +188,7 @@ class StatefulSetController(base.WorkloadController):
             raise errors.InternalError("; ".join(failures))
         await self._apply_policy(owner, pod)
 
-    async def repair_member(self, owner: Any, pod: Any) -> None:
+    async def repair_member(self, owner: apps_v1_pb2.StatefulSet, pod: core_v1_pb2.Pod) -> None:
         """Give a pod its labels and claims (``UpdateStatefulPod``). All of it is tried again after a conflict, with the
         pod as it was changed so far: if only a claim had changed meanwhile, the pod looks right then and is not
         written."""
@@ -205,7 +217,7 @@ class StatefulSetController(base.WorkloadController):
         if failure is not None:
             raise failure
 
-    async def _repair(self, owner: Any, pod: core_v1_pb2.Pod) -> bool:
+    async def _repair(self, owner: apps_v1_pb2.StatefulSet, pod: core_v1_pb2.Pod) -> bool:
         """Change the pod to what it should be, and see to its claims. Whether the pod has to be written: also if only a
         claim was."""
         changed, ordinal = False, stateful_pods.ordinal_of(pod)
@@ -221,7 +233,7 @@ class StatefulSetController(base.WorkloadController):
             changed = True
         return changed
 
-    async def _create_claims(self, owner: Any, pod: Any, ordinal: int, verb: str) -> None:
+    async def _create_claims(self, owner: Any, pod: core_v1_pb2.Pod, ordinal: int, verb: str) -> None:
         created, failures = await self.claims.create_missing(owner, ordinal)
         self._note_claims(owner, pod, created)
         if failures:
@@ -229,7 +241,7 @@ class StatefulSetController(base.WorkloadController):
             self.note_write(owner, verb, pod, error)
             raise error
 
-    def _note_claims(self, owner: Any, pod: Any, created: list[str]) -> None:
+    def _note_claims(self, owner: Any, pod: core_v1_pb2.Pod, created: list[str]) -> None:
         for name in created:
             self.note(owner, "create", f"Claim {name} Pod {pod.metadata.name}", "", "success")
 
@@ -241,7 +253,7 @@ class StatefulSetController(base.WorkloadController):
         )
         self.recorder.event(owner, recorders.WARNING, "ConflictingController", "ConflictingController", message)
 
-    async def _apply_policy(self, owner: Any, pod: Any) -> None:
+    async def _apply_policy(self, owner: Any, pod: core_v1_pb2.Pod) -> None:
         try:
             await self.claims.apply_policy(owner, pod, self.warn_of_controller)
         except errors.ApiError as error:
@@ -259,7 +271,7 @@ def _restores(patch: bytes, data: bytes) -> bool:
     return documents.patch(template) == data
 
 
-def _copy(pod: Any) -> core_v1_pb2.Pod:
+def _copy(pod: core_v1_pb2.Pod) -> core_v1_pb2.Pod:
     copied = core_v1_pb2.Pod()
     copied.CopyFrom(pod)
     return copied
@@ -269,7 +281,12 @@ class _Sync:
     """One sync of one set."""
 
     def __init__(
-        self, controller: StatefulSetController, owner: Any, pods: list[Any], current: Any, update: Any
+        self,
+        controller: StatefulSetController,
+        owner: apps_v1_pb2.StatefulSet,
+        pods: list[core_v1_pb2.Pod],
+        current: apps_v1_pb2.ControllerRevision,
+        update: apps_v1_pb2.ControllerRevision,
     ) -> None:
         self._controller = controller
         self._owner = owner
@@ -283,7 +300,7 @@ class _Sync:
         self._condemned = [pod for _, pod in reversed(surplus)]
         self.status = self._counts(pods)
 
-    def _counts(self, pods: Iterable[Any]) -> dict[str, int]:
+    def _counts(self, pods: Iterable[core_v1_pb2.Pod]) -> dict[str, int]:
         """``computeReplicaStatus``."""
         counts = dict.fromkeys(
             ("replicas", "readyReplicas", "availableReplicas", "currentReplicas", "updatedReplicas"), 0
@@ -301,10 +318,10 @@ class _Sync:
                 counts["updatedReplicas"] += revision == update
         return counts
 
-    def _is_available(self, pod: Any) -> bool:
+    def _is_available(self, pod: core_v1_pb2.Pod) -> bool:
         return availability.is_available(pod, self._owner.spec.minReadySeconds, self._now_ns)
 
-    def _is_unavailable(self, pod: Any | None) -> bool:
+    def _is_unavailable(self, pod: core_v1_pb2.Pod | None) -> bool:
         return pod is None or not self._is_available(pod) or stateful_pods.is_terminating(pod)
 
     async def manage(self) -> errors.ApiError | None:
@@ -342,7 +359,7 @@ class _Sync:
     def _count_again(self) -> None:
         self.status = self._counts([*self._pods.values(), *self._condemned])
 
-    def _first_unhealthy(self) -> Any | None:
+    def _first_unhealthy(self) -> core_v1_pb2.Pod | None:
         """The first pod that is unavailable, of those beyond what is wanted the one with the lowest ordinal. None, if
         it is one that does not exist."""
         for ordinal in self._wanted:
@@ -438,14 +455,14 @@ class _Sync:
         pod.metadata.labels[histories.REVISION_LABEL] = revision.metadata.name
         return pod
 
-    async def _delete(self, pod: Any) -> None:
+    async def _delete(self, pod: core_v1_pb2.Pod) -> None:
         failure = await self._controller.delete_pods(self._owner, [pod])
         if failure is not None:
             raise failure
 
     # --- pods that are not -------------------------------------------------------------------------------------------
 
-    async def _condemn(self, monotonic: bool, first_unhealthy: Any | None) -> bool:
+    async def _condemn(self, monotonic: bool, first_unhealthy: core_v1_pb2.Pod | None) -> bool:
         """``processCondemned``: the highest ordinal goes first. Whether the update has to wait."""
         if not monotonic:
             doomed = [pod for pod in self._condemned if not stateful_pods.is_terminating(pod)]
@@ -464,7 +481,7 @@ class _Sync:
 
     # --- updates -----------------------------------------------------------------------------------------------------
 
-    def _is_old(self, pod: Any) -> bool:
+    def _is_old(self, pod: core_v1_pb2.Pod) -> bool:
         return histories.revision_of(pod) != self.update.metadata.name and not stateful_pods.is_terminating(pod)
 
     async def _update_next(self) -> None:
@@ -504,7 +521,9 @@ def _ordinal(numbered: tuple[int, Any]) -> int:
     return numbered[0]
 
 
-def _template_of(owner: Any, revision: Any) -> Any:
+def _template_of(
+    owner: apps_v1_pb2.StatefulSet, revision: apps_v1_pb2.ControllerRevision
+) -> core_v1_pb2.PodTemplateSpec:
     """The template that a revision keeps (``ApplyRevision``)."""
     if revision.data.raw == documents.patch(owner.spec.template):
         return owner.spec.template

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Any
 
 from kemu.emulated.objects import names
 from kemu.emulated.objects.amounts import quantities, requests
@@ -42,7 +41,7 @@ _PODS_MAY_CHANGE = (
 )
 
 
-def check_pod_create(pod: Any, found: list[Cause]) -> None:
+def check_pod_create(pod: core_v1_pb2.Pod, found: list[Cause]) -> None:
     """The spec of a new pod; its metadata are checked elsewhere."""
     found += _causes_in_new(pod.spec.SerializeToString(deterministic=True))
 
@@ -61,7 +60,7 @@ def _causes_in_new(spec_bytes: bytes) -> tuple[Cause, ...]:
     return tuple(found)
 
 
-def check_pod_spec(spec: Any, path: str, found: list[Cause], claims: Iterable[str] = ()) -> None:
+def check_pod_spec(spec: core_v1_pb2.PodSpec, path: str, found: list[Cause], claims: Iterable[str] = ()) -> None:
     """The spec of a pod or of a template (``path`` then is ``spec.template.spec``).
 
     ``claims``: volumes that it gets besides its own, from the claim templates of a StatefulSet.
@@ -116,7 +115,7 @@ def _check_choice(value: str, path: str, choices: Sequence[str], found: list[Cau
 # Containers ---------------------------------------------------------------------------------------------------------
 
 
-def _check_containers(spec: Any, path: str, volumes: Sequence[str], found: list[Cause]) -> bool:
+def _check_containers(spec: core_v1_pb2.PodSpec, path: str, volumes: Sequence[str], found: list[Cause]) -> bool:
     """Returns whether all of their quantities can be parsed."""
     containers = spec.containers
     if not containers:
@@ -146,7 +145,7 @@ def _check_containers(spec: Any, path: str, volumes: Sequence[str], found: list[
 
 
 def _check_container(
-    container: Any, path: str, volumes: Sequence[str], seen: dict[str, None], found: list[Cause]
+    container: core_v1_pb2.Container, path: str, volumes: Sequence[str], seen: dict[str, None], found: list[Cause]
 ) -> bool:
     name = container.name
     if not name:
@@ -179,7 +178,7 @@ def _check_container(
     return readable
 
 
-def _check_ports(ports: Iterable[Any], path: str, found: list[Cause]) -> None:
+def _check_ports(ports: Iterable[core_v1_pb2.ContainerPort], path: str, found: list[Cause]) -> None:
     seen: dict[str, None] = {}
     for index, port in enumerate(ports):
         here = f"{path}[{index}]"
@@ -200,7 +199,11 @@ def _check_ports(ports: Iterable[Any], path: str, found: list[Cause]) -> None:
 
 
 def _check_host_ports(
-    ports: Iterable[Any], path: str, taken: dict[str, None], host_network: bool, found: list[Cause]
+    ports: Iterable[core_v1_pb2.ContainerPort],
+    path: str,
+    taken: dict[str, None],
+    host_network: bool,
+    found: list[Cause],
 ) -> None:
     for index, port in enumerate(ports):
         here = f"{path}.ports[{index}].hostPort"
@@ -214,7 +217,9 @@ def _check_host_ports(
             taken[this] = None
 
 
-def _check_mounts(mounts: Iterable[Any], path: str, volumes: Sequence[str], found: list[Cause]) -> None:
+def _check_mounts(
+    mounts: Iterable[core_v1_pb2.VolumeMount], path: str, volumes: Sequence[str], found: list[Cause]
+) -> None:
     seen: dict[str, None] = {}
     for index, mount in enumerate(mounts):
         here = f"{path}[{index}]"
@@ -229,7 +234,7 @@ def _check_mounts(mounts: Iterable[Any], path: str, volumes: Sequence[str], foun
         seen[mount.mountPath] = None
 
 
-def _check_volumes(volumes: Iterable[Any], path: str, found: list[Cause]) -> tuple[str, ...]:
+def _check_volumes(volumes: Iterable[core_v1_pb2.Volume], path: str, found: list[Cause]) -> tuple[str, ...]:
     """Returns the names."""
     seen: dict[str, None] = {}
     for index, volume in enumerate(volumes):
@@ -251,7 +256,7 @@ def _check_volumes(volumes: Iterable[Any], path: str, found: list[Cause]) -> tup
     return tuple(seen)
 
 
-def _check_claim_of(source: Any, path: str, found: list[Cause]) -> None:
+def _check_claim_of(source: core_v1_pb2.VolumeSource, path: str, found: list[Cause]) -> None:
     """The claim behind a volume: a name, or the template of an ephemeral one."""
     if source.HasField("persistentVolumeClaim") and not source.persistentVolumeClaim.claimName:
         found.append(required(f"{path}.persistentVolumeClaim.claimName"))
@@ -264,7 +269,7 @@ def _check_claim_of(source: Any, path: str, found: list[Cause]) -> None:
             found.append(required(f"{path}.ephemeral.volumeClaimTemplate"))
 
 
-def _check_pod_resources(spec: Any, path: str, readable: bool, found: list[Cause]) -> None:
+def _check_pod_resources(spec: core_v1_pb2.PodSpec, path: str, readable: bool, found: list[Cause]) -> None:
     resources = spec.resources
     if resources.claims:
         found.append(forbidden(f"{path}.claims", "claims cannot be set for Resources at pod-level"))
@@ -289,7 +294,7 @@ def _check_pod_resources(spec: Any, path: str, readable: bool, found: list[Cause
                     found.append(invalid(here, str(limit), f"must be less than or equal to pod limits of {at_pod}"))
 
 
-def _check_images_trimmed(spec: Any, found: list[Cause]) -> None:
+def _check_images_trimmed(spec: core_v1_pb2.PodSpec, found: list[Cause]) -> None:
     for field in ("containers", "initContainers"):
         for index, container in enumerate(getattr(spec, field)):
             if container.image != container.image.strip():
@@ -300,7 +305,7 @@ def _check_images_trimmed(spec: Any, found: list[Cause]) -> None:
 # Updates ------------------------------------------------------------------------------------------------------------
 
 
-def _check_images(containers: Any, path: str, found: list[Cause]) -> None:
+def _check_images(containers: Sequence[core_v1_pb2.Container], path: str, found: list[Cause]) -> None:
     """``ValidateContainerUpdates``, which asks for the image again."""
     for index, container in enumerate(containers):
         if not container.image:
@@ -310,7 +315,7 @@ def _check_images(containers: Any, path: str, found: list[Cause]) -> None:
             found.append(invalid(f"{path}[{index}].image", container.image, detail))
 
 
-def check_pod_update(new: Any, old: Any, found: list[Cause]) -> None:
+def check_pod_update(new: core_v1_pb2.Pod, old: core_v1_pb2.Pod, found: list[Cause]) -> None:
     """An update of the spec by a user, who may change very little. Binding does not call this."""
     after, before = new.spec, old.spec
     if after == before:
@@ -349,7 +354,7 @@ def check_pod_update(new: Any, old: Any, found: list[Cause]) -> None:
         found.append(forbidden("spec", detail))
 
 
-def _check_deadline_update(after: Any, before: Any, found: list[Cause]) -> bool:
+def _check_deadline_update(after: core_v1_pb2.PodSpec, before: core_v1_pb2.PodSpec, found: list[Cause]) -> bool:
     path = "spec.activeDeadlineSeconds"
     if after.HasField("activeDeadlineSeconds"):
         deadline = after.activeDeadlineSeconds
@@ -364,7 +369,7 @@ def _check_deadline_update(after: Any, before: Any, found: list[Cause]) -> bool:
     return True
 
 
-def _check_tolerations_update(after: Any, before: Any, found: list[Cause]) -> None:
+def _check_tolerations_update(after: core_v1_pb2.PodSpec, before: core_v1_pb2.PodSpec, found: list[Cause]) -> None:
     """Tolerations may be added; of existing ones only the seconds may change."""
     there = [_without_seconds(toleration) for toleration in after.tolerations]
     if not all(_without_seconds(toleration) in there for toleration in before.tolerations):
@@ -372,11 +377,11 @@ def _check_tolerations_update(after: Any, before: Any, found: list[Cause]) -> No
         found.append(forbidden("spec.tolerations", detail))
 
 
-def _without_seconds(toleration: Any) -> tuple[str, str, str, str]:
+def _without_seconds(toleration: core_v1_pb2.Toleration) -> tuple[str, str, str, str]:
     return toleration.key, toleration.operator, toleration.value, toleration.effect
 
 
-def _check_gated_update(rest: Any, before: Any, found: list[Cause]) -> None:
+def _check_gated_update(rest: core_v1_pb2.PodSpec, before: core_v1_pb2.PodSpec, found: list[Cause]) -> None:
     """A gated pod's node selector and node affinity may be narrowed; undoes that in ``rest``."""
     if dict(rest.nodeSelector) != dict(before.nodeSelector):
         if any(rest.nodeSelector.get(key) != value for key, value in before.nodeSelector.items()):
@@ -388,7 +393,7 @@ def _check_gated_update(rest: Any, before: Any, found: list[Cause]) -> None:
         _undo_node_affinity(rest, before)
 
 
-def _check_terms_update(after: Any, before: Any, found: list[Cause]) -> None:
+def _check_terms_update(after: core_v1_pb2.PodSpec, before: core_v1_pb2.PodSpec, found: list[Cause]) -> None:
     """Terms that were there may only get more requirements; where there were none, anything may be set."""
     path = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
     terms, old_terms = (
@@ -407,7 +412,7 @@ def _check_terms_update(after: Any, before: Any, found: list[Cause]) -> None:
             found.append(invalid(f"{path}[{index}]", term, detail))
 
 
-def _undo_node_affinity(rest: Any, before: Any) -> None:
+def _undo_node_affinity(rest: core_v1_pb2.PodSpec, before: core_v1_pb2.PodSpec) -> None:
     if before.affinity.HasField("nodeAffinity"):
         rest.affinity.nodeAffinity.CopyFrom(before.affinity.nodeAffinity)
         return
@@ -416,7 +421,7 @@ def _undo_node_affinity(rest: Any, before: Any) -> None:
         rest.ClearField("affinity")
 
 
-def _starts_with(term: Any, old_term: Any) -> bool:
+def _starts_with(term: core_v1_pb2.NodeSelectorTerm, old_term: core_v1_pb2.NodeSelectorTerm) -> bool:
     """Whether all requirements of the old term stand unchanged at the head of the new one."""
     if not old_term.matchExpressions and not old_term.matchFields:
         return bool(term == old_term)
@@ -426,7 +431,7 @@ def _starts_with(term: Any, old_term: Any) -> bool:
     )
 
 
-def _copy_field(target: Any, source: Any, field: str) -> None:
+def _copy_field(target: core_v1_pb2.PodSpec, source: core_v1_pb2.PodSpec, field: str) -> None:
     """Make one field of ``target`` what it is in ``source``."""
     target.ClearField(field)
     value = getattr(source, field)
@@ -438,11 +443,11 @@ def _copy_field(target: Any, source: Any, field: str) -> None:
         setattr(target, field, value)
 
 
-def _differing_fields(one: Any, other: Any) -> list[str]:
+def _differing_fields(one: core_v1_pb2.PodSpec, other: core_v1_pb2.PodSpec) -> list[str]:
     return [field.name for field in one.DESCRIPTOR.fields if getattr(one, field.name) != getattr(other, field.name)]
 
 
-def check_pod_status_update(new: Any, old: Any, found: list[Cause]) -> None:
+def check_pod_status_update(new: core_v1_pb2.Pod, old: core_v1_pb2.Pod, found: list[Cause]) -> None:
     """An update of the status subresource."""
     if new.spec.nodeName != old.spec.nodeName:
         found.append(forbidden("status.nodeName", "may not be changed directly"))
@@ -461,7 +466,13 @@ def check_pod_status_update(new: Any, old: Any, found: list[Cause]) -> None:
             _check_transitions(new, getattr(after, field), getattr(before, field), f"status.{field}", found)
 
 
-def _check_transitions(pod: Any, after: Iterable[Any], before: Iterable[Any], path: str, found: list[Cause]) -> None:
+def _check_transitions(
+    pod: core_v1_pb2.Pod,
+    after: Iterable[core_v1_pb2.ContainerStatus],
+    before: Iterable[core_v1_pb2.ContainerStatus],
+    path: str,
+    found: list[Cause],
+) -> None:
     """A container that has ended and is not restarted stays ended."""
     policy = pod.spec.restartPolicy
     restarted = [one.name for one in (*pod.spec.initContainers, *pod.spec.containers) if one.restartPolicy == "Always"]

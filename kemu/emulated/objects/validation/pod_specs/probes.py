@@ -11,13 +11,14 @@ from typing import Any
 from kemu.emulated.objects.validation.causes import forbidden, invalid, required
 from kemu.emulated.objects.validation.metadata import check_label_key, check_not_negative
 from kemu.errors import Cause
+from kemu.messages.k8s import core_v1_pb2
 
 _KINDS = ("livenessProbe", "readinessProbe", "startupProbe")
 _HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
 _NOT_NEGATIVE = ("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold")
 
 
-def check_probes(container: Any, grace_s: int, path: str, found: list[Cause]) -> None:
+def check_probes(container: core_v1_pb2.Container, grace_s: int, path: str, found: list[Cause]) -> None:
     """The probes and hooks of a container. ``grace_s``: of the pod."""
     for kind in _KINDS:
         if container.HasField(kind):
@@ -28,7 +29,7 @@ def check_probes(container: Any, grace_s: int, path: str, found: list[Cause]) ->
                 _check_handler(getattr(container.lifecycle, hook), grace_s, f"{path}.lifecycle.{hook}", found)
 
 
-def _check_probe(probe: Any, kind: str, grace_s: int, path: str, found: list[Cause]) -> None:
+def _check_probe(probe: core_v1_pb2.Probe, kind: str, grace_s: int, path: str, found: list[Cause]) -> None:
     _check_handler(probe.handler, grace_s, path, found)
     for field in _NOT_NEGATIVE:
         check_not_negative(getattr(probe, field), f"{path}.{field}", found)
@@ -43,7 +44,9 @@ def _check_probe(probe: Any, kind: str, grace_s: int, path: str, found: list[Cau
         found.append(invalid(f"{path}.successThreshold", probe.successThreshold, "must be 1"))
 
 
-def _check_handler(handler: Any, grace_s: int, path: str, found: list[Cause]) -> None:
+def _check_handler(
+    handler: core_v1_pb2.ProbeHandler | core_v1_pb2.LifecycleHandler, grace_s: int, path: str, found: list[Cause]
+) -> None:
     kinds = [one for one in _HANDLERS if one in handler.DESCRIPTOR.fields_by_name and handler.HasField(one)]
     if not kinds:
         found.append(required(path, "must specify a handler type"))
@@ -55,7 +58,11 @@ def _check_handler(handler: Any, grace_s: int, path: str, found: list[Cause]) ->
         found.append(required(f"{path}.exec.command"))
     elif first == "httpGet" and not handler.httpGet.path:
         found.append(required(f"{path}.httpGet.path"))
-    elif first == "sleep" and not 0 <= handler.sleep.seconds <= grace_s:
+    elif (
+        first == "sleep"
+        and isinstance(handler, core_v1_pb2.LifecycleHandler)
+        and not 0 <= handler.sleep.seconds <= grace_s
+    ):
         detail = f"must be non-negative and less than terminationGracePeriodSeconds ({grace_s})"
         found.append(invalid(f"{path}.sleep", handler.sleep.seconds, detail))
 

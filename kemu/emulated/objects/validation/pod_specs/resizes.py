@@ -14,6 +14,7 @@ from kemu.emulated.objects.validation import metadata
 from kemu.emulated.objects.validation.causes import forbidden, invalid
 from kemu.emulated.objects.validation.pod_specs import pods
 from kemu.errors import Cause
+from kemu.messages.k8s import core_v1_pb2
 
 RESIZABLE = ("cpu", "memory")
 _MIRROR = "kubernetes.io/config.mirror"
@@ -22,7 +23,7 @@ _NOWHERE = "[]"
 _ONLY = "only cpu and memory resources are mutable"
 
 
-def prepare(new: Any, old: Any) -> None:
+def prepare(new: core_v1_pb2.Pod, old: core_v1_pb2.Pod) -> None:
     """Put back everything but resources and resize policies (``dropNonResizeUpdates``). Added, removed or renamed
     containers stay: validation complains about them."""
     for name in ("containers", "initContainers"):
@@ -57,7 +58,7 @@ def prepare(new: Any, old: Any) -> None:
         _state_resources(new.status, old.spec)
 
 
-def _state_resources(status: Any, spec: Any) -> None:
+def _state_resources(status: core_v1_pb2.PodStatus, spec: core_v1_pb2.PodSpec) -> None:
     """What the containers have so far. A real kubelet says so from their start; those here do from the first resize on,
     and one that is down by then shall know what it had allocated when it comes back."""
     for name, statuses in (("containers", "containerStatuses"), ("initContainers", "initContainerStatuses")):
@@ -71,12 +72,12 @@ def _state_resources(status: Any, spec: Any) -> None:
         _copy_requests(status.allocatedResources, spec.resources)
 
 
-def _copy_requests(amounts: Any, resources: Any) -> None:
+def _copy_requests(amounts: Any, resources: core_v1_pb2.ResourceRequirements) -> None:
     for name in sorted(resources.requests):
         amounts[name].string = resources.requests[name].string
 
 
-def validate(new: Any, old: Any) -> list[Cause]:
+def validate(new: core_v1_pb2.Pod, old: core_v1_pb2.Pod) -> list[Cause]:
     """Whether the pod may be resized so."""
     found: list[Cause] = []
     metadata.check_metadata_update(new.metadata, old.metadata, found)
@@ -107,7 +108,7 @@ def validate(new: Any, old: Any) -> list[Cause]:
     return found
 
 
-def _differs_beside(new: Any, old: Any) -> bool:
+def _differs_beside(new: core_v1_pb2.PodSpec, old: core_v1_pb2.PodSpec) -> bool:
     """Whether anything but resources and containers has changed."""
     one, other = type(new)(), type(old)()
     one.CopyFrom(new)
@@ -139,7 +140,7 @@ def _check_pod_level(new: Any, old: Any, found: list[Cause]) -> None:
         found.append(forbidden("spec", f"{_ONLY} at pod-level"))
 
 
-def _check_order(new: Any, old: Any) -> list[Cause]:
+def _check_order(new: core_v1_pb2.PodSpec, old: core_v1_pb2.PodSpec) -> list[Cause]:
     found = []
     for name in ("containers", "initContainers"):
         ours, theirs = getattr(new, name), getattr(old, name)
@@ -155,18 +156,24 @@ def _check_order(new: Any, old: Any) -> list[Cause]:
     return found
 
 
-def _check_removed(new: Any, old: Any, path: str, what: str, found: list[Cause]) -> None:
+def _check_removed(
+    new: core_v1_pb2.ResourceRequirements,
+    old: core_v1_pb2.ResourceRequirements,
+    path: str,
+    what: str,
+    found: list[Cause],
+) -> None:
     for part in ("requests", "limits"):
         ours, theirs = getattr(new, part), getattr(old, part)
         if any(name not in ours for name in theirs):
             found.append(forbidden(f"{path}.{part}", f"{what} {part} cannot be removed"))
 
 
-def _states_any(spec: Any) -> bool:
+def _states_any(spec: core_v1_pb2.PodSpec) -> bool:
     return spec.HasField("resources") and bool(len(spec.resources.requests) + len(spec.resources.limits))
 
 
-def _without_resizes(new: Any, old: Any) -> Any:
+def _without_resizes(new: core_v1_pb2.Container, old: core_v1_pb2.Container) -> core_v1_pb2.Container:
     """A container with the cpu and memory that it had."""
     masked = type(new)()
     masked.CopyFrom(new)
@@ -181,7 +188,9 @@ def _without_resizes(new: Any, old: Any) -> Any:
     return masked
 
 
-def _masked(new: Any, old: Any) -> Any:
+def _masked(
+    new: core_v1_pb2.ResourceRequirements, old: core_v1_pb2.ResourceRequirements
+) -> core_v1_pb2.ResourceRequirements:
     masked = type(new)()
     masked.CopyFrom(new)
     for part in ("requests", "limits"):
@@ -194,7 +203,7 @@ def _masked(new: Any, old: Any) -> Any:
     return masked
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(one: core_v1_pb2.ResourceRequirements, other: core_v1_pb2.ResourceRequirements) -> bool:
     """Equal amounts (``apiequality.Semantic``)."""
     for part in ("requests", "limits"):
         ours, theirs = getattr(one, part), getattr(other, part)
@@ -205,6 +214,6 @@ def _same(one: Any, other: Any) -> bool:
     return [claim.name for claim in one.claims] == [claim.name for claim in other.claims]
 
 
-def differs(one: Any, other: Any) -> bool:
+def differs(one: core_v1_pb2.ResourceRequirements, other: core_v1_pb2.ResourceRequirements) -> bool:
     """Whether cpu or memory of two ResourceRequirements differ."""
     return not _same(one, other)

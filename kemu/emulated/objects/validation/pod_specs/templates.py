@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from kemu.emulated.objects.validation.causes import not_supported
 from kemu.emulated.objects.validation.metadata import check_labels
 from kemu.emulated.objects.validation.pod_specs import pods
 from kemu.errors import Cause
+from kemu.messages.k8s import core_v1_pb2
 
 
 def check_template(
-    template: Any,
+    template: core_v1_pb2.PodTemplateSpec,
     restart_policies: tuple[str, ...],
     found: list[Cause],
     volumes: Iterable[str] = (),

@@ -20,6 +20,8 @@ from kemu.emulated.objects.volumes import claims, matching, migration
 from kemu.emulated.scheduler.cache.nodes import NodeInfo
 from kemu.emulated.scheduler.cache.storage import AssumeCache, Storage, not_found
 from kemu.emulated.scheduler.framework.interfaces import Handle
+from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import SECOND_NS
 
 NODE_CONFLICT = "node(s) didn't match PersistentVolume's node affinity"
@@ -82,7 +84,7 @@ class Binder:
 
     # PreFilter ------------------------------------------------------------------------------------------------------
 
-    def claims_of(self, pod: Any) -> PodClaims:
+    def claims_of(self, pod: core_v1_pb2.Pod) -> PodClaims:
         """``GetPodVolumeClaims``. Raises BinderError."""
         found = PodClaims([], [], [], {})
         for volume in pod.spec.volumes:
@@ -102,7 +104,7 @@ class Binder:
                 by_class[name] = [self._volumes.get(one.metadata.name) for one in self._storage.volumes_of_class(name)]
         return found._replace(volumes=by_class)
 
-    def _claim_of(self, pod: Any, volume: Any) -> Any | None:
+    def _claim_of(self, pod: core_v1_pb2.Pod, volume: core_v1_pb2.Volume) -> core_v1_pb2.PersistentVolumeClaim | None:
         """``isVolumeBound``: None for a volume without a claim."""
         source = volume.volumeSource
         is_ephemeral = source.HasField("ephemeral")
@@ -117,7 +119,7 @@ class Binder:
             raise BinderError(wrong)
         return claim
 
-    def _is_delayed(self, claim: Any) -> bool:
+    def _is_delayed(self, claim: core_v1_pb2.PersistentVolumeClaim) -> bool:
         """``IsDelayBindingMode``."""
         name = claims.class_of_claim(claim)
         storage_class = self._storage.classes.get(name) if name else None
@@ -154,7 +156,7 @@ class Binder:
             unbound, has_space, provisions = self._check_provisions(to_provision, node)
         return PodVolumes(static, provisions), _reasons(bound, unbound=unbound, has_space=has_space)
 
-    def _check_bound(self, bound: list[Any], node: NodeInfo) -> str:
+    def _check_bound(self, bound: list[core_v1_pb2.PersistentVolumeClaim], node: NodeInfo) -> str:
         """Why the node does not reach the volumes of bound claims, "" if it does (``checkBoundClaims``)."""
         for claim in bound:
             volume = self._volumes.get(claim.spec.volumeName)
@@ -164,7 +166,7 @@ class Binder:
                 return NODE_CONFLICT
         return ""
 
-    def _translated(self, volume: Any, node: str) -> Any:
+    def _translated(self, volume: core_v1_pb2.PersistentVolume, node: str) -> core_v1_pb2.PersistentVolume:
         """``tryTranslatePVToCSI``."""
         plugin = migration.plugin_of(volume.spec.persistentVolumeSource)
         if plugin is None or not plugin.is_migrated:
@@ -177,7 +179,7 @@ class Binder:
             raise BinderError(f"could not translate pv: {error}") from None
 
     def _match(
-        self, wanted: list[Any], volumes: Mapping[str, list[Any]], node: NodeInfo
+        self, wanted: list[core_v1_pb2.PersistentVolumeClaim], volumes: Mapping[str, list[Any]], node: NodeInfo
     ) -> tuple[bool, list[StaticBinding], list[Any]]:
         """Free volumes for claims, small claims first; also the claims that found none (``findMatchingVolumes``)."""
         wanted.sort(key=claims.requested)
@@ -194,7 +196,9 @@ class Binder:
                 static.append(StaticBinding(claim, volume))
         return not left, static, left
 
-    def _check_provisions(self, wanted: list[Any], node: NodeInfo) -> tuple[bool, bool, list[Provision]]:
+    def _check_provisions(
+        self, wanted: list[core_v1_pb2.PersistentVolumeClaim], node: NodeInfo
+    ) -> tuple[bool, bool, list[Provision]]:
         """Whether volumes can be created for claims, and whether there is room for them (``checkVolumeProvisions``)."""
         found: list[Provision] = []
         for claim in wanted:
@@ -212,7 +216,9 @@ class Binder:
             found.append(Provision(claim, capacity))
         return True, True, found
 
-    def _has_room(self, storage_class: Any, claim: Any, node: NodeInfo) -> tuple[bool, Any | None]:
+    def _has_room(
+        self, storage_class: storage_v1_pb2.StorageClass, claim: core_v1_pb2.PersistentVolumeClaim, node: NodeInfo
+    ) -> tuple[bool, Any | None]:
         """``hasEnoughCapacity``: of drivers that publish how much room they have."""
         if "storage" not in claim.spec.resources.requests:
             return True, None
@@ -231,7 +237,7 @@ class Binder:
 
     # Reserve, Unreserve ---------------------------------------------------------------------------------------------
 
-    def assume(self, pod: Any, node: str, volumes: PodVolumes) -> bool:
+    def assume(self, pod: core_v1_pb2.Pod, node: str, volumes: PodVolumes) -> bool:
         """Assume what is to be written; True if everything is bound already (``AssumePodVolumes``).
 
         Raises BinderError.
@@ -259,7 +265,7 @@ class Binder:
         volumes.static, volumes.provisions = static, provisions
         return False
 
-    def _are_bound(self, pod: Any) -> bool:
+    def _are_bound(self, pod: core_v1_pb2.Pod) -> bool:
         """``arePodVolumesBound``."""
         try:
             found = [self._claim_of(pod, volume) for volume in pod.spec.volumes]
@@ -279,7 +285,7 @@ class Binder:
 
     # PreBind --------------------------------------------------------------------------------------------------------
 
-    async def bind(self, pod: Any, node: str, volumes: PodVolumes, exists: Callable[[], bool]) -> None:
+    async def bind(self, pod: core_v1_pb2.Pod, node: str, volumes: PodVolumes, exists: Callable[[], bool]) -> None:
         """Write, and wait until all claims are bound (``BindPodVolumes``). ``exists``: whether the pod does.
 
         Raises BinderError or ApiError.
@@ -315,7 +321,7 @@ class Binder:
             self._restore(volumes.static[written:], volumes.provisions[selected:])
             raise
 
-    def _is_bound(self, pod: Any, name: str, volumes: PodVolumes, exists: Callable[[], bool]) -> bool:
+    def _is_bound(self, pod: core_v1_pb2.Pod, name: str, volumes: PodVolumes, exists: Callable[[], bool]) -> bool:
         """Whether all claims are bound as decided (``checkBindings``). Raises BinderError where they will not be."""
         node = self._handle.cluster.nodes.get(name)
         if node is None or node.node is None:
@@ -356,7 +362,7 @@ class Binder:
                 return False
         return True
 
-    def _check_node(self, volume: Any, node: NodeInfo) -> None:
+    def _check_node(self, volume: core_v1_pb2.PersistentVolume, node: NodeInfo) -> None:
         if not matching.is_reachable(self._translated(volume, node.name), node.labels):
             why = f'node affinity doesn\'t match node "{node.name}": no matching NodeSelectorTerms'
             raise BinderError(f'pv "{volume.metadata.name}" {why}')
@@ -374,17 +380,17 @@ def _reasons(bound: str, *, unbound: bool, has_space: bool) -> tuple[str, ...]:
     return tuple(found)
 
 
-def limit_of(capacity: Any) -> int | None:
+def limit_of(capacity: storage_v1_pb2.CSIStorageCapacity) -> int | None:
     """The largest volume that fits (``volumeLimit``)."""
     if capacity.HasField("maximumVolumeSize"):
         return quantities.value(capacity.maximumVolumeSize.string)
     return quantities.value(capacity.capacity.string) if capacity.HasField("capacity") else None
 
 
-def _key(claim: Any) -> str:
+def _key(claim: core_v1_pb2.PersistentVolumeClaim) -> str:
     return f"{claim.metadata.namespace}/{claim.metadata.name}"
 
 
-def _is_newer(one: Any, other: Any) -> bool:
+def _is_newer(one: KubernetesObject, other: KubernetesObject) -> bool:
     """``CompareResourceVersion``; objects that no API server has stored are of version 0."""
     return int(one.metadata.resourceVersion or 0) > int(other.metadata.resourceVersion or 0)

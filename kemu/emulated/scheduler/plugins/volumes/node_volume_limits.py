@@ -18,6 +18,7 @@ from kemu.emulated.scheduler.framework.interfaces import Cycle, FilterPlugin, Ha
 from kemu.emulated.scheduler.framework.signers import Fragments
 from kemu.emulated.scheduler.framework.statuses import ERROR, Status, unresolvable, unschedulable
 from kemu.emulated.scheduler.plugins.volumes import hints
+from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
 
 _EXCEEDED = unschedulable("node(s) exceed max volume count")
 
@@ -104,7 +105,7 @@ class NodeVolumeLimits(FilterPlugin, SignPlugin):
 
     # Counting -------------------------------------------------------------------------------------------------------
 
-    def _count(self, pod: PodInfo, csi_node: Any, found: Volumes, *, is_new: bool) -> None:
+    def _count(self, pod: PodInfo, csi_node: storage_v1_pb2.CSINode | None, found: Volumes, *, is_new: bool) -> None:
         """``filterAttachableVolumes``. Raises _Failed."""
         for volume in pod.pod.spec.volumes:
             source = volume.volumeSource
@@ -129,7 +130,7 @@ class NodeVolumeLimits(FilterPlugin, SignPlugin):
                 if driver and handle:
                     found[f"{driver}/{handle}"] = driver
 
-    def _count_inline(self, name: str, source: Any, csi_node: Any, found: Volumes) -> None:
+    def _count_inline(self, name: str, source: Any, csi_node: storage_v1_pb2.CSINode | None, found: Volumes) -> None:
         """``checkAttachableInlineVolume``."""
         if csi_node is None or not migration.is_inline(source):
             return
@@ -141,7 +142,9 @@ class NodeVolumeLimits(FilterPlugin, SignPlugin):
             driver, handle = known
             found[f"{driver}/{handle}"] = driver
 
-    def _driver_and_handle(self, claim: Any, csi_node: Any) -> tuple[str, str] | None:
+    def _driver_and_handle(
+        self, claim: core_v1_pb2.PersistentVolumeClaim, csi_node: storage_v1_pb2.CSINode | None
+    ) -> tuple[str, str] | None:
         """``getCSIDriverInfo``."""
         volume = self._storage.volumes.get(claim.spec.volumeName)
         if volume is None:
@@ -156,7 +159,9 @@ class NodeVolumeLimits(FilterPlugin, SignPlugin):
         except migration.MigrationError:
             return None
 
-    def _of_class(self, claim: Any, csi_node: Any) -> tuple[str, str] | None:
+    def _of_class(
+        self, claim: core_v1_pb2.PersistentVolumeClaim, csi_node: storage_v1_pb2.CSINode | None
+    ) -> tuple[str, str] | None:
         """``getCSIDriverInfoFromSC``: a volume that will be created counts for the driver of its class."""
         storage_class = self._storage.classes.get(claims.class_of_claim(claim))
         if storage_class is None:
@@ -194,7 +199,7 @@ class NodeVolumeLimits(FilterPlugin, SignPlugin):
         ]
 
 
-def limits_of(csi_node: Any | None) -> dict[str, int]:
+def limits_of(csi_node: storage_v1_pb2.CSINode | None) -> dict[str, int]:
     """By driver; without an entry there is no limit (``getVolumeLimits``)."""
     if csi_node is None:
         return {}
@@ -205,7 +210,7 @@ def limits_of(csi_node: Any | None) -> dict[str, int]:
     }
 
 
-def _is_counted(source: Any) -> bool:
+def _is_counted(source: core_v1_pb2.VolumeSource) -> bool:
     return source.HasField("ephemeral") or migration.is_inline(source)
 
 

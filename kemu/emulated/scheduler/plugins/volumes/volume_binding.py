@@ -30,6 +30,7 @@ from kemu.emulated.scheduler.framework.statuses import ERROR, Status, unresolvab
 from kemu.emulated.scheduler.plugins.volumes import binders, hints
 from kemu.emulated.scheduler.plugins.volumes.binders import Binder, BinderError, PodClaims, PodVolumes
 from kemu.errors import ApiError
+from kemu.messages.k8s import core_v1_pb2
 
 BIND_TIMEOUT_S = 600
 
@@ -79,7 +80,7 @@ class VolumeBinding(FilterPlugin, ReservePlugin, PreBindPlugin, SignPlugin):
         state = cycle.data[self.name] = _State(found)
         return state
 
-    def _what_is_wrong(self, pod: Any) -> str:
+    def _what_is_wrong(self, pod: core_v1_pb2.Pod) -> str:
         """``podHasPVCs``: the first of its claims that is missing, lost, being deleted, or somebody else's."""
         for volume in pod.spec.volumes:
             name = claims.claim_name(pod.metadata.name, volume)

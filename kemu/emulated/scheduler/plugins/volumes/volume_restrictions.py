@@ -18,6 +18,7 @@ from kemu.emulated.scheduler.framework.interfaces import SKIP, Cycle, FilterPlug
 from kemu.emulated.scheduler.framework.signers import Fragments
 from kemu.emulated.scheduler.framework.statuses import Status, unresolvable, unschedulable
 from kemu.emulated.scheduler.plugins.volumes import hints
+from kemu.messages.k8s import core_v1_pb2
 
 _DISK = unschedulable("node(s) had no available disk")
 _ONE_POD = unschedulable(
@@ -117,7 +118,7 @@ def _are_one(mine: Any, other: Any) -> bool:
     return False
 
 
-def _frees_a_volume(pod: PodInfo, old: Any, new: Any) -> bool:
+def _frees_a_volume(pod: PodInfo, old: core_v1_pb2.Pod, new: Any) -> bool:
     """``isSchedulableAfterPodDeleted``."""
     if old.metadata.namespace != pod.namespace:
         return False

@@ -14,6 +14,7 @@ from kemu.emulated.scheduler.framework.interfaces import SKIP, Cycle, FilterPlug
 from kemu.emulated.scheduler.framework.signers import Fragments
 from kemu.emulated.scheduler.framework.statuses import Status, unresolvable
 from kemu.emulated.scheduler.plugins.volumes import hints
+from kemu.messages.k8s import core_v1_pb2
 
 _CONFLICT = unresolvable("node(s) had no available volume zone")
 _LABELS = (migration.BETA_ZONE, migration.BETA_REGION, migration.ZONE, migration.REGION)
@@ -92,7 +93,7 @@ class VolumeZone(FilterPlugin, SignPlugin):
         ]
 
 
-def topologies(volume: Any) -> list[Topology]:
+def topologies(volume: core_v1_pb2.PersistentVolume) -> list[Topology]:
     """``getPVTopologies``. A label with an empty zone in it says nothing (``LabelZonesToSet``)."""
     found = []
     labels = volume.metadata.labels
