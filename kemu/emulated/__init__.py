@@ -5,5 +5,5 @@ store          etcd                               apiserver     kube-apiserver
 client         client-go                          scheduler     kube-scheduler
 kubelet        kubelet                            controllers   kube-controller-manager
 autoscaler     cluster-autoscaler and a cloud     gateway       the API over HTTP, for real clients
-bridge         kemu's scheduler on a real API     bugs, safeguards   what scenarios switch on and off
+bridge         kemu's scheduler on a real API     variants      what scenarios switch on and off
 """

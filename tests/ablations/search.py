@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kemu.emulated import safeguards
+from kemu.emulated import variants
 from kemu.lab.exploration import executions
 from kemu.lab.scenario import catalog
 from kemu.lab.scenario.format import documents
@@ -78,7 +78,7 @@ def load() -> Mapping[str, dict[str, Any]]:
 
 
 def main(arguments: list[str]) -> int:
-    names = tuple(safeguards.SAFEGUARDS)
+    names = variants.names(variants.ABLATION)
     return searches.search(FOUND, names, names, arguments, find, "NOT FOUND")
 
 

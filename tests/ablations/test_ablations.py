@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kemu.emulated import safeguards
+from kemu.emulated import variants
 from kemu.lab.exploration import executions
 from kemu.lab.scenario.loading import loader
 from tests.ablations import candidates, exploring, search
@@ -13,7 +13,7 @@ FOUND = search.load()
 
 
 def test_every_safeguard_is_known_to_matter() -> None:
-    assert list(FOUND) == list(safeguards.SAFEGUARDS)
+    assert list(FOUND) == list(variants.names(variants.ABLATION))
     for name, found in FOUND.items():
         assert found["breaks"] == candidates.CANDIDATES[name].breaks
         assert found["seed"] <= search.MAX_SEED

@@ -147,7 +147,7 @@ def test_compaction_can_be_switched_off() -> None:
     ("config", "text"),
     [
         ({"cacheLag": 1}, "unknown setting 'cacheLag'"),
-        ({"ablate": ["everything"]}, "unknown safeguard 'everything'"),
+        ({"ablate": ["everything"]}, "unknown variant 'everything'"),
         ({"admission": ["Prioritty"]}, "unknown admission plugin 'Prioritty'"),
         ({"bind_check": "sometimes"}, "unknown bind_check 'sometimes'"),
     ],

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kemu.emulated.bugs import BUGS
+from kemu.emulated import variants
 from kemu.lab.scenario import catalog
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.playing import runner
@@ -55,4 +55,4 @@ def test_every_scenario_has_its_piece_and_every_page_its_scenario() -> None:
 
 def test_every_bug_is_shown() -> None:
     used = {bug for name in PIECES for bug in re.findall(r"k8s-\d+", catalog.find(name).read_text())}
-    assert used == set(BUGS)
+    assert used == {*variants.names(variants.BUG), *variants.names(variants.FIX)}

@@ -67,7 +67,7 @@ def test_141694_the_preemptor_waits_beside_an_empty_node() -> None:
 
 
 def test_141694_a_fix_wakes_the_preemptor() -> None:
-    fixed = play(141694, toggled=["k8s-141694"])
+    fixed = play(141694, deviations=["k8s-141694"])
     assert fixed["final"]["preemptor"] == {"state": "running", "node": "node-1"}
 
 
@@ -88,7 +88,7 @@ def test_141227_the_younger_pod_is_the_victim_and_comes_back_in_vain() -> None:
 def test_what_is_fixed_is_fixed_and_the_bug_would_show(number: int, pod: str) -> None:
     """kemu with the bug decides otherwise than v1.36.3 did."""
     assert outcome(number)["final"][pod]["state"] == "running"
-    sick = play(number, {"eligibility": "alpha"}) if number == 92600 else play(number, toggled=[f"k8s-{number}"])
+    sick = play(number, {"eligibility": "alpha"}) if number == 92600 else play(number, deviations=[f"k8s-{number}"])
     assert timelines.agrees(CASES[number][1].expect, sick)
 
 
@@ -100,6 +100,6 @@ def test_130429_nominations_by_other_schedulers_do_not_count() -> None:
     assert small_clusters.play(case.question)["final"]["small"] == {"state": "pending"}
 
 
-def play(number: int, policy: Mapping[str, Any] | None = None, toggled: Iterable[str] = ()) -> dict[str, Any]:
+def play(number: int, policy: Mapping[str, Any] | None = None, deviations: Iterable[str] = ()) -> dict[str, Any]:
     """What kemu does with other switches."""
-    return small_clusters.play(CASES[number][1].question, policy=policy, toggled=toggled)
+    return small_clusters.play(CASES[number][1].question, policy=policy, deviations=deviations)

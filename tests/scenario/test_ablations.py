@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kemu import errors
-from kemu.emulated import safeguards
+from kemu.emulated import variants
 from kemu.lab.scenario.format import schema
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.playing import plans
@@ -31,7 +31,7 @@ def test_an_unknown_name_is_refused_and_a_similar_one_is_offered() -> None:
 
 def test_the_schema_lists_the_names() -> None:
     spec = schema.json_schema()["properties"]["spec"]["properties"]
-    assert spec["ablate"]["items"]["enum"] == list(safeguards.SAFEGUARDS)
+    assert spec["ablate"]["items"]["enum"] == list(variants.names(variants.ABLATION))
 
 
 def test_every_component_is_told_what_it_lacks_and_nobody_without_need() -> None:
@@ -52,32 +52,3 @@ def test_what_an_etcd_cannot_lack_is_refused() -> None:
     (problem,) = caught.value.problems
     assert problem.path == "spec.ablate[0]"
     assert problem.message == "fsync-before-acknowledgement is a safeguard of kemu's own store, not of an etcd"
-
-
-def test_an_actor_refuses_a_name_that_it_does_not_know() -> None:
-    with pytest.raises(ValueError, match="unknown safeguard 'bind-twice'"):
-        safeguards.ablated({"ablate": ["bind-twice"]})
-
-
-def test_what_is_taken_away_combines_and_nothing_taken_away_is_the_class_itself() -> None:
-    class Base:
-        def first(self) -> str:
-            return "checks"
-
-        def second(self) -> str:
-            return "checks"
-
-    class LacksFirst(Base):
-        def first(self) -> str:
-            return ""
-
-    class LacksSecond(Base):
-        def second(self) -> str:
-            return ""
-
-    lacking: dict[str, type[Base]] = {"one": LacksFirst, "two": LacksSecond}
-    assert safeguards.without(Base, lacking, {"three"}) is Base
-    only = safeguards.without(Base, lacking, {"two"})()
-    both = safeguards.without(Base, lacking, {"one", "two"})()
-    assert (only.first(), only.second()) == ("checks", "")
-    assert (both.first(), both.second()) == ("", "")

@@ -21,7 +21,7 @@ from kemu.emulated.kubelet.pods import containers
 from kemu.emulated.kubelet.pressure import oom_kills
 from kemu.emulated.kubelet.sync import pod_workers, starts
 from kemu.emulated.objects.pods import pod_phases
-from kemu.emulated.scheduler.experiments import requeues
+from kemu.emulated.scheduler import variants
 from kemu.emulated.scheduler.queue import queues
 from kemu.lab.checks.scheduling import priorities
 from kemu.lab.fuzz import features, trials
@@ -83,7 +83,7 @@ def _(patch: pytest.MonkeyPatch) -> None:
     """``requeue: all``: what requeues a preemptor finds it gated, and nothing takes it up again."""
 
     def move(self: Any, event: Any, old: Any, new: Any, only: Any = None) -> None:
-        if event not in requeues.FOR_ALL_PODS:
+        if event not in variants.FOR_ALL_PODS:
             queues.SchedulingQueue.move(self, event, old, new, only)
             return
         held = list(self._held.values())
@@ -91,9 +91,9 @@ def _(patch: pytest.MonkeyPatch) -> None:
         self._move_held(held, event, old, new, only)
         self._remember(event, old, new)
 
-    patch.setattr(requeues._RequeuesAll, "move", move)
+    patch.setattr(variants._RequeuesAll, "move", move)
     for name in ("_move_held", "preemption_over"):
-        patch.setattr(requeues._RequeuesAll, name, getattr(queues.SchedulingQueue, name))
+        patch.setattr(variants._RequeuesAll, name, getattr(queues.SchedulingQueue, name))
 
 
 @defect("nominations-end-when-they-are-answered", priorities=[])

@@ -9,20 +9,25 @@ from collections.abc import Mapping
 from typing import Any
 
 from kemu import errors
-from kemu.emulated import safeguards
-from kemu.emulated.apiserver import ablations, admission, flows
+from kemu.emulated import variants
+from kemu.emulated.apiserver import admission, flows
 from kemu.emulated.apiserver.admission.base import Host
 from kemu.emulated.apiserver.authorization import authorizers
 from kemu.emulated.apiserver.expiry import Bound, Expiry
 from kemu.emulated.apiserver.faults import Faults
 from kemu.emulated.apiserver.lives import Lives
 from kemu.emulated.apiserver.registry import bind_checks
+from kemu.emulated.apiserver.registry.bindings import Binder
+from kemu.emulated.apiserver.registry.evictions import Evictor
 from kemu.emulated.apiserver.registry.reads import Reader
+from kemu.emulated.apiserver.registry.registry import Registry
 from kemu.emulated.apiserver.service import Service
+from kemu.emulated.apiserver.storage import Storage
 from kemu.emulated.apiserver.verbs import Requests
 from kemu.emulated.apiserver.watch import buffers
 from kemu.emulated.apiserver.watch.cache import WatchCache
 from kemu.emulated.apiserver.watch.fanout import Fanout, Stream
+from kemu.emulated.apiserver.watch.feed import Feed
 from kemu.emulated.objects.validation import small_groups
 from kemu.messages.k8s import core_v1_pb2, scheduling_v1_pb2
 from kemu.messages.v1 import api_pb2_grpc
@@ -38,7 +43,7 @@ DEFAULTS: dict[str, Any] = {
     "authorization": list(authorizers.DEFAULT_MODES),  # modes: who may do what
     "users": {},  # by name their groups and roles, of those whom the scenario acts as
     "limited_resources": [],  # what ResourceQuota admits only under a quota that covers it: LimitedResources of its API
-    safeguards.CONFIG_KEY: [],  # safeguards that this server lacks
+    variants.ABLATE_KEY: [],  # safeguards that this server lacks
     "managed_fields": False,  # keep them also for objects whose creators state no field manager
     "bind_check": bind_checks.NONE,  # what a binding is held against beside its pod: one of bind_checks.KINDS
     "compaction_interval_s": 300.0,  # forget what is older than this, as often; 0: never
@@ -70,24 +75,25 @@ class ApiServer:
         settings = _settings(config)
         self._env = env
         self._settings = settings
-        lacks = safeguards.ablated(settings)
+        varied = variants.active(settings)
         channel = env.dial(settings["store"])
-        self.storage = ablations.storage(lacks)(env, channel)
+        self.storage = variants.choose(Storage, varied)(env, channel)
         self.cache = WatchCache(settings["window_events"], settings["window_bytes"])
         self.cache.on_corrupt = lambda key: env.log("api.corrupt", {"key": key.decode("utf-8", "backslashreplace")})
-        self.feed = ablations.feed(lacks)(
+        self.feed = variants.choose(Feed, varied)(
             env, channel, self.storage, self.cache, settings["cache_lag_s"], settings["record_store"]
         )
         bounds = buffers.Bounds(**settings["watch_bytes"])
         self.fanout = Fanout(self.cache, settings["backlog_events"], self._log_cut, bounds, env.clock)
-        chain = admission.Chain(settings["admission"], self.storage, self.cache, ablations.plugins(lacks))
-        self.registry = ablations.registry(lacks)(env, self.storage, self.cache, chain)
+        chain = admission.Chain(settings["admission"], self.storage, self.cache)
+        self.registry = variants.choose(Registry, varied)(env, self.storage, self.cache, chain)
         if settings["lives"]:
             self.registry.lives = Lives(env, settings["lives"])
         chain.attach(Host(env, self.registry.write_status, settings["limited_resources"]))
         reader = Reader(self.storage, self.cache, self.feed, self.registry.unix_now_ns)
-        evictor = ablations.evictor(lacks)(self.registry)
-        binder = ablations.binder(lacks)(self.registry, self.feed, bind_checks.make(settings["bind_check"], self.cache))
+        evictor = variants.choose(Evictor, varied)(self.registry)
+        checks = bind_checks.make(settings["bind_check"], self.cache)
+        binder = variants.choose(Binder, varied)(self.registry, self.feed, checks)
         authorizer = authorizers.Authorizer(self.cache, settings["authorization"], settings["users"])
         tracks_all = bool(settings["managed_fields"])
         requests = Requests(env, authorizer, chain, self.registry, reader, binder, evictor, tracks_all=tracks_all)

@@ -9,10 +9,11 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, TypeVar, overload
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, overload
 
-from kemu.emulated import safeguards
-from kemu.emulated.client import ablations, endpoints, sessions
+from kemu.emulated import variants
+from kemu.emulated.client import endpoints, sessions
+from kemu.emulated.client.watches import Watches
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.wire import shared_objects
 from kemu.messages.k8s import apps_v1_pb2, batch_v1_pb2, coordination_v1_pb2, core_v1_pb2, policy_v1_pb2, storage_v1_pb2
@@ -49,30 +50,30 @@ class Client:
     :class:`kemu.errors.ApiError` subclasses. Connects at the first request.
     """
 
-    __slots__ = ("_session", "env", "lists_from_cache", "relists", "servers", "shares", "watches")
+    __slots__ = ("_session", "env", "servers", "shares", "watches")
+    relists: ClassVar[bool] = True
+    """Whether its informers list again when their watch cannot be resumed."""
+    lists_from_cache: ClassVar[bool] = True
+    """Whether the first list of an informer may show the past (``resourceVersion: "0"``)."""
 
     def __init__(
         self,
         env: Env,
         apiservers: str | Sequence[str] = "apiserver/0",
-        ablated: Collection[str] = (),
+        deviations: Collection[str] = (),
         *,
         shares: bool = False,
         acts_as: str = "",
     ) -> None:
-        """``ablated``: the safeguards that the client lacks (:mod:`kemu.emulated.safeguards`). ``shares``: whoever uses
-        it never changes what informers have, or writes return (:mod:`kemu.emulated.objects.wire.shared_objects`).
-        ``acts_as``: as which user it calls, as with ``kubectl --as``; only administrators may."""
+        """``deviations``: variants of its parts (:mod:`kemu.emulated.variants`). ``shares``: its user never changes
+        what informers have, or writes return (:mod:`kemu.emulated.objects.wire.shared_objects`). ``acts_as``: as which
+        user it calls, as with ``kubectl --as``; only administrators may."""
         self.env = env
         self.shares = shares
         self.servers = endpoints.Endpoints(env, apiservers, acts_as)
         self._session = sessions.Session(env, self.servers, shares=shares)
-        self.watches = ablations.watches_of(ablated)(env, self.servers)
+        self.watches = variants.choose(Watches, deviations)(env, self.servers)
         """The one Watch stream of this client, for informers."""
-        self.relists = "relist-on-gap" not in ablated
-        """Whether its informers list again when their watch cannot be resumed."""
-        self.lists_from_cache = True
-        """Whether the first list of an informer may show the past (``resourceVersion: "0"``)."""
 
     def parser(self, message: type[M]) -> Callable[[int, bytes], M]:
         """Makes objects of revisions and bytes, for informers."""
@@ -392,10 +393,9 @@ class Client:
 
 
 def of_actor(env: Env, config: Mapping[str, Any], *, shares: bool = True) -> Client:
-    """The client of an actor whose config names its ``apiserver``, or several, and perhaps what it lacks.
+    """The client of an actor whose config names its ``apiserver``, or several, and perhaps variants.
 
     ``shares``: the actor runs nobody's code but kemu's."""
     apiservers = config.get("apiserver") or "apiserver/0"
-    client = Client(env, apiservers, safeguards.ablated(config), shares=shares)
-    client.lists_from_cache = "k8s-59848" not in config.get("bugs", ())
-    return client
+    deviations = variants.active(config)
+    return variants.choose(Client, deviations)(env, apiservers, deviations, shares=shares)

@@ -13,7 +13,7 @@ held up beyond its lease from writing until it notices: the API server does not 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -193,15 +193,12 @@ def _write(lease: coordination_v1_pb2.Lease, record: Record) -> None:
 class Elector:
     """One candidate (``LeaderElector``)."""
 
-    def __init__(
-        self, env: Env, leases: Leases, settings: Settings, identity: str = "", bugs: Collection[str] = ()
-    ) -> None:
+    def __init__(self, env: Env, leases: Leases, settings: Settings, identity: str = "") -> None:
         """``identity``: by default the actor's name and something that no other incarnation has."""
         self.identity = identity or f"{env.name}_{_unique(env)}"
         self._env = env
         self._settings = settings
         self._lock = LeaseLock(env, leases, settings)
-        self._releases_blindly = STALE_RELEASE in bugs
         self._observed = _NOBODY
         self._observed_ns = 0
         """When, by the own monotonic clock."""
@@ -241,11 +238,8 @@ class Elector:
         if not self._settings.release_on_cancel:
             return True
         deadline_ns = self._env.clock.now_ns() + int(self._settings.renew_deadline_s * SECOND_NS)
-        transitions = self._observed.transitions
         try:
-            if not self._releases_blindly:
-                # Another renewal may have been carried out without our knowledge: the next update needs its version.
-                transitions = (await self._lock.get(deadline_ns)).transitions
+            transitions = await self._transitions(deadline_ns)
             if not self.is_leader:
                 return True
             unix_ns = self._env.clock.unix_ns()
@@ -257,6 +251,10 @@ class Elector:
         self._observe(record)
         self._log("election.released", {})
         return True
+
+    async def _transitions(self, deadline_ns: int) -> int:
+        """Another renewal may have been carried out without our knowledge: the next update needs its version."""
+        return (await self._lock.get(deadline_ns)).transitions
 
     async def _renewed(self) -> bool:
         """``PollUntilContextTimeout``: at once, then at each tick of the retry period, until the renew deadline."""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from kemu import errors
+from kemu.emulated import variants
 from kemu.emulated.client import clients, elections, informers, retries, workqueues
 from kemu.emulated.objects import meta
 from kemu.messages.k8s import core_v1_pb2
@@ -23,7 +24,7 @@ from kemu.runtime.env import Env
 DISRUPTION_TARGET = "DisruptionTarget"
 
 
-class Controller:
+class Controller(variants.Varied):
     """Base class: ``self.client``, ``self.env``, ``self.clock``; :meth:`lag_s` draws the next lag."""
 
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
@@ -35,7 +36,7 @@ class Controller:
         elector = None
         if election is not None:
             settings = elections.Settings(**election)
-            elector = elections.Elector(env, self.client, settings, bugs=config.get("bugs", ()))
+            elector = variants.choose(elections.Elector, variants.active(config))(env, self.client, settings)
         self._candidate = elections.Candidate(env, elector)
         try:
             self._lag = distributions.parse(config.get("lag", 0))

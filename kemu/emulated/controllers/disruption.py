@@ -7,6 +7,7 @@ condition DisruptionTarget. Mirrors ``pkg/controller/disruption``.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -120,8 +121,6 @@ class DisruptionController(controllers.Controller):
         """By key of the pod: the budgets that it is a member of."""
         self._by_owner: dict[OwnerKey, dict[str, None]] = {}
         """The budgets that have pods of an owner."""
-        self._insists = "k8s-82149" in config.get("bugs", ())
-        """A status that met a conflict is written again, over whatever was written meanwhile."""
         self._stale: workqueues.WorkQueue[str] = workqueues.WorkQueue(env)
         """Pods that may have been marked for a disruption that did not happen."""
 
@@ -270,16 +269,12 @@ class DisruptionController(controllers.Controller):
         reason = "SufficientPods" if allowed else "InsufficientPods"
         meta.set_condition(status.conditions, ALLOWED, str(allowed > 0), reason, "", self.unix_ns())
         if status != budget.status:
-            try:
-                await self.client.update_status(changed)
-            except errors.NotFound:
-                return
-            except errors.Conflict:
-                if not self._insists:
-                    raise
-                latest = await self.client.get("poddisruptionbudgets", budget.metadata.name, budget.metadata.namespace)
-                latest.status.CopyFrom(changed.status)
-                await self.client.update_status(latest)
+            with contextlib.suppress(errors.NotFound):
+                await self._write_status(changed)
+
+    async def _write_status(self, budget: policy_v1_pb2.PodDisruptionBudget) -> None:
+        """Raises :class:`kemu.errors.ApiError`; after a conflict the budget is looked at again."""
+        await self.client.update_status(budget)
 
     def _wanted(self, budget: policy_v1_pb2.PodDisruptionBudget, members: _Members) -> tuple[int, int]:
         """How many pods there should be, and how many of them healthy."""

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, cast
 
 from kemu import errors
-from kemu.emulated import safeguards
+from kemu.emulated import variants
 from kemu.emulated.client import informers, retries, workqueues
 from kemu.emulated.controllers import controllers, node_health, steady_nodes, taint_queues
 from kemu.emulated.controllers.node_health import Change, NodeView, Taint
@@ -64,7 +64,7 @@ class NodeLifecycleController(controllers.Controller):
                 large_cluster_size=given["largeClusterSizeThreshold"],
                 unhealthy_zone_share=given["unhealthyZoneThreshold"],
             ),
-            taint_queues.without(safeguards.ablated(config)),
+            variants.choose(taint_queues.TaintQueue, variants.active(config)),
         )
         self._steady = steady_nodes.SteadyNodes(self._health, grace_ns)
         self._leases: informers.Informer[coordination_v1_pb2.Lease] = informers.Informer(

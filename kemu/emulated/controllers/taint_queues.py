@@ -7,10 +7,6 @@ heap happens to lie. In virtual time many are, so the heap is rebuilt here step 
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
-from kemu.emulated import safeguards
-
 _SECOND_NS = 1_000_000_000
 _NEVER_RATE = 1.0
 """What a limiter that never accepts calls its rate (``fakeNeverRateLimiter.QPS``)."""
@@ -88,16 +84,6 @@ class TaintQueue:
 
     def _period_ns(self) -> int:
         return int(_SECOND_NS / self._rate)
-
-
-class _Unlimited(TaintQueue):
-    def _spend(self, now_ns: int) -> bool:
-        return True
-
-
-def without(ablated: Collection[str]) -> type[TaintQueue]:
-    """The class that controllers use which lack these safeguards (:mod:`kemu.emulated.safeguards`)."""
-    return safeguards.without(TaintQueue, {"node-eviction-rate": _Unlimited}, ablated)
 
 
 class _Heap:

@@ -11,7 +11,7 @@ pod that does not fit, not for critical ones only), ``staticPods`` (serialised P
 ``events`` (which event objects it writes:
 :data:`kemu.emulated.client.recorders.LEVELS`), ``podStatuses`` (which statuses it writes:
 :data:`kemu.emulated.kubelet.sync.status_managers.EXACT`), ``boot`` (since when its machine runs:
-:mod:`kemu.emulated.kubelet.node.boots`), ``bugs`` (ids of :mod:`kemu.emulated.bugs`), ``policy``
+:mod:`kemu.emulated.kubelet.node.boots`), ``bugs`` (names of :mod:`kemu.emulated.variants`), ``policy``
 (``evictionRanking``: :mod:`kemu.emulated.kubelet.pressure.ranking`).
 
 :mod:`kemu.emulated.kubelet.sync.pod_workers` runs the pods, :mod:`kemu.emulated.kubelet.node.node_statuses` keeps the
@@ -25,6 +25,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from kemu.emulated import variants
 from kemu.emulated.client import clients, informers, recorders
 from kemu.emulated.kubelet import parts
 from kemu.emulated.kubelet.node import boots, node_statuses
@@ -37,7 +38,7 @@ from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env
 
 
-class Kubelet:
+class Kubelet(variants.Varied):
     """See the module. A client of the API server; it serves nothing but :mod:`kemu.emulated.kubelet.node.shutdowns`."""
 
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
@@ -50,8 +51,6 @@ class Kubelet:
         self.client = clients.of_actor(env, config)
         boot = self._boot = boots.read(config)
         self.node = node_statuses.OwnNode(env, self.client, self.settings, config["node"], config.get("standing"), boot)
-        self._is_hasty = "k8s-95822" in config.get("bugs", ())
-        """Pods are admitted before the Node is known."""
         self._knows_node = False
         self._watch: informers.Informer[core_v1_pb2.Pod] = informers.Informer(
             self.client, "pods", field_selector=f"spec.nodeName={self.node.name}", handler=self
@@ -83,7 +82,7 @@ class Kubelet:
             self.node,
             self._boot,
             self._recorder,
-            self._cached_node if self._is_hasty else self.node.read,
+            self._fresh_node,
             self._listen,
             self._up_since_ns,
         )
@@ -99,8 +98,7 @@ class Kubelet:
         self.node.watch_images(self._images)
         if self._heartbeats:
             self.node.plan_heartbeats()
-        if self._is_hasty:
-            await self._watch.synced()
+        await self._before_registration()
         await self.node.register()
         self._knows_node = True
         storage = self._config.get("storage")
@@ -207,9 +205,12 @@ class Kubelet:
             action, pod, seen_ns = self._unheard.pop(0)
             action(pod, seen_ns)
 
-    async def _cached_node(self) -> Any:
-        """The Node without asking for it: as it would be registered, until the kubelet knows better."""
-        return self.node.get() if self._knows_node else self.node.wanted()
+    async def _before_registration(self) -> None:
+        """No pod is looked at before the Node is registered."""
+
+    async def _fresh_node(self) -> core_v1_pb2.Node:
+        """For a second look, before affinity alone refuses a pod."""
+        return await self.node.read()
 
     def _refresh_view(self) -> None:
         self.demand().see_node(self.node.get() if self._knows_node else self.node.wanted())

@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from kemu.emulated import safeguards
+from kemu.emulated import variants
 from kemu.emulated.client import clients, recorders
-from kemu.emulated.kubelet import ablations
-from kemu.emulated.kubelet.admission import predicates
+from kemu.emulated.kubelet.admission import arrivals, predicates
 from kemu.emulated.kubelet.node import boots, node_statuses, shutdowns
 from kemu.emulated.kubelet.pressure import eviction_loops
 from kemu.emulated.kubelet.settings import kubelet_configurations
-from kemu.emulated.kubelet.sync import static_pods, status_managers
+from kemu.emulated.kubelet.sync import pod_workers, static_pods, status_managers
 from kemu.emulated.kubelet.volumes import managers
 from kemu.emulated.objects.volumes import drivers
 from kemu.messages.k8s import core_v1_pb2
@@ -50,8 +49,8 @@ class Parts:
         """``config``: of the actor. ``up_since_ns``: when the kubelet started. ``fresh_node`` and ``on_preempted``: see
         :class:`kemu.emulated.kubelet.admission.arrivals.Arrivals`."""
         self._node = node
-        lacks = safeguards.ablated(config)
-        self.pods = ablations.pod_workers(lacks)(
+        varied = variants.active(config)
+        self.pods = variants.choose(pod_workers.PodWorkers, varied)(
             env,
             client,
             settings,
@@ -60,10 +59,9 @@ class Parts:
             boot,
             config.get("images") or {},
             config.get("podStatuses") or status_managers.EXACT,
-            ablations.arrivals(lacks),
+            variants.choose(arrivals.Arrivals, varied),
             up_since_ns,
         )
-        self.pods.tells_too_soon = "k8s-106884" in config.get("bugs", ())
         wanted = node.wanted()
         if wanted.spec.podCIDR:
             self.pods.tell_all(wanted, recorder)
@@ -71,11 +69,11 @@ class Parts:
             env, wanted, config, self.pods, node.set_pressures, self.pods.images
         )
         self.pods.pressures = self.pressures
-        arrivals = self.pods.arrivals
-        arrivals.refuses = self.pressures.admit
-        arrivals.on_preempted = on_preempted
-        arrivals.preempts_for_all = bool(config.get("preemptsForAll", False))
-        arrivals.recorder = self.pressures.collector.recorder = recorder
+        admission = self.pods.arrivals
+        admission.refuses = self.pressures.admit
+        admission.on_preempted = on_preempted
+        admission.preempts_for_all = bool(config.get("preemptsForAll", False))
+        admission.recorder = self.pressures.collector.recorder = recorder
         self.pods.recorder = self.pods.probers.recorder = self.pods.allocations.recorder = recorder
         if config.get("storage") is not None:
             known = drivers.Drivers(config["storage"])

@@ -19,6 +19,7 @@ from __future__ import annotations
 import asyncio
 from typing import NamedTuple
 
+from kemu.emulated.scheduler.cache.pods import PodInfo
 from kemu.emulated.scheduler.configuration.timings import Timing
 from kemu.emulated.scheduler.cycle.profiles import Profile
 from kemu.emulated.scheduler.cycle.status_updates import Reporter
@@ -31,13 +32,11 @@ from kemu.emulated.scheduler.framework.statuses import ERROR, Status
 from kemu.emulated.scheduler.queue.queues import QueuedPod, SchedulingQueue
 from kemu.emulated.scheduler.scheduling_cycles import Placement
 from kemu.errors import ApiError
-from kemu.runtime.env import SECOND_NS, Env
+from kemu.runtime.env import Env
 
 _PREEMPTION = "DefaultPreemption"
 _LEFT_ALONE = ("Conflict", "NotFound")
 """Refusals of a binding after which the pod's status is not this scheduler's to write."""
-_EXPIRY_S = 30
-"""With k8s-106361: how long after its binding a pod stays assumed without news from the watch."""
 
 
 class _NotBound(NamedTuple):
@@ -71,8 +70,7 @@ class BindingCycles:
         self._queue = queue
         self._failures = failures
         self._extenders = extenders
-        self._expires = "k8s-106361" in handle.policy.toggled
-        self._tells = handle.policy.nomination and "k8s-125491" not in handle.policy.toggled
+        self._tells = handle.policy.nomination
         """Where a pod will be bound, before it waits for that."""
         self.under_way: dict[str, QueuedPod] = {}
         """By UID."""
@@ -116,12 +114,16 @@ class BindingCycles:
             await self._give_back(placement, failed)
             return
         self._handle.preempted_on.pop(info.uid, None)
-        self._reporter.bound(info.pod, node)
-        if self._expires:
-            clock = self._env.clock
-            clock.call_at_ns(clock.now_ns() + _EXPIRY_S * SECOND_NS, self._cluster.forget, info.uid, background=True)
+        self._bound(info, node)
         for plugin in pod.profile.post_bind:
             plugin.post_bind(cycle, node)
+
+    async def _expect(self, cycle: Cycle, node: str) -> None:
+        """Tell others where the pod will be bound, before it waits for that."""
+        await self._reporter.expect(cycle.message, node)
+
+    def _bound(self, info: PodInfo, node: str) -> None:
+        self._reporter.bound(info.pod, node)
 
     async def _attempt(self, profile: Profile, cycle: Cycle, node: str) -> _NotBound | None:
         """The steps until the pod is bound (None) or one of them fails."""
@@ -129,7 +131,7 @@ class BindingCycles:
         waiting = self._handle.waiting.get(uid)
         plugins, status = _pre_flight(profile, cycle, node)
         if status is None and self._tells and (plugins or waiting is not None):
-            await self._reporter.expect(cycle.message, node)
+            await self._expect(cycle, node)
         if waiting is not None:
             if status is None:
                 status = await waiting.decision()

@@ -58,20 +58,16 @@ class FailureHandler:
         self._reporter = reporter
         self._policy = policy
         self._seen = seen
-        self._nominates_deleted = "k8s-102339" in policy.toggled
-        self.nominations_of_placed: dict[str, str] | None = {} if "k8s-109236" in policy.toggled else None
-        """With this bug: the nomination that the attempt's object of a pod states, by UID."""
-        self._nominates_late = "k8s-72124" in policy.toggled
-        self._never_clears = "k8s-106780" in policy.toggled
 
     async def handle(
         self, pod: QueuedPod, failure: Failure, nominate: str | None = "", *, writes_status: bool = True
     ) -> None:
         """Requeue the pod and report why. ``nominate``: a node, "" to clear the nomination, None to leave it."""
-        if self._never_clears:
-            nominate = nominate or None
         latest = self._requeue(pod, failure, nominate)
         await self._reporter.failed(latest, failure.message, nominate, failure.reason, writes_status=writes_status)
+
+    def assumed(self, uid: str, nomination: str) -> None:
+        """The attempt has assumed the pod; its object stated this nomination, or ""."""
 
     def is_unassigned(self, uid: str) -> bool:
         """Whether the watch has not shown the pod on a node."""
@@ -88,14 +84,18 @@ class FailureHandler:
         if latest is None or latest.spec.nodeName:
             self._queue.done(uid)
             nominator.remove(uid)
-            if latest is None and self._nominates_deleted:
-                nominator.nominate(pod.info, nominate or tried.status.nominatedNodeName)
-            elif latest is not None and self.nominations_of_placed is not None:
-                nominator.nominate(pod.info, nominate or self.nominations_of_placed.get(uid, ""))
+            self._retired(pod, latest, nominate)
             return tried
         if latest is not tried:
             pod.info = self._cluster.pending(latest)
         self._queue.failed(pod, failure.rejectors, failure.pending)
-        if self._policy.nomination and not self._nominates_late:
-            nominator.nominate(pod.info, self._reporter.nomination(latest) if nominate is None else nominate)
+        if self._policy.nomination:
+            self._nominate(pod, latest, nominate)
         return latest
+
+    def _retired(self, pod: QueuedPod, latest: core_v1_pb2.Pod | None, nominate: str | None) -> None:
+        """The pod does not return to the queue: it was deleted (``latest`` is None), or another scheduler placed it."""
+
+    def _nominate(self, pod: QueuedPod, latest: core_v1_pb2.Pod, nominate: str | None) -> None:
+        node = self._reporter.nomination(latest) if nominate is None else nominate
+        self._cluster.nominator.nominate(pod.info, node)

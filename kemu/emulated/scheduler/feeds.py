@@ -42,7 +42,6 @@ class PodFeed:
         self._served = served
         self._cooperates = policy.cooperate and policy.nomination
         """Other schedulers' nominations count."""
-        self._is_deaf_to_nominations = "k8s-126700" in policy.toggled
         self._reject_waiting = reject_waiting
         self._on_gone = on_gone
         self.pods = seen
@@ -153,8 +152,6 @@ class PodFeed:
 
     def _nomination_ended(self, pod: core_v1_pb2.Pod) -> None:
         """For pods that had to leave room for it, this is like the deletion of a pod on that node."""
-        if self._is_deaf_to_nominations:
-            return
         priority = pod.spec.priority
         self._queue.move(Event.ASSIGNED_POD_DELETE, pod, None, only=lambda waiting: waiting.priority <= priority)
 

@@ -15,16 +15,17 @@ import asyncio
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
+from kemu.emulated import variants
 from kemu.emulated.client.recorders import Recorder
-from kemu.emulated.scheduler import ablations
 from kemu.emulated.scheduler.binding_cycles import BindingCycles
+from kemu.emulated.scheduler.cache.cluster import Cluster
 from kemu.emulated.scheduler.cache.pods import PodInfo
 from kemu.emulated.scheduler.configuration.configurations import Configuration, ProfileConfiguration
 from kemu.emulated.scheduler.configuration.timings import Timing
 from kemu.emulated.scheduler.cycle.decisions import Decider
 from kemu.emulated.scheduler.cycle.profiles import Profile
 from kemu.emulated.scheduler.cycle.status_updates import Reporter
-from kemu.emulated.scheduler.experiments import requeues
+from kemu.emulated.scheduler.experiments import switches
 from kemu.emulated.scheduler.experiments.avoided_nodes import AvoidedNodes
 from kemu.emulated.scheduler.experiments.overcommitments import Overcommitter
 from kemu.emulated.scheduler.experiments.switches import Policy
@@ -38,8 +39,7 @@ from kemu.emulated.scheduler.plugins.avoid_evicted_node import AvoidEvictedNode
 from kemu.emulated.scheduler.plugins.priority_sort import FirstInFirstOut
 from kemu.emulated.scheduler.preemption.candidates import Preemptor
 from kemu.emulated.scheduler.preemption.evictions import Evictor
-from kemu.emulated.scheduler.queue import old_queues
-from kemu.emulated.scheduler.queue.queues import QueuedPod
+from kemu.emulated.scheduler.queue.queues import QueuedPod, SchedulingQueue
 from kemu.emulated.scheduler.scheduling_cycles import SchedulingCycles
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import Env
@@ -57,19 +57,20 @@ class Engine:
         timing: Timing,
         registry: Registry,
         recorders: Callable[[str], Recorder] | None = None,
-        ablated: Collection[str] = (),
+        deviations: Collection[str] = (),
     ) -> None:
         """``registry``: the plugins that profiles may name; ``recorders`` makes those of events, by scheduler name;
-        ``ablated``: the safeguards that the scheduler lacks (:mod:`kemu.emulated.safeguards`).
+        ``deviations``: ablations, bugs and fixes (:mod:`kemu.emulated.variants`); the policy adds its own.
 
         Raises ConfigurationError.
         """
-        policy = ablations.policy(policy, ablated)
+        policy = switches.without_safeguards(policy, deviations)
+        varied = (*deviations, *switches.alternatives(policy))
         self._env = env
         self._ready = asyncio.Event()
         self.between_attempts: Callable[[], object] = lambda: None
         """Called when no attempt is under way: what the watches have shown is all in the cache."""
-        self.cluster = ablations.cluster(ablated)()
+        self.cluster = variants.choose(Cluster, varied)()
         self.handle = Handle(self.cluster, env.random, policy)
         self.handle.api, self.handle.clock = api, env.clock
         self.handle.draws_lots = configuration.parallelism > 1
@@ -92,7 +93,7 @@ class Engine:
             if policy.preemptor == "kubelet" and not policy.disablePreemption:
                 unhurried = Preemptor(self.cluster, policy, env.random, lambda nodes: nodes)
                 overcommitters[name] = Overcommitter(decider, unhurried)
-        self.queue = requeues.queue(old_queues.queue(ablations.queue(ablated), policy.toggled), policy)(
+        self.queue = variants.choose(SchedulingQueue, varied)(
             env.clock,
             self.profiles,
             initial_backoff_s=configuration.initial_backoff_s,
@@ -105,9 +106,11 @@ class Engine:
         reporter = Reporter(env, api, policy, made)
         seen: dict[str, Any] = {}
         """Every pod as the watch last showed it, by UID."""
-        failures = FailureHandler(self.cluster, self.queue, reporter, policy, seen)
-        self.bindings = BindingCycles(env, self.handle, timing, reporter, self.queue, failures, extenders)
-        self.evictor = Evictor(
+        failures = variants.choose(FailureHandler, varied)(self.cluster, self.queue, reporter, policy, seen)
+        self.bindings = variants.choose(BindingCycles, varied)(
+            env, self.handle, timing, reporter, self.queue, failures, extenders
+        )
+        self.evictor = variants.choose(Evictor, varied)(
             env,
             api,
             self.cluster,
@@ -133,7 +136,7 @@ class Engine:
             overcommitters,
             self.evictor,
         )
-        self.pod_feed = PodFeed(
+        self.pod_feed = variants.choose(PodFeed, varied)(
             self.cluster,
             self.queue,
             self.profiles,

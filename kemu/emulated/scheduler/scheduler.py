@@ -5,11 +5,11 @@
               "storage": false}
 
 ``config`` is a ``KubeSchedulerConfiguration`` (:mod:`kemu.emulated.scheduler.configuration.configurations`), ``policy``
-the experiment switches (:mod:`kemu.emulated.scheduler.experiments.switches`), ``bugs`` ids of
-:mod:`kemu.emulated.bugs`, ``timing`` the cost model (:mod:`kemu.emulated.scheduler.configuration.timings`), ``events``
-which Event objects it writes (:data:`kemu.emulated.client.recorders.LEVELS`), ``storage`` whether there are volumes to
-watch. It serves the pods whose ``schedulerName`` is one of its profiles', by default ``name``. Replicas of one name
-race, unless ``config`` asks for a leader election.
+the experiment switches (:mod:`kemu.emulated.scheduler.experiments.switches`), ``bugs`` names of
+:mod:`kemu.emulated.variants`, ``timing`` the cost model (:mod:`kemu.emulated.scheduler.configuration.timings`),
+``events`` which Event objects it writes (:data:`kemu.emulated.client.recorders.LEVELS`), ``storage`` whether there are
+volumes to watch. It serves the pods whose ``schedulerName`` is one of its profiles', by default ``name``. Replicas of
+one name race, unless ``config`` asks for a leader election.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from kemu.emulated import safeguards
+from kemu.emulated import variants
 from kemu.emulated.client import clients, elections, informers, recorders
 from kemu.emulated.objects.pods import pod_phases
 from kemu.emulated.scheduler import feeds
@@ -43,7 +43,8 @@ class Scheduler:
         self._env = env
         name = config.get("name", configurations.DEFAULT_SCHEDULER)
         client = clients.of_actor(env, config, shares=not user_code.is_in(config))
-        policy = switches.policy_of(config.get("policy") or {}, config.get("bugs", ()))
+        policy = switches.policy_of(config.get("policy") or {})
+        deviations = variants.active(config)
         caps = policy.percentageAbove100 == "cap"
         configuration = configurations.configuration_of(config.get("config") or {}, name, caps_percentages=caps)
         self.engine = Engine(
@@ -61,7 +62,7 @@ class Scheduler:
                 config.get("events", recorders.NOTABLE),
                 schedules=True,
             ),
-            safeguards.ablated(config),
+            deviations,
         )
         if config.get("scores"):
             for decider in self.engine.deciders.values():
@@ -90,7 +91,7 @@ class Scheduler:
         elector: elections.Elector | None = None
         if configuration.election is not None:
             settings = dataclasses.replace(configuration.election, settles_ns=config.get("settles_ns", 0))
-            elector = elections.Elector(env, client, settings, bugs=config.get("bugs", ()))
+            elector = variants.choose(elections.Elector, deviations)(env, client, settings)
         self._candidate = elections.Candidate(env, elector)
         self._delays_cache = configuration.delays_cache and elector is not None
 

@@ -134,8 +134,7 @@ class SchedulingCycles:
             return None
         self._cluster.assume(info, node)
         nominated = self._cluster.nominator.remove(info.uid)
-        if self._failures.nominations_of_placed is not None:
-            self._failures.nominations_of_placed[info.uid] = nominated
+        self._failures.assumed(info.uid, nominated)
         status = self._reserve(pod.profile, cycle, node)
         if status is None:
             status = self._permit(pod.profile, cycle, node)

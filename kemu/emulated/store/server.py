@@ -33,7 +33,7 @@ from typing import Any, TypeVar
 
 import grpc
 
-from kemu.emulated import safeguards
+from kemu.emulated import variants
 from kemu.emulated.store import journal, mvcc, operations, watches
 from kemu.errors import JournalCorrupt, StoreError
 from kemu.messages.etcd import rpc_pb2, rpc_pb2_grpc
@@ -67,13 +67,12 @@ Settle = Callable[[NoSpace | None], object]
 """Told that a state is durable, or that it was taken back."""
 
 
-class Store:
+class Store(variants.Varied):
     """Recovers when it is made. Raises ValueError for a setting that it does not know."""
 
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         settings = dict(config)
-        lacks = safeguards.ablated(settings)
-        settings.pop(safeguards.CONFIG_KEY, None)
+        settings.pop(variants.ABLATE_KEY, None)
         self.env = env
         self.space = mvcc.KeySpace()
         self._fsync = str(settings.pop("fsync", "batch"))
@@ -84,10 +83,6 @@ class Store:
         self._progress_notify_s = float(settings.pop("progress_notify_s", PROGRESS_NOTIFY_S))
         if settings:
             raise ValueError(f"the store has no setting {', '.join(sorted(settings))}")
-        self._waits = "journal-before-acknowledgement" not in lacks
-        self.settled = self._settled if self._waits else self._not_settled
-        """Wait until everything done so far is durable. Raises :class:`NoSpace` if it was taken back instead."""
-        self._sync = self._sync_later if "fsync-before-acknowledgement" in lacks else self._make_durable
         self._journal = journal.Journal(env.disk, self._fsync, self._segment_bytes)
         self._stated = 0
         """Revision at which the run log last got a digest of the key space."""
@@ -191,7 +186,8 @@ class Store:
         if self.corrupt is not None:
             await context.abort(*operations.corrupt(self.corrupt))
 
-    async def _settled(self) -> None:
+    async def settled(self) -> None:
+        """Wait until everything done so far is durable. Raises :class:`NoSpace` if it was taken back instead."""
         if self._is_settled():
             return
         durable: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -206,10 +202,6 @@ class Store:
 
         self._unanswered.append((self.space.revision, settle))
         await durable
-
-    async def _not_settled(self) -> None:
-        """Without ``journal-before-acknowledgement``."""
-        self._work()
 
     def _is_settled(self) -> bool:
         if self.hub.published == self.space.revision and not self._compactions:
@@ -230,7 +222,7 @@ class Store:
         except StoreError as error:
             # A refusal is based on the state too.
             answer = functools.partial(context.refuse, *operations.refusal(error))
-        if self._is_settled() or not self._waits:
+        if self._is_settled():
             answer()
             return
         call_soon = asyncio.get_running_loop().call_soon
@@ -308,15 +300,11 @@ class Store:
             self._write_snapshot_if_worthwhile()
         self._bound_history()
 
-    async def _make_durable(self) -> None:
+    async def _sync(self) -> None:
         try:
             await self._journal.sync()
         except OSError as error:
             self.env.exit(f"fsync failed: {error.strerror}")
-
-    async def _sync_later(self) -> None:
-        """Without ``fsync-before-acknowledgement``."""
-        self.env.spawn(self._make_durable(), "fsync")
 
     async def _roll(self, next_revision: int) -> None:
         """Without room for a new segment the journal goes on in the old one."""

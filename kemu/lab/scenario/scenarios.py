@@ -355,12 +355,12 @@ class Scenario:
     controllers: Mapping[str, Mapping[str, Any]]
     """Settings by name; those that run."""
     bugs: tuple[str, ...]
-    """Ids of :mod:`kemu.emulated.bugs`: what ``bugs`` switches on and ``fixes`` off."""
+    """Names of :mod:`kemu.emulated.variants`: what ``bugs`` switches on and ``fixes`` off."""
     chaos: tuple[Fault, ...]
     holds: tuple[Hold, ...]
     """Messages that are kept back (``sim``)."""
     ablate: tuple[str, ...]
-    """The safeguards that its actors lack: names of :mod:`kemu.emulated.safeguards`, in the order of that table."""
+    """The safeguards that its actors lack: names of :mod:`kemu.emulated.variants`, in the order of that table."""
     checks: Checks
     until: Expectation | None
     expectations: tuple[Expectation, ...]

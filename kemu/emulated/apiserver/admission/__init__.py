@@ -22,7 +22,7 @@ A plugin is an object of class :class:`Plugin`; :data:`PLUGINS` gives their name
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from kemu.emulated.apiserver.admission.anti_affinity_topologies import LimitPodHardAntiAffinityTopology
@@ -72,13 +72,12 @@ class Chain:
         names: Sequence[str],
         storage: Storage,
         cache: WatchCache,
-        plugins_by_name: Mapping[str, type[Plugin[Any]]] = PLUGINS,
     ) -> None:
         """Raises ValueError for an unknown name."""
         unknown = [name for name in names if name not in PLUGINS]
         if unknown:
             raise ValueError(f"unknown admission plugin {unknown[0]!r}; there are {', '.join(PLUGINS)}")
-        plugins = [plugin(storage, cache) for name, plugin in plugins_by_name.items() if name in names]
+        plugins = [plugin(storage, cache) for name, plugin in PLUGINS.items() if name in names]
         plugins += [RoleEscalations(storage, cache), ServiceAddresses(storage, cache)]
         self._plugins = plugins
         self._creates = _by_plural(plugins, "create")

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kemu import errors
-from kemu.emulated import safeguards
+from kemu.emulated import variants
 from kemu.emulated.client import clients, recorders, workqueues
 from kemu.emulated.controllers.jobs import backoffs, tracking
 from kemu.emulated.controllers.workloads import losses
@@ -50,11 +50,6 @@ class Expectations:
         self._counts.pop(job, None)
 
 
-class _ExpectsNothing(Expectations):
-    def are_met(self, job: str) -> bool:
-        return True
-
-
 class Writes:
     """The newest resource versions that this controller has written for each Job: what it reads must be as new
     (``ConsistencyStore`` of ``pkg/controller/util/consistency``)."""
@@ -89,10 +84,7 @@ class Context:
         self.client = client
         self.queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env, 1.0, 60.0)
         """Of keys of Jobs (``DefaultJobApiBackOff``, ``MaxJobApiBackOff``)."""
-        lacks = safeguards.ablated(config)
-        self.expectations: Expectations = safeguards.without(
-            Expectations, {"controller-expectations": _ExpectsNothing}, lacks
-        )(env.clock)
+        self.expectations = variants.choose(Expectations, variants.active(config))(env.clock)
         self.removals = tracking.ExpectedRemovals()
         self.backoffs: dict[str, backoffs.Record] = {}
         """By key of the Job."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
 from kemu import errors
-from kemu.emulated import safeguards
+from kemu.emulated import variants
 from kemu.emulated.client import informers, recorders, workqueues
 from kemu.emulated.controllers import controllers, label_indexes
 from kemu.emulated.controllers.workloads import claims, expectations, losses
@@ -62,7 +62,7 @@ class WorkloadController(controllers.Controller, abc.ABC, Generic[W]):
             "pods",
             handler=informers.Callbacks(lambda pod: self._pod_changed(None, pod), self._pod_changed, self._pod_deleted),
         )
-        self.expectations = expectations.without(safeguards.ablated(config))(env.clock)
+        self.expectations = variants.choose(expectations.Expectations, variants.active(config))(env.clock)
         self.losses = losses.Losses()
         level = config.get("events", recorders.NOTABLE)
         self.recorder = recorders.Recorder(env, self.client, f"{self.kind.lower()}-controller", "0", level)

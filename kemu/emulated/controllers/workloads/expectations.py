@@ -6,9 +6,6 @@ Created pods are tracked by UID, too; Kubernetes counts them, as it does not kno
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
-from kemu.emulated import safeguards
 from kemu.runtime.env import SECOND_NS, Clock
 
 TIMEOUT_S = 5 * 60
@@ -55,13 +52,3 @@ class Expectations:
     def forget(self, owner: str) -> None:
         self._pods.pop(owner, None)
         self._since_ns.pop(owner, None)
-
-
-class _ExpectsNothing(Expectations):
-    def are_met(self, owner: str) -> bool:
-        return True
-
-
-def without(ablated: Collection[str]) -> type[Expectations]:
-    """The class that controllers use which lack these safeguards (:mod:`kemu.emulated.safeguards`)."""
-    return safeguards.without(Expectations, {"controller-expectations": _ExpectsNothing}, ablated)

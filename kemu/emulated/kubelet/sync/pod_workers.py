@@ -31,9 +31,6 @@ from kemu.emulated.objects.pods import pod_phases
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env
 
-RELEASED_AFTER_S = 1
-"""With the bug k8s-106884: how long the kubelet still counts a pod that it has reported as finished. Its fix made
-short-lived pods report that about a second later."""
 KILLING, FAILED_POST_START = "Killing", "FailedPostStartHook"
 DEADLINE_EXCEEDED = statuses.Failure(
     "DeadlineExceeded", "Pod was active on the node longer than the specified deadline"
@@ -59,8 +56,6 @@ class PodWorkers:
         """``decides``: the class that admits pods. ``up_since_ns``: when the kubelet started; 0: before the run."""
         self.usage = predicates.NodeClaims()
         self.arrivals = decides(env, node_name, self.usage, self, fresh_node)
-        self.tells_too_soon = False
-        """The bug k8s-106884: a pod is reported as finished while the kubelet still counts it."""
         self.by_uid: dict[str, Worker] = {}
         """All pods that the API server has for this node, and those whose containers have outlived their object."""
         self.images = stores.Images(env, image_sizes)
@@ -372,16 +367,16 @@ class PodWorkers:
         mains = [one for one in worker.containers if one.kind == containers.MAIN]
         code = next((one.last.code for one in worker.containers if one.last is not None and one.last.code), 0)
         data = {"start": mains[0].started_ns, "phase": worker.phase, "exit_code": code}
-        if self.tells_too_soon:
-            worker.state = ENDED
-            self._clock.call_at_ns(self._clock.now_ns() + RELEASED_AFTER_S * SECOND_NS, self._release, worker)
-        else:
-            self._release(worker)
+        self._finished(worker)
         self.log("kubelet.finished", worker, data)
         if worker.removed:
             del self.by_uid[worker.uid]
         else:
             self.reports.report(worker)
+
+    def _finished(self, worker: Worker) -> None:
+        """The containers have ended by themselves."""
+        self._release(worker)
 
     def _gone(self, worker: Worker) -> None:
         """No containers are left, and the pod is being deleted, was killed, or finished by somebody else."""

@@ -61,7 +61,7 @@ def with_nominated(
 
     ``of_object`` is the combined verdict of the filters that look at the node object alone and are not among the
     active ones. ``cluster_wide``: there are CLUSTER filters among these, whose states must learn of the added pods.
-    ``again``: False leaves out the second pass, if there was a first one (:mod:`kemu.emulated.safeguards`).
+    ``again``: False leaves out the second pass, if there was a first one (:mod:`kemu.emulated.scheduler.variants`).
     """
     if others:
         crowded = node.copy()

@@ -6,7 +6,7 @@ They change one scheduler; the defaults are those of Kubernetes v1.36.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,7 +38,7 @@ class Policy:
     """``fifo``: first come, first served; a pod that failed goes to the end of the queue."""
     requeue: str = _one_of("hints", "all", default="hints")
     """``all``: every event but the addition of a pod requeues all unschedulable pods (the design document), whether or
-    not the plugins that rejected them expect it to help (:mod:`kemu.emulated.scheduler.experiments.requeues`)."""
+    not the plugins that rejected them expect it to help (:mod:`kemu.emulated.scheduler.variants`)."""
     nomination: bool = _one_of(True, False, default=True)
     """False: room that preemption makes is not kept for the preemptor."""
     nominatedNodeFirst: bool = _one_of(True, False, default=True)  # noqa: N815
@@ -87,20 +87,16 @@ class Policy:
     """A search may not stop before so many nodes that pass were found, whatever percentageOfNodesToScore says. The
     documentation of Kubernetes speaks of 50, the code of 100."""
 
-    toggled: frozenset[str] = dataclasses.field(default=frozenset(), metadata={"bugs": True})
-    """Ids of :mod:`kemu.emulated.bugs`: fixed bugs that this scheduler has, and open ones that it does not have. They
-    are not written among the switches."""
-
     @property
     def preempts(self) -> bool:
         return not self.disablePreemption and self.preemptor == "scheduler"
 
 
-SWITCHES = {field.name: field for field in dataclasses.fields(Policy) if "bugs" not in field.metadata}
+SWITCHES = {field.name: field for field in dataclasses.fields(Policy)}
 """By name."""
 
 
-def policy_of(switches: Mapping[str, Any], toggled: Iterable[str] = ()) -> Policy:
+def policy_of(switches: Mapping[str, Any]) -> Policy:
     """Check the switches of a scenario. Raises :class:`PolicyError`."""
     known = SWITCHES
     amounts: dict[str, float] = {}
@@ -120,7 +116,25 @@ def policy_of(switches: Mapping[str, Any], toggled: Iterable[str] = ()) -> Polic
         if not any(value is one or (isinstance(one, str) and value == one) for one in allowed):
             texts = ", ".join(str(one).lower() if isinstance(one, bool) else str(one) for one in allowed)
             raise PolicyError(f"policy.{name}", f"{value!r} is not one of: {texts}")
-    return Policy(**{**switches, **amounts}, toggled=frozenset(toggled))
+    return Policy(**{**switches, **amounts})
+
+
+def alternatives(policy: Policy) -> tuple[str, ...]:
+    """The switches that do not stand as in today's Kubernetes, as :mod:`kemu.emulated.variants` names them."""
+    return tuple(
+        f"{name}: {value}"
+        for name, field in SWITCHES.items()
+        if (value := getattr(policy, name)) != field.default and isinstance(value, str)
+    )
+
+
+def without_safeguards(policy: Policy, deviations: Collection[str]) -> Policy:
+    """Two of the safeguards that ablations take away are switches, too."""
+    if "nomination" in deviations:
+        policy = dataclasses.replace(policy, nomination=False)
+    if "clear-lower-nominations" in deviations:
+        policy = dataclasses.replace(policy, clearLowerNominations="never")
+    return policy
 
 
 def _amount_of(name: str, value: Any, metadata: Mapping[str, Any]) -> float:

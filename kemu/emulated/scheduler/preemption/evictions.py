@@ -60,8 +60,6 @@ class Evictor:
         self._activate = activate
         self._on_over = on_over
         self._turn_away = turn_away
-        self._repeats = "k8s-134249" in policy.toggled
-        self._wakes_always = "k8s-141694" in policy.toggled
         self._busy: dict[str, str] = {}
         """UID of the preemptor → UID of the last victim once only that one is left, else ""."""
 
@@ -69,8 +67,10 @@ class Evictor:
         last = self._busy.get(uid)
         if last is None:
             return False
-        if not last or self._repeats:
-            return not last
+        return not last or self._is_to_go(last)
+
+    def _is_to_go(self, last: str) -> bool:
+        """Whether the last victim, by its UID, is not being deleted yet."""
         victim = self._find(last)
         return victim is not None and not victim.metadata.HasField("deletionTimestamp")
 
@@ -98,11 +98,14 @@ class Evictor:
             self._busy[uid] = victims[-1][0].uid
             evicted = await self._evict(*victims[-1], preemptor, node)
         self._busy.pop(uid, None)
-        if not (cleared and evicted) or self._wakes_always:
+        self._end(uid, cleared and evicted)
+
+    def _end(self, uid: str, is_complete: bool) -> None:
+        if is_complete:
+            self._on_over(uid)
+        else:
             # A victim that was not deleted will cause no event: retry now.
             self._activate(uid)
-        else:
-            self._on_over(uid)
 
     async def _clear_lower(self, preemptor: PodInfo, node: str, clears: Collection[str] | None) -> bool:
         """Clear the nominations of lower pods to the node; False when one could not be."""

@@ -38,7 +38,7 @@ class Shadow:
             "featureGates": {"OpportunisticBatching": False},
         }
         self.engine = Engine(
-            env, client, configurations.configuration_of(document), switches.policy_of({}, ()), Timing({}),
+            env, client, configurations.configuration_of(document), switches.policy_of({}), Timing({}),
             in_tree.REGISTRY,
         )  # fmt: skip
         cluster = self.engine.cluster

@@ -90,7 +90,14 @@ def extenders_of(case: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]
 class World:
     """The API server, the kubelets and the users of a timeline. It also writes down what happens."""
 
-    def __init__(self, env: SimEnv, case: Mapping[str, Any], policy: switches.Policy, latencies: Latencies) -> None:
+    def __init__(
+        self,
+        env: SimEnv,
+        case: Mapping[str, Any],
+        policy: switches.Policy,
+        latencies: Latencies,
+        deviations: Iterable[str],
+    ) -> None:
         self.latencies = latencies
         self.env = env
         self.clock = env.clock
@@ -124,6 +131,7 @@ class World:
             policy,
             Timing({"schedulingCycle": case.get("attempt_s", 0)}),
             in_tree.REGISTRY.extended({"ScriptedPermit": scripts.ScriptedPermit}),
+            deviations=tuple(deviations),
         )
         self.engine.step_s = latencies.step_s
         # The record holds what every choice between equal nodes leads to.
@@ -441,18 +449,18 @@ def play(
     policy: Mapping[str, Any] | None = None,
     latencies: Latencies = Latencies(),  # noqa: B008
     watch: Callable[[World], object] = lambda world: None,
-    toggled: Iterable[str] = (),
+    deviations: Iterable[str] = (),
 ) -> dict[str, Any]:
     """The outcome of a case at its horizon, in the recorded form.
 
-    ``watch`` is called first, with the world; ``toggled`` are ids of :mod:`kemu.emulated.bugs`.
+    ``watch`` is called first, with the world; ``deviations`` are names of :mod:`kemu.emulated.variants`.
     """
     runtime = SimRuntime(seed, lambda now_ns, actor, kind, data: None, {"otherLatency": EXTENDER_CALL_S})
     env = runtime.env("scheduler/default-scheduler/0")
     worlds: list[World] = []
 
     async def main() -> None:
-        world = World(env, copy.deepcopy(dict(case)), switches.policy_of(policy or {}, toggled), latencies)
+        world = World(env, copy.deepcopy(dict(case)), switches.policy_of(policy or {}), latencies, deviations)
         worlds.append(world)
         watch(world)
         world.set_up()

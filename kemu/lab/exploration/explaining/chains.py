@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kemu.emulated import bugs, safeguards
+from kemu.emulated import variants
 from kemu.lab.exploration.executions import BROKEN, Failure
 from kemu.lab.exploration.explaining import concerns as concerning
 from kemu.lab.exploration.explaining.differences import Difference
@@ -89,11 +89,11 @@ def _lacks(telling: Telling, sibling: Sibling | None) -> list[tuple[Moment, Sent
     begin = Moment(-1, -1)
     found = []
     for name in telling.recording.scenario.ablate:
-        does = safeguards.SAFEGUARDS[name].does.rstrip(".")
+        does = variants.VARIANTS[name].does.rstrip(".")
         text = f'The safeguard {name} is taken away ("{does}").'
         found.append((begin, Sentence(text, NO_EVENT, 0, "")))
     if sibling is not None and sibling.kind == "bug":
-        text = f'The bug {sibling.name} is there ("{bugs.BUGS[sibling.name].doc.rstrip(".")}").'
+        text = f'The bug {sibling.name} is there ("{variants.VARIANTS[sibling.name].does.rstrip(".")}").'
         found.append((begin, Sentence(text, NO_EVENT, 0, "")))
     return found
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kemu.emulated import bugs
+from kemu.emulated import variants
 from kemu.lab.checks import registry
 from kemu.lab.exploration import executions
 from kemu.lab.exploration.shrinking import documents
@@ -46,7 +46,7 @@ def _mended(candidate: Candidate, loading: Loading) -> Candidate | None:
     data = copied(candidate.data)
     for section in ("bugs", "ablate"):
         data["spec"].pop(section, None)
-    data["spec"]["fixes"] = list(bugs.OPEN)
+    data["spec"]["fixes"] = list(variants.names(variants.FIX))
     return loading.candidate(data, candidate.holds)
 
 

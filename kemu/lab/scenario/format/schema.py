@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kemu.emulated import bugs, safeguards
+from kemu.emulated import variants
 from kemu.emulated.apiserver import admission
 from kemu.emulated.apiserver.authorization import authorizers
 from kemu.emulated.apiserver.registry import bind_checks
@@ -207,10 +207,14 @@ SPEC: dict[str, Key] = {
         ),
         "What is always looked at.",
     ),
-    "bugs": Key(ListOf(Choice(bugs.FIXED)), "Bugs that Kubernetes has fixed since, by issue: see docs/museum."),
-    "fixes": Key(ListOf(Choice(bugs.OPEN)), "Bugs of today's Kubernetes that are not to be there."),
+    "bugs": Key(
+        ListOf(Choice(variants.names(variants.BUG))), "Bugs that Kubernetes has fixed since, by issue: see docs/museum."
+    ),
+    "fixes": Key(ListOf(Choice(variants.names(variants.FIX))), "Bugs of today's Kubernetes that are not to be there."),
     "holds": Key(ListOf(hold_keys.HOLD), "Messages that are kept back: what kemu explore found."),
-    "ablate": Key(ListOf(Choice(tuple(safeguards.SAFEGUARDS))), "Safeguards that the components of the cluster lack."),
+    "ablate": Key(
+        ListOf(Choice(variants.names(variants.ABLATION))), "Safeguards that the components of the cluster lack."
+    ),
     "matrix": Key(matrix_keys.MATRIX, "Values for paths below spec, or named parameters; all combinations run."),
     "until": Key(expectation_keys.EXPECTATION, "The run ends when this holds."),
     "expect": Key(ListOf(expectation_keys.EXPECTATION), "What the run must show."),

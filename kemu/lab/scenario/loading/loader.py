@@ -18,7 +18,7 @@ from typing import Any
 from google.protobuf.message import Message
 
 from kemu import errors
-from kemu.emulated import safeguards
+from kemu.emulated import variants as deviations
 from kemu.emulated.apiserver.registry import bind_checks
 from kemu.lab.checks.limits import MAX_WATCH_DELAY_NS, Limits
 from kemu.lab.scenario import expectations, scenarios
@@ -588,9 +588,9 @@ class _Loading:
     def _ablated(self, spec: Mapping[str, Any], store: Mapping[str, Any]) -> tuple[str, ...]:
         names = spec.get("ablate", [])
         for index, name in enumerate(names):
-            if name in safeguards.OF_THE_STORE and "etcd" in store:
+            if name in deviations.OF_THE_STORE and "etcd" in store:
                 self.report.add(("spec", "ablate", index), f"{name} is a safeguard of kemu's own store, not of an etcd")
-        return tuple(name for name in safeguards.SAFEGUARDS if name in names)
+        return tuple(name for name in deviations.names(deviations.ABLATION) if name in names)
 
     # --- expectations ------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from kemu.emulated import bugs, safeguards
+from kemu.emulated import variants
 from kemu.emulated.apiserver import admission
 from kemu.emulated.autoscaler import clouds
 from kemu.emulated.client import recorders
@@ -43,7 +43,7 @@ _NONE: dict[str, Any] = {}
 
 def _spec(scenario: Scenario, name: str, factory: str, config: Mapping[str, Any]) -> ActorSpec:
     if scenario.ablate:
-        config = {**config, safeguards.CONFIG_KEY: list(scenario.ablate)}
+        config = {**config, variants.ABLATE_KEY: list(scenario.ablate)}
     return ActorSpec(name, factory, config)
 
 
@@ -68,8 +68,8 @@ def code(scenario: Scenario) -> list[str]:
 
 def _bugs(scenario: Scenario, actors: str) -> dict[str, list[str]]:
     """The key of an actor's configuration, where there are any."""
-    found = bugs.of(actors, scenario.bugs)
-    return {"bugs": found} if found else {}
+    found = variants.bugs_of(actors, scenario.bugs)
+    return {variants.BUGS_KEY: found} if found else {}
 
 
 def store(scenario: Scenario) -> list[ActorSpec]:
@@ -111,7 +111,7 @@ def apiservers(scenario: Scenario) -> list[ActorSpec]:
         **({"limited_resources": list(scenario.limited_resources)} if scenario.limited_resources else {}),
         "service_time": scenario.timing.get("apiService"),
         **scenario.apiserver_limits,
-        **_bugs(scenario, bugs.APISERVER),
+        **_bugs(scenario, variants.APISERVER),
     }
     specs = []
     for n in range(scenario.apiserver_replicas):
@@ -156,7 +156,7 @@ def kubelet(scenario: Scenario, node: Node, index: int, beats: Heartbeats) -> Ac
         "preemptsForAll": any(one.policy.get("preemptor") == "kubelet" for one in scenario.schedulers),
         "standing": beats.standing(node.name),
         "boot": {"id": machines.boot_id(scenario.seed, node.name, 0)},
-        **_bugs(scenario, bugs.KUBELET),
+        **_bugs(scenario, variants.KUBELET),
     }
     if scenario.storage is not None:
         config["storage"] = scenario.storage.get("drivers", {})
@@ -198,7 +198,7 @@ def schedulers(scenario: Scenario) -> list[ActorSpec]:
                 "policy": dict(scheduler.policy),
                 "timing": dict(scenario.timing),
                 "events": scenario.event_objects,
-                **_bugs(scenario, bugs.SCHEDULER),
+                **_bugs(scenario, variants.SCHEDULER),
             }
             if "leaderElection" in scheduler.config:
                 config["settles_ns"] = loading.settles_ns(scenario)
@@ -253,7 +253,7 @@ def controllers(scenario: Scenario, beats: Heartbeats) -> list[ActorSpec]:
         chosen.setdefault(controller_keys.CLUSTER_AUTOSCALER, {})
     for name, settings in chosen.items():
         own = {key: value for key, value in settings.items() if key not in ("replicas", "leaderElection")}
-        config = {**own, **_bugs(scenario, bugs.CONTROLLER)}
+        config = {**own, **_bugs(scenario, variants.CONTROLLERS)}
         election = loading.election(name, settings)
         if election is not None:
             config["election"] = {**dataclasses.asdict(election), "settles_ns": loading.settles_ns(scenario)}

@@ -7,7 +7,7 @@ from typing import Any
 from kemu.emulated.apiserver import dry_runs
 from kemu.emulated.apiserver.admission.base import Host, Plugin
 from kemu.emulated.apiserver.admission.quotas import checks, limited_resources
-from kemu.emulated.apiserver.admission.quotas.accounts import Accounts, CachedQuotas, WriteStatus
+from kemu.emulated.apiserver.admission.quotas.accounts import Accounts, CachedQuotas
 from kemu.emulated.apiserver.admission.quotas.evaluations import Evaluations
 from kemu.emulated.apiserver.storage import Storage
 from kemu.emulated.apiserver.watch.cache import WatchCache
@@ -32,10 +32,7 @@ class ResourceQuota(Plugin[KubernetesObject]):
                 return await host.write_status("resourcequotas", quota.metadata.namespace, data)
 
         self._limited = limited_resources.read(host.limited_resources)
-        self._evaluations = Evaluations(host.env, self._accounts(write_status), self._limited)
-
-    def _accounts(self, write_status: WriteStatus) -> Accounts:
-        return Accounts(self._known, write_status)
+        self._evaluations = Evaluations(host.env, Accounts(self._known, write_status), self._limited)
 
     def concerns(self, resource: Resource) -> bool:
         return resource.plural in registry.EVALUATORS

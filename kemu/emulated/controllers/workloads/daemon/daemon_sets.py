@@ -99,7 +99,6 @@ class DaemonSetController(base.WorkloadController[apps_v1_pb2.DaemonSet]):
         """By UID of the owner."""
         self._pod_nodes: dict[str, str] = {}
         """By UID of a daemon pod: its node."""
-        self._never_waits = "k8s-65240" in config.get("bugs", ())
         self._backoff: dict[tuple[str, str, int], tuple[int, int]] = {}
         """By UID of the owner, node and observed generation: how long the last back-off is in seconds, and when it
         began in ns; the latest last."""
@@ -455,8 +454,6 @@ class DaemonSetController(base.WorkloadController[apps_v1_pb2.DaemonSet]):
 
     def _must_wait(self, owner: apps_v1_pb2.DaemonSet, node: str) -> bool:
         """Whether a failed pod may not be replaced yet; then the owner is synced again in time."""
-        if self._never_waits:
-            return False
         key, now_ns = (owner.metadata.uid, node, owner.status.observedGeneration), self.clock.now_ns()
         length_s, since_ns = self._backoff.get(key, (0, 0))
         if now_ns < since_ns + length_s * SECOND_NS:

@@ -1,0 +1,315 @@
+"""What a scheduler may be made of instead: the classes of its variants (:mod:`kemu.emulated.variants`).
+
+    Cluster           the cache: which pods take room on a node, and what filters know of nominations
+    SchedulingQueue   the queue: which events requeue which pods, and in which order and how soon they are tried
+    FailureHandler    what becomes of a pod whose attempt failed, and of its nomination
+    BindingCycles     what happens around a binding
+    Evictor           when a preemption is over
+    PodFeed           what the watch's news of pods mean to the queue
+
+Each class is its base but for one thing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar
+
+from kemu.emulated.scheduler.binding_cycles import BindingCycles
+from kemu.emulated.scheduler.cache.cluster import Cluster
+from kemu.emulated.scheduler.cache.nodes import NodeInfo
+from kemu.emulated.scheduler.cache.pods import PodInfo
+from kemu.emulated.scheduler.failures import Failure, FailureHandler
+from kemu.emulated.scheduler.feeds import PodFeed
+from kemu.emulated.scheduler.framework.events import Event
+from kemu.emulated.scheduler.framework.interfaces import Cycle
+from kemu.emulated.scheduler.preemption.evictions import Evictor
+from kemu.emulated.scheduler.queue.queues import PREEMPTION_OVER, UNSCHEDULABLE, QueuedPod, SchedulingQueue
+from kemu.emulated.variants import replaces
+from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
+from kemu.runtime.env import SECOND_NS
+
+# The cache ------------------------------------------------------------------------------------------------------------
+
+
+@replaces(Cluster, "assume-cache")
+class _AssumesNothing(Cluster):
+    """It remembers which pods are being bound, so that none is tried twice, but they take no room."""
+
+    def assume(self, pod: PodInfo, node_name: str) -> None:
+        self.assumed[pod.uid] = pod
+        pod.node_name = node_name
+
+
+@replaces(Cluster, "two-pass-filtering")
+class _FiltersOnce(Cluster):
+    """The filters see each node as it is: nodes do not know who is nominated to them."""
+
+    def _share_nominations(self, info: NodeInfo) -> None:
+        return
+
+
+@replaces(Cluster, "second-filtering-pass")
+class _TrustsNominations(Cluster):
+    """The filters see each node only with the pods that are nominated to it, as if they were running there."""
+
+    filters_again: ClassVar[bool] = False
+
+
+# The queue ------------------------------------------------------------------------------------------------------------
+
+FOR_ALL_PODS = frozenset(
+    event for event in Event if event.value.startswith(("AssignedPod/", "Node/")) and event != Event.ASSIGNED_POD_ADD
+)
+
+
+@replaces(SchedulingQueue, "requeue: all")
+class _RequeuesAll(SchedulingQueue):
+    """The queue of the preemption design, from before the hints of plugins.
+
+    "When any pod is terminated, a node is added/removed, or when pods or nodes updated, remove all the pods from
+    the unschedulable pods list and add them to the scheduling queue. (Scheduler should keep its existing rate
+    limiting.)" The backoff stays. When a pod is added to a node, only the pods that it may help are requeued, as
+    the document says further.
+
+    Preemptors are on that list, too. While their victims are being told to go, DefaultPreemption holds them back,
+    which the document does not know: its scheduler preempts before it moves the pod to the list. So an event during
+    that time counts as soon as the preemption is carried out, and afterwards they are requeued like any other pod.
+    """
+
+    def move(
+        self,
+        event: Event,
+        old: KubernetesObject | None,
+        new: KubernetesObject | None,
+        only: Callable[[PodInfo], bool] | None = None,
+    ) -> None:
+        if event not in FOR_ALL_PODS:
+            super().move(event, old, new, only)
+            return
+        held = list(self._held.values())
+        self._requeue_all(event, only)
+        for pod in held:
+            if _is_preemptor(pod) and (only is None or only(pod.info)):
+                self._requeue(pod, event.value)
+        self._remember(event, old, new)
+
+    def _move_held(
+        self,
+        held: Iterable[QueuedPod],
+        event: Event,
+        old: KubernetesObject | None,
+        new: KubernetesObject | None,
+        only: Callable[[PodInfo], bool] | None,
+    ) -> None:
+        gated = []
+        for pod in held:
+            if not _is_preemptor(pod):
+                gated.append(pod)
+            elif only is None or only(pod.info):
+                worth = self._worth(pod, event, old, new)
+                if worth:
+                    self._requeue(pod, event.value, worth)
+        super()._move_held(gated, event, old, new, only)
+
+    def preemption_over(self, uid: str) -> None:
+        pod = self._held.get(uid)
+        if pod is not None and _is_preemptor(pod):
+            self._requeue(pod, PREEMPTION_OVER)
+
+    def _was_worth(
+        self, pod: QueuedPod, event: Event, old: KubernetesObject | None, new: KubernetesObject | None
+    ) -> int:
+        if event in FOR_ALL_PODS:
+            # As for a retry of whatever pod.
+            return super()._was_worth(pod, Event.ACTIVATE, None, None)
+        return super()._was_worth(pod, event, old, new)
+
+
+@replaces(SchedulingQueue, "k8s-71486")
+class _LastInFirstOut(SchedulingQueue):
+    """Of equal priority, the pod that came or failed last is tried first; none backs off; any event, a heartbeat of a
+    node too, requeues all. (The real order was that of a heap without a second key: mostly this one.)"""
+
+    heeds_heartbeats: ClassVar[bool] = True
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._sort_key = lambda pod, timestamp_ns: (-pod.priority,)
+
+    def _restamp(self, pod: QueuedPod) -> None:
+        super()._restamp(pod)
+        pod.stamp = -pod.stamp
+
+    def move(
+        self,
+        event: Event,
+        old: KubernetesObject | None,
+        new: KubernetesObject | None,
+        only: Callable[[PodInfo], bool] | None = None,
+    ) -> None:
+        self._requeue_all(event, only)
+        self._remember(event, old, new)
+
+    def _was_worth(
+        self, pod: QueuedPod, event: Event, old: KubernetesObject | None, new: KubernetesObject | None
+    ) -> int:
+        return super()._was_worth(pod, Event.ACTIVATE, None, None)
+
+    def _backoff_end_ns(self, pod: QueuedPod) -> int | None:
+        return None
+
+
+@replaces(SchedulingQueue, "k8s-120413")
+class _LosesEvents(SchedulingQueue):
+    """A pod in flight knows the last event before its flight, and asks the list what came after it. Once no pod in
+    flight needs that event it is taken out of the list, and nothing comes after it any more."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._anchors: dict[str, int] = {}
+        """UID → number of the last event before the flight, of pods whose flight began with one in the list."""
+
+    def take(self) -> QueuedPod | None:
+        has_anchor = bool(self._events)
+        pod = super().take()
+        if pod is not None and has_anchor:
+            self._anchors[pod.info.uid] = self._in_flight[pod.info.uid] - 1
+        return pod
+
+    def _land(self, uid: str) -> list[tuple[Event, KubernetesObject | None, KubernetesObject | None]]:
+        is_lost = self._anchors.pop(uid, self._forgotten) < self._forgotten
+        met = super()._land(uid)
+        return [] if is_lost else met
+
+
+@replaces(SchedulingQueue, "requeue-on-events")
+class _MovesNone(SchedulingQueue):
+    """Unschedulable pods wait for the flush of old ones; events still count during an attempt."""
+
+    def move(
+        self,
+        event: Event,
+        old: KubernetesObject | None,
+        new: KubernetesObject | None,
+        only: Callable[[PodInfo], bool] | None = None,
+    ) -> None:
+        if event in self._of_interest:
+            self._remember(event, old, new)
+
+
+@replaces(SchedulingQueue, "in-flight-events")
+class _ForgetsFlights(SchedulingQueue):
+    """The events of an attempt are forgotten at its end."""
+
+    def _land(self, uid: str) -> list[tuple[Event, KubernetesObject | None, KubernetesObject | None]]:
+        super()._land(uid)
+        return []
+
+
+# After a failed attempt -----------------------------------------------------------------------------------------------
+
+
+@replaces(FailureHandler, "k8s-102339")
+class _NominatesDeleted(FailureHandler):
+    """A pod that was deleted during its attempt keeps its nomination."""
+
+    def _retired(self, pod: QueuedPod, latest: core_v1_pb2.Pod | None, nominate: str | None) -> None:
+        super()._retired(pod, latest, nominate)
+        if latest is None:
+            self._cluster.nominator.nominate(pod.info, nominate or pod.info.pod.status.nominatedNodeName)
+
+
+@replaces(FailureHandler, "k8s-109236")
+class _NominatesPlaced(FailureHandler):
+    """A pod that another scheduler has bound during its attempt is nominated as the attempt's object says."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._stated: dict[str, str] = {}
+        """Nominations, by UID."""
+
+    def assumed(self, uid: str, nomination: str) -> None:
+        self._stated[uid] = nomination
+
+    def _retired(self, pod: QueuedPod, latest: core_v1_pb2.Pod | None, nominate: str | None) -> None:
+        super()._retired(pod, latest, nominate)
+        if latest is not None:
+            self._cluster.nominator.nominate(pod.info, nominate or self._stated.get(pod.info.uid, ""))
+
+
+@replaces(FailureHandler, "k8s-72124")
+class _NominatesLate(FailureHandler):
+    """Nominations are left to the watch."""
+
+    def _nominate(self, pod: QueuedPod, latest: core_v1_pb2.Pod, nominate: str | None) -> None:
+        return
+
+
+@replaces(FailureHandler, "k8s-106780")
+class _NeverClears(FailureHandler):
+    """A nomination stays until another takes its place."""
+
+    async def handle(
+        self, pod: QueuedPod, failure: Failure, nominate: str | None = "", *, writes_status: bool = True
+    ) -> None:
+        await super().handle(pod, failure, nominate or None, writes_status=writes_status)
+
+
+# Bindings -------------------------------------------------------------------------------------------------------------
+
+
+@replaces(BindingCycles, "k8s-106361")
+class _Expires(BindingCycles):
+    """A bound pod stays assumed for a time only, if the watch does not confirm it."""
+
+    EXPIRY_S = 30
+
+    def _bound(self, info: PodInfo, node: str) -> None:
+        super()._bound(info, node)
+        clock = self._env.clock
+        clock.call_at_ns(clock.now_ns() + self.EXPIRY_S * SECOND_NS, self._cluster.forget, info.uid, background=True)
+
+
+@replaces(BindingCycles, "k8s-125491")
+class _TellsNone(BindingCycles):
+    """A pod that waits before its binding is not nominated meanwhile."""
+
+    async def _expect(self, cycle: Cycle, node: str) -> None:
+        return
+
+
+# Preemption -----------------------------------------------------------------------------------------------------------
+
+
+@replaces(Evictor, "k8s-134249")
+class _PreemptsAgain(Evictor):
+    """The preemptor may be tried again as soon as only the last victim is left."""
+
+    def _is_to_go(self, last: str) -> bool:
+        return False
+
+
+@replaces(Evictor, "k8s-141694")
+class _AlwaysWakes(Evictor):
+    """The preemptor is tried again at the end of its preemption, without waiting for an event."""
+
+    def _end(self, uid: str, is_complete: bool) -> None:
+        super()._end(uid, is_complete=False)
+
+
+# News of pods ---------------------------------------------------------------------------------------------------------
+
+
+@replaces(PodFeed, "k8s-126700")
+class _IgnoresNominations(PodFeed):
+    """The end of a nomination requeues no pod."""
+
+    def _nomination_ended(self, pod: core_v1_pb2.Pod) -> None:
+        return
+
+
+def _is_preemptor(pod: QueuedPod) -> bool:
+    """Of a pod that a PreEnqueue plugin holds back: whether it has been tried. Scheduling gates hold back others."""
+    return pod.place == UNSCHEDULABLE

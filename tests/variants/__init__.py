@@ -1,0 +1,1 @@
+"""The registry of variants, and the classes that are entered in it."""
