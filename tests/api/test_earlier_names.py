@@ -50,13 +50,13 @@ def test_factories_in_recorded_runs_still_load() -> None:
 
 
 def test_the_public_packages_are_the_same_objects() -> None:
-    from kemu.doors import testing
     from kemu.emulated.scheduler import framework
+    from kemu.runtime.sim import actor_tests
 
     public = importlib.import_module("kemu.scheduler.framework")
     assert public.Handle is framework.Handle
     assert set(public.__all__) == set(framework.__all__)
-    assert importlib.import_module("kemu.testing").sim is testing.sim
+    assert importlib.import_module("kemu.testing").sim is actor_tests.sim
 
 
 def test_a_folder_of_caches_hides_nothing(tmp_path: Path) -> None:

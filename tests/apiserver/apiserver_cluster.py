@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 import pytest
 
 from kemu import errors
-from kemu.doors.testing import Recorder, sim
 from kemu.emulated.apiserver.server import ApiServer
 from kemu.emulated.client.clients import Client
 from kemu.emulated.objects.conversion import convert
@@ -17,6 +16,7 @@ from kemu.messages.k8s import core_v1_pb2, policy_v1_pb2, scheduling_v1_pb2
 from kemu.messages.v1 import api_pb2, api_pb2_grpc
 from kemu.runtime.env import ActorSpec, Env
 from kemu.runtime.sim.simulation import SimRuntime
+from kemu.testing import Recorder, sim
 from tests.apiserver import fake_etcd
 
 T = TypeVar("T")

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from kemu import errors
-from kemu.doors.testing import Recorder, sim
 from kemu.emulated.client import retries
 from kemu.emulated.client.clients import Client
 from kemu.emulated.client.informers import Callbacks, Informer
@@ -18,6 +17,7 @@ from kemu.lab.checks import registry
 from kemu.runtime.env import SECOND_NS, ActorSpec
 from kemu.runtime.runlog.frames import Event
 from kemu.runtime.sim.simulation import SimRuntime
+from kemu.testing import Recorder, sim
 from tests.apiserver.apiserver_cluster import node, pod
 from tests.apiserver.test_with_store import STORE, TIMING, Traffic, server
 

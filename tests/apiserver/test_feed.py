@@ -15,12 +15,12 @@ import grpc
 import grpc.aio
 
 from kemu import errors
-from kemu.doors.testing import Recorder, sim
 from kemu.emulated.apiserver.server import ApiServer
 from kemu.emulated.apiserver.watch.feed import Feed
 from kemu.emulated.client.clients import Client
 from kemu.runtime.env import SECOND_NS, ActorSpec, Clock, Env
 from kemu.runtime.sim.simulation import SimRuntime
+from kemu.testing import Recorder, sim
 from tests.apiserver.apiserver_cluster import SERVERS, pod
 
 CONNECTS_AFTER_S = 0.5

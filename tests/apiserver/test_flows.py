@@ -13,7 +13,6 @@ from grpc_status import rpc_status
 
 import kemu
 from kemu import errors
-from kemu.doors.testing import sim
 from kemu.emulated.apiserver import flows
 from kemu.emulated.client.clients import Client
 from kemu.lab.checks.history import History
@@ -21,6 +20,7 @@ from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.sim.simulation import SimRuntime
+from kemu.testing import sim
 from tests.apiserver.apiserver_cluster import Cluster, node, pod, run
 
 SLOW = {"seats": 1, "queue_limit": 3, "service_time": 1.0}

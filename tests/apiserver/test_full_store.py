@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from kemu import errors
-from kemu.doors.testing import sim
 from kemu.emulated.client import clients, retries
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.playing import runner
 from kemu.runtime.env import ActorSpec
 from kemu.runtime.sim.simulation import SimRuntime
+from kemu.testing import sim
 from tests.apiserver.apiserver_cluster import pod
 
 SPECS = [

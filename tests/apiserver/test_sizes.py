@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from kemu import errors
-from kemu.doors.testing import sim
 from kemu.emulated.client import clients, retries
 from kemu.runtime.env import ActorSpec
 from kemu.runtime.sim.simulation import SimRuntime
+from kemu.testing import sim
 from tests.apiserver.apiserver_cluster import pod
 
 SPECS = [

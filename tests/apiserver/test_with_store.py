@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from kemu import errors
-from kemu.doors.testing import Recorder, sim
 from kemu.emulated.client.clients import Client
 from kemu.emulated.client.informers import Informer
 from kemu.lab.checks import registry
 from kemu.runtime.env import ActorSpec
 from kemu.runtime.runlog.frames import Event
 from kemu.runtime.sim.simulation import SimRuntime
+from kemu.testing import Recorder, sim
 from tests.apiserver.apiserver_cluster import node, pod
 
 STORE = ActorSpec("store", "kemu.emulated.store.server:Store", {})

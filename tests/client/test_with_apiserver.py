@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from kemu import errors
-from kemu.doors.testing import Recorder
 from kemu.emulated.client import clients, informers
 from kemu.lab.checks.consistency.writes import AcknowledgedWritesSurvive
 from kemu.lab.checks.history import History
 from kemu.lab.checks.watches.events import WatchEventsAreTrue, WatchHasNoGaps
 from kemu.runtime.env import ActorSpec
 from kemu.runtime.sim.simulation import SimRuntime
+from kemu.testing import Recorder
 from tests.client.fake_api import pod
 
 

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from kemu import errors
-from kemu.doors.testing import sim
 from kemu.emulated.apiserver.server import ApiServer
 from kemu.emulated.client import clients
 from kemu.emulated.controllers import disruption, taint_timers
@@ -20,6 +19,7 @@ from kemu.emulated.objects.conversion import convert
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import ActorSpec, Env
 from kemu.runtime.sim.simulation import SimRuntime
+from kemu.testing import sim
 from tests.apiserver.apiserver_cluster import budget, node, pod
 
 MADE: dict[str, Any] = {}

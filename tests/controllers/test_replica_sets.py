@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from kemu import errors
-from kemu.doors.testing import sim
 from kemu.emulated.controllers.workloads import expectations, slow_start
 from kemu.emulated.objects import meta, resources
 from kemu.runtime.sim.simulation import SimRuntime
+from kemu.testing import sim
 from tests.controllers.test_node_failures import POD, Played, owner, play
 from tests.controllers.test_workloads import names
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
 from kemu import errors
-from kemu.doors.testing import Recorder
 from kemu.emulated.client import clients
 from kemu.lab.checks import registry
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import ActorSpec
 from kemu.runtime.runlog.frames import Event
 from kemu.runtime.sim.simulation import SimRuntime
+from kemu.testing import Recorder
 
 STORE = "kemu.emulated.store.server:Store"
 APISERVER = "kemu.emulated.apiserver.server:ApiServer"

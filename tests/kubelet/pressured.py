@@ -9,7 +9,6 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from kemu.doors.testing import Recorder
 from kemu.emulated.kubelet.images import stores
 from kemu.emulated.kubelet.pods import claims, containers
 from kemu.emulated.kubelet.pods.workers import ACTIVE, ENDED, STOPPING, Worker
@@ -18,6 +17,7 @@ from kemu.emulated.kubelet.usage import usages
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.sim.simulation import SimRuntime
+from kemu.testing import Recorder
 
 KINDS = ("kubelet.thresholds", "kubelet.pressure", "kubelet.evicting", "kubelet.collected", "oom")
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from kemu.doors.testing import Recorder
 from kemu.emulated.kubelet.images import garbage, stores
 from kemu.emulated.kubelet.settings import image_policies
 from kemu.emulated.kubelet.usage import machines, usages
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.sim.simulation import SimRuntime
+from kemu.testing import Recorder
 from tests.kubelet.cluster import Cluster, node, pod
 
 SIZES = {"a:1": 100, "b:1": 100, "c:1": 100, "d:1": 300}

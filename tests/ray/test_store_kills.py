@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from kemu import errors
-from kemu.doors.testing import Recorder
 from kemu.emulated.client.clients import Client
 from kemu.emulated.client.informers import Informer
 from kemu.lab.checks import registry
@@ -21,6 +20,7 @@ from kemu.runtime.ray.driver.clusters import RayCluster
 from kemu.runtime.ray.driver.plans import DRIVER_CELL, CellPlan
 from kemu.runtime.ray.driver.runtime import RayRuntime
 from kemu.runtime.runlog.frames import Event
+from kemu.testing import Recorder
 from tests.apiserver.apiserver_cluster import pod
 
 pytestmark = pytest.mark.ray

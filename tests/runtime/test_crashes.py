@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 import grpc
 import pytest
 
-from kemu.doors.testing import Recorder, sim
 from kemu.messages.v1 import api_pb2, api_pb2_grpc
 from kemu.runtime.env import ActorSpec, Env
 from kemu.runtime.sim.simulation import SimRuntime
+from kemu.testing import Recorder, sim
 from tests.runtime.world import ECHO, STEPPER, request, talker
 
 S = 1_000_000_000

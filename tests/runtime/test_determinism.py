@@ -13,10 +13,10 @@ from typing import Any
 
 import grpc
 
-from kemu.doors.testing import sim
 from kemu.messages.v1 import api_pb2, api_pb2_grpc
 from kemu.runtime.env import ActorSpec, Env
 from kemu.runtime.sim.simulation import SimRuntime
+from kemu.testing import sim
 from tests.runtime.world import EOF, Echo
 
 S = 1_000_000_000

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 import grpc
 import pytest
 
-from kemu.doors.testing import Recorder
 from kemu.lab.scenario.playing import plans
 from kemu.messages.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.messages.v1 import api_pb2, api_pb2_grpc
@@ -20,6 +19,7 @@ from kemu.runtime.env import ActorSpec
 from kemu.runtime.faults.kinds import KINDS, PROCESS_FAULTS
 from kemu.runtime.runtimes import Runtime
 from kemu.runtime.sim.simulation import SimRuntime
+from kemu.testing import Recorder
 from tests.runtime.world import ECHO, PATIENT, sleeper, talker
 
 S = 1_000_000_000

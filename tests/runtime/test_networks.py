@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kemu.doors.testing import Recorder, sim
 from kemu.messages.v1 import api_pb2, api_pb2_grpc
 from kemu.runtime.env import ActorSpec
 from kemu.runtime.faults.kinds import KINDS
 from kemu.runtime.sim.simulation import SimRuntime
+from kemu.testing import Recorder, sim
 from tests.runtime.world import ECHO, ids, request, talker
 
 S = 1_000_000_000

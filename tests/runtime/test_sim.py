@@ -16,10 +16,10 @@ import grpc
 import pytest
 
 from kemu import errors
-from kemu.doors.testing import Recorder, sim
 from kemu.messages.v1 import api_pb2, api_pb2_grpc
 from kemu.runtime.env import EPOCH_UNIX_S, ActorSpec, Env
 from kemu.runtime.sim.simulation import SimRuntime
+from kemu.testing import Recorder, sim
 from tests.runtime.world import ECHO, talker
 
 S = 1_000_000_000

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kemu.doors.testing import Recorder, sim
 from kemu.runtime.env import ActorSpec
 from kemu.runtime.sim.simulation import SimRuntime
 from kemu.runtime.skews import JUMP, SKEW, Skew
+from kemu.testing import Recorder, sim
 from tests.runtime.world import sleeper
 
 S = 1_000_000_000

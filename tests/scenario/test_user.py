@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from kemu import errors
-from kemu.doors.testing import Recorder, sim
 from kemu.emulated.client.clients import Client
 from kemu.lab.scenario.playing import plans, workloads
 from kemu.lab.up import clusters
 from kemu.runtime.sim.simulation import SimRuntime
+from kemu.testing import Recorder, sim
 from tests.scenario.texts import load, pod
 
 

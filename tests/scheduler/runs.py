@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
-from kemu.doors.testing import Recorder
 from kemu.emulated.client import clients
 from kemu.messages.k8s import core_v1_pb2, scheduling_v1_pb2
 from kemu.runtime.env import SECOND_NS, ActorSpec
 from kemu.runtime.sim.simulation import SimRuntime
+from kemu.testing import Recorder
 
 Main = Callable[["Run"], Coroutine[Any, Any, None]]
 

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 import yaml
 
-from kemu.doors.testing import Recorder
 from kemu.emulated.scheduler.extenders import servers
 from kemu.emulated.scheduler.extenders.servers import Extender, Refusal
 from kemu.emulated.scheduler.framework.statuses import Status, unresolvable, unschedulable
@@ -19,6 +18,7 @@ from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.playing import runner
 from kemu.runtime.env import ActorSpec
 from kemu.runtime.sim.simulation import SimRuntime
+from kemu.testing import Recorder
 from tests.scheduler import objects
 from tests.scheduler.runs import Main, Run
 

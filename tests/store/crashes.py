@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kemu import errors
-from kemu.doors.testing import Recorder, sim
 from kemu.emulated.client.clients import Client
 from kemu.lab.checks import registry
 from kemu.messages.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.runtime.env import ActorSpec
 from kemu.runtime.runlog.frames import Event
 from kemu.runtime.sim.simulation import SimRuntime
+from kemu.testing import Recorder, sim
 from tests.apiserver.apiserver_cluster import pod
 
 ANY_TIME = "any time"

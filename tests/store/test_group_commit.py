@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 import grpc
 import pytest
 
-from kemu.doors.testing import Recorder, sim
 from kemu.messages.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.runtime.env import SECOND_NS, ActorSpec
 from kemu.runtime.sim.simulation import SimRuntime
+from kemu.testing import Recorder, sim
 
 T = TypeVar("T")
 

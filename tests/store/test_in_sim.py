@@ -8,10 +8,10 @@ from typing import Any
 import grpc
 import pytest
 
-from kemu.doors.testing import Recorder, sim
 from kemu.messages.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.runtime.env import ActorSpec, Env
 from kemu.runtime.sim.simulation import SimRuntime
+from kemu.testing import Recorder, sim
 
 STORE = ActorSpec("store", "kemu.emulated.store.server:Store", {"fsync": "batch", "segment_bytes": 3_000})
 WRITERS = 8

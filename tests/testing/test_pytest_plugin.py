@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shutil
 import subprocess
@@ -97,7 +98,8 @@ def test_unused_it_imports_nothing_and_costs_next_to_nothing() -> None:
     for _ in range(5):
         done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
         took, modules = done.stdout.splitlines()
-        assert modules == f"['kemu', 'kemu._moved', 'kemu.doors', 'kemu.doors.testing', '{NAME}']"
+        names = ["kemu", "kemu._moved", "kemu.doors", "kemu.doors.testing", "kemu.doors.testing.pytest_names", NAME]
+        assert sorted(ast.literal_eval(modules)) == sorted(names)
         best = min(best, float(took))
     assert best < 0.020
 

@@ -1,20 +1,10 @@
-"""Helpers for tests, ours and those of users: imported when they are first used, as the pytest plugin lives here, too.
+"""Testing with pytest (docs/testing.md). ``kemu.testing`` has the helpers for tests of single actors.
 
-actor_tests      runs of single actors in sim (``sim``), a sink that keeps the log (``Recorder``)
-pytest_plugin    options, markers, fixtures; imports nothing of kemu until a test needs it
-pytest_items     what a test of kemu's is, and how its failure reads
-repetitions      runs a test again and again: ``runnables``, as ``program_strategies`` plan; ``tapes``: what failed
+pytest_plugin        options, markers, fixtures; imports nothing of kemu until a test needs it
+pytest_names         names that the plugin and its items share
+pytest_items         a test in virtual time as an item of pytest, and how its failure reads
+repetitions          running a test again and again
+runnables            what is run: a program or a scenario
+program_strategies   how the runs of a program differ
+tapes                recorded failures, which can be run again
 """
-
-_ACTOR_TESTS = ("Recorder", "sim")
-
-__all__ = ["Recorder", "sim"]
-
-
-def __getattr__(name: str) -> object:
-    if name not in _ACTOR_TESTS:
-        raise AttributeError(f"module 'kemu.testing' has no attribute {name!r}")
-    from kemu.runtime.sim import actor_tests
-
-    found = globals()[name] = getattr(actor_tests, name)
-    return found

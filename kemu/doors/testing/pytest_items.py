@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from kemu.doors.api import live_clusters, reports, runs
-from kemu.doors.testing import pytest_plugin, repetitions, tapes
+from kemu.doors.testing import pytest_names, repetitions, tapes
 from kemu.doors.testing.runnables import Runnable, RunnableProgram, RunnableScenario
 from kemu.errors import KemuError, ScenarioError
 from kemu.lab.checks.results import counted
@@ -62,7 +62,7 @@ class Wanted:
 
 def wanted(item: pytest.Item) -> Wanted:
     said: dict[str, Any] = {}
-    for marker in reversed(list(item.iter_markers(pytest_plugin.MARKER))):  # the closest last
+    for marker in reversed(list(item.iter_markers(pytest_names.MARKER))):  # the closest last
         if marker.args:
             raise pytest.UsageError(f"{item.nodeid}: the marker kemu takes keywords only: scenario=…")
         said |= marker.kwargs
@@ -98,10 +98,10 @@ def _adopt_function(item: pytest.Function) -> None:
     is_program = inspect.iscoroutinefunction(item.function)
     if is_program and said.runtime in runtimes.REAL:
         return  # as every other coroutine: by pytest-asyncio
-    if is_program and pytest_plugin.RUN in item.fixturenames:
-        raise pytest.UsageError(f"{item.nodeid}: {pytest_plugin.RUN} is for functions that are not async")
+    if is_program and pytest_names.RUN in item.fixturenames:
+        raise pytest.UsageError(f"{item.nodeid}: {pytest_names.RUN} is for functions that are not async")
     if not is_program and said.scenario is None:
-        if pytest_plugin.RUN in item.fixturenames or not item.iter_markers(pytest_plugin.MARKER):
+        if pytest_names.RUN in item.fixturenames or not item.iter_markers(pytest_names.MARKER):
             raise pytest.UsageError(f"{item.nodeid}: @pytest.mark.kemu(scenario=…) has to say which scenario")
         return
     # Whatever class other plugins have made of the item: it is run here.
@@ -125,13 +125,13 @@ def _run_function(item: pytest.Function, said: Wanted) -> None:
         scenario = _scenario(item, said)
     except KemuError as error:  # what kemu does with it tells nobody what is wrong
         raise TestFailed(str(error)) from None
-    if pytest_plugin.RUN not in arguments:
+    if pytest_names.RUN not in arguments:
         carry_out(item, _runnable(scenario, None), said)
         function(**arguments)
         return
 
     def look(run: runs.Run) -> None:
-        function(**{**arguments, pytest_plugin.RUN: run})
+        function(**{**arguments, pytest_names.RUN: run})
 
     carry_out(item, _runnable(scenario, look), said)
 
@@ -261,7 +261,7 @@ def scenario_items(file: pytest.File) -> Iterable[pytest.Item]:
     except ScenarioError as error:
         raise file.CollectError(str(error)) from None
     for variant, each in loader.variants(scenario):
-        name = runner.variant_name(variant) if variant else file.path.name.removesuffix(pytest_plugin.SUFFIX)
+        name = runner.variant_name(variant) if variant else file.path.name.removesuffix(pytest_names.SUFFIX)
         yield ScenarioItem.from_parent(file, name=name, scenario=each)
 
 

@@ -11,15 +11,12 @@ from typing import Any
 
 import pytest
 
-MARKER = "kemu"
-SUFFIX = ".kemu.yaml"
-CLUSTER, RUN = "kemu_cluster", "kemu_run"
+from kemu.doors.testing.pytest_names import CLUSTER, MARKER, RUN, SUFFIX, UP_MARKER
 
 _MARKER_DOC = (
     "kemu(scenario=None, runs=1, strategy=None, seed=None, settings=None, runtime=None, speed=1.0): a test in virtual"
     " time, run so many times"
 )
-UP_MARKER = "kemu_up"
 _UP_MARKER_DOC = "kemu_up(scenario=None, *, nodes=3, settings=None, chaos=(), …): the cluster of the fixture kemu_up"
 
 

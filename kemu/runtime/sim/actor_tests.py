@@ -1,4 +1,4 @@
-"""Runs of single actors in sim, and a sink that keeps the log: ``from kemu.doors.testing import Recorder, sim``."""
+"""Runs of single actors in sim, and a sink that keeps the log: ``from kemu.testing import Recorder, sim``."""
 
 from __future__ import annotations
 

@@ -1,2 +1,0 @@
-from kemu.runtime.sim.actor_tests import Recorder as Recorder
-from kemu.runtime.sim.actor_tests import sim as sim
