@@ -31,7 +31,7 @@ _FOLDERS = {
     "emulated.autoscaler.simulator": "drainability placements snapshots",
     "emulated.controllers.workloads.daemon": "daemon_histories daemon_pods daemon_sets",
     "emulated.controllers.workloads.stateful": "stateful_claims stateful_pods stateful_sets",
-    "lab.exploration.explaining.drawings": "charts diagrams svgs",
+    "lab.tell.explaining.drawings": "charts svgs texts",
     "lab.scenario.playing.replaying": "log_differences recoveries replays",
 }
 """Modules that stood in the parent of the folder that they are in now."""
@@ -39,6 +39,8 @@ _FOLDERS = {
 MOVED = {
     **{f"kemu.{name}": f"kemu.{room}.{name}" for room, names in _ROOMS.items() for name in names.split()},
     "kemu.report": "kemu.lab.tell",
+    "kemu.exploration.explaining": "kemu.lab.tell.explaining",
+    "kemu.exploration.probabilities": "kemu.lab.tell.explaining.probabilities",
     "kemu.user_files": "kemu.emulated.objects.conversion.user_files",
     "kemu.api.scenario_forms": "kemu.lab.scenario.forms",
     "kemu.testing.actor_tests": "kemu.runtime.sim.actor_tests",

@@ -1,8 +1,8 @@
 """What one does with an emulated cluster.
 
 scenario      files that say what happens, and how they are played      checks       what must hold in every run
-exploration   searches for runs that fail, shrinking, explanations      sweep        many runs, statistics, claims
-telemetry     traces and figures of a run                               tell         stories, tables and the report
+exploration   searches for runs that fail, shrinking                    sweep        many runs, statistics, claims
+telemetry     traces and figures of a run                               tell         stories, the report, explanations
 up            a cluster that serves kubectl and other clients           fuzz         scenarios drawn at random
 conformance   decisions compared with those of Kubernetes               bench        measurements of kemu
 """

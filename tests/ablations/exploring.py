@@ -16,7 +16,6 @@ from typing import Any
 from kemu.errors import KemuError
 from kemu.lab.exploration import campaigns, executions, workers
 from kemu.lab.exploration.executions import Failure
-from kemu.lab.exploration.explaining import explanations
 from kemu.lab.exploration.plans import Plan
 from kemu.lab.exploration.results import RunRecord
 from kemu.lab.exploration.shrinking import shrinker
@@ -26,6 +25,7 @@ from kemu.lab.scenario import catalog
 from kemu.lab.scenario.expectations import CheckIs
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.scenarios import Scenario
+from kemu.lab.tell.explaining import explanations
 from tests.ablations.candidates import CANDIDATES
 
 MINIMAL = Path(__file__).parent / "minimal"

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from kemu.lab.exploration import executions, probabilities
-from kemu.lab.exploration.explaining import explanations
-from kemu.lab.exploration.explaining.drawings import charts
-from kemu.lab.exploration.explaining.explanations import Explanation
-from kemu.lab.exploration.probabilities import Curve, Decision, Point
+from kemu.lab.exploration import executions
 from kemu.lab.scenario.loading import loader
+from kemu.lab.tell.explaining import explanations, probabilities
+from kemu.lab.tell.explaining.drawings import charts
+from kemu.lab.tell.explaining.explanations import Explanation
+from kemu.lab.tell.explaining.probabilities import Curve, Decision, Point
 from kemu.runtime.random_streams import Redraw
 from kemu.runtime.runlog.frames import Event
 from tests.exploration.explaining import races

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import pytest
 
-from kemu.lab.exploration import executions, probabilities
-from kemu.lab.exploration.explaining import explanations
-from kemu.lab.exploration.probabilities import INSTANTS, SUFFIXES, Curve
+from kemu.lab.exploration import executions
 from kemu.lab.scenario.scenarios import Scenario
+from kemu.lab.tell.explaining import explanations, probabilities
+from kemu.lab.tell.explaining.probabilities import INSTANTS, SUFFIXES, Curve
 from tests.mutants import all_parts, chances
 from tests.mutants.planting import Decides, Mutant
 

@@ -225,7 +225,8 @@ class Run:
         """Why it fails: the chain of causes in at most six sentences, and a picture of who told whom what and when,
         beside a run that passes. ``failure``: a check or expectation; by default the first. Raises KemuError where
         nothing failed, or the run was on Ray."""
-        from kemu.lab.exploration.explaining import explanations, texts
+        from kemu.lab.tell.explaining import explanations
+        from kemu.lab.tell.explaining.drawings import texts
 
         if self.data["runtime"] != "sim":
             raise KemuError("only runs in virtual time can be run again, to be explained")

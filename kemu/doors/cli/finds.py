@@ -100,7 +100,7 @@ def _part(file: Path, above: Path, name: str, data: Path | None) -> pages.Part:
 
 def made(scenario: Scenario, name: str, commands: list[tuple[str, str]], folder: Path) -> pages.Part:
     """A run that is made in memory, with what explains it. ``folder``: where ``kemu explain`` may have told that."""
-    from kemu.lab.exploration.explaining import losses, reports
+    from kemu.lab.tell.explaining import losses, reports
 
     recordings = losses.Recordings()
     recording = recordings.of(scenario)

@@ -125,8 +125,8 @@ class Live:
         import tempfile
 
         from kemu.doors.cli import inputs
-        from kemu.lab.exploration.explaining import reports
         from kemu.lab.scenario.playing import runner
+        from kemu.lab.tell.explaining import reports
 
         folder = Path(self._temporary.enter_context(tempfile.TemporaryDirectory(prefix="kemu-live-")))
         begin = self.on_begin

@@ -57,7 +57,7 @@ def _commands(run: Path, folder: Path, verdict: Mapping[str, Any]) -> list[tuple
 
 def _explanations(run: Path, folders: list[Path], data: Path | None) -> dict[Path, dict[str, Any]]:
     """By folder: why the run fails, or why somebody lost; where ``kemu explain`` has told it, as it did."""
-    from kemu.lab.exploration.explaining import reports
+    from kemu.lab.tell.explaining import reports
     from kemu.runtime.runlog.frames import FILE_NAME
 
     found = {folder: told for folder in folders if (told := reports.read(folder, _digest(folder))) is not None}
@@ -70,8 +70,8 @@ def _explanations(run: Path, folders: list[Path], data: Path | None) -> dict[Pat
 def _made(run: Path, folders: list[Path], wanted: list[Path], data: Path | None) -> dict[Path, dict[str, Any]]:
     """Of runs in virtual time that can be made again."""
     from kemu.doors.cli import inputs
-    from kemu.lab.exploration.explaining import losses, reports
     from kemu.lab.scenario.loading import loader
+    from kemu.lab.tell.explaining import losses, reports
     from kemu.runtime.runlog import folders as run_files
 
     if run_folders.verdict(run).get("runtime") != "sim":

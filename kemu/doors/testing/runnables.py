@@ -17,13 +17,14 @@ from kemu.doors.testing.tapes import Tape
 from kemu.errors import KemuError
 from kemu.lab.exploration import campaigns, executions, workers
 from kemu.lab.exploration.executions import UNKNOWN, Failure
-from kemu.lab.exploration.explaining import explanations, texts
 from kemu.lab.exploration.plans import Plan, Record, Strategy
 from kemu.lab.exploration.shrinking import shrinker, subsets
 from kemu.lab.exploration.sources import Source
 from kemu.lab.exploration.strategies import registry
 from kemu.lab.scenario import forms
 from kemu.lab.scenario.scenarios import Scenario
+from kemu.lab.tell.explaining import explanations
+from kemu.lab.tell.explaining.drawings import texts
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.holds import Hold
 

@@ -8,6 +8,5 @@ clusters       the failures of a campaign by check and cause; ``coverage``: what
 canaries       a planted bug that every campaign must find
 workers        processes that carry out tasks, as runs of a search and cells of a sweep; ``processes``: what is in them
 runs           carries out one planned run; ``sources`` has the scenario, ``meters`` break off what takes too long
-probabilities  how likely a run fails after what has happened so far, and which event decided it
 shrinking      from a failing run to a scenario that fits on one screen
 """

@@ -8,14 +8,14 @@
         print(search.verdict())
 
 What ``kemu explore`` does, without its words. :mod:`campaigns` runs what :mod:`strategies` plan; :mod:`shrinking` makes
-what they find small, :mod:`explaining` says why it fails.
+what they find small, ``kemu.lab.tell.explaining`` says why it fails.
 """
 
 from __future__ import annotations
 
 import contextlib
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -27,8 +27,6 @@ from kemu.lab.exploration import campaigns, executions, files, results
 from kemu.lab.exploration.campaigns import Campaign
 from kemu.lab.exploration.clusters import Cluster, Clusters
 from kemu.lab.exploration.executions import BROKEN, Execution, Failure, execute
-from kemu.lab.exploration.explaining import explanations, reports
-from kemu.lab.exploration.explaining.explanations import Explanation
 from kemu.lab.exploration.plans import Plan
 from kemu.lab.exploration.shrinking import shrinker, texts
 from kemu.lab.exploration.shrinking.shrinker import Shrunk
@@ -84,6 +82,11 @@ class Options:
     """Replace a run in the folder, too."""
 
 
+Explain = Callable[[Scenario, Callable[[Failure], bool], Path], tuple[str, ...]]
+"""Explains how a scenario fails, by a failure that the second argument accepts; leaves its files in the folder and
+returns the sentences. Raises KemuError if the scenario does not fail so."""
+
+
 @dataclass(frozen=True)
 class Finding:
     """A way of failing, as a scenario that stands alone."""
@@ -94,7 +97,8 @@ class Finding:
     is_verified: bool
     """False: it does not; the file holds what was planned, for whoever looks into that."""
     shrunk: Shrunk | None
-    explanation: Explanation | None
+    because: tuple[str, ...] | None
+    """Why it fails, in sentences. None: it was not explained."""
 
 
 class Search:
@@ -107,8 +111,11 @@ class Search:
         *,
         data_dir: str | Path | None = None,
         executor: Executor | None = None,
+        explain: Explain | None = None,
     ) -> None:
-        """``executor``: in place of ``options.jobs`` processes. Raises KemuError for names that nothing has."""
+        """``executor``: in place of ``options.jobs`` processes. ``explain``: what explains findings; None: they are not
+        explained. Raises KemuError for names that nothing has."""
+        self._explain = explain
         self.scenario = scenario
         self.options = options
         self._data_dir = data_dir
@@ -182,8 +189,7 @@ class Search:
             failure["shrunk"] = None if shrunk is None else {"scenario": str(finding.file), **told(shrunk)}  # type: ignore[union-attr]
             is_done = finding is None or shrunk is None or shrunk.minimal
             failure["continue"] = "" if is_done else f"{kemu} shrink {shlex.quote(str(finding.file.parent))}"  # type: ignore[union-attr]
-            explanation = None if finding is None else finding.explanation
-            failure["because"] = [] if explanation is None else [one.text for one in explanation.chain.sentences]
+            failure["because"] = [] if finding is None else list(finding.because or ())
         return {**found, "verdict": self.verdict()}
 
     def _found(self, cluster: Cluster) -> Finding:
@@ -224,11 +230,11 @@ class Search:
         left = max(1, min(len(self.clusters()), MOST_SHRUNK) - len(self._findings))
         return max(LEAST_S, (self.options.seconds - self.campaign.seconds - self._shrinking_s) / left)
 
-    def _explained(self, cluster: Cluster, file: Path) -> Explanation | None:
-        with contextlib.suppress(KemuError):
-            explanation = explanations.explain(loader.load(file, self._data_dir), lambda failure: _is(failure, cluster))
-            reports.write(explanation, file.parent)
-            return explanation
+    def _explained(self, cluster: Cluster, file: Path) -> tuple[str, ...] | None:
+        if self._explain is not None:
+            with contextlib.suppress(KemuError):
+                scenario = loader.load(file, self._data_dir)
+                return self._explain(scenario, lambda failure: _is(failure, cluster), file.parent)
         return None
 
     def close(self) -> None:

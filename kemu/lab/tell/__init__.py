@@ -7,4 +7,10 @@ tables         figures by priority, workload and scheduler
 telling_pods   the pod that failed or starved, which is worth a trace
 layouts        text that fits a terminal of any width
 limits         the tables of docs/limits.md
+
+explaining     why a run fails
+page           the report: one HTML file
+live           the same page while a run goes on
+sentences      words that several of these share
+figures        figures of a run as CSV
 """

@@ -8,10 +8,10 @@ import pytest
 
 from kemu.errors import KemuError
 from kemu.lab.exploration import executions
-from kemu.lab.exploration.explaining import chains, explanations, knowledge, recordings
-from kemu.lab.exploration.explaining.explanations import Explanation
 from kemu.lab.scenario import catalog
 from kemu.lab.scenario.loading import loader
+from kemu.lab.tell.explaining import chains, explanations, knowledge, recordings
+from kemu.lab.tell.explaining.explanations import Explanation
 from tests.exploration.explaining import races
 from tests.mutants import all_parts
 

@@ -10,11 +10,11 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from kemu.doors.cli.main import main
-from kemu.lab.exploration.explaining import explanations, reports, texts
-from kemu.lab.exploration.explaining.drawings import diagrams, svgs
-from kemu.lab.exploration.explaining.explanations import Explanation
-from kemu.lab.exploration.explaining.names import Names
 from kemu.lab.scenario.loading import loader
+from kemu.lab.tell.explaining import diagrams, explanations, reports
+from kemu.lab.tell.explaining.drawings import svgs, texts
+from kemu.lab.tell.explaining.explanations import Explanation
+from kemu.lab.tell.explaining.names import Names
 from kemu.runtime.runlog.frames import Event
 from tests.exploration.explaining import races
 

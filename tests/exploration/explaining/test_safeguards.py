@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from kemu.lab.exploration.explaining import chains, explanations, texts
 from kemu.lab.scenario import catalog
 from kemu.lab.scenario.format import documents
 from kemu.lab.scenario.loading import loader
+from kemu.lab.tell.explaining import chains, explanations
+from kemu.lab.tell.explaining.drawings import texts
 from tests.ablations import search
 
 SMALL = (

@@ -49,7 +49,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def command(options: argparse.Namespace) -> int:
     from kemu.doors.cli import progress
-    from kemu.lab.exploration.explaining import explanations, reports, texts
+    from kemu.lab.tell.explaining import explanations, reports
+    from kemu.lab.tell.explaining.drawings import texts
 
     scenario, folder = _what(options)
     with progress.waiting(sys.stderr, f"{options.run}: running it again, with all of its messages"):
@@ -69,7 +70,8 @@ def command(options: argparse.Namespace) -> int:
 
 
 def _curve(explanation: Any, jobs: int) -> Any:
-    from kemu.lab.exploration import probabilities, workers
+    from kemu.lab.exploration import workers
+    from kemu.lab.tell.explaining import probabilities
 
     executor = workers.Workers(jobs) if jobs > 1 else workers.Inline()
     try:
@@ -83,8 +85,8 @@ def _what(options: argparse.Namespace) -> tuple[Any, Path]:
     from kemu.doors.cli import inputs
     from kemu.doors.cli.commands.runs import run
     from kemu.lab.exploration import executions
-    from kemu.lab.exploration.explaining import siblings
     from kemu.lab.scenario.loading import loader
+    from kemu.lab.tell.explaining import siblings
     from kemu.runtime.runlog import folders
 
     folder = Path(options.run)

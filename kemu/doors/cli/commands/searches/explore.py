@@ -69,6 +69,7 @@ def command(options: argparse.Namespace) -> int:
     from kemu.doors.cli.commands.runs import run
     from kemu.doors.cli.commands.searches import explore_reports
     from kemu.lab.exploration.searches import MOST_SHRUNK, Options, Search
+    from kemu.lab.tell.explaining import reports
 
     options.store, seed, options.seed = None, options.seed, None
     scenario = inputs.load(options.scenario, options.data, run.overrides(options), quiet=options.json)
@@ -95,7 +96,10 @@ def command(options: argparse.Namespace) -> int:
     try:
         live.announce(lambda say: say())
         live.scenario(scenario.name, scenario.description, 0)
-        with Search(scenario, search_options, data_dir=options.data, executor=cluster(options.ray, jobs)) as search:
+        executor = cluster(options.ray, jobs)
+        with Search(
+            scenario, search_options, data_dir=options.data, executor=executor, explain=reports.explain
+        ) as search:
             with explore_reports.Progress(search, sys.stderr, live, quiet=options.json) as progress:
                 for record in _until_interrupted(search.go()):
                     progress.take(record)

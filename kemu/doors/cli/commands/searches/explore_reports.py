@@ -208,15 +208,15 @@ def _show_finding(finding: Finding, kemu: str, of_all: str, number: int, width: 
     if not finding.is_verified:
         print(_wrapped(f"It does not fail again: a bug of kemu. The plan is in {finding.file}", "   ", "   ", width))
         return
-    if finding.explanation is not None:
+    if finding.because is not None:
         print("   because")
-        for sentence in finding.explanation.chain.sentences:
-            print(_wrapped(sentence.text, "   - ", "     ", width))
+        for sentence in finding.because:
+            print(_wrapped(sentence, "   - ", "     ", width))
     print(_wrapped(_size(finding), "   ", "   ", width))
     # Commands stand on lines of their own, to be copied whole.
     file = shlex.quote(str(finding.file))
     print(f"   {kemu} run {file}")
-    if finding.explanation is not None:
+    if finding.because is not None:
         print(f"   {kemu} explain {file}")
     if finding.shrunk is not None and not finding.shrunk.minimal:
         print(f"   {kemu} shrink {shlex.quote(str(finding.file.parent))}")

@@ -121,7 +121,7 @@ def _failure(failures: Any, wanted: str, file: Path) -> Any:
 
 def _explain(scenario: Any, check: str, folder: Path) -> None:
     """In the place of the explanation of what it was before."""
-    from kemu.lab.exploration.explaining import explanations, reports
+    from kemu.lab.tell.explaining import explanations, reports
 
     with contextlib.suppress(KemuError):
         reports.write(explanations.explain(scenario, check), folder)

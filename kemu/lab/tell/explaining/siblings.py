@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from kemu.lab.exploration import causes
 from kemu.lab.exploration.executions import Execution, Failure
-from kemu.lab.exploration.explaining import recordings
-from kemu.lab.exploration.explaining.recordings import Recording
 from kemu.lab.scenario.expectations import CheckIs
 from kemu.lab.scenario.scenarios import Scenario
+from kemu.lab.tell.explaining import recordings
+from kemu.lab.tell.explaining.recordings import Recording
 from kemu.runtime.runlog.frames import Event
 
 

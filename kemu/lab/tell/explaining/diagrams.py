@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kemu.lab.exploration.explaining.chains import Chain
-from kemu.lab.exploration.explaining.recordings import Flight
-from kemu.lab.exploration.explaining.steps import OUTCOME, Step
-from kemu.lab.exploration.explaining.tellings import Telling, pod_key
+from kemu.lab.tell.explaining.chains import Chain
+from kemu.lab.tell.explaining.recordings import Flight
+from kemu.lab.tell.explaining.steps import OUTCOME, Step
+from kemu.lab.tell.explaining.tellings import Telling, pod_key
 
 MOST_ACTORS = 5
 MOST_MARKS = 26

@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from kemu.lab.checks.history import History
 from kemu.lab.checks.history.facts import Fact, PodHistory
 from kemu.lab.exploration.executions import Failure
-from kemu.lab.exploration.explaining import chains, differences, explanations, recordings, siblings
-from kemu.lab.exploration.explaining.explanations import Explanation
-from kemu.lab.exploration.explaining.names import at
-from kemu.lab.exploration.explaining.recordings import Recording
-from kemu.lab.exploration.explaining.siblings import Sibling
-from kemu.lab.exploration.explaining.tellings import Telling
 from kemu.lab.scenario.scenarios import Scenario
+from kemu.lab.tell.explaining import chains, differences, explanations, recordings, siblings
+from kemu.lab.tell.explaining.explanations import Explanation
+from kemu.lab.tell.explaining.names import at
+from kemu.lab.tell.explaining.recordings import Recording
+from kemu.lab.tell.explaining.siblings import Sibling
+from kemu.lab.tell.explaining.tellings import Telling
 
 
 @dataclass(frozen=True)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from kemu.lab.exploration.explaining import texts
-from kemu.lab.exploration.explaining.chains import Sentence
-from kemu.lab.exploration.explaining.drawings import svgs
-from kemu.lab.exploration.explaining.drawings.diagrams import Arrow, Diagram, Mark
-from kemu.lab.exploration.explaining.explanations import Explanation
-from kemu.lab.exploration.probabilities import Curve
+from kemu.lab.exploration.executions import Failure
+from kemu.lab.scenario.scenarios import Scenario
+from kemu.lab.tell.explaining import explanations
+from kemu.lab.tell.explaining.chains import Sentence
+from kemu.lab.tell.explaining.diagrams import Arrow, Diagram, Mark
+from kemu.lab.tell.explaining.drawings import svgs, texts
+from kemu.lab.tell.explaining.explanations import Explanation
+from kemu.lab.tell.explaining.probabilities import Curve
 from kemu.runtime.runlog.folders import EXPLANATIONS
 
 TEXT, PICTURE, DATA = EXPLANATIONS
@@ -23,6 +26,16 @@ def write(explanation: Explanation, folder: Path, curve: Curve | None = None) ->
     (folder / TEXT).write_text(texts.told(explanation, curve=curve))
     (folder / PICTURE).write_text(svgs.drawn(explanation, curve))
     (folder / DATA).write_text(json.dumps(data(explanation, curve), indent=2, ensure_ascii=False) + "\n")
+
+
+def explain(scenario: Scenario, accepts: Callable[[Failure], bool], folder: Path) -> tuple[str, ...]:
+    """Explain how a scenario fails, put the files there, and return the sentences. ``accepts``: by which failures.
+
+    Raises KemuError if it does not fail so.
+    """
+    explanation = explanations.explain(scenario, accepts)
+    write(explanation, folder)
+    return tuple(sentence.text for sentence in explanation.chain.sentences)
 
 
 def read(folder: Path, digest: str) -> dict[str, Any] | None:

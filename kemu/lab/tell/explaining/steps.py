@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kemu.lab.exploration.explaining import knowledge
-from kemu.lab.exploration.explaining.knowledge import NEVER, PODS, Change, Knowledge, Moment
-from kemu.lab.exploration.explaining.names import Names, listed
 from kemu.lab.scenario.scenarios import Scenario
+from kemu.lab.tell.explaining import knowledge
+from kemu.lab.tell.explaining.knowledge import NEVER, PODS, Change, Knowledge, Moment
+from kemu.lab.tell.explaining.names import Names, listed
 from kemu.runtime.faults.kinds import KINDS
 from kemu.runtime.holds import short_name
 from kemu.runtime.runlog.frames import Event

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from html import escape
 
-from kemu.lab.exploration.explaining.names import at, sentence
-from kemu.lab.exploration.probabilities import Curve
+from kemu.lab.tell.explaining.names import at, sentence
+from kemu.lab.tell.explaining.probabilities import Curve
 
 _LEVELS = "▁▂▃▄▅▆▇█"
 HEIGHT = 190

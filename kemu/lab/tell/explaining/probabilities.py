@@ -20,13 +20,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from kemu.lab.exploration.executions import FAILS, Failure
-from kemu.lab.exploration.explaining.chains import Chain
-from kemu.lab.exploration.explaining.explanations import Explanation
-from kemu.lab.exploration.explaining.tellings import Telling
 from kemu.lab.exploration.plans import ChooserSpec, Plan
 from kemu.lab.exploration.runs import Task
 from kemu.lab.exploration.sources import Source
 from kemu.lab.exploration.workers import Executor, Inline
+from kemu.lab.tell.explaining.chains import Chain
+from kemu.lab.tell.explaining.explanations import Explanation
+from kemu.lab.tell.explaining.tellings import Telling
 from kemu.runtime import distributions, random_streams
 from kemu.runtime.env import MILLISECOND_NS
 from kemu.runtime.random_streams import Redraw

@@ -5,11 +5,11 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from kemu.lab.exploration.explaining.drawings import charts
-from kemu.lab.exploration.explaining.drawings.diagrams import Arrow, Diagram, Mark, departs, rows
-from kemu.lab.exploration.explaining.explanations import Explanation
-from kemu.lab.exploration.explaining.names import at, lasting
-from kemu.lab.exploration.probabilities import Curve
+from kemu.lab.tell.explaining.diagrams import Arrow, Diagram, Mark, departs, rows
+from kemu.lab.tell.explaining.drawings import charts
+from kemu.lab.tell.explaining.explanations import Explanation
+from kemu.lab.tell.explaining.names import at, lasting
+from kemu.lab.tell.explaining.probabilities import Curve
 
 WIDTH = 80
 _LAST = 18

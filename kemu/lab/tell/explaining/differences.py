@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from kemu.lab.exploration.explaining.names import at
-from kemu.lab.exploration.explaining.tellings import Telling
+from kemu.lab.tell.explaining.names import at
+from kemu.lab.tell.explaining.tellings import Telling
 from kemu.runtime.runlog.frames import Event
 
 

@@ -6,10 +6,10 @@ import re
 from dataclasses import dataclass
 
 from kemu.lab.exploration.executions import Failure
-from kemu.lab.exploration.explaining.knowledge import Moment
-from kemu.lab.exploration.explaining.steps import BEGINNING, OUTCOME, WRITE, Step
-from kemu.lab.exploration.explaining.tellings import Telling, pod_key
 from kemu.lab.scenario.expectations import CheckIs
+from kemu.lab.tell.explaining.knowledge import Moment
+from kemu.lab.tell.explaining.steps import BEGINNING, OUTCOME, WRITE, Step
+from kemu.lab.tell.explaining.tellings import Telling, pod_key
 
 _TIME = re.compile(r"(\d+\.\d{3}) s\b")
 _REVISION = re.compile(r"\brevisions? (\d+)")

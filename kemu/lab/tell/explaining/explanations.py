@@ -15,14 +15,13 @@ from functools import cached_property
 
 from kemu.errors import KemuError
 from kemu.lab.exploration.executions import Failure
-from kemu.lab.exploration.explaining import chains, concerns, differences, recordings, siblings
-from kemu.lab.exploration.explaining.chains import Chain
-from kemu.lab.exploration.explaining.differences import Difference
-from kemu.lab.exploration.explaining.drawings import diagrams
-from kemu.lab.exploration.explaining.drawings.diagrams import Diagram
-from kemu.lab.exploration.explaining.siblings import Sibling
-from kemu.lab.exploration.explaining.tellings import Telling
 from kemu.lab.scenario.scenarios import Scenario
+from kemu.lab.tell.explaining import chains, concerns, diagrams, differences, recordings, siblings
+from kemu.lab.tell.explaining.chains import Chain
+from kemu.lab.tell.explaining.diagrams import Diagram
+from kemu.lab.tell.explaining.differences import Difference
+from kemu.lab.tell.explaining.siblings import Sibling
+from kemu.lab.tell.explaining.tellings import Telling
 
 
 @dataclass(frozen=True)

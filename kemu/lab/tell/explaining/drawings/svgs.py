@@ -9,11 +9,11 @@ import textwrap
 from collections.abc import Sequence
 from html import escape
 
-from kemu.lab.exploration.explaining.drawings import charts
-from kemu.lab.exploration.explaining.drawings.diagrams import Arrow, Diagram, Mark, Row, departs, rows
-from kemu.lab.exploration.explaining.explanations import Explanation
-from kemu.lab.exploration.explaining.names import at, lasting
-from kemu.lab.exploration.probabilities import Curve
+from kemu.lab.tell.explaining.diagrams import Arrow, Diagram, Mark, Row, departs, rows
+from kemu.lab.tell.explaining.drawings import charts
+from kemu.lab.tell.explaining.explanations import Explanation
+from kemu.lab.tell.explaining.names import at, lasting
+from kemu.lab.tell.explaining.probabilities import Curve
 
 _ROW = 32
 _TOP = 84

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from kemu.lab.exploration.explaining import knowledge
-from kemu.lab.exploration.explaining.knowledge import NODES, PODS, Change, Knowledge, Moment, PodState
-from kemu.lab.exploration.explaining.names import Names, listed
-from kemu.lab.exploration.explaining.recordings import Flight, Recording
-from kemu.lab.exploration.explaining.steps import Step, Teller
+from kemu.lab.tell.explaining import knowledge
+from kemu.lab.tell.explaining.knowledge import NODES, PODS, Change, Knowledge, Moment, PodState
+from kemu.lab.tell.explaining.names import Names, listed
+from kemu.lab.tell.explaining.recordings import Flight, Recording
+from kemu.lab.tell.explaining.steps import Step, Teller
 from kemu.runtime.holds import MessagePattern
 from kemu.runtime.runlog.frames import Event
 

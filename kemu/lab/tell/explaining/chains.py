@@ -12,14 +12,14 @@ from dataclasses import dataclass
 
 from kemu.emulated import variants
 from kemu.lab.exploration.executions import BROKEN, Failure
-from kemu.lab.exploration.explaining import concerns as concerning
-from kemu.lab.exploration.explaining.differences import Difference
-from kemu.lab.exploration.explaining.knowledge import NEVER, PODS, Change, Moment
-from kemu.lab.exploration.explaining.names import amount, at, lasting, sentence
-from kemu.lab.exploration.explaining.recordings import Flight
-from kemu.lab.exploration.explaining.siblings import Sibling
-from kemu.lab.exploration.explaining.steps import OUTCOME, WRITE, Step
-from kemu.lab.exploration.explaining.tellings import Telling
+from kemu.lab.tell.explaining import concerns as concerning
+from kemu.lab.tell.explaining.differences import Difference
+from kemu.lab.tell.explaining.knowledge import NEVER, PODS, Change, Moment
+from kemu.lab.tell.explaining.names import amount, at, lasting, sentence
+from kemu.lab.tell.explaining.recordings import Flight
+from kemu.lab.tell.explaining.siblings import Sibling
+from kemu.lab.tell.explaining.steps import OUTCOME, WRITE, Step
+from kemu.lab.tell.explaining.tellings import Telling
 from kemu.runtime.env import MILLISECOND_NS
 from kemu.runtime.holds import Hold
 
