@@ -267,7 +267,7 @@ class Actuator:
         name = f"{metadata.namespace}/{metadata.name}"
         return f"failed to evict pod {name} within allowed timeout (last error: {last})"
 
-    async def _disappear(self, node: str, pods: Sequence[Any]) -> str:
+    async def _disappear(self, node: str, pods: Sequence[core_v1_pb2.Pod]) -> str:
         """``waitPodsToDisappear``."""
         clock = self._env.clock
         limit_s = self._settings.maxGracefulTermination + HEADROOM_S

@@ -165,7 +165,7 @@ class ClusterAutoscaler:
 
     # --- what the actuator looks up ----------------------------------------------------------------------------------
 
-    def pods_on(self, node: str) -> list[Any]:
+    def pods_on(self, node: str) -> list[core_v1_pb2.Pod]:
         return list(self._by_node.get(node, {}).values())
 
     def budgets(self) -> drainability.Budgets:

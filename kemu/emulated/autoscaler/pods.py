@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kemu.emulated.objects import meta, times
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS
@@ -72,7 +70,7 @@ def has_blocking_local_storage(pod: core_v1_pb2.Pod) -> bool:
     return False
 
 
-def unbound(pod: core_v1_pb2.Pod) -> Any:
+def unbound(pod: core_v1_pb2.Pod) -> core_v1_pb2.Pod:
     """A copy that waits for a node."""
     copy = core_v1_pb2.Pod()
     copy.CopyFrom(pod)

@@ -33,7 +33,7 @@ class Removable:
     """A node that could go now, if its time has come (``NodeToBeRemoved``)."""
 
     node: core_v1_pb2.Node
-    pods: list[Any]
+    pods: list[core_v1_pb2.Pod]
     """They have to move."""
     waits_for: list[Any]
     risky: bool

@@ -16,7 +16,7 @@ from kemu.emulated.autoscaler.providers import NodeGroup, Provider
 from kemu.emulated.autoscaler.simulator.snapshots import Snapshot
 from kemu.emulated.controllers.workloads.daemon import daemon_pods
 from kemu.emulated.objects import meta
-from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2
 from kemu.runtime.env import SECOND_NS
 
 HOSTNAME = "kubernetes.io/hostname"
@@ -67,7 +67,7 @@ class Templates:
         return found
 
     def _of_node(
-        self, snapshot: Snapshot, example: core_v1_pb2.Node, group: NodeGroup, sets: Sequence[Any]
+        self, snapshot: Snapshot, example: core_v1_pb2.Node, group: NodeGroup, sets: Sequence[apps_v1_pb2.DaemonSet]
     ) -> Template:
         node = _sanitized(example, group)
         pods, running = [], set()
@@ -83,7 +83,7 @@ class Templates:
         pods += [pod for pod in _daemons(node, missing) if self._force or _preempts_for_system(pod)]
         return Template(node, tuple(pods))
 
-    def _of_group(self, group: NodeGroup, sets: Sequence[Any]) -> Template:
+    def _of_group(self, group: NodeGroup, sets: Sequence[apps_v1_pb2.DaemonSet]) -> Template:
         node = _sanitized(group.template, group)
         return Template(node, tuple(_daemons(node, sets)))
 
@@ -112,7 +112,7 @@ def _sanitized(example: core_v1_pb2.Node, group: NodeGroup) -> core_v1_pb2.Node:
     return node
 
 
-def _daemons(node: core_v1_pb2.Node, sets: Sequence[Any]) -> list[core_v1_pb2.Pod]:
+def _daemons(node: core_v1_pb2.Node, sets: Sequence[apps_v1_pb2.DaemonSet]) -> list[core_v1_pb2.Pod]:
     """``GetDaemonSetPodsForNode``."""
     found = []
     for daemon_set in sets:

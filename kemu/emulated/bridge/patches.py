@@ -13,6 +13,7 @@ from google.protobuf.message import Message
 
 from kemu.emulated.apiserver.registry.patches import MERGE_KEYS, SET
 from kemu.emulated.objects.conversion import convert
+from kemu.messages.k8s import core_v1_pb2
 
 _TEXTS = ("Time", "MicroTime", "Quantity", "IntOrString", "FieldsV1")
 """Messages that are no objects in JSON."""
@@ -27,7 +28,7 @@ def strategic(message: type[Message], patch: bytes, removed: bytes) -> dict[str,
     return result
 
 
-def _set(message: Any, data: dict[str, Any]) -> dict[str, Any]:
+def _set(message: Message, data: dict[str, Any]) -> dict[str, Any]:
     keys = MERGE_KEYS.get(message.DESCRIPTOR.name, {})
     for field, value in message.ListFields():
         name, inner = field.name, field.message_type
@@ -41,12 +42,12 @@ def _set(message: Any, data: dict[str, Any]) -> dict[str, Any]:
     return data
 
 
-def _whole(element: Any, data: dict[str, Any]) -> dict[str, Any]:
+def _whole(element: core_v1_pb2.NodeCondition | core_v1_pb2.PodCondition, data: dict[str, Any]) -> dict[str, Any]:
     """An element that leaves nothing of the one whose place it takes."""
     return {**{field.name: None for field in element.DESCRIPTOR.fields if field.name not in data}, **data}
 
 
-def _remove(removed: Any, patch: dict[str, Any]) -> None:
+def _remove(removed: Message, patch: dict[str, Any]) -> None:
     """Adds to ``patch`` what takes away the fields of ``removed`` that it does not set."""
     keys = MERGE_KEYS.get(removed.DESCRIPTOR.name, {})
     for field, value in removed.ListFields():

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+from google.protobuf.message import Message
+
 from kemu import errors
 from kemu.emulated.bridge import patches
 from kemu.emulated.objects import resources
@@ -40,7 +42,7 @@ class Request(NamedTuple):
     content_type: str = ""
 
 
-def of(verb: str, request: Any) -> Request:
+def of(verb: str, request: Message | None) -> Request:
     """The request of a call of that name. Raises ApiError for what a real API server does not know."""
     make = _MAKERS.get(verb)
     if make is None:
@@ -79,7 +81,7 @@ def _path(resource: Resource, namespace: str, name: str = "", subresource: str =
     return "/" + "/".join(parts)
 
 
-def _selectors(request: Any) -> list[tuple[str, str]]:
+def _selectors(request: api_pb2.ListRequest | api_pb2.WatchCreate) -> list[tuple[str, str]]:
     given = (("labelSelector", request.label_selector), ("fieldSelector", request.field_selector))
     return [one for one in given if one[1]]
 
@@ -178,14 +180,14 @@ def _delete_collection(request: api_pb2.DeleteCollectionRequest) -> Request:
     return listed._replace(method="DELETE", body=body, content_type=JSON)
 
 
-def _delete_options(request: Any) -> dict[str, Any]:
+def _delete_options(request: api_pb2.DeleteRequest | api_pb2.EvictRequest) -> dict[str, Any]:
     options: dict[str, Any] = {"kind": "DeleteOptions", "apiVersion": "v1"}
     if request.HasField("grace_period_seconds"):
         options["gracePeriodSeconds"] = request.grace_period_seconds
     if request.HasField("preconditions"):
         given = {"uid": request.preconditions.uid, "resourceVersion": request.preconditions.resource_version}
         options["preconditions"] = {key: value for key, value in given.items() if value}
-    if getattr(request, "propagation_policy", ""):
+    if isinstance(request, api_pb2.DeleteRequest) and request.propagation_policy:
         options["propagationPolicy"] = request.propagation_policy
     if request.dry_run:
         options["dryRun"] = list(request.dry_run)

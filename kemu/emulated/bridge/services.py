@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import grpc
+from google.protobuf.message import Message
 
 from kemu import errors
 from kemu.emulated.apiserver import errors as refusals
@@ -19,23 +20,27 @@ from kemu.runtime.rpc import pumps
 _READS_OF_INFORMERS = ("list",)
 
 
-class Outbox:
+R = TypeVar("R", api_pb2.SessionResponse, api_pb2.WatchResponse)
+Answer = api_pb2.ObjectResponse | api_pb2.ListResponse | api_pb2.CommitResponse
+
+
+class Outbox(Generic[R]):
     """What is on its way to one client; all of one tick of the loop goes in one message."""
 
-    def __init__(self, make: Callable[[], Any]) -> None:
-        self._make = make
-        self._message: Any = None
+    def __init__(self, make: Callable[[], R]) -> None:
+        self._make: Callable[[], R] = make
+        self._message: R | None = None
         self.wake: Callable[[], None] = lambda: None
 
     @property
-    def message(self) -> Any:
+    def message(self) -> R:
         """The growing message."""
         if self._message is None:
             self._message = self._make()
             self.wake()
         return self._message
 
-    def take(self) -> Any:
+    def take(self) -> R | None:
         message, self._message = self._message, None
         return message
 
@@ -53,10 +58,10 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         """The connection is configured."""
         self._is_open.set()
 
-    async def answer(self, verb: str, request: Any) -> Any:
-        """An ObjectResponse, ListResponse or CommitResponse. Raises Refused."""
+    async def answer(self, verb: str, request: Message | None) -> Answer:
+        """Raises Refused."""
         try:
-            if verb == "commit":
+            if isinstance(request, api_pb2.CommitRequest):
                 return await self._commit(request)
             made = requests.of(verb, request)
         except errors.ApiError as error:
@@ -84,7 +89,9 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         for binding in request.bindings:
             result = response.results.add()
             try:
-                result.object = (await self.answer("bind", binding)).object
+                answer = await self.answer("bind", binding)
+                assert isinstance(answer, api_pb2.ObjectResponse)
+                result.object = answer.object
             except answers.Refused as refused:
                 result.error = refused.status.SerializeToString()
         return response
@@ -104,7 +111,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
             if not under_way:
                 drained.set()
 
-        def handle(batch: Any) -> None:
+        def handle(batch: api_pb2.SessionRequest) -> None:
             for call in batch.calls[:]:
                 task = self._env.spawn(self._serve(call, outbox), "call")
                 under_way[task] = None
@@ -118,7 +125,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         finally:
             pump.stop()
 
-    async def _serve(self, call: api_pb2.Call, outbox: Outbox) -> None:
+    async def _serve(self, call: api_pb2.Call, outbox: Outbox[api_pb2.SessionResponse]) -> None:
         verb = call.WhichOneof("request") or ""
         try:
             answer = await self.answer(verb, getattr(call, verb, None))
@@ -151,7 +158,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
             if task is not None:
                 task.cancel()
 
-        def handle(request: Any) -> None:
+        def handle(request: api_pb2.WatchRequest) -> None:
             if request.WhichOneof("request") == "create":
                 create = request.create
                 stop(create.watch_id)

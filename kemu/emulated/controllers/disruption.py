@@ -192,7 +192,7 @@ class DisruptionController(controllers.Controller):
                 self._sets_of.pop(above.uid, None)
         self._owner_changed(owner)
 
-    def _deployment_updated(self, old: Any, new: Any) -> None:
+    def _deployment_updated(self, old: apps_v1_pb2.Deployment, new: apps_v1_pb2.Deployment) -> None:
         if old.spec.replicas != new.spec.replicas:
             self._deployment_changed(new)
 

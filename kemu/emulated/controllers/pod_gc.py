@@ -143,7 +143,7 @@ class PodGarbageCollector(controllers.Controller):
         )
         return pods[:too_many]
 
-    def _out_of_service(self) -> list[Any]:
+    def _out_of_service(self) -> list[core_v1_pb2.Pod]:
         """Pods that terminate on nodes that their operators have declared out of service and that are not ready."""
         return [
             pod

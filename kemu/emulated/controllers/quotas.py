@@ -78,7 +78,7 @@ class ResourceQuotaController(controllers.Controller):
         if not of_namespace:
             del self._of_namespace[obj.metadata.namespace]
 
-    def replenish(self, evaluator: Evaluator, namespace: str) -> None:
+    def replenish(self, evaluator: Evaluator[Any], namespace: str) -> None:
         """Something of that kind may count for less than before (``replenishQuota``)."""
         for key in self._of_namespace.get(namespace, ()):
             if any(evaluator.counts(name) for name in self._quotas.store[key].status.hard):
@@ -119,7 +119,7 @@ class _Objects:
 
     __slots__ = ("_controller", "_evaluator", "by_namespace", "informer")
 
-    def __init__(self, controller: ResourceQuotaController, plural: str, evaluator: Evaluator) -> None:
+    def __init__(self, controller: ResourceQuotaController, plural: str, evaluator: Evaluator[Any]) -> None:
         self._controller = controller
         self._evaluator = evaluator
         self.by_namespace: dict[str, dict[str, Any]] = {}
@@ -134,7 +134,7 @@ class _Objects:
         if self._evaluator.frees(old, new, self._controller.unix_ns()):
             self._controller.replenish(self._evaluator, new.metadata.namespace)
 
-    def _deleted(self, obj: Any) -> None:
+    def _deleted(self, obj: KubernetesObject) -> None:
         namespace = obj.metadata.namespace
         objects = self.by_namespace[namespace]
         del objects[obj.metadata.name]

@@ -298,5 +298,5 @@ def lookup_feeds(cluster: Cluster) -> dict[str, ObjectFeed]:
     }
 
 
-def _images(node: core_v1_pb2.Node) -> list[Any]:
+def _images(node: core_v1_pb2.Node) -> list[core_v1_pb2.ContainerImage]:
     return list(node.status.images)

@@ -385,14 +385,16 @@ class _KV(rpc_pb2_grpc.KVServicer):  # type: ignore[misc]
             with contextlib.suppress(NoSpace):  # what it saw was taken back: look again
                 return await self._answer(self._store.requests.range, request, context)
 
-    async def Put(self, request: Any, context: grpc.aio.ServicerContext) -> Any:
+    async def Put(self, request: rpc_pb2.PutRequest, context: grpc.aio.ServicerContext) -> rpc_pb2.PutResponse:
         return await self._write(self._store.requests.put, request, context)
 
-    async def DeleteRange(self, request: Any, context: grpc.aio.ServicerContext) -> Any:
+    async def DeleteRange(
+        self, request: rpc_pb2.DeleteRangeRequest, context: grpc.aio.ServicerContext
+    ) -> rpc_pb2.DeleteRangeResponse:
         return await self._write(self._store.requests.delete_range, request, context)
 
     @servers.begun_by(lambda kv, request, context: kv._store.begin_txn(request, context))
-    async def Txn(self, request: Any, context: grpc.aio.ServicerContext) -> Any:
+    async def Txn(self, request: rpc_pb2.TxnRequest, context: grpc.aio.ServicerContext) -> rpc_pb2.TxnResponse:
         return await self._write(self._store.requests.txn, request, context)
 
     async def Compact(self, request: rpc_pb2.CompactionRequest, context: Any) -> rpc_pb2.CompactionResponse:
@@ -407,13 +409,19 @@ class _KV(rpc_pb2_grpc.KVServicer):  # type: ignore[misc]
             response = await context.abort(*operations.refusal(error))
         return response
 
-    async def _write(self, do: Callable[[Any], Any], request: Any, context: grpc.aio.ServicerContext) -> Any:
+    async def _write(
+        self,
+        do: Callable[[Asked], Answered],
+        request: Asked,
+        context: grpc.aio.ServicerContext,
+    ) -> Answered:
         if self._store.no_space:
             await context.abort(*operations.NO_SPACE)
         try:
             return await self._answer(do, request, context)
         except NoSpace:
-            return await context.abort(*operations.NO_SPACE)
+            await context.abort(*operations.NO_SPACE)
+            raise
 
     async def _answer(
         self, do: Callable[[Asked], Answered], request: Asked, context: grpc.aio.ServicerContext
@@ -436,7 +444,7 @@ class _Maintenance(rpc_pb2_grpc.MaintenanceServicer):  # type: ignore[misc]
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def Status(self, request: Any, context: grpc.aio.ServicerContext) -> Any:
+    async def Status(self, request: rpc_pb2.StatusRequest, context: grpc.aio.ServicerContext) -> rpc_pb2.StatusResponse:
         store = self._store
         await store.check_intact(context)
         with contextlib.suppress(NoSpace):

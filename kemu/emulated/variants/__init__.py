@@ -36,6 +36,7 @@ from kemu.emulated.variants.table import (
     STORE,
     Variant,
 )
+from kemu.runtime.env import Env
 
 __all__ = [
     "ABLATE_KEY",
@@ -137,7 +138,7 @@ def _load_beside(module: str) -> None:
 
 
 @functools.cache
-def _compose(kinds: tuple[Any, ...]) -> Any:
+def _compose(kinds: tuple[type[T], ...]) -> type[T]:
     base, *others = kinds
     return type(base.__name__, tuple(others), {"__slots__": ()})
 
@@ -145,5 +146,5 @@ def _compose(kinds: tuple[Any, ...]) -> Any:
 class Varied:
     """An actor that is made of its class, or of one of it with the variants that its config names."""
 
-    def __new__(cls, env: Any, config: Mapping[str, Any]) -> Self:
+    def __new__(cls, env: Env, config: Mapping[str, Any]) -> Self:
         return object.__new__(choose(cls, active(config)))

@@ -6,8 +6,6 @@ pods that it selects out of that zone. Off by default, as in Kubernetes.
 
 from __future__ import annotations
 
-from typing import Any
-
 from kemu.emulated.apiserver import errors
 from kemu.emulated.apiserver.admission.base import Plugin
 from kemu.emulated.objects import resources
@@ -25,7 +23,7 @@ class LimitPodHardAntiAffinityTopology(Plugin[core_v1_pb2.Pod]):
     async def validate(self, resource: Resource, obj: core_v1_pb2.Pod) -> None:
         _check(obj)
 
-    def update(self, resource: Resource, new: Any, old: Any) -> None:
+    def update(self, resource: Resource, new: core_v1_pb2.Pod, old: core_v1_pb2.Pod) -> None:
         _check(new)
 
 

@@ -6,8 +6,6 @@ name of their resource, and only pods that ask for it go there. Off by default, 
 
 from __future__ import annotations
 
-from typing import Any
-
 from kemu.emulated.apiserver.admission.base import Plugin
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.amounts import requests
@@ -24,7 +22,7 @@ class ExtendedResourceToleration(Plugin[core_v1_pb2.Pod]):
     async def create(self, resource: Resource, obj: core_v1_pb2.Pod) -> None:
         _add_tolerations(obj)
 
-    def update(self, resource: Resource, new: Any, old: Any) -> None:
+    def update(self, resource: Resource, new: core_v1_pb2.Pod, old: core_v1_pb2.Pod) -> None:
         _add_tolerations(new)
 
 

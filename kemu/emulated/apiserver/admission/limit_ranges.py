@@ -61,7 +61,7 @@ class LimitRanger(Plugin[KubernetesObject]):
     async def validate(self, resource: Resource, obj: KubernetesObject) -> None:
         if resource is not LIMIT_RANGES and self._may_have_any():
             for limit_range in await self._of(obj.metadata.namespace):
-                found = problems(limit_range, resource, obj)
+                found = problems(limit_range, obj)
                 if found:
                     metadata = obj.metadata
                     raise errors.forbidden(resource, metadata.name or metadata.generateName, found)
@@ -70,7 +70,9 @@ class LimitRanger(Plugin[KubernetesObject]):
         concerns = (resource is PODS and subresource == "resize") or (resource is CLAIMS and not subresource)
         return concerns and self._may_have_any()
 
-    async def validate_update(self, resource: Resource, subresource: str, new: Any, old: Any) -> None:
+    async def validate_update(
+        self, resource: Resource, subresource: str, new: KubernetesObject, old: KubernetesObject
+    ) -> None:
         if not old.metadata.HasField("deletionTimestamp"):
             await self.validate(resource, new)
 
@@ -79,7 +81,7 @@ class LimitRanger(Plugin[KubernetesObject]):
             self._seen = True
         return self._seen
 
-    async def _of(self, namespace: str) -> list[Any]:
+    async def _of(self, namespace: str) -> list[core_v1_pb2.LimitRange]:
         found = self._ranges.get().get(namespace)
         if found:
             return found
@@ -129,17 +131,17 @@ def complete(limit_range: core_v1_pb2.LimitRange, pod: core_v1_pb2.Pod) -> None:
 # Bounds -------------------------------------------------------------------------------------------------------------
 
 
-def problems(limit_range: core_v1_pb2.LimitRange, resource: Resource, obj: Any) -> str:
+def problems(limit_range: core_v1_pb2.LimitRange, obj: KubernetesObject) -> str:
     """What the limit range has against a pod or a claim; "" for nothing."""
     found: list[str] = []
     for item in limit_range.spec.limits:
-        if resource is PODS and item.type == CONTAINER:
+        if isinstance(obj, core_v1_pb2.Pod) and item.type == CONTAINER:
             for container in (*obj.spec.containers, *obj.spec.initContainers):
                 stated = container.resources
                 _check(item, resource_lists.read(stated.requests), resource_lists.read(stated.limits), found)
-        elif resource is PODS and item.type == POD:
+        elif isinstance(obj, core_v1_pb2.Pod) and item.type == POD:
             _check(item, _total(obj, pod_totals.REQUESTS), _total(obj, pod_totals.LIMITS), found)
-        elif resource is CLAIMS and item.type == CLAIM:
+        elif isinstance(obj, core_v1_pb2.PersistentVolumeClaim) and item.type == CLAIM:
             _check_claim(item, resource_lists.read(obj.spec.resources.requests), found)
     found = list(dict.fromkeys(found))
     return f"[{', '.join(found)}]" if len(found) > 1 else "".join(found)
@@ -153,7 +155,7 @@ def _total(pod: core_v1_pb2.Pod, which: str) -> dict[str, Quantity]:
     return total
 
 
-def _check(item: Any, requests: Amounts, limits: Amounts, found: list[str]) -> None:
+def _check(item: core_v1_pb2.LimitRangeItem, requests: Amounts, limits: Amounts, found: list[str]) -> None:
     for name, bound in resource_lists.read(item.min).items():
         found += _below(item.type, name, bound, requests.get(name), limits.get(name))
     for name, bound in resource_lists.read(item.max).items():

@@ -6,7 +6,7 @@ write the status of pods, say) is narrowed here to its own objects. On by defaul
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from kemu.emulated.apiserver import errors
 from kemu.emulated.apiserver.admission.base import Plugin
@@ -95,7 +95,9 @@ class NodeRestriction(Plugin[KubernetesObject]):
         elif resource is CLAIMS:
             if subresource != "status":
                 _refuse(CLAIMS, name, "may only update PVC status")
-            if _without_progress(new) != _without_progress(old):
+            if _without_progress(cast(core_v1_pb2.PersistentVolumeClaim, new)) != _without_progress(
+                cast(core_v1_pb2.PersistentVolumeClaim, old)
+            ):
                 why = f'node "{node}" is not allowed to update fields other than status.quantity and status.conditions'
                 _refuse(CLAIMS, name, why)
         else:
@@ -207,7 +209,7 @@ def _is_within(namespace: str, domain: str) -> bool:
     return namespace == domain or namespace.endswith(f".{domain}")
 
 
-def _without_progress(claim: Any) -> bytes:
+def _without_progress(claim: core_v1_pb2.PersistentVolumeClaim) -> bytes:
     """A claim without what a kubelet may write when it grows a volume."""
     rest = type(claim).FromString(claim.SerializeToString())
     rest.metadata.ClearField("resourceVersion")

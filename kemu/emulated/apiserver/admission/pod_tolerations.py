@@ -49,7 +49,7 @@ class PodTolerationRestriction(Plugin[core_v1_pb2.Pod]):
             )
             raise errors.forbidden(PODS, obj.metadata.name, why)
 
-    def update(self, resource: Resource, new: Any, old: Any) -> None:
+    def update(self, resource: Resource, new: core_v1_pb2.Pod, old: core_v1_pb2.Pod) -> None:
         _merge(new, [])
 
     async def _of_namespace(self, pod: core_v1_pb2.Pod, annotation: str) -> list[core_v1_pb2.Toleration]:

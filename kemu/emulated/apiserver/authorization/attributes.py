@@ -11,6 +11,7 @@ from google.protobuf.message import DecodeError
 
 from kemu.emulated.objects import resources, selectors
 from kemu.emulated.objects.conversion import sizes, yaml_texts
+from kemu.emulated.objects.plain import Json
 from kemu.messages.v1 import api_pb2
 
 _VERBS = {
@@ -35,8 +36,9 @@ def _of_json(data: bytes) -> Any:
     return json.loads(data)
 
 
-def _of_yaml(data: bytes) -> Any:
-    return yaml_texts.load(data)[0]
+def _of_yaml(data: bytes) -> Json:
+    found: Json = yaml_texts.load(data)[0]
+    return found
 
 
 _TEXTS: dict[str, Callable[[bytes], Any]] = {"application/json": _of_json, "application/yaml": _of_yaml}

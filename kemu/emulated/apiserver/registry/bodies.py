@@ -17,6 +17,7 @@ from kemu.emulated.apiserver.registry import options
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.conversion import convert, go_values, sizes, yaml_texts
 from kemu.emulated.objects.managed_fields import go_decoding, schemas
+from kemu.emulated.objects.plain import Json
 from kemu.emulated.objects.resources import Resource
 from kemu.errors import BadRequest
 
@@ -113,7 +114,7 @@ def read_applied(data: bytes, level: str) -> tuple[dict[str, Any], list[str]]:
     return found, []
 
 
-def go_kind(value: Any) -> str:
+def go_kind(value: Json) -> str:
     """What Go's JSON decoder calls a value."""
     return _GO_KINDS.get(type(value), "object") if value is not None else "null"
 
@@ -127,14 +128,15 @@ def _yaml_problem(error: Exception) -> str:
     return f"line {mark.line + 1}: {problem}" if mark is not None else str(problem)
 
 
-def duplicates(found: Any) -> list[str]:
+def duplicates(found: Json) -> list[str]:
     """``duplicate field "spec.foo"`` for each key that stood twice in what :func:`mapping` made."""
     return [f'duplicate field "{path}"' for path in dict.fromkeys(_twice(found, ""))]
 
 
-def depth(value: Any) -> int:
+def depth(value: Json) -> int:
     """How deeply objects and lists are nested."""
-    level, levels = [value], 0
+    level: list[Any] = [value]
+    levels = 0
     while level:
         level = [
             inner
@@ -175,7 +177,7 @@ def mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _twice(value: Any, path: str) -> list[str]:
+def _twice(value: Json, path: str) -> list[str]:
     """Paths of the keys that stand twice, in the order of the text."""
     if isinstance(value, list):
         return [found for index, one in enumerate(value) for found in _twice(one, f"{path}[{index}]")]

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from google.protobuf.message import Message
 
@@ -131,7 +131,7 @@ def apply(
     if kind == JSON:
         data = convert.to_manifest(obj)
         if whole:
-            data = schemas.as_go_writes(whole, data)
+            data = cast(dict[str, Any], schemas.as_go_writes(whole, data))
         made, unknown = _made(resource, type(obj), json_patches.apply(data, patch), level, _Places(whole, kind), shown)
         obj.CopyFrom(made)
         shapes.tidy(resource.kind, obj)
@@ -166,7 +166,7 @@ def apply(
         changes = {key: _copied(value) for key, value in patch.items() if key not in ("kind", "apiVersion")}
     data = convert.to_json(obj)
     if whole:
-        data = schemas.as_go_writes(whole, data)
+        data = cast(dict[str, Any], schemas.as_go_writes(whole, data))
     merged = merge(data, changes) if kind == MERGE else strategic_merges.merge(data, changes, whole)
     made, unknown = _made(resource, type(obj), merged, level, _Places(whole, kind, {**patch, **changes}), shown)
     obj.CopyFrom(made)

@@ -44,7 +44,7 @@ class Budgets:
     def blocks(self, pod: core_v1_pb2.Pod) -> bool:
         return any(self._left[place] < 1 for place in self.of(pod))
 
-    def allows_together(self, pods: Sequence[Any]) -> bool:
+    def allows_together(self, pods: Sequence[core_v1_pb2.Pod]) -> bool:
         """Whether all of them may go at the same time."""
         counts: dict[int, int] = {}
         for pod in pods:
@@ -52,7 +52,7 @@ class Budgets:
                 counts[place] = counts.get(place, 0) + 1
         return all(self._left[place] >= count for place, count in counts.items())
 
-    def take(self, pods: Sequence[Any]) -> None:
+    def take(self, pods: Sequence[core_v1_pb2.Pod]) -> None:
         for pod in pods:
             for place in self.of(pod):
                 self._left[place] -= 1

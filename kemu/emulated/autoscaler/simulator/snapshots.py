@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kemu.emulated.scheduler.cache.cluster import Cluster
 from kemu.emulated.scheduler.cache.nodes import NodeInfo
@@ -84,7 +84,7 @@ class Snapshot:
         """The objects."""
         return [info.pod for info in self.cluster.nodes[name].pods.values()]
 
-    def add_node(self, node: core_v1_pb2.Node, pods: Iterable[Any] = ()) -> None:
+    def add_node(self, node: core_v1_pb2.Node, pods: Iterable[core_v1_pb2.Pod] = ()) -> None:
         """A node that does not exist, with copies of the pods (``SanitizedNodeInfo``)."""
         name = node.metadata.name
         if self.node(name) is not None:

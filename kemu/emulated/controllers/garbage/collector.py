@@ -168,7 +168,7 @@ class GarbageCollector(controllers.Controller):
                 solid.append(reference.uid)
         return solid, dangling, waiting
 
-    async def _find_owner(self, node: graphs.Node, reference: meta_v1_pb2.OwnerReference) -> Any | None:
+    async def _find_owner(self, node: graphs.Node, reference: meta_v1_pb2.OwnerReference) -> KubernetesObject | None:
         """``isDangling``: None if it is gone, or another object has its name."""
         namespace = node.identity.namespace
         cluster_wide = graphs.Identity(reference.kind, reference.apiVersion, "", reference.name, reference.uid)

@@ -133,7 +133,7 @@ def delayed(
 def first_pending(
     count: int,
     completions: int,
-    busy: Sequence[Any],
+    busy: Sequence[core_v1_pb2.Pod],
     succeeded_ones: intervals.Intervals,
     failed_ones: intervals.Intervals,
 ) -> list[int]:

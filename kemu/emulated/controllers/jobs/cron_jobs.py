@@ -54,7 +54,7 @@ class CronJobController(controllers.Controller):
     def _enqueue(self, cron_job: batch_v1_pb2.CronJob) -> None:
         self.queue.add_after(controllers.key_of(cron_job), self.lag_s())
 
-    def _cron_job_updated(self, old: Any, new: Any) -> None:
+    def _cron_job_updated(self, old: batch_v1_pb2.CronJob, new: batch_v1_pb2.CronJob) -> None:
         """``updateCronJob``: with another schedule, look when that says so."""
         if (old.spec.schedule, old.spec.timeZone) == (new.spec.schedule, new.spec.timeZone):
             self._enqueue(new)
@@ -82,7 +82,7 @@ class CronJobController(controllers.Controller):
         if reference is not None:
             self._drop(job, reference)
 
-    def _drop(self, job: batch_v1_pb2.Job, reference: Any) -> None:
+    def _drop(self, job: batch_v1_pb2.Job, reference: meta_v1_pb2.OwnerReference) -> None:
         owner = f"{job.metadata.namespace}/{reference.name}"
         jobs = self._by_owner.get(owner, {})
         jobs.pop(controllers.key_of(job), None)
@@ -90,7 +90,7 @@ class CronJobController(controllers.Controller):
             self._by_owner.pop(owner, None)
         self._wake(reference, job)
 
-    def _wake(self, reference: Any, job: batch_v1_pb2.Job) -> None:
+    def _wake(self, reference: meta_v1_pb2.OwnerReference, job: batch_v1_pb2.Job) -> None:
         """The CronJob that controls a Job."""
         if reference.kind != "CronJob":
             return
@@ -139,7 +139,9 @@ class CronJobController(controllers.Controller):
 class _Sync:
     """``sync``, ``syncCronJob`` and ``cleanupFinishedJobs`` for one CronJob, of which it changes a copy."""
 
-    def __init__(self, controller: CronJobController, shared: Any, jobs: Sequence[Any]) -> None:
+    def __init__(
+        self, controller: CronJobController, shared: batch_v1_pb2.CronJob, jobs: Sequence[batch_v1_pb2.Job]
+    ) -> None:
         self._controller = controller
         self._client = controller.client
         self.cron_job = type(shared)()

@@ -261,7 +261,7 @@ class PersistentVolumeController(controllers.Controller):
             text = "Two claims are bound to the same volume, this one is bound incorrectly"
             await self._lose(claim, "ClaimMisbound", text)
 
-    async def _lose(self, claim: Any, reason: str, text: str) -> None:
+    async def _lose(self, claim: core_v1_pb2.PersistentVolumeClaim, reason: str, text: str) -> None:
         if claim.status.phase != claims.LOST:
             claim = await self._update_claim_status(claim, claims.LOST)
             self._warn(claim, reason, text)
@@ -344,7 +344,7 @@ class PersistentVolumeController(controllers.Controller):
             text = _NO_DELETER.format(name=volume.metadata.name).replace("'", '"')
             await self._fail_volume(volume, "VolumeFailedDelete", text)
 
-    async def _fail_volume(self, volume: Any, reason: str, text: str) -> None:
+    async def _fail_volume(self, volume: core_v1_pb2.PersistentVolume, reason: str, text: str) -> None:
         if volume.status.phase != claims.FAILED:
             volume = await self._update_volume_phase(volume, claims.FAILED, text)
             self._warn(volume, reason, text)
@@ -491,7 +491,7 @@ def _claim_key(volume: core_v1_pb2.PersistentVolume) -> str:
     return f"{reference.namespace}/{reference.name}"
 
 
-def _why_not(volume: Any, claim: Any) -> str:
+def _why_not(volume: core_v1_pb2.PersistentVolume, claim: core_v1_pb2.PersistentVolumeClaim) -> str:
     """Why the volume that a claim names does not suit it (``checkVolumeSatisfyClaim``)."""
     if volume.metadata.HasField("deletionTimestamp"):
         return f'the volume is marked for deletion "{volume.metadata.name}"'

@@ -112,7 +112,7 @@ class ReplicaSetController(base.WorkloadController[apps_v1_pb2.ReplicaSet]):
             doomed = in_order_of_deletion(active, beside, self.unix_ns())
         return await self.delete_pods(owner, doomed[:surplus])
 
-    def _related(self, owner: apps_v1_pb2.ReplicaSet) -> list[Any]:
+    def _related(self, owner: apps_v1_pb2.ReplicaSet) -> list[core_v1_pb2.Pod]:
         """The pods that any ReplicaSet of its Deployment selects, whoever owns them; none where it has no Deployment
         (``getIndirectlyRelatedPods``)."""
         keys: dict[str, None] = {}

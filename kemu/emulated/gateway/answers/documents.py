@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import yaml
 from google.protobuf.message import Message
@@ -35,8 +35,7 @@ def of_object(row: Resource, message: KubernetesObject) -> dict[str, Any]:
     """The fields of an object of a resource, with those that Kubernetes writes though they are not set."""
     data = convert.to_json(message)
     name = schemas.find(row.api_version, row.kind)
-    found: dict[str, Any] = schemas.as_go_writes(name, data) if name is not None else data
-    return found
+    return cast(dict[str, Any], schemas.as_go_writes(name, data)) if name is not None else data
 
 
 def of(message: Message) -> dict[str, Any]:

@@ -50,14 +50,14 @@ def shutdown_s(pod: core_v1_pb2.Pod, container: Container) -> float:
     return _of(pod, SHUTDOWN_SECONDS, container, _seconds) or 0.0
 
 
-def pre_stop_s(pod: core_v1_pb2.Pod, container: Container, hook: Any) -> float:
+def pre_stop_s(pod: core_v1_pb2.Pod, container: Container, hook: core_v1_pb2.LifecycleHandler) -> float:
     """Seconds that its preStop hook takes."""
     if hook.HasField("sleep"):
         return float(hook.sleep.seconds)
     return _of(pod, PRE_STOP_SECONDS, container, _seconds) or 0.0
 
 
-def post_start_s(pod: core_v1_pb2.Pod, container: Container, hook: Any) -> float:
+def post_start_s(pod: core_v1_pb2.Pod, container: Container, hook: core_v1_pb2.LifecycleHandler) -> float:
     """Seconds that its postStart hook takes."""
     if hook.HasField("sleep"):
         return float(hook.sleep.seconds)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import ipaddress
-from typing import Any
 
 from kemu.emulated.kubelet.pods.workers import Worker
 from kemu.messages.k8s import core_v1_pb2
@@ -32,7 +31,7 @@ class Sandboxes:
         self._used: dict[str, None] = {}
         self._next = 0
 
-    def describe(self, status: Any, worker: Worker, *, is_up: bool) -> None:
+    def describe(self, status: core_v1_pb2.PodStatus, worker: Worker, *, is_up: bool) -> None:
         """``is_up``: its sandbox is there."""
         if self._host:
             status.hostIP = self._host

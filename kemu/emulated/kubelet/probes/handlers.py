@@ -7,12 +7,10 @@ texts are those of ``pkg/probe/exec``, ``http``, ``tcp`` and ``grpc``, for an ap
 
 from __future__ import annotations
 
-from typing import Any
-
-from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 
 
-def output(probe: Any, pod: core_v1_pb2.Pod, container: core_v1_pb2.Container, *, timed_out: bool) -> str:
+def output(probe: core_v1_pb2.Probe, pod: core_v1_pb2.Pod, container: core_v1_pb2.Container, *, timed_out: bool) -> str:
     """``probe``, ``container``: of the spec of ``pod``."""
     handler = probe.handler
     host = pod.status.podIP or pod.metadata.name
@@ -38,7 +36,7 @@ def output(probe: Any, pod: core_v1_pb2.Pod, container: core_v1_pb2.Container, *
     return ""
 
 
-def _port(port: Any, container: core_v1_pb2.Container) -> int:
+def _port(port: meta_v1_pb2.IntOrString, container: core_v1_pb2.Container) -> int:
     """A number, or the port of the container of that name."""
     if port.strVal:
         return next((int(one.containerPort) for one in container.ports if one.name == port.strVal), 0)

@@ -20,6 +20,7 @@ from kemu.emulated.kubelet.probes.answers import LIVENESS, READINESS, STARTUP
 from kemu.emulated.kubelet.probes.workers import FAILURE, SUCCESS, ProbeWorker
 from kemu.emulated.kubelet.usage import usages
 from kemu.emulated.objects.amounts import quantities
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env, Timer
 
 UNHEALTHY = "Unhealthy"
@@ -90,7 +91,7 @@ class Probers:
         (``kubeletRestartGracePeriod``)."""
         return self._up_since_ns < 0 or container.started_ns < self._up_since_ns - RESTART_GRACE_S * SECOND_NS
 
-    def failed(self, worker: Worker, probe: ProbeWorker, spec: Any, *, timed_out: bool) -> None:
+    def failed(self, worker: Worker, probe: ProbeWorker, spec: core_v1_pb2.Probe, *, timed_out: bool) -> None:
         if self.recorder is not None:
             container = containers.spec_of(worker.pod, probe.container)
             title = _TITLES[probe.kind]

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from kemu.emulated.kubelet.pods.containers import Container
 from kemu.emulated.kubelet.probes.answers import LIVENESS, READINESS, STARTUP, Answers
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS, Clock, Timer
 
 SUCCESS, FAILURE, UNKNOWN = "success", "failure", "unknown"
@@ -67,7 +68,14 @@ class ProbeWorker:
     )
 
     def __init__(
-        self, clock: Clock, kind: str, spec: Any, container: Container, host: ProbeHost, *, is_adopted: bool = False
+        self,
+        clock: Clock,
+        kind: str,
+        spec: core_v1_pb2.Probe,
+        container: Container,
+        host: ProbeHost,
+        *,
+        is_adopted: bool = False,
     ) -> None:
         """``is_adopted``: the container ran long before this kubelet started."""
         self.kind = kind

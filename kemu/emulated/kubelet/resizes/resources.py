@@ -54,7 +54,7 @@ def needs_restart(
     )
 
 
-def decreased_memory(wanted: Any, now: Any) -> int | None:
+def decreased_memory(wanted: core_v1_pb2.ResourceRequirements, now: core_v1_pb2.ResourceRequirements) -> int | None:
     """The new limit of the memory of a container, if it is lower than before or had not been there."""
     new, old = _amount(wanted, "limits", "memory"), _amount(now, "limits", "memory")
     return new if new is not None and (old is None or new < old) else None

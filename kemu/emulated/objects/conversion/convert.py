@@ -22,6 +22,7 @@ from google.protobuf.message import Message
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.conversion import json_readers, json_writers
 from kemu.emulated.objects.conversion.json_readers import ConversionError
+from kemu.emulated.objects.plain import Json
 
 __all__ = ["ConversionError", "from_json", "from_manifest", "to_json", "to_manifest", "to_value"]
 
@@ -40,9 +41,9 @@ def to_json(message: Message) -> dict[str, Any]:
     return data
 
 
-def to_value(message: Message) -> Any:
+def to_value(message: Message) -> Json:
     """The JSON value of any message, also of one that is a scalar in JSON: a Time is a string."""
-    plain: Callable[[Any], Any] = json_writers.PLAIN.get(message.DESCRIPTOR.full_name, to_json)
+    plain: Callable[[Any], Json] = json_writers.PLAIN.get(message.DESCRIPTOR.full_name, to_json)
     return plain(message)
 
 

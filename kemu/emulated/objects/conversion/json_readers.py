@@ -21,6 +21,7 @@ from google.protobuf.message import Message
 from kemu.emulated.objects import times
 from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.conversion import descriptors
+from kemu.emulated.objects.plain import Json
 from kemu.emulated.objects.pods import planned_fields
 from kemu.errors import KemuError
 from kemu.messages.k8s import meta_v1_pb2, resource_v1_pb2
@@ -118,7 +119,7 @@ def table_of(descriptor: Descriptor) -> Table:
 
 
 def _inline_setter(field_name: str, setter: Setter) -> Setter:
-    def set_inline(message: Message, value: Any, place: Place, reader: Reader) -> None:
+    def set_inline(message: Message, value: Json, place: Place, reader: Reader) -> None:
         setter(getattr(message, field_name), value, place, reader)
 
     return set_inline
@@ -138,7 +139,7 @@ def _setter(field: FieldDescriptor) -> Setter:
 def _scalar_setter(name: str, field: FieldDescriptor) -> Setter:
     read = _scalar_reader(field)
 
-    def set_scalar(message: Message, value: Any, place: Place, reader: Reader) -> None:
+    def set_scalar(message: Message, value: Json, place: Place, reader: Reader) -> None:
         try:
             setattr(message, name, read(value))
         except ValueError as error:
@@ -160,13 +161,13 @@ def _scalar_reader(field: FieldDescriptor) -> Callable[[Any], Any]:
     raise TypeError(f"no JSON form for the field {field.full_name}")
 
 
-def _read_string(value: Any) -> str:
+def _read_string(value: Json) -> str:
     if not isinstance(value, str):
         raise ValueError(f"must be a string, not {kind_of(value)}")
     return value
 
 
-def _read_bytes(value: Any) -> bytes:
+def _read_bytes(value: Json) -> bytes:
     if not isinstance(value, str):
         raise ValueError(f"must be a string of base64, not {kind_of(value)}")
     try:
@@ -175,21 +176,21 @@ def _read_bytes(value: Any) -> bytes:
         raise ValueError(f"must be base64: {error}") from None
 
 
-def _read_bool(value: Any) -> bool:
+def _read_bool(value: Json) -> bool:
     if type(value) is not bool:
         raise ValueError(f"must be true or false, not {kind_of(value)}")
     return value
 
 
-def _read_int32(value: Any) -> int:
+def _read_int32(value: Json) -> int:
     return _read_int(value, 2**31)
 
 
-def _read_int64(value: Any) -> int:
+def _read_int64(value: Json) -> int:
     return _read_int(value, 2**63)
 
 
-def _read_int(value: Any, limit: int) -> int:
+def _read_int(value: Json, limit: int) -> int:
     if type(value) is not int:
         raise ValueError(f"must be an integer, not {kind_of(value)}")
     if not -limit <= value < limit:
@@ -201,7 +202,7 @@ def _message_setter(name: str, descriptor: Descriptor) -> Setter:
     special = _READERS.get(descriptor.full_name)
     if special is not None:
 
-        def set_special(message: Message, value: Any, place: Place, reader: Reader) -> None:
+        def set_special(message: Message, value: Json, place: Place, reader: Reader) -> None:
             try:
                 special(getattr(message, name), value)
             except ValueError as error:
@@ -213,7 +214,7 @@ def _message_setter(name: str, descriptor: Descriptor) -> Setter:
 
     table: Table | None = None
 
-    def set_message(message: Message, value: Any, place: Place, reader: Reader) -> None:
+    def set_message(message: Message, value: Json, place: Place, reader: Reader) -> None:
         nonlocal table
         if not isinstance(value, dict):
             reader.problem(place, f"must be an object, not {kind_of(value)}")
@@ -236,7 +237,7 @@ def _list_setter(field: FieldDescriptor) -> Setter:
     if descriptor is None:
         read = _scalar_reader(field)
 
-        def set_scalars(message: Message, value: Any, place: Place, reader: Reader) -> None:
+        def set_scalars(message: Message, value: Json, place: Place, reader: Reader) -> None:
             if not isinstance(value, list):
                 reader.problem(place, f"must be a list, not {kind_of(value)}")
                 return
@@ -253,7 +254,7 @@ def _list_setter(field: FieldDescriptor) -> Setter:
     if special is not None:
 
         def set_specials(
-            message: resource_v1_pb2.CapacityRequestPolicy, value: Any, place: Place, reader: Reader
+            message: resource_v1_pb2.CapacityRequestPolicy, value: Json, place: Place, reader: Reader
         ) -> None:
             if not isinstance(value, list):
                 reader.problem(place, f"must be a list, not {kind_of(value)}")
@@ -269,7 +270,7 @@ def _list_setter(field: FieldDescriptor) -> Setter:
 
     table: Table | None = None
 
-    def set_messages(message: Message, value: Any, place: Place, reader: Reader) -> None:
+    def set_messages(message: Message, value: Json, place: Place, reader: Reader) -> None:
         nonlocal table
         if not isinstance(value, list):
             reader.problem(place, f"must be a list, not {kind_of(value)}")
@@ -291,7 +292,7 @@ def _map_setter(name: str, value_field: FieldDescriptor) -> Setter:
     if descriptor is None:
         read = _scalar_reader(value_field)
 
-        def set_scalars(message: Message, value: Any, place: Place, reader: Reader) -> None:
+        def set_scalars(message: Message, value: Json, place: Place, reader: Reader) -> None:
             if not isinstance(value, dict):
                 reader.problem(place, f"must be an object, not {kind_of(value)}")
                 return
@@ -308,7 +309,7 @@ def _map_setter(name: str, value_field: FieldDescriptor) -> Setter:
     special = _READERS.get(descriptor.full_name)
     if special is None:
 
-        def set_messages(message: resource_v1_pb2.Device, value: Any, place: Place, reader: Reader) -> None:
+        def set_messages(message: resource_v1_pb2.Device, value: Json, place: Place, reader: Reader) -> None:
             if not isinstance(value, dict):
                 reader.problem(place, f"must be an object, not {kind_of(value)}")
                 return
@@ -323,7 +324,7 @@ def _map_setter(name: str, value_field: FieldDescriptor) -> Setter:
 
         return set_messages
 
-    def set_specials(message: Message, value: Any, place: Place, reader: Reader) -> None:
+    def set_specials(message: Message, value: Json, place: Place, reader: Reader) -> None:
         if not isinstance(value, dict):
             reader.problem(place, f"must be an object, not {kind_of(value)}")
             return
@@ -337,18 +338,17 @@ def _map_setter(name: str, value_field: FieldDescriptor) -> Setter:
     return set_specials
 
 
-def _read_key(key: Any) -> str:
+def _read_key(key: Json) -> str:
     if not isinstance(key, str):
         raise ValueError(f"the key must be a string, not {kind_of(key)}")
     return key
 
 
-def _read_quantity(message: meta_v1_pb2.Quantity, value: Any) -> None:
-    kind = type(value)
-    if kind is not str:
+def _read_quantity(message: meta_v1_pb2.Quantity, value: Json) -> None:
+    if not isinstance(value, str):
         if value is None:
             value = "0"
-        elif kind is int or kind is float:
+        elif type(value) is int or type(value) is float:
             value = str(value)
         else:
             raise ValueError(f"must be a quantity such as 500m or 1Gi, not {kind_of(value)}")
@@ -356,7 +356,7 @@ def _read_quantity(message: meta_v1_pb2.Quantity, value: Any) -> None:
     message.string = value
 
 
-def _read_int_or_string(message: meta_v1_pb2.IntOrString, value: Any) -> None:
+def _read_int_or_string(message: meta_v1_pb2.IntOrString, value: Json) -> None:
     if isinstance(value, str):
         message.type = 1
         message.strVal = value
@@ -367,25 +367,25 @@ def _read_int_or_string(message: meta_v1_pb2.IntOrString, value: Any) -> None:
         raise ValueError(f"must be an integer or a string, not {kind_of(value)}")
 
 
-def _read_time(message: meta_v1_pb2.Time, value: Any) -> None:
+def _read_time(message: meta_v1_pb2.Time, value: Json) -> None:
     if not isinstance(value, str):
         raise ValueError(f"must be a time such as 2006-01-02T15:04:05Z, not {kind_of(value)}")
     message.seconds = times.parse_time(value) // 1_000_000_000
 
 
-def _read_micro_time(message: meta_v1_pb2.MicroTime, value: Any) -> None:
+def _read_micro_time(message: meta_v1_pb2.MicroTime, value: Json) -> None:
     if not isinstance(value, str):
         raise ValueError(f"must be a time such as 2006-01-02T15:04:05.000000Z, not {kind_of(value)}")
     message.seconds, message.nanos = divmod(times.parse_time(value), 1_000_000_000)
 
 
-def _read_fields_v1(message: meta_v1_pb2.FieldsV1, value: Any) -> None:
+def _read_fields_v1(message: meta_v1_pb2.FieldsV1, value: Json) -> None:
     if not isinstance(value, dict):
         raise ValueError(f"must be an object, not {kind_of(value)}")
     message.Raw = json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def _read_raw_extension(message: meta_v1_pb2.RawExtension, value: Any) -> None:
+def _read_raw_extension(message: meta_v1_pb2.RawExtension, value: Json) -> None:
     if not isinstance(value, dict):
         raise ValueError(f"must be an object, not {kind_of(value)}")
     message.raw = json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
@@ -401,7 +401,7 @@ _READERS: dict[str, Callable[[Any, Any], None]] = {
 }
 
 
-def kind_of(value: Any) -> str:
+def kind_of(value: Json) -> str:
     """The name of the type of a JSON value in messages to people."""
     if value is None:
         return "null"

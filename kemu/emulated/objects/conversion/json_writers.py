@@ -15,6 +15,7 @@ from google.protobuf.message import Message
 
 from kemu.emulated.objects import times
 from kemu.emulated.objects.conversion import descriptors
+from kemu.emulated.objects.plain import Json
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 
 
@@ -99,15 +100,16 @@ def _plain_micro_time(message: meta_v1_pb2.MicroTime) -> str | None:
     return times.format_micro_time(message.seconds, message.nanos) if message.seconds or message.nanos else None
 
 
-def _plain_fields_v1(message: meta_v1_pb2.FieldsV1) -> Any:
+def _plain_fields_v1(message: meta_v1_pb2.FieldsV1) -> Json:
     try:
-        return json.loads(message.Raw)
+        found: Json = json.loads(message.Raw)
+        return found
     except ValueError:
         # Bookkeeping of clients on which nothing in kemu depends.
         return {}
 
 
-def _plain_raw_extension(message: meta_v1_pb2.RawExtension) -> Any:
+def _plain_raw_extension(message: meta_v1_pb2.RawExtension) -> Json:
     try:
         return json.loads(message.raw) if message.raw else None
     except ValueError:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import yaml
 
 from kemu.emulated.objects.conversion import yaml_texts
+from kemu.emulated.objects.plain import Json
 from kemu.errors import KemuError
 
 MAX_BYTES = 64 << 20
@@ -43,7 +44,7 @@ def read_text(file: Path) -> str:
     return text(read_bytes(file))
 
 
-def read_yaml(file: Path) -> Any:
+def read_yaml(file: Path) -> Json:
     """One document. Raises FileProblem, also where it stands for too much."""
     try:
         return yaml_texts.safe_load(read_text(file))

@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from kemu.emulated.objects.conversion import sizes
+from kemu.emulated.objects.plain import Json
 
 MAX_DEPTH = 100
 """Of nested mappings and lists."""
@@ -77,10 +78,11 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def safe_load(text: str) -> Any:
+def safe_load(text: str) -> Json:
     """As ``yaml.safe_load``, for texts that strangers write. Raises yaml.YAMLError."""
     check_shape(text)
-    return yaml.safe_load(text)
+    found: Json = yaml.safe_load(text)
+    return found
 
 
 def check_shape(data: bytes | str, few: int = FEW, most: int | None = None) -> None:

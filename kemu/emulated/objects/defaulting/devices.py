@@ -7,7 +7,7 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from kemu.messages.k8s import resource_v1_pb2
+from kemu.messages.k8s import core_v1_pb2, resource_v1_pb2
 
 
 def _default_spec(spec: resource_v1_pb2.ResourceClaimSpec) -> None:
@@ -33,7 +33,7 @@ FILL: dict[type[Message], Callable[[Any], None]] = {
 }
 
 
-def _prepare_claim(claim: Any) -> None:
+def _prepare_claim(claim: core_v1_pb2.PersistentVolumeClaim) -> None:
     claim.ClearField("status")
 
 

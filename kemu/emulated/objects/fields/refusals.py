@@ -12,6 +12,7 @@ from google.protobuf.message import Message
 from kemu.emulated.objects.conversion import descriptors
 from kemu.emulated.objects.fields import tables
 from kemu.emulated.objects.fields.sorts import Parts, Refused, Table
+from kemu.emulated.objects.plain import Json
 from kemu.errors import Cause
 from kemu.messages.k8s import core_v1_pb2
 
@@ -78,12 +79,12 @@ def text(why: str) -> str:
     return f"kemu does not simulate this field: {why}"
 
 
-def in_configuration(data: Any, sorts: Table) -> list[Cause]:
+def in_configuration(data: Json, sorts: Table) -> list[Cause]:
     """The refused fields that a configuration sets. Null counts as absent."""
     return list(_in_value(data, sorts, "", ""))
 
 
-def _in_value(value: Any, sorts: Table, pattern: str, path: str) -> Iterator[Cause]:
+def _in_value(value: Json, sorts: Table, pattern: str, path: str) -> Iterator[Cause]:
     """``pattern``: the path with ``[]`` for every index, as in the table."""
     sort = sorts.get(pattern)
     if isinstance(sort, Refused):

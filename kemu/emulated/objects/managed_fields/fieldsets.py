@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
+from kemu.emulated.objects.plain import Json
+
 FieldSet = dict[str, Any]
 Path = tuple[str, ...]
 
@@ -37,7 +39,7 @@ def value(element: Any) -> str:
     return "v:" + write(element)
 
 
-def write(plain: Any) -> str:
+def write(plain: Json) -> str:
     """JSON as Go writes it into a step."""
     return json.dumps(plain, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
 
@@ -148,7 +150,7 @@ def _rank(step: str) -> tuple[int, Any]:
     return kind, _rank_of_value(plain)
 
 
-def _rank_of_value(plain: Any) -> tuple[int, Any]:
+def _rank_of_value(plain: Json) -> tuple[int, Any]:
     """``value.Compare``: numbers, strings, booleans, lists, maps, null."""
     if isinstance(plain, bool):
         return 2, plain
@@ -196,7 +198,7 @@ def _written(node: FieldSet) -> dict[str, Any]:
     return found
 
 
-def from_json(data: Any) -> FieldSet:
+def from_json(data: Json) -> FieldSet:
     """Raises ValueError. Steps of kinds that nobody knows are left out."""
     if not isinstance(data, dict):
         raise ValueError("expected an object of fields")

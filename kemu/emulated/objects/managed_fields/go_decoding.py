@@ -14,6 +14,7 @@ from typing import Any
 
 from kemu.emulated.objects.managed_fields import fieldsets, go_texts, schemas
 from kemu.emulated.objects.managed_fields.schemas import Field
+from kemu.emulated.objects.plain import Json
 
 _QUANTITY, _INT_OR_STRING = "resource.Quantity", "intstr.IntOrString"
 _TIMES = {"v1.Time": "2006-01-02T15:04:05Z07:00", "v1.MicroTime": "2006-01-02T15:04:05.000000Z07:00"}
@@ -35,7 +36,7 @@ class _Abort(Exception):
     """A type reads itself, and cannot: nothing after it is read."""
 
 
-def of_json(expression: str, value: Any) -> str | None:
+def of_json(expression: str, value: Json) -> str | None:
     """``expression``: of the type, for :func:`.schemas.resolve`; None: nothing is wrong."""
     fields = schemas.resolve(expression).fields or {}
     root = _name(expression)
@@ -52,13 +53,13 @@ def _name(expression: str) -> str:
     return expression.rstrip("!~").rpartition(".")[2]
 
 
-def _mismatch(value: Any, struct: str, path: str, go: str) -> str:
+def _mismatch(value: Json, struct: str, path: str, go: str) -> str:
     what = _kind(value)
     where = f"Go struct field {struct}.{path}" if struct or path else "Go value"
     return f"json: cannot unmarshal {what} into {where} of type {go}"
 
 
-def _kind(value: Any) -> str:
+def _kind(value: Json) -> str:
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, str):
@@ -76,7 +77,7 @@ def _in_struct(fields: dict[str, Field], struct: str, value: dict[str, Any], pat
             yield from _problems(known.type, known.go, inner, struct, ".".join(step for step in steps if step))
 
 
-def _problems(expression: str, go: str, value: Any, struct: str, path: str) -> Iterator[str]:
+def _problems(expression: str, go: str, value: Json, struct: str, path: str) -> Iterator[str]:
     if value is None:
         return
     if go in (_QUANTITY, _INT_OR_STRING) or go in _TIMES:
@@ -114,7 +115,7 @@ def _element_of_map(go: str) -> str:
     return go.partition("]")[2]
 
 
-def _in_scalar(scalar: str, go: str, value: Any, struct: str, path: str) -> Iterator[str]:
+def _in_scalar(scalar: str, go: str, value: Json, struct: str, path: str) -> Iterator[str]:
     if scalar == "string":
         if not isinstance(value, str):
             yield _mismatch(value, struct, path, go)
@@ -152,7 +153,7 @@ def _base64_problem(text: str) -> str | None:
         return f"illegal base64 data at input byte {at}"
 
 
-def _own_problem(go: str, value: Any, struct: str = "", path: str = "") -> str | None:
+def _own_problem(go: str, value: Json, struct: str = "", path: str = "") -> str | None:
     """Of types that read themselves; of those that read numbers, the decoder knows where they stand."""
     if go == _QUANTITY:
         text = value if isinstance(value, str) else None if isinstance(value, bool | list | dict) else str(value)
@@ -189,7 +190,7 @@ def _own_problem(go: str, value: Any, struct: str = "", path: str = "") -> str |
 # Strictly -----------------------------------------------------------------------------------------------------------
 
 
-def strict(expression: str, value: Any) -> list[str]:
+def strict(expression: str, value: Json) -> list[str]:
     """Unknown and repeated fields in the order of the text, each once. Objects with repeated keys have ``pairs``."""
     found: dict[str, None] = {}
     for problem in _strict(expression, value, ""):
@@ -199,7 +200,7 @@ def strict(expression: str, value: Any) -> list[str]:
     return list(found)
 
 
-def _strict(expression: str, value: Any, path: str) -> Iterator[str]:
+def _strict(expression: str, value: Json, path: str) -> Iterator[str]:
     kind = schemas.resolve(expression)
     if isinstance(value, list) and kind.kind is schemas.LIST:
         for index, one in enumerate(value):
@@ -226,13 +227,13 @@ def _type_below(kind: schemas.Type, name: str) -> str:
 # Unstructured -------------------------------------------------------------------------------------------------------
 
 
-def of_unstructured(expression: str, value: Any) -> str | None:
+def of_unstructured(expression: str, value: Json) -> str | None:
     """As :func:`of_json`."""
     kind = schemas.resolve(expression)
     return next(_in_unstructured_struct(kind.fields or {}, value), None)
 
 
-def _in_unstructured_struct(fields: dict[str, Field], value: Any) -> Iterator[str]:
+def _in_unstructured_struct(fields: dict[str, Field], value: Json) -> Iterator[str]:
     if not isinstance(value, dict):
         yield f"cannot restore struct from: {_reflected(value)}"
         return
@@ -242,7 +243,7 @@ def _in_unstructured_struct(fields: dict[str, Field], value: Any) -> Iterator[st
             yield from _unstructured(known.type, known.go, inner)
 
 
-def _unstructured(expression: str, go: str, value: Any) -> Iterator[str]:
+def _unstructured(expression: str, go: str, value: Json) -> Iterator[str]:
     if value is None:
         return
     if go in (_QUANTITY, _INT_OR_STRING) or go in _TIMES:
@@ -276,20 +277,21 @@ def _unstructured(expression: str, go: str, value: Any) -> Iterator[str]:
         yield from _unstructured_scalar(kind.scalar, go, value)
 
 
-def _unstructured_scalar(scalar: str, go: str, value: Any) -> Iterator[str]:
+def _unstructured_scalar(scalar: str, go: str, value: Json) -> Iterator[str]:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if scalar == "string":
         fits, converts = isinstance(value, str), isinstance(value, int) and not isinstance(value, bool)
     elif scalar == "boolean":
         fits, converts = isinstance(value, bool), False
     else:
-        fits, converts = is_number and (isinstance(value, int) or value.is_integer()), is_number
+        is_whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+        fits, converts = is_number and is_whole, is_number
     if not fits:
         kind = {"string": "string", "boolean": "bool"}.get(scalar, go)
         yield f"cannot convert {go_texts.type_of(value)} to {go}" if converts else f"unrecognized type: {kind}"
 
 
-def _reflected(value: Any) -> str:
+def _reflected(value: Json) -> str:
     """``reflect.Kind``."""
     if isinstance(value, list):
         return "slice"

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from kemu.emulated.objects.managed_fields import fieldsets
+from kemu.emulated.objects.plain import Json
 
 
-def type_of(value: Any) -> str:
+def type_of(value: Json) -> str:
     """``%T``."""
     if value is None:
         return "<nil>"
@@ -36,7 +37,7 @@ def syntax(value: Any) -> str:
     return "interface {}(nil)" if value is None else str(value)
 
 
-def plain(value: Any) -> str:
+def plain(value: Json) -> str:
     """``%v``."""
     if isinstance(value, bool):
         return "true" if value else "false"

@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from kemu import errors
 from kemu.emulated.objects.managed_fields import entries, fieldsets, resets, schemas, updaters, values
@@ -236,7 +236,7 @@ class FieldManager:
 
     def _typed(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
         """As the Go types have it, without its entries."""
-        found: dict[str, Any] = schemas.as_go_writes(self.type, manifest)
+        found = cast(dict[str, Any], schemas.as_go_writes(self.type, manifest))
         metadata = found.get("metadata")
         if metadata and "managedFields" in metadata:
             found["metadata"] = {name: value for name, value in metadata.items() if name != "managedFields"}

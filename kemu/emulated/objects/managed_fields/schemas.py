@@ -14,6 +14,8 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
+from kemu.emulated.objects.plain import Json
+
 SCALAR, LIST, MAP, STRUCT, ANY = "scalar", "list", "map", "struct", "any"
 
 
@@ -165,7 +167,7 @@ def element_of(kind: Type, name: str) -> Type | None:
     return resolve(kind.element)
 
 
-def shape(kind: Type, value: Any) -> Type:
+def shape(kind: Type, value: Json) -> Type:
     """What a value of any type is taken for (``typed.deduceAtom``)."""
     if kind.kind is not ANY:
         return kind
@@ -179,7 +181,7 @@ def shape(kind: Type, value: Any) -> Type:
 # JSON as Go writes it -------------------------------------------------------------------------------------------------
 
 
-def as_go_writes(expression: str, value: Any) -> Any:
+def as_go_writes(expression: str, value: Json) -> Json:
     """JSON as kemu has it, with the fields that Go writes though they are not set and without those that it leaves out
     though they are. The value is not changed. ``expression``: of its type."""
     write = _writer(expression)
@@ -195,7 +197,7 @@ class _Struct:
         self._fields = {name: (_writer(one.type), one.omits or one.has_zero) for name, one in fields.items()}
         self._zeros = [(name, one.zero, _writer(one.type)) for name, one in fields.items() if one.has_zero]
 
-    def __call__(self, value: Any) -> Any:
+    def __call__(self, value: Json) -> Json:
         if not isinstance(value, dict):
             return value
         fields = self._fields
@@ -224,7 +226,7 @@ def _writer(expression: str) -> Callable[[Any], Any] | None:
     if write is None:
         return None
 
-    def write_list(value: Any) -> Any:
+    def write_list(value: Json) -> Json:
         return [write(one) for one in value] if isinstance(value, list) else value
 
     return write_list

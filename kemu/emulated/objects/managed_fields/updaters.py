@@ -13,6 +13,7 @@ from typing import Any
 from kemu.emulated.objects.managed_fields import fieldsets, values
 from kemu.emulated.objects.managed_fields.fieldsets import FieldSet, Path
 from kemu.emulated.objects.managed_fields.schemas import Type
+from kemu.emulated.objects.plain import Json
 from kemu.errors import KemuError
 
 
@@ -49,7 +50,7 @@ class Conflicts(KemuError):
 
 
 def update(
-    kind: Type, old: Any, new: Any, managers: Mapping[Identity, Managed], by: Identity, version: str, keep: Filter
+    kind: Type, old: Json, new: Json, managers: Mapping[Identity, Managed], by: Identity, version: str, keep: Filter
 ) -> Managers:
     """After ``by`` has made ``new`` of ``old``, both as Go writes them. ``keep``: see :mod:`.resets`.
 
@@ -71,8 +72,8 @@ def update(
 
 def apply(
     kind: Type,
-    live: Any,
-    config: Any,
+    live: Json,
+    config: Json,
     managers: Mapping[Identity, Managed],
     by: Identity,
     version: str,
@@ -92,7 +93,7 @@ def apply(
     return new, _taken(found, _compared(kind, live, new, keep), by, force=force)
 
 
-def _compared(kind: Type, old: Any, new: Any, keep: Filter) -> values.Comparison:
+def _compared(kind: Type, old: Json, new: Json, keep: Filter) -> values.Comparison:
     found = values.compare(kind, old, new)
     return values.Comparison(keep(found.added), keep(found.modified), keep(found.removed))
 
@@ -126,7 +127,7 @@ def _taken(managers: Managers, comparison: values.Comparison, by: Identity, *, f
     return found
 
 
-def _pruned(kind: Type, merged: Any, managers: Managers, last: Managed) -> Any:
+def _pruned(kind: Type, merged: Json, managers: Managers, last: Managed) -> Json:
     """Without what the manager applied last time and not this time, unless somebody else has it (``Updater.prune``)."""
     before = values.with_named(kind, last.fields)
     pruned = values.remove(kind, merged, before)

@@ -12,6 +12,7 @@ from typing import Any
 from kemu.emulated.objects.managed_fields import fieldsets, go_texts, schemas
 from kemu.emulated.objects.managed_fields.fieldsets import SELF, FieldSet
 from kemu.emulated.objects.managed_fields.schemas import LIST, MAP, SCALAR, STRUCT, Type
+from kemu.emulated.objects.plain import Json
 
 ABSENT: Any = object()
 _DUPLICATE: Any = object()
@@ -29,7 +30,7 @@ class Mistyped(ValueError):
 # Elements of lists ----------------------------------------------------------------------------------------------------
 
 
-def step_of(kind: Type, element: Any) -> str:
+def step_of(kind: Type, element: Json) -> str:
     """The step to an element of a list that is a map or a set (``listItemToPathElement``). Raises ValueError."""
     if not kind.keys:
         return _step_of_set(element)
@@ -66,14 +67,14 @@ def _step_of_set(element: Any) -> str:
 # Checking -------------------------------------------------------------------------------------------------------------
 
 
-def check(kind: Type, value: Any, *, allow_duplicates: bool = False) -> None:
+def check(kind: Type, value: Json, *, allow_duplicates: bool = False) -> None:
     """Raises :class:`Mistyped`."""
     problems = list(_problems(kind, value, "", allow_duplicates))
     if problems:
         raise Mistyped(problems)
 
 
-def _problems(kind: Type, value: Any, path: str, allow_duplicates: bool) -> Iterator[str]:
+def _problems(kind: Type, value: Json, path: str, allow_duplicates: bool) -> Iterator[str]:
     prefix = f"{path}: " if path else ""
     kind = schemas.shape(kind, value)
     if value is None:
@@ -112,7 +113,7 @@ def _problems(kind: Type, value: Any, path: str, allow_duplicates: bool) -> Iter
             yield from _problems(inner, value[name], f"{path}.{name}", allow_duplicates)
 
 
-def _wrong_scalar(scalar: str, value: Any) -> str:
+def _wrong_scalar(scalar: str, value: Json) -> str:
     is_bool = isinstance(value, bool)
     if scalar == "numeric":
         if is_bool or not isinstance(value, int | float):
@@ -131,13 +132,13 @@ def _wrong_scalar(scalar: str, value: Any) -> str:
 # The set of fields ----------------------------------------------------------------------------------------------------
 
 
-def fields_of(kind: Type, value: Any) -> FieldSet:
+def fields_of(kind: Type, value: Json) -> FieldSet:
     """Every leaf and every element of a value (``ToFieldSet``)."""
     node, _ = _fields(kind, value)
     return node
 
 
-def _fields(kind: Type, value: Any) -> tuple[FieldSet, bool]:
+def _fields(kind: Type, value: Json) -> tuple[FieldSet, bool]:
     """The node of a value, and whether its own path belongs to the set."""
     kind = schemas.shape(kind, value)
     if kind.kind is SCALAR or kind.is_atomic:
@@ -145,6 +146,7 @@ def _fields(kind: Type, value: Any) -> tuple[FieldSet, bool]:
     node: FieldSet = {}
     if kind.kind is LIST:
         element = schemas.resolve(kind.element)
+        assert value is None or isinstance(value, list)
         for step, one in _index(kind, value or []).items():
             node[step] = {SELF: {}} if one is _DUPLICATE else {**_fields(element, one)[0], SELF: {}}
         return node, False
@@ -189,14 +191,14 @@ _ADDED, _MODIFIED, _REMOVED = 0, 1, 2
 _Nodes = tuple[FieldSet, FieldSet, FieldSet]
 
 
-def compare(kind: Type, old: Any, new: Any) -> Comparison:
+def compare(kind: Type, old: Json, new: Json) -> Comparison:
     """Raises :class:`Mistyped`."""
     nodes: _Nodes = ({}, {}, {})
     _compare(kind, old, new, nodes)
     return Comparison(*nodes)
 
 
-def _compare(kind: Type, old: Any, new: Any, nodes: _Nodes) -> int | None:
+def _compare(kind: Type, old: Json, new: Json, nodes: _Nodes) -> int | None:
     """Which of the sets the path itself belongs to. ``nodes``: those of this path in the three sets."""
     kind = schemas.shape(kind, new if new is not ABSENT and new is not None else old)
     if kind.kind is SCALAR or kind.is_atomic or not (_filled(old) or _filled(new)):
@@ -214,7 +216,7 @@ def _compare(kind: Type, old: Any, new: Any, nodes: _Nodes) -> int | None:
     return _REMOVED if new is ABSENT else None
 
 
-def _compare_maps(kind: Type, old: Any, new: Any, nodes: _Nodes) -> None:
+def _compare_maps(kind: Type, old: Json, new: Json, nodes: _Nodes) -> None:
     before = old if isinstance(old, dict) else {}
     after = new if isinstance(new, dict) else {}
     for name, one in before.items():
@@ -226,7 +228,7 @@ def _compare_maps(kind: Type, old: Any, new: Any, nodes: _Nodes) -> None:
             _descend(schemas.element_of(kind, name), "f:" + name, ABSENT, one, nodes)
 
 
-def _compare_lists(kind: Type, old: Any, new: Any, nodes: _Nodes) -> None:
+def _compare_lists(kind: Type, old: Json, new: Json, nodes: _Nodes) -> None:
     before, after = _gather(kind, old), _gather(kind, new)
     element = schemas.resolve(kind.element)
     for step in dict.fromkeys((*before, *after)):
@@ -246,7 +248,7 @@ def _compare_lists(kind: Type, old: Any, new: Any, nodes: _Nodes) -> None:
             _mark(nodes[_ADDED], step)
 
 
-def _gather(kind: Type, elements: Any) -> dict[str, list[Any]]:
+def _gather(kind: Type, elements: Json) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {}
     for position, one in enumerate(elements if isinstance(elements, list) else ()):
         try:
@@ -256,7 +258,7 @@ def _gather(kind: Type, elements: Any) -> dict[str, list[Any]]:
     return found
 
 
-def _descend(kind: Type | None, step: str, old: Any, new: Any, nodes: _Nodes) -> None:
+def _descend(kind: Type | None, step: str, old: Json, new: Json, nodes: _Nodes) -> None:
     assert kind is not None
     inner: _Nodes = ({}, {}, {})
     which = _compare(kind, old, new, inner)
@@ -271,25 +273,25 @@ def _mark(node: FieldSet, step: str) -> None:
     node.setdefault(step, {})[SELF] = {}
 
 
-def _filled(value: Any) -> bool:
+def _filled(value: Json) -> bool:
     """Whether a map or a list has anything in it."""
     return value is not ABSENT and bool(value)
 
 
-def _equal(one: Any, other: Any) -> bool:
+def _equal(one: Json, other: Json) -> bool:
     return bool(one == other) and (one is None) == (other is None)
 
 
 # Merging --------------------------------------------------------------------------------------------------------------
 
 
-def merge(kind: Type, live: Any, config: Any) -> Any:
+def merge(kind: Type, live: Json, config: Json) -> Json:
     """``live`` with what ``config`` says; nothing is removed (``TypedValue.Merge``). Raises :class:`Mistyped`."""
     found = _merge(kind, live, config)
     return None if found is ABSENT else found
 
 
-def _merge(kind: Type, live: Any, config: Any) -> Any:
+def _merge(kind: Type, live: Json, config: Json) -> Json:
     kind = schemas.shape(kind, config if config is not ABSENT and config is not None else live)
     if kind.kind is SCALAR or kind.is_atomic or not (_filled(live) or _filled(config)):
         return live if config is ABSENT else config
@@ -307,14 +309,14 @@ def _merge(kind: Type, live: Any, config: Any) -> Any:
     return found or ABSENT
 
 
-def _merge_field(kind: Type, name: str, live: Any, config: Any) -> Any:
+def _merge_field(kind: Type, name: str, live: Json, config: Json) -> Json:
     inner = schemas.element_of(kind, name)
     if inner is None:
         return live if config is ABSENT else config
     return _merge(inner, live, config)
 
 
-def _merge_lists(kind: Type, live: Any, config: Any) -> Any:
+def _merge_lists(kind: Type, live: Json, config: Json) -> Json:
     """``mergingWalker.visitListItems``: the order is that of ``config``, and elements that it does not name keep their
     places among those that it does."""
     element = schemas.resolve(kind.element)
@@ -331,7 +333,7 @@ def _merge_lists(kind: Type, live: Any, config: Any) -> Any:
     merged: set[str] = set()
     found: list[Any] = []
 
-    def take(step: str, one: Any, other: Any) -> None:
+    def take(step: str, one: Json, other: Json) -> None:
         # A duplicate counts as null: nothing to merge with.
         result = _merge(element, None if one is _DUPLICATE else one, other)
         if result is not ABSENT:
@@ -381,7 +383,7 @@ def _steps(kind: Type, elements: list[Any]) -> list[str]:
 # Cutting --------------------------------------------------------------------------------------------------------------
 
 
-def remove(kind: Type, value: Any, fields: FieldSet) -> Any:
+def remove(kind: Type, value: Json, fields: FieldSet) -> Json:
     """``value`` without the items at the paths of ``fields`` (``RemoveItems``)."""
     kind = schemas.shape(kind, value)
     if kind.kind is SCALAR:
@@ -391,6 +393,7 @@ def remove(kind: Type, value: Any, fields: FieldSet) -> Any:
     if kind.kind is LIST:
         element = schemas.resolve(kind.element)
         kept: list[Any] = []
+        assert isinstance(value, list)
         for one in value:
             node = fields.get(step_of(kind, one))
             if node is None:
@@ -399,6 +402,7 @@ def remove(kind: Type, value: Any, fields: FieldSet) -> Any:
                 kept.append(remove(element, one, node))
         return kept or None
     found: dict[str, Any] = {}
+    assert isinstance(value, dict)
     for name, one in value.items():
         node = fields.get("f:" + name)
         if node is None:

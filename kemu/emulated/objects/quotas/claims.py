@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from kemu.emulated.objects.amounts import quantities, resource_lists
 from kemu.emulated.objects.amounts.quantities import Quantity
 from kemu.emulated.objects.quotas import evaluators, scopes
 from kemu.emulated.objects.quotas.scopes import Selector
+from kemu.messages.k8s import core_v1_pb2
 
 CLAIMS, STORAGE = "persistentvolumeclaims", "requests.storage"
 CLASS_SUFFIX = ".storageclass.storage.k8s.io/"
@@ -16,10 +16,16 @@ CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 _COUNT = "count/persistentvolumeclaims"
 
 
-class ClaimEvaluator(evaluators.Evaluator):
+class ClaimEvaluator(evaluators.Evaluator[core_v1_pb2.PersistentVolumeClaim]):
     has_scopes = True
 
-    def handles(self, operation: str, subresource: str, new: Any, old: Any) -> bool:
+    def handles(
+        self,
+        operation: str,
+        subresource: str,
+        new: core_v1_pb2.PersistentVolumeClaim,
+        old: core_v1_pb2.PersistentVolumeClaim | None,
+    ) -> bool:
         # Kubernetes compares pointers to find out whether a status matters, so every one does
         # (``RequiresQuotaReplenish``).
         return subresource in ("", "status")
@@ -27,10 +33,10 @@ class ClaimEvaluator(evaluators.Evaluator):
     def counts(self, name: str) -> bool:
         return name in (_COUNT, CLAIMS, STORAGE) or name.endswith((CLASS_SUFFIX + CLAIMS, CLASS_SUFFIX + STORAGE))
 
-    def in_scope(self, selector: Selector, obj: Any) -> bool:
+    def in_scope(self, selector: Selector, obj: core_v1_pb2.PersistentVolumeClaim) -> bool:
         return scopes.matches_claim(selector, obj)
 
-    def usage(self, obj: Any, now_unix_ns: int) -> Mapping[str, Quantity]:
+    def usage(self, obj: core_v1_pb2.PersistentVolumeClaim, now_unix_ns: int) -> Mapping[str, Quantity]:
         one = resource_lists.ONE
         counted = {CLAIMS: one, _COUNT: one}
         storage_class = class_of(obj)
@@ -43,18 +49,20 @@ class ClaimEvaluator(evaluators.Evaluator):
                 counted[storage_class + CLASS_SUFFIX + STORAGE] = storage
         return counted
 
-    def frees(self, old: Any, new: Any, now_unix_ns: int) -> bool:
+    def frees(
+        self, old: core_v1_pb2.PersistentVolumeClaim, new: core_v1_pb2.PersistentVolumeClaim, now_unix_ns: int
+    ) -> bool:
         return True
 
 
-def class_of(claim: Any) -> str:
+def class_of(claim: core_v1_pb2.PersistentVolumeClaim) -> str:
     """``GetPersistentVolumeClaimClass``."""
     annotations = claim.metadata.annotations
     found: str = annotations.get(CLASS_ANNOTATION, claim.spec.storageClassName)
     return found
 
 
-def _storage(claim: Any) -> Quantity | None:
+def _storage(claim: core_v1_pb2.PersistentVolumeClaim) -> Quantity | None:
     """In whole bytes; what has been allocated while the volume grows counts if it is more."""
     requests = claim.spec.resources.requests
     if "storage" not in requests:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Generic, TypeVar
 
 from kemu.emulated.objects.amounts import resource_lists
 from kemu.emulated.objects.amounts.quantities import Quantity
 from kemu.emulated.objects.quotas.scopes import Selector
 from kemu.emulated.objects.resources import Resource
+from kemu.messages.k8s.objects import KubernetesObject
 
 CREATE, UPDATE = "CREATE", "UPDATE"
 
@@ -26,7 +27,10 @@ def count_name(resource: Resource) -> str:
     return f"count/{resource.qualified}"
 
 
-class Evaluator:
+K = TypeVar("K", bound=KubernetesObject)
+
+
+class Evaluator(Generic[K]):
     """Counts the objects of one kind; kinds of which more counts than their number override it
     (``objectCountEvaluator``)."""
 
@@ -39,7 +43,7 @@ class Evaluator:
         self._names = frozenset(names)
         self._counts = dict.fromkeys(sorted(names), resource_lists.ONE)
 
-    def handles(self, operation: str, subresource: str, new: Any, old: Any) -> bool:
+    def handles(self, operation: str, subresource: str, new: K, old: K | None) -> bool:
         """Whether the request may change what counts."""
         return operation == CREATE and not subresource
 
@@ -50,17 +54,17 @@ class Evaluator:
     def counts(self, name: str) -> bool:
         return name in self._names
 
-    def in_scope(self, selector: Selector, obj: Any) -> bool:
+    def in_scope(self, selector: Selector, obj: K) -> bool:
         return False
 
-    def missing(self, required: Sequence[str], obj: Any) -> str:
+    def missing(self, required: Sequence[str], obj: K) -> str:
         """What the object must state because a quota counts it; "" for nothing (``Constraints``)."""
         return ""
 
-    def usage(self, obj: Any, now_unix_ns: int) -> Mapping[str, Quantity]:
+    def usage(self, obj: K, now_unix_ns: int) -> Mapping[str, Quantity]:
         """What the object counts for. Raises ValueError for an amount that is no quantity."""
         return self._counts
 
-    def frees(self, old: Any, new: Any, now_unix_ns: int) -> bool:
+    def frees(self, old: K, new: K, now_unix_ns: int) -> bool:
         """Whether quotas should be counted anew after this change (``DefaultUpdateFilter``)."""
         return False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from kemu.emulated.objects import meta
 from kemu.emulated.objects.amounts import pod_totals, requests, resource_lists
@@ -26,20 +25,20 @@ _MUST_BE_STATED = frozenset(["cpu", "memory", "requests.cpu", "requests.memory",
 """If a quota counts one of these, each container must state it."""
 
 
-class PodEvaluator(evaluators.Evaluator):
+class PodEvaluator(evaluators.Evaluator[core_v1_pb2.Pod]):
     has_scopes = True
 
-    def handles(self, operation: str, subresource: str, new: core_v1_pb2.Pod, old: Any) -> bool:
+    def handles(self, operation: str, subresource: str, new: core_v1_pb2.Pod, old: core_v1_pb2.Pod | None) -> bool:
         if subresource == "resize":
             return operation == UPDATE
         if subresource:
             return False
-        return operation == CREATE or scopes.is_terminating(new) != scopes.is_terminating(old)
+        return operation == CREATE or old is None or scopes.is_terminating(new) != scopes.is_terminating(old)
 
     def counts(self, name: str) -> bool:
         return name in _COUNTED or name.startswith((_HUGE_PAGES, REQUESTS + _HUGE_PAGES)) or _is_extended_request(name)
 
-    def in_scope(self, selector: Selector, obj: Any) -> bool:
+    def in_scope(self, selector: Selector, obj: core_v1_pb2.Pod) -> bool:
         return scopes.matches_pod(selector, obj)
 
     def missing(self, required: Sequence[str], obj: core_v1_pb2.Pod) -> str:

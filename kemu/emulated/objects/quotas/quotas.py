@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from kemu.emulated.objects.amounts import resource_lists
 from kemu.emulated.objects.amounts.quantities import Quantity
@@ -27,12 +28,12 @@ class Quota:
     hard: Mapping[str, Quantity]
     used: Mapping[str, Quantity]
 
-    def matches(self, evaluator: Evaluator, obj: KubernetesObject) -> bool:
+    def matches(self, evaluator: Evaluator[Any], obj: KubernetesObject) -> bool:
         """Whether it counts the object: it has a resource of that kind, and the object is in all of its scopes
         (``generic.Matches``)."""
         return any(evaluator.counts(name) for name in self.hard) and self.has_in_scope(evaluator, obj)
 
-    def has_in_scope(self, evaluator: Evaluator, obj: KubernetesObject) -> bool:
+    def has_in_scope(self, evaluator: Evaluator[Any], obj: KubernetesObject) -> bool:
         return all(evaluator.in_scope(selector, obj) for selector in self.selectors)
 
 

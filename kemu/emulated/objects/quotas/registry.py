@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.quotas import claims, evaluators, pods, services
 
 IGNORED = ("events",)
 """Kinds with namespaces that no quota counts (``DefaultIgnoredResources``)."""
 
-_OWN: dict[str, type[evaluators.Evaluator]] = {
+_OWN: dict[str, type[evaluators.Evaluator[Any]]] = {
     "pods": pods.PodEvaluator,
     "services": services.ServiceEvaluator,
     "persistentvolumeclaims": claims.ClaimEvaluator,
 }
 
-EVALUATORS: dict[str, evaluators.Evaluator] = {
+EVALUATORS: dict[str, evaluators.Evaluator[Any]] = {
     plural: _OWN.get(plural, evaluators.Evaluator)(resource)
     for plural, resource in resources.BY_PLURAL.items()
     if resource.namespaced and plural not in IGNORED

@@ -6,7 +6,7 @@ Mirrors ``podMatchesScopeFunc`` and ``pvcMatchesScopeFunc``.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kemu.emulated.objects.amounts import qos
 from kemu.messages.k8s import core_v1_pb2
@@ -42,7 +42,7 @@ def read(spec: core_v1_pb2.ResourceQuotaSpec) -> tuple[Selector, ...]:
     return (*listed, *selectors(spec.scopeSelector.matchExpressions))
 
 
-def selectors(expressions: Iterable[Any]) -> list[Selector]:
+def selectors(expressions: Iterable[core_v1_pb2.ScopedResourceSelectorRequirement]) -> list[Selector]:
     return [Selector(one.scopeName, one.operator, tuple(one.values)) for one in expressions]
 
 
@@ -69,13 +69,13 @@ def matches_pod(selector: Selector, pod: core_v1_pb2.Pod) -> bool:
     return False
 
 
-def matches_claim(selector: Selector, claim: Any) -> bool:
+def matches_claim(selector: Selector, claim: core_v1_pb2.PersistentVolumeClaim) -> bool:
     if selector.scope != VOLUME_ATTRIBUTES_CLASS:
         return False
     return _selects(selector, attributes_classes(claim))
 
 
-def attributes_classes(claim: Any) -> list[str]:
+def attributes_classes(claim: core_v1_pb2.PersistentVolumeClaim) -> list[str]:
     """The classes that a claim wants, has, or is on its way to (``getReferencedVolumeAttributesClassNames``)."""
     status = claim.status
     wanted, current = claim.spec.volumeAttributesClassName, status.currentVolumeAttributesClassName
@@ -101,7 +101,7 @@ def _is_best_effort(pod: core_v1_pb2.Pod) -> bool:
     return (pod.status.qosClass or qos.qos_class(pod)) == qos.BEST_EFFORT
 
 
-def _looks_into_other_namespaces(affinity: Any) -> bool:
+def _looks_into_other_namespaces(affinity: core_v1_pb2.Affinity) -> bool:
     """Whether a term of pod (anti-)affinity names namespaces or selects them."""
     for rules in (affinity.podAffinity, affinity.podAntiAffinity):
         terms = [

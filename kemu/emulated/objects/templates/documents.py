@@ -6,12 +6,14 @@ Revisions are compared byte by byte (``getPatch``, ``EqualRevision``), and their
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from google.protobuf.message import Message
 
 from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.conversion import convert
+from kemu.emulated.objects.plain import Json
 from kemu.emulated.objects.templates import types
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 
@@ -25,7 +27,7 @@ def patch(template: core_v1_pb2.PodTemplateSpec) -> bytes:
     return encoded({"spec": {"template": document}})
 
 
-def encoded(document: Any) -> bytes:
+def encoded(document: Json) -> bytes:
     """JSON as Go writes a map."""
     text = json.dumps(document, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
     # Outside of strings none of these characters occurs.
@@ -60,7 +62,7 @@ def _struct(name: str, message: Message | None) -> dict[str, Any]:
     return document
 
 
-def _value(name: str, value: Any) -> Any:
+def _value(name: str, value: Any) -> Json:
     written = _LEAVES.get(name)
     if written is not None:
         return written(value)
@@ -84,14 +86,18 @@ def _quantity(value: meta_v1_pb2.Quantity) -> str:
     return "0" if value is None else str(quantities.parse(value.string))
 
 
-def _int_or_string(value: Any) -> int | str:
+def _int_or_string(value: meta_v1_pb2.IntOrString) -> int | str:
     if value is None:
         return 0
     return str(value.strVal) if value.type else int(value.intVal)
 
 
-def _time(value: Any) -> None:
+def _time(value: Json) -> None:
     """Templates carry no times."""
 
 
-_LEAVES = {types.QUANTITY: _quantity, types.INT_OR_STRING: _int_or_string, types.TIME: _time}
+_LEAVES: dict[str, Callable[[Any], Json]] = {
+    types.QUANTITY: _quantity,
+    types.INT_OR_STRING: _int_or_string,
+    types.TIME: _time,
+}

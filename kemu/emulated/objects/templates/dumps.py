@@ -7,10 +7,12 @@ fields. Elements of lists and maps print without their type.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
 from kemu.emulated.objects.amounts import quantities
+from kemu.emulated.objects.plain import Json
 from kemu.emulated.objects.templates import types
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 
@@ -58,7 +60,7 @@ def _body(name: str, value: Any) -> str:
     return _scalar(types.plain(name), value)
 
 
-def _scalar(name: str, value: Any) -> str:
+def _scalar(name: str, value: Json) -> str:
     if name == "string":
         return "" if value is None else str(value)
     if name == "bool":
@@ -66,12 +68,12 @@ def _scalar(name: str, value: Any) -> str:
     return str(value or 0)
 
 
-def _time(value: Any) -> str:
+def _time(value: Json) -> str:
     """Templates carry no times: the API server has no use for them, and users none either."""
     return "{Time:(time.Time){wall:(uint64)0 ext:(int64)0 loc:(*time.Location)<nil>}}"
 
 
-def _int_or_string(value: Any) -> str:
+def _int_or_string(value: meta_v1_pb2.IntOrString) -> str:
     kind, number, text = (0, 0, "") if value is None else (value.type, value.intVal, value.strVal)
     return f"{{Type:(intstr.Type){kind} IntVal:(int32){number} StrVal:(string){text}}}"
 
@@ -124,4 +126,8 @@ def _quantity_fields(value: int, scale: int, text: str, form: str) -> str:
     return f"{{i:{amount} d:{decimal} s:(string){text} Format:(resource.Format){form}}}"
 
 
-_LEAVES = {types.TIME: _time, types.INT_OR_STRING: _int_or_string, types.QUANTITY: _quantity}
+_LEAVES: dict[str, Callable[[Any], str]] = {
+    types.TIME: _time,
+    types.INT_OR_STRING: _int_or_string,
+    types.QUANTITY: _quantity,
+}

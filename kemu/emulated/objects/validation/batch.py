@@ -20,7 +20,7 @@ from kemu.emulated.objects.validation.metadata import check_label_selector, chec
 from kemu.emulated.objects.validation.pod_specs import templates
 from kemu.emulated.objects.validation.rules import Rules
 from kemu.errors import Cause
-from kemu.messages.k8s import batch_v1_pb2
+from kemu.messages.k8s import batch_v1_pb2, core_v1_pb2
 
 INDEXED, NON_INDEXED = "Indexed", "NonIndexed"
 _ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")
@@ -330,7 +330,7 @@ def _immutable(new: batch_v1_pb2.JobSpec, old: batch_v1_pb2.JobSpec, field: str,
         found.append(invalid(f"spec.{field}", getattr(new, field), IMMUTABLE))
 
 
-def _allowed_template(new: Any, old: Any) -> Any:
+def _allowed_template(new: batch_v1_pb2.Job, old: batch_v1_pb2.Job) -> core_v1_pb2.PodTemplateSpec:
     """The old template with the changes that a suspended Job without pods allows: where its pods may go, and their
     resources (``validatePodTemplateUpdate``)."""
     template = type(old.spec.template)()
@@ -406,11 +406,11 @@ def _check_cron_job(cron_job: batch_v1_pb2.CronJob, found: list[Cause]) -> None:
         found.append(invalid("metadata.name", name, f"must be no more than {_CRON_JOB_NAME} characters"))
 
 
-def _check_cron_job_update(new: Any, old: Any, found: list[Cause]) -> None:
+def _check_cron_job_update(new: batch_v1_pb2.CronJob, old: batch_v1_pb2.CronJob, found: list[Cause]) -> None:
     _check_cron_spec(new.spec, old.spec, found)
 
 
-def _check_cron_spec(spec: Any, old: Any | None, found: list[Cause]) -> None:
+def _check_cron_spec(spec: batch_v1_pb2.CronJobSpec, old: batch_v1_pb2.CronJobSpec | None, found: list[Cause]) -> None:
     """``validateCronJobSpec``."""
     if not spec.schedule:
         found.append(required("spec.schedule"))
@@ -435,7 +435,7 @@ def _check_cron_spec(spec: Any, old: Any | None, found: list[Cause]) -> None:
         check_not_negative(getattr(spec, field), f"spec.{field}", found)
 
 
-def _check_schedule(spec: Any, may_have_zone: bool, found: list[Cause]) -> None:
+def _check_schedule(spec: batch_v1_pb2.CronJobSpec, may_have_zone: bool, found: list[Cause]) -> None:
     schedule = spec.schedule
     try:
         cron_expressions.parse(schedule)

@@ -10,6 +10,7 @@ from google.protobuf.message import Message
 
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.conversion import convert
+from kemu.emulated.objects.plain import Json
 from kemu.errors import Cause, Invalid
 from kemu.messages.k8s.objects import KubernetesObject
 
@@ -36,12 +37,12 @@ def duplicate(field: str, value: Any) -> Cause:
     return Cause(field, DUPLICATE, f"Duplicate value: {shown(value)}")
 
 
-def not_supported(field: str, value: Any, supported: Sequence[str]) -> Cause:
+def not_supported(field: str, value: Json, supported: Sequence[str]) -> Cause:
     known = ", ".join(shown(one) for one in supported)
     return Cause(field, NOT_SUPPORTED, f"Unsupported value: {shown(value)}: supported values: {known}")
 
 
-def not_found(field: str, value: Any) -> Cause:
+def not_found(field: str, value: Json) -> Cause:
     return Cause(field, NOT_FOUND, f"Not found: {shown(value)}")
 
 

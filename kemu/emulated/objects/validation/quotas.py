@@ -81,7 +81,9 @@ def _check_quota_spec(spec: core_v1_pb2.ResourceQuotaSpec, found: list[Cause]) -
     _check_conflicts([one.scopeName for one in spec.scopeSelector.matchExpressions], path, listed, found)
 
 
-def _check_scope_of(scope: str, counted: list[str], path: str, shown: Any, found: list[Cause]) -> None:
+def _check_scope_of(
+    scope: str, counted: list[str], path: str, shown: core_v1_pb2.ScopeSelector | list[str], found: list[Cause]
+) -> None:
     """``IsResourceQuotaScopeValidForResource``."""
     fitting = {scopes.BEST_EFFORT: ("pods",), scopes.VOLUME_ATTRIBUTES_CLASS: _OF_CLAIMS}.get(scope, _OF_PODS)
     if scope in scopes.SCOPES:
@@ -96,7 +98,7 @@ def _check_conflicts(given: list[str], path: str, listed: list[str], found: list
     )
 
 
-def _check_operator(requirement: Any, path: str, found: list[Cause]) -> None:
+def _check_operator(requirement: core_v1_pb2.ScopedResourceSelectorRequirement, path: str, found: list[Cause]) -> None:
     operator, values = requirement.operator, list(requirement.values)
     if operator in (scopes.IN, scopes.NOT_IN):
         if not values:
@@ -134,7 +136,7 @@ def _check_type(kind: str, path: str, found: list[Cause]) -> None:
         found.append(invalid(path, kind, "must be a standard limit type or fully qualified"))
 
 
-def _check_item(item: Any, path: str, found: list[Cause]) -> None:
+def _check_item(item: core_v1_pb2.LimitRangeItem, path: str, found: list[Cause]) -> None:
     rule = container_resource_name if item.type in (_CONTAINER, _POD) else standard_resource_name
     fields = ["max", "min", "default", "defaultRequest", "maxLimitRequestRatio"]
     if item.type == _POD:

@@ -14,6 +14,7 @@ from google.protobuf.message import Message
 
 from kemu.emulated.objects import names
 from kemu.emulated.objects.conversion import convert
+from kemu.emulated.objects.plain import Json
 from kemu.emulated.objects.validation import placement
 from kemu.emulated.scheduler.configuration import fields
 from kemu.emulated.scheduler.configuration.fields import ConfigurationError
@@ -251,7 +252,7 @@ def _raise_first(error: convert.ConversionError) -> NoReturn:
     raise ConfigurationError(problem.path, problem.message, problem.suggestion) from None
 
 
-def _label_name(value: Any, path: str) -> None:
+def _label_name(value: Json, path: str) -> None:
     problems = names.label_key(fields.text(value, path))
     if problems:
         raise ConfigurationError(path, f"{value!r}: {problems[0]}")

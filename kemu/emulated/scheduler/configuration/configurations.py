@@ -12,11 +12,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from kemu.emulated.client import elections
 from kemu.emulated.objects import names
 from kemu.emulated.objects.amounts import requests
+from kemu.emulated.objects.plain import Json
 from kemu.emulated.scheduler.configuration import arguments, fields, old
 from kemu.emulated.scheduler.configuration.fields import API_VERSION as API_VERSION
 from kemu.emulated.scheduler.configuration.fields import ConfigurationError as ConfigurationError
@@ -261,12 +262,12 @@ def _capped(data: Mapping[str, Any]) -> Mapping[str, Any]:
     """The document with no percentageOfNodesToScore above 100; what is wrong otherwise is left to the checks."""
     key = "percentageOfNodesToScore"
 
-    def capped(one: Any) -> Any:
+    def capped(one: Json) -> Json:
         value = one.get(key) if isinstance(one, Mapping) else None
         above = isinstance(value, int) and not isinstance(value, bool) and value > _WHOLE
-        return {**one, key: _WHOLE} if above else one
+        return {**one, key: _WHOLE} if above and isinstance(one, Mapping) else one
 
-    whole = capped(data)
+    whole = cast(Mapping[str, Any], capped(data))
     entries = whole.get("profiles") if isinstance(whole, Mapping) else None
     return {**whole, "profiles": [capped(one) for one in entries]} if isinstance(entries, list | tuple) else whole
 
@@ -300,7 +301,7 @@ def _feature_gates(data: Mapping[str, Any]) -> dict[str, bool]:
 
 
 def profile_of(
-    data: Any,
+    data: Json,
     path: str,
     default_name: str = DEFAULT_SCHEDULER,
     gates: Mapping[str, bool] = FEATURE_GATES,
@@ -348,7 +349,7 @@ def profile_of(
     )
 
 
-def _plugin_set(data: Any, path: str) -> PluginSet:
+def _plugin_set(data: Json, path: str) -> PluginSet:
     found = fields.read(data, path, {"enabled": fields.entries, "disabled": fields.entries})
     enabled, disabled = [], []
     for number, entry in enumerate(found.get("enabled", [])):
@@ -402,7 +403,7 @@ def _extenders(entries: Sequence[Any]) -> tuple[tuple[ExtenderConfiguration, ...
     return tuple(sorted(found, key=lambda extender: extender.ignorable)), ignored
 
 
-def _extender(data: Any, path: str, managed: list[str], ignored: list[str]) -> ExtenderConfiguration:
+def _extender(data: Json, path: str, managed: list[str], ignored: list[str]) -> ExtenderConfiguration:
     """``managed`` and ``ignored`` grow by the resources that this extender names."""
     found = fields.read(data, path, _EXTENDER)
     if found.get("prioritizeVerb") and found.get("weight", 0) <= 0:

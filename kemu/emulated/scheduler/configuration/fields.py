@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kemu.emulated.objects import times
+from kemu.emulated.objects.plain import Json
 from kemu.errors import FieldError
 
 API_VERSION = "kubescheduler.config.k8s.io/v1"
@@ -24,7 +25,7 @@ class ConfigurationError(FieldError):
     """A mistake in a scheduler's configuration. ``path`` leads to it from the top of the configuration."""
 
 
-def read(data: Any, path: str, known: Mapping[str, Check]) -> dict[str, Any]:
+def read(data: Json, path: str, known: Mapping[str, Check]) -> dict[str, Any]:
     """The checked fields of a mapping; those that are null count as absent. ``path`` is "" at the top."""
     if not isinstance(data, Mapping):
         raise ConfigurationError(path or "configuration", f"must be a mapping, not {type(data).__name__}")
@@ -54,37 +55,37 @@ def nearest(word: str, known: Iterable[str]) -> str:
 # Kinds of values ----------------------------------------------------------------------------------------------------
 
 
-def text(value: Any, path: str) -> str:
+def text(value: Json, path: str) -> str:
     if not isinstance(value, str):
         raise ConfigurationError(path, f"must be text: {value!r}")
     return value
 
 
-def boolean(value: Any, path: str) -> bool:
+def boolean(value: Json, path: str) -> bool:
     if not isinstance(value, bool):
         raise ConfigurationError(path, f"must be true or false: {value!r}")
     return value
 
 
-def entries(value: Any, path: str) -> list[Any]:
+def entries(value: Json, path: str) -> list[Any]:
     if not isinstance(value, list | tuple):
         raise ConfigurationError(path, "must be a list")
     return list(value)
 
 
-def mapping(value: Any, path: str) -> Mapping[str, Any]:
+def mapping(value: Json, path: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise ConfigurationError(path, "must be a mapping")
     return value
 
 
-def number(value: Any, path: str) -> float:
+def number(value: Json, path: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ConfigurationError(path, f"must be a number: {value!r}")
     return float(value)
 
 
-def duration_s(value: Any, path: str) -> float:
+def duration_s(value: Json, path: str) -> float:
     """A duration as Go writes it, ``5s``, ``1m30s``; in seconds. Not negative."""
     try:
         found_ns = times.parse_duration(value) if isinstance(value, str) else -1
@@ -96,7 +97,7 @@ def duration_s(value: Any, path: str) -> float:
 
 
 def constant(expected: str) -> Check:
-    def check(value: Any, path: str) -> str:
+    def check(value: Json, path: str) -> str:
         if value != expected:
             raise ConfigurationError(path, f"must be {expected!r}, not {value!r}")
         return expected
@@ -107,7 +108,7 @@ def constant(expected: str) -> Check:
 def whole(lowest: int | None, highest: int | None) -> Check:
     """None: no bound."""
 
-    def check(value: Any, path: str) -> int:
+    def check(value: Json, path: str) -> int:
         bound = "" if lowest is None else f" of at least {lowest}"
         if lowest is not None and highest is not None:
             bound = f" from {lowest} to {highest}"

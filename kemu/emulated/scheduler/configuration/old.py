@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from kemu.emulated.objects.plain import Json
 from kemu.emulated.scheduler.configuration.fields import ConfigurationError
 
 _ARGUMENTS = "profiles[0].pluginConfig: [{{name: {}, args: {{{}}}}}]"
@@ -118,11 +119,11 @@ def refuse(data: Mapping[str, Any]) -> None:
             raise ConfigurationError(key, "is no longer a field", _FIELDS[key])
 
 
-def _source(source: Any) -> str:
+def _source(source: Json) -> str:
     provider = source.get("provider") if isinstance(source, Mapping) else None
     if provider is None:
         return "write what its policy says as profiles[0].plugins"
-    return _PROVIDERS.get(provider, "write profiles[0].plugins")
+    return _PROVIDERS.get(str(provider), "write profiles[0].plugins")
 
 
 def _translated(data: Mapping[str, Any]) -> str:
@@ -135,6 +136,6 @@ def _translated(data: Mapping[str, Any]) -> str:
     return f"{'; '.join(parts)}; extenders keep their place"
 
 
-def _names(entries: Any) -> Iterable[str]:
+def _names(entries: Json) -> Iterable[str]:
     listed = entries if isinstance(entries, list | tuple) else ()
     return [str(one["name"]) for one in listed if isinstance(one, Mapping) and "name" in one]

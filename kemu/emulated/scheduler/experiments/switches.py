@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kemu.emulated.objects.plain import Json
 from kemu.emulated.scheduler.configuration import fields
 from kemu.errors import FieldError
 
@@ -137,7 +138,7 @@ def without_safeguards(policy: Policy, deviations: Collection[str]) -> Policy:
     return policy
 
 
-def _amount_of(name: str, value: Any, metadata: Mapping[str, Any]) -> float:
+def _amount_of(name: str, value: Json, metadata: Mapping[str, Any]) -> float:
     key, default = metadata["key"], metadata["amount"]
     if isinstance(value, bool):
         return default if value else 0  # type: ignore[no-any-return]

@@ -360,13 +360,13 @@ def _matches_all(terms: Iterable[AffinityTerm], namespace: str, labels: Mapping[
     return all(term.matches(namespace, labels, {}) for term in terms)
 
 
-def _has_a_key(pod: PodInfo, old: Any, new: KubernetesObject) -> bool:
+def _has_a_key(pod: PodInfo, old: core_v1_pb2.Node, new: core_v1_pb2.Node) -> bool:
     if pod.template.anti_affinity_terms:
         return True
     return any(term.key in new.metadata.labels for term in pod.template.affinity_terms)
 
 
-def _key_changed(pod: PodInfo, old: Any, new: Any) -> bool:
+def _key_changed(pod: PodInfo, old: core_v1_pb2.Node, new: core_v1_pb2.Node) -> bool:
     before, after = old.metadata.labels, new.metadata.labels
     for term in pod.template.affinity_terms:
         if term.key in after and after[term.key] != before.get(term.key):

@@ -19,6 +19,7 @@ from kemu.emulated.scheduler.framework.interfaces import SKIP, Cycle, FilterPlug
 from kemu.emulated.scheduler.framework.signers import Fragments
 from kemu.emulated.scheduler.framework.statuses import Status, unschedulable
 from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 
 _TAKEN = unschedulable("node(s) didn't have free ports for the requested pod ports")
 
@@ -60,7 +61,7 @@ class NodePorts(FilterPlugin, SignPlugin):
         ]
 
 
-def _frees_a_port(pod: PodInfo, old: core_v1_pb2.Pod, new: Any) -> bool:
+def _frees_a_port(pod: PodInfo, old: core_v1_pb2.Pod, new: KubernetesObject | None) -> bool:
     return any(
         (protocol, port) == (wanted_protocol, wanted_port) and host_ports.conflict(address, wanted_address)
         for address, protocol, port in host_ports.of(old.spec)

@@ -219,7 +219,7 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin, SignPlugin):
             (Event.NODE_TAINTS, None),
         ]
 
-    def _frees_what_is_requested(self, pod: PodInfo, old: Any, new: Any) -> bool:
+    def _frees_what_is_requested(self, pod: PodInfo, old: core_v1_pb2.Pod, new: core_v1_pb2.Pod) -> bool:
         names = self.handle.cluster.names.names
         wanted = [names[number] for number, _amount in pod.requests]
         return events.scaled_down(requests.pod_requests_on_node(old), requests.pod_requests_on_node(new), wanted)
@@ -235,7 +235,7 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin, SignPlugin):
             if not self._is_ignored(names[number])
         )
 
-    def _grew(self, pod: PodInfo, old: Any, new: Any) -> bool:
+    def _grew(self, pod: PodInfo, old: core_v1_pb2.Node, new: core_v1_pb2.Node) -> bool:
         names = self.handle.cluster.names.names
         wanted = [requests.PODS, *(names[number] for number, _amount in pod.requests)]
         before = requests.resource_list(old.status.allocatable)

@@ -55,5 +55,5 @@ def _tolerates(template: Template) -> bool:
     return selectors.tolerates_any(template.tolerations, _TAINT)
 
 
-def _tolerates_now(pod: PodInfo, old: Any, new: Any) -> bool:
+def _tolerates_now(pod: PodInfo, old: core_v1_pb2.Pod, new: core_v1_pb2.Pod) -> bool:
     return of_the_pod_itself(pod, old, new) and selectors.tolerates_any(new.spec.tolerations, _TAINT)

@@ -353,10 +353,10 @@ class PodTopologySpread(FilterPlugin, ScorePlugin, SignPlugin):
             for one in self._hard(pod)
         )
 
-    def _tolerates_more(self, pod: PodInfo, old: Any, new: Any) -> bool:
+    def _tolerates_more(self, pod: PodInfo, old: core_v1_pb2.Pod, new: core_v1_pb2.Pod) -> bool:
         return of_the_pod_itself(pod, old, new) and any(one.honor_taints for one in self._hard(pod))
 
-    def _relabelled_itself(self, pod: PodInfo, old: Any, new: Any) -> bool:
+    def _relabelled_itself(self, pod: PodInfo, old: core_v1_pb2.Pod, new: core_v1_pb2.Pod) -> bool:
         return of_the_pod_itself(pod, old, new) and any(
             one.selector.matches(old.metadata.labels) != one.selector.matches(new.metadata.labels)
             for one in self._hard(pod)
@@ -365,7 +365,7 @@ class PodTopologySpread(FilterPlugin, ScorePlugin, SignPlugin):
     def _has_keys(self, pod: PodInfo, node: core_v1_pb2.Node) -> bool:
         return all(constraint.key in node.metadata.labels for constraint in self._hard(pod))
 
-    def _labels_changed(self, pod: PodInfo, old: Any, new: Any) -> bool:
+    def _labels_changed(self, pod: PodInfo, old: core_v1_pb2.Node, new: core_v1_pb2.Node) -> bool:
         before, after = self._has_keys(pod, old), self._has_keys(pod, new)
         if before != after:
             return True

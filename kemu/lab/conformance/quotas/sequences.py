@@ -251,7 +251,7 @@ class _World:
             obj.status.phase, obj.status.qosClass = "Pending", qos.qos_class(obj)
         if ranged:
             for one in self._ranges:
-                found = limit_ranges.problems(one, resource, obj)
+                found = limit_ranges.problems(one, obj)
                 if found:
                     raise errors.forbidden(resource, obj.metadata.name, found)
         operation = checks.CREATE if do == "create" else checks.UPDATE

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import Any, cast
 
 import grpc
 from google.rpc import status_pb2
@@ -95,7 +95,9 @@ async def _write(stub: Any, plural: str, step: Json) -> tuple[int, Json, list[st
         found = await stub.Patch(patch)
     message: Any = autoscaling_v1_pb2.Scale if step.get("subresource") == "scale" else resource.message
     manifest = convert.to_manifest(message.FromString(found.object))
-    manifest = schemas.as_go_writes(schemas.find(manifest["apiVersion"], manifest["kind"]) or "", manifest)
+    manifest = cast(
+        dict[str, Any], schemas.as_go_writes(schemas.find(manifest["apiVersion"], manifest["kind"]) or "", manifest)
+    )
     code = 201 if verb == "create" or found.created else 200
     return code, manifest, list(found.warnings)
 

@@ -78,7 +78,7 @@ class Carriers:
 def fault_of(carrier: Any, text: str) -> dict[str, Any]:
     """The fault that an object carries, with whom it concerns. Raises KemuError."""
     try:
-        found = yaml_texts.safe_load(text)
+        found: Any = yaml_texts.safe_load(text)
     except yaml.YAMLError as error:
         raise KemuError(f"{ANNOTATION}: {error}") from None
     kind = next((KINDS[name] for name in found if name in KINDS), None) if isinstance(found, dict) else None

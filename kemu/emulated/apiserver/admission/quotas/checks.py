@@ -114,10 +114,11 @@ def _charges(
     used = evaluator.usage(request.obj, now_unix_ns)
     charges = {index: dict(used) for index in matching or [_NOBODY]}
     if request.operation == UPDATE:
+        assert request.old is not None
         growth = resource_lists.growth(used, evaluator.usage(request.old, now_unix_ns))
         for index in charges:
             # A quota that did not count the object before has to count all of it.
-            if index == _NOBODY or (request.old is not None and quotas[index].matches(evaluator, request.old)):
+            if index == _NOBODY or quotas[index].matches(evaluator, request.old):
                 charges[index] = growth
     charges = {index: resource_lists.without_zeros(amounts) for index, amounts in charges.items()}
     return {index: amounts for index, amounts in charges.items() if amounts}

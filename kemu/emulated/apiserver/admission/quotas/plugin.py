@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kemu.emulated.apiserver import dry_runs
 from kemu.emulated.apiserver.admission.base import Host, Plugin
 from kemu.emulated.apiserver.admission.quotas import checks, limited_resources
@@ -46,7 +44,9 @@ class ResourceQuota(Plugin[KubernetesObject]):
             return False
         return bool(self._limited or self._known.of(namespace))
 
-    async def validate_update(self, resource: Resource, subresource: str, new: Any, old: Any) -> None:
+    async def validate_update(
+        self, resource: Resource, subresource: str, new: KubernetesObject, old: KubernetesObject
+    ) -> None:
         await self._evaluate(checks.Request(checks.UPDATE, resource, new, old, subresource, dry_runs.ACTIVE.get()))
 
     async def _evaluate(self, request: checks.Request) -> None:

@@ -316,7 +316,7 @@ class DaemonSetController(base.WorkloadController[apps_v1_pb2.DaemonSet]):
         ]
         return await self._sync_nodes(owner, nodes, doomed, [])
 
-    async def _roll_with_surge(self, owner: Any, nodes: _Nodes, surge: int) -> errors.ApiError | None:
+    async def _roll_with_surge(self, owner: apps_v1_pb2.DaemonSet, nodes: _Nodes, surge: int) -> errors.ApiError | None:
         """New pods come before the old ones go."""
         assert nodes.wish is not None
         now_ns, min_ready_s = self.unix_ns(), owner.spec.minReadySeconds
@@ -433,7 +433,7 @@ class DaemonSetController(base.WorkloadController[apps_v1_pb2.DaemonSet]):
             missing.append(name)
         return waits
 
-    def _surplus(self, owner: Any, nodes: _Nodes, running: list[Any]) -> list[Any]:
+    def _surplus(self, owner: apps_v1_pb2.DaemonSet, nodes: _Nodes, running: list[Any]) -> list[Any]:
         """While the update surges, a node may have an old and a new pod, until either is of no use. ``running``: the
         oldest first."""
         new = [pod for pod in running if histories.revision_of(pod) == nodes.hash]

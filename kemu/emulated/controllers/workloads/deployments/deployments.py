@@ -21,7 +21,8 @@ from kemu.emulated.controllers.workloads.deployments import revisions, rollouts,
 from kemu.emulated.objects import meta, selectors
 from kemu.emulated.objects.pods import pod_phases
 from kemu.emulated.objects.templates import hashes
-from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2
+from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2, meta_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import SECOND_NS, Env
 
 M = TypeVar("M", bound=Message)
@@ -83,7 +84,7 @@ class DeploymentController(controllers.Controller):
             self._pods.start()
         self._wake(key)
 
-    def _deployment_updated(self, old: Any, new: Any) -> None:
+    def _deployment_updated(self, old: apps_v1_pb2.Deployment, new: apps_v1_pb2.Deployment) -> None:
         self._deployment_added(new)
 
     def _deployment_deleted(self, deployment: apps_v1_pb2.Deployment) -> None:
@@ -91,7 +92,7 @@ class DeploymentController(controllers.Controller):
         self._selectors.remove(key)
         self._wake(key)
 
-    def _replica_set_changed(self, old: Any | None, new: Any) -> None:
+    def _replica_set_changed(self, old: KubernetesObject | None, new: KubernetesObject) -> None:
         key, metadata = controllers.key_of(new), new.metadata
         before = None if old is None else meta.controller_of(old)
         now = meta.controller_of(new)
@@ -117,14 +118,14 @@ class DeploymentController(controllers.Controller):
         if owner is not None:
             self._drop(owner, key, replica_set.metadata.namespace)
 
-    def _drop(self, owner: Any, key: str, namespace: str) -> None:
+    def _drop(self, owner: meta_v1_pb2.OwnerReference, key: str, namespace: str) -> None:
         owned = self._owned.get(owner.uid, {})
         owned.pop(key, None)
         if not owned:
             self._owned.pop(owner.uid, None)
         self._wake_owner(owner, namespace)
 
-    def _wake_owner(self, reference: Any, namespace: str) -> None:
+    def _wake_owner(self, reference: meta_v1_pb2.OwnerReference, namespace: str) -> None:
         key = f"{namespace}/{reference.name}"
         deployment = self.deployments.store.get(key)
         if deployment is not None and deployment.metadata.uid == reference.uid:
@@ -138,7 +139,7 @@ class DeploymentController(controllers.Controller):
         if owner is not None and owner.kind == "ReplicaSet":
             self._pods_of.setdefault(owner.uid, {})[pod.metadata.uid] = pod
 
-    def _pod_updated(self, old: Any, new: Any) -> None:
+    def _pod_updated(self, old: core_v1_pb2.Pod, new: core_v1_pb2.Pod) -> None:
         before = meta.controller_of(old)
         if before is not None:
             self._pods_of.get(before.uid, {}).pop(old.metadata.uid, None)
@@ -238,7 +239,7 @@ class DeploymentController(controllers.Controller):
 
     async def _revise(
         self, deployment: apps_v1_pb2.Deployment, sets: Sets, *, creates: bool
-    ) -> tuple[Any | None, Sets]:
+    ) -> tuple[apps_v1_pb2.ReplicaSet | None, Sets]:
         """The ReplicaSet of its template, with its revision, and the others
         (``getAllReplicaSetsAndSyncRevision``). ``creates``: the first is made if there is none."""
         new = revisions.find_new(deployment, sets)
@@ -248,7 +249,9 @@ class DeploymentController(controllers.Controller):
             return await self._update_new(deployment, new, number), old
         return await self._create_new(deployment, old, number) if creates else None, old
 
-    async def _update_new(self, deployment: apps_v1_pb2.Deployment, known: Any, number: int) -> Any:
+    async def _update_new(
+        self, deployment: apps_v1_pb2.Deployment, known: apps_v1_pb2.ReplicaSet, number: int
+    ) -> apps_v1_pb2.ReplicaSet:
         """``getNewReplicaSet`` of one that exists."""
         new = _copy(known)
         changed = revisions.set_new(deployment, new, number)
@@ -266,7 +269,7 @@ class DeploymentController(controllers.Controller):
             await self.client.update_status(deployment)
         return new
 
-    async def _create_new(self, deployment: apps_v1_pb2.Deployment, old: Sets, number: int) -> Any:
+    async def _create_new(self, deployment: apps_v1_pb2.Deployment, old: Sets, number: int) -> apps_v1_pb2.ReplicaSet:
         """``getNewReplicaSet`` where there is none."""
         new = self._new_replica_set(deployment, old, number)
         existed = False
@@ -288,7 +291,7 @@ class DeploymentController(controllers.Controller):
             await self.client.update_status(deployment)
         return created
 
-    def _new_replica_set(self, deployment: apps_v1_pb2.Deployment, old: Sets, number: int) -> Any:
+    def _new_replica_set(self, deployment: apps_v1_pb2.Deployment, old: Sets, number: int) -> apps_v1_pb2.ReplicaSet:
         spec, metadata = deployment.spec, deployment.metadata
         collisions = deployment.status.collisionCount if deployment.status.HasField("collisionCount") else None
         template_hash = hashes.of_template(spec.template, collisions)
@@ -308,7 +311,9 @@ class DeploymentController(controllers.Controller):
         revisions.set_replicas(new, spec.replicas, spec.replicas + rollouts.max_surge(deployment))
         return new
 
-    async def _known_or_collision(self, deployment: apps_v1_pb2.Deployment, new: Any) -> Any:
+    async def _known_or_collision(
+        self, deployment: apps_v1_pb2.Deployment, new: apps_v1_pb2.ReplicaSet
+    ) -> apps_v1_pb2.ReplicaSet:
         """The ReplicaSet of this name if it is the Deployment's own; else two templates have one hash, and the next
         sync tries another."""
         known = self.replica_sets.store.get(controllers.key_of(new))
@@ -330,7 +335,7 @@ class DeploymentController(controllers.Controller):
         raise errors.AlreadyExists(f'replicasets.apps "{new.metadata.name}" already exists')
 
     async def _report_failed_creation(
-        self, deployment: apps_v1_pb2.Deployment, new: Any, error: errors.ApiError
+        self, deployment: apps_v1_pb2.Deployment, new: KubernetesObject, error: errors.ApiError
     ) -> None:
         message = f'Failed to create new replica set "{new.metadata.name}": {error.message}'
         if statuses.has_deadline(deployment):
@@ -346,6 +351,7 @@ class DeploymentController(controllers.Controller):
         """``rolloutRolling``: the new ReplicaSet grows as far as the surge allows, the old ones shrink as far as
         enough pods are available."""
         new, old = await self._revise(deployment, sets, creates=True)
+        assert new is not None
         everything = [*old, new]
         grown = await self._grow_new(deployment, everything, new)
         changed = grown or await self._shrink_old(deployment, everything, rollouts.active(old), new)
@@ -353,7 +359,9 @@ class DeploymentController(controllers.Controller):
             await self._clean_up(deployment, old)
         await self._report_rollout(deployment, everything, new)
 
-    async def _grow_new(self, deployment: apps_v1_pb2.Deployment, everything: Sets, new: Any) -> bool:
+    async def _grow_new(
+        self, deployment: apps_v1_pb2.Deployment, everything: Sets, new: apps_v1_pb2.ReplicaSet
+    ) -> bool:
         """``reconcileNewReplicaSet``. Whether its size was changed."""
         wanted = deployment.spec.replicas
         if new.spec.replicas == wanted:
@@ -363,7 +371,9 @@ class DeploymentController(controllers.Controller):
             size = rollouts.new_size(deployment, everything, new.spec.replicas)
         return (await self._scale(deployment, new, size))[0]
 
-    async def _shrink_old(self, deployment: apps_v1_pb2.Deployment, everything: Sets, old: Sets, new: Any) -> bool:
+    async def _shrink_old(
+        self, deployment: apps_v1_pb2.Deployment, everything: Sets, old: Sets, new: apps_v1_pb2.ReplicaSet
+    ) -> bool:
         """``reconcileOldReplicaSets``. Whether any was changed; failures are left to the next sync."""
         removable = rollouts.removable(deployment, everything, new)
         if rollouts.replicas(old) == 0 or removable <= 0:
@@ -391,7 +401,7 @@ class DeploymentController(controllers.Controller):
             left.append(now)
         return removed, left
 
-    async def _remove_healthy(self, deployment: apps_v1_pb2.Deployment, old: Sets, new: Any) -> int:
+    async def _remove_healthy(self, deployment: apps_v1_pb2.Deployment, old: Sets, new: apps_v1_pb2.ReplicaSet) -> int:
         """``scaleDownOldReplicaSetsForRollingUpdate``."""
         least = deployment.spec.replicas - rollouts.max_unavailable(deployment)
         most = rollouts.available([*old, new]) - least
@@ -418,12 +428,13 @@ class DeploymentController(controllers.Controller):
         if new is None:
             new, old = await self._revise(deployment, sets, creates=True)
             everything = [*old, new]
+        assert new is not None
         await self._scale(deployment, new, deployment.spec.replicas)
         if statuses.is_complete(deployment, deployment.status):
             await self._clean_up(deployment, old)
         await self._report_rollout(deployment, everything, new)
 
-    def _old_pods_run(self, new: Any | None, old: Sets) -> bool:
+    def _old_pods_run(self, new: KubernetesObject | None, old: Sets) -> bool:
         """``oldPodsRunning``."""
         if any(one.status.replicas > 0 for one in old):
             return True
@@ -439,7 +450,9 @@ class DeploymentController(controllers.Controller):
             await self._clean_up(deployment, old)
         await self._report(deployment, [*old, new], new)
 
-    async def _share_out(self, deployment: apps_v1_pb2.Deployment, new: Any | None, old: Sets) -> None:
+    async def _share_out(
+        self, deployment: apps_v1_pb2.Deployment, new: apps_v1_pb2.ReplicaSet | None, old: Sets
+    ) -> None:
         """``scale``."""
         only = rollouts.only_active_or_latest(new, old)
         if only is not None:
@@ -475,7 +488,7 @@ class DeploymentController(controllers.Controller):
     # --- writes ------------------------------------------------------------------------------------------------------
 
     async def _scale(
-        self, deployment: apps_v1_pb2.Deployment, known: Any, size: int, *, always: bool = False
+        self, deployment: apps_v1_pb2.Deployment, known: apps_v1_pb2.ReplicaSet, size: int, *, always: bool = False
     ) -> tuple[bool, Any]:
         """Give a ReplicaSet this size (``scaleReplicaSet``). Whether it had another, and what it is now. ``always``:
         its annotations are brought up to date even if it has this size."""
@@ -526,17 +539,21 @@ class DeploymentController(controllers.Controller):
             except errors.NotFound:
                 continue
 
-    async def _report(self, deployment: apps_v1_pb2.Deployment, everything: Sets, new: Any | None) -> None:
+    async def _report(
+        self, deployment: apps_v1_pb2.Deployment, everything: Sets, new: apps_v1_pb2.ReplicaSet | None
+    ) -> None:
         """``syncDeploymentStatus``."""
         await self._write_status(deployment, statuses.calculated(deployment, everything, new, self.unix_ns()))
 
-    async def _report_rollout(self, deployment: apps_v1_pb2.Deployment, everything: Sets, new: Any | None) -> None:
+    async def _report_rollout(
+        self, deployment: apps_v1_pb2.Deployment, everything: Sets, new: apps_v1_pb2.ReplicaSet | None
+    ) -> None:
         """``syncRolloutStatus``."""
         status = statuses.of_rollout(deployment, everything, new, self.unix_ns())
         if not await self._write_status(deployment, status):
             self._come_back(deployment, status)
 
-    async def _write_status(self, deployment: apps_v1_pb2.Deployment, status: Any) -> bool:
+    async def _write_status(self, deployment: apps_v1_pb2.Deployment, status: apps_v1_pb2.DeploymentStatus) -> bool:
         if statuses.is_equal(deployment.status, status):
             return False
         before = meta.get_condition(deployment.status.conditions, statuses.PROGRESSING)
@@ -555,7 +572,7 @@ class DeploymentController(controllers.Controller):
             )
         return True
 
-    def _come_back(self, deployment: apps_v1_pb2.Deployment, status: Any) -> None:
+    def _come_back(self, deployment: apps_v1_pb2.Deployment, status: apps_v1_pb2.DeploymentStatus) -> None:
         """Look again when the deadline is over: nothing else may happen until then (``requeueStuckDeployment``)."""
         current = meta.get_condition(deployment.status.conditions, statuses.PROGRESSING)
         if not statuses.has_deadline(deployment) or current is None:

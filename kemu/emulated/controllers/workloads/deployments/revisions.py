@@ -11,6 +11,7 @@ from typing import Any
 
 from kemu.emulated.objects.templates import dumps
 from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 
 HASH_LABEL = "pod-template-hash"
 REVISION = "deployment.kubernetes.io/revision"
@@ -36,13 +37,13 @@ def integer(text: str) -> int | None:
     return number if -(2**63) <= number < 2**63 else None
 
 
-def revision(obj: Any) -> int | None:
+def revision(obj: KubernetesObject) -> int | None:
     """0: it has none; None: it is no number."""
     text = obj.metadata.annotations.get(REVISION)
     return 0 if text is None else integer(text)
 
 
-def max_revision(sets: Iterable[Any]) -> int:
+def max_revision(sets: Iterable[apps_v1_pb2.ReplicaSet]) -> int:
     return max((revision(one) or 0 for one in sets), default=0)
 
 
@@ -59,12 +60,12 @@ def last_revision(sets: Iterable[Any]) -> int:
     return second
 
 
-def age(one: Any) -> tuple[int, str]:
+def age(one: KubernetesObject) -> tuple[int, str]:
     """The oldest first (``ReplicaSetsByCreationTimestamp``)."""
     return one.metadata.creationTimestamp.seconds, one.metadata.name
 
 
-def by_revision(sets: Iterable[Any]) -> list[Any]:
+def by_revision(sets: Iterable[apps_v1_pb2.ReplicaSet]) -> list[apps_v1_pb2.ReplicaSet]:
     """``ReplicaSetsByRevision``: one whose revision is no number is compared by its age, so the order is not a total
     one; it is that of an insertion sort, as Go's of a dozen elements is."""
     placed: list[Any] = []
@@ -76,26 +77,26 @@ def by_revision(sets: Iterable[Any]) -> list[Any]:
     return placed
 
 
-def _goes_before(one: Any, other: Any) -> bool:
+def _goes_before(one: apps_v1_pb2.ReplicaSet, other: apps_v1_pb2.ReplicaSet) -> bool:
     numbers = revision(one), revision(other)
     if None in numbers or numbers[0] == numbers[1]:
         return age(one) < age(other)
     return (numbers[0] or 0) < (numbers[1] or 0)
 
 
-def replicas_annotation(one: Any, name: str) -> int | None:
+def replicas_annotation(one: KubernetesObject, name: str) -> int | None:
     """``getNonNegativeInt32FromAnnotation``."""
     text = one.metadata.annotations.get(name, "")
     number = integer(text) if text.isdigit() else None
     return number if number is not None and number <= LARGEST_INT32 else None
 
 
-def set_replicas(one: Any, desired: int, most: int) -> bool:
+def set_replicas(one: apps_v1_pb2.ReplicaSet, desired: int, most: int) -> bool:
     """Write both numbers into its annotations; whether that changed anything (``SetReplicasAnnotations``)."""
     return _set(one, {DESIRED: str(desired), MAX: str(most)})
 
 
-def set_new(deployment: apps_v1_pb2.Deployment, new: Any, number: int) -> bool:
+def set_new(deployment: apps_v1_pb2.Deployment, new: KubernetesObject, number: int) -> bool:
     """Give the newest ReplicaSet the Deployment's annotations and its revision; whether that changed anything
     (``SetNewReplicaSetAnnotations`` of one that exists)."""
     annotations = new.metadata.annotations
@@ -129,7 +130,7 @@ def _remember(annotations: Any, number: str) -> None:
         annotations[HISTORY] = ",".join([*numbers[start:], number])
 
 
-def _set(obj: Any, wanted: dict[str, str]) -> bool:
+def _set(obj: KubernetesObject, wanted: dict[str, str]) -> bool:
     annotations, changed = obj.metadata.annotations, False
     for key, value in wanted.items():
         if key not in annotations or annotations[key] != value:
@@ -143,19 +144,19 @@ def set_revision(deployment: apps_v1_pb2.Deployment, number: str) -> bool:
     return _set(deployment, {REVISION: number})
 
 
-def find_new(deployment: apps_v1_pb2.Deployment, sets: list[Any]) -> Any | None:
+def find_new(deployment: apps_v1_pb2.Deployment, sets: list[apps_v1_pb2.ReplicaSet]) -> apps_v1_pb2.ReplicaSet | None:
     """The oldest ReplicaSet with the Deployment's template (``FindNewReplicaSet``). Sorts ``sets`` by age."""
     sets.sort(key=age)
     wanted = identity(deployment.spec.template)
     return next((one for one in sets if identity(one.spec.template) == wanted), None)
 
 
-def find_old(sets: Iterable[Any], new: Any | None) -> list[Any]:
+def find_old(sets: Iterable[apps_v1_pb2.ReplicaSet], new: KubernetesObject | None) -> list[apps_v1_pb2.ReplicaSet]:
     """``FindOldReplicaSets``."""
     return [one for one in sets if new is None or one.metadata.uid != new.metadata.uid]
 
 
-def is_same_template(one: Any, other: Any) -> bool:
+def is_same_template(one: core_v1_pb2.PodTemplateSpec, other: core_v1_pb2.PodTemplateSpec) -> bool:
     """Whether two templates differ in nothing but their hash (``EqualIgnoreHash``)."""
     return identity(one) == identity(other)
 

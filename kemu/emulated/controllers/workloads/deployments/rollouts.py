@@ -48,7 +48,7 @@ def available(sets: Iterable[Any | None]) -> int:
     return sum(one.status.availableReplicas for one in sets if one is not None)
 
 
-def active(sets: Iterable[Any | None]) -> list[Any]:
+def active(sets: Iterable[Any | None]) -> list[apps_v1_pb2.ReplicaSet]:
     """Those that are to have replicas (``FilterActiveReplicaSets``)."""
     return [one for one in sets if one is not None and one.spec.replicas > 0]
 
@@ -64,7 +64,7 @@ def new_size(deployment: apps_v1_pb2.Deployment, sets: Iterable[Any | None], new
     return new_replicas if room <= 0 else new_replicas + min(room, wanted - new_replicas)
 
 
-def removable(deployment: apps_v1_pb2.Deployment, sets: Iterable[Any | None], new: Any) -> int:
+def removable(deployment: apps_v1_pb2.Deployment, sets: Iterable[Any | None], new: apps_v1_pb2.ReplicaSet) -> int:
     """Replicas of old ReplicaSets that may go, the healthy ones only as far as others are available
     (``reconcileOldReplicaSets``)."""
     least = deployment.spec.replicas - max_unavailable(deployment)
@@ -72,7 +72,7 @@ def removable(deployment: apps_v1_pb2.Deployment, sets: Iterable[Any | None], ne
     return int(replicas(sets) - least - unavailable_new)
 
 
-def is_saturated(deployment: apps_v1_pb2.Deployment, new: Any | None) -> bool:
+def is_saturated(deployment: apps_v1_pb2.Deployment, new: apps_v1_pb2.ReplicaSet | None) -> bool:
     """Whether the newest ReplicaSet has all replicas, available, and was sized for as many (``IsSaturated``)."""
     if new is None:
         return False
@@ -81,7 +81,9 @@ def is_saturated(deployment: apps_v1_pb2.Deployment, new: Any | None) -> bool:
     return bool(desired == wanted == new.spec.replicas == new.status.availableReplicas)
 
 
-def only_active_or_latest(new: Any | None, old: list[Any]) -> Any | None:
+def only_active_or_latest(
+    new: apps_v1_pb2.ReplicaSet | None, old: list[apps_v1_pb2.ReplicaSet]
+) -> apps_v1_pb2.ReplicaSet | None:
     """The ReplicaSet that gets all replicas when a Deployment is scaled, None where several share them
     (``FindActiveOrLatest``). Sorts ``old``, the youngest first."""
     if new is None and not old:
@@ -120,7 +122,7 @@ def proportional_sizes(deployment: apps_v1_pb2.Deployment, sets: Sequence[Any | 
     return list(zip(sharing, sizes, strict=True))
 
 
-def _proportion(one: Any, deployment: apps_v1_pb2.Deployment, to_add: int, added: int) -> int:
+def _proportion(one: apps_v1_pb2.ReplicaSet, deployment: apps_v1_pb2.Deployment, to_add: int, added: int) -> int:
     """``GetReplicaSetProportion``."""
     if to_add == added:
         return 0
@@ -128,7 +130,7 @@ def _proportion(one: Any, deployment: apps_v1_pb2.Deployment, to_add: int, added
     return min(fraction, rest) if to_add > 0 else max(fraction, rest)
 
 
-def _fraction(one: Any, deployment: apps_v1_pb2.Deployment) -> int:
+def _fraction(one: apps_v1_pb2.ReplicaSet, deployment: apps_v1_pb2.Deployment) -> int:
     """``getReplicaSetFraction``."""
     size: int = one.spec.replicas
     if deployment.spec.replicas == 0:

@@ -8,6 +8,7 @@ from typing import Any
 from kemu.emulated.controllers.workloads.deployments import revisions, rollouts
 from kemu.emulated.objects import meta
 from kemu.messages.k8s import apps_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import SECOND_NS
 
 AVAILABLE, PROGRESSING, REPLICA_FAILURE = "Available", "Progressing", "ReplicaFailure"
@@ -35,7 +36,7 @@ def has_deadline(deployment: apps_v1_pb2.Deployment) -> bool:
     return bool(spec.HasField("progressDeadlineSeconds") and spec.progressDeadlineSeconds != revisions.LARGEST_INT32)
 
 
-def condition(kind: str, status: str, reason: str, message: str, now_ns: int) -> Any:
+def condition(kind: str, status: str, reason: str, message: str, now_ns: int) -> apps_v1_pb2.DeploymentCondition:
     """A new one (``NewDeploymentCondition``)."""
     made = apps_v1_pb2.DeploymentCondition(type=kind, status=status, reason=reason, message=message)
     meta.set_time(made.lastUpdateTime, now_ns)
@@ -43,7 +44,7 @@ def condition(kind: str, status: str, reason: str, message: str, now_ns: int) ->
     return made
 
 
-def put(status: Any, wanted: Any) -> None:
+def put(status: apps_v1_pb2.DeploymentStatus, wanted: apps_v1_pb2.DeploymentCondition) -> None:
     """Add a condition, at the end, unless one of the same status and reason is there (``SetDeploymentCondition``)."""
     known = meta.get_condition(status.conditions, wanted.type)
     if known is not None and known.status == wanted.status:
@@ -54,14 +55,16 @@ def put(status: Any, wanted: Any) -> None:
     status.conditions.append(wanted)
 
 
-def remove(status: Any, kind: str) -> None:
+def remove(status: apps_v1_pb2.DeploymentStatus, kind: str) -> None:
     kept = [one for one in status.conditions if one.type != kind]
     if len(kept) < len(status.conditions):
         del status.conditions[:]
         status.conditions.extend(kept)
 
 
-def calculated(deployment: apps_v1_pb2.Deployment, sets: Sequence[Any | None], new: Any | None, now_ns: int) -> Any:
+def calculated(
+    deployment: apps_v1_pb2.Deployment, sets: Sequence[Any | None], new: apps_v1_pb2.ReplicaSet | None, now_ns: int
+) -> apps_v1_pb2.DeploymentStatus:
     """``calculateStatus``. Fields that are zero are not set."""
     status = apps_v1_pb2.DeploymentStatus()
     total, ready, terminating = 0, 0, 0
@@ -96,13 +99,13 @@ def _knows_terminating(sets: Iterable[Any | None]) -> bool:
     )
 
 
-def _set_counts(status: Any, counts: Iterable[int]) -> None:
+def _set_counts(status: apps_v1_pb2.DeploymentStatus, counts: Iterable[int]) -> None:
     for name, count in zip(_COUNTS, counts, strict=True):
         if count:
             setattr(status, name, count)
 
 
-def is_equal(one: Any, other: Any) -> bool:
+def is_equal(one: apps_v1_pb2.DeploymentStatus, other: apps_v1_pb2.DeploymentStatus) -> bool:
     """Whether two statuses say the same; a count that is not set is zero."""
     return (
         all(getattr(one, name) == getattr(other, name) for name in (*_COUNTS, "observedGeneration"))
@@ -114,7 +117,7 @@ def is_equal(one: Any, other: Any) -> bool:
     )
 
 
-def is_complete(deployment: apps_v1_pb2.Deployment, status: Any) -> bool:
+def is_complete(deployment: apps_v1_pb2.Deployment, status: apps_v1_pb2.DeploymentStatus) -> bool:
     """``DeploymentComplete``."""
     wanted = deployment.spec.replicas
     return bool(
@@ -125,7 +128,7 @@ def is_complete(deployment: apps_v1_pb2.Deployment, status: Any) -> bool:
     )
 
 
-def makes_progress(deployment: apps_v1_pb2.Deployment, status: Any) -> bool:
+def makes_progress(deployment: apps_v1_pb2.Deployment, status: apps_v1_pb2.DeploymentStatus) -> bool:
     """``DeploymentProgressing``."""
     before = deployment.status
     return bool(
@@ -136,7 +139,7 @@ def makes_progress(deployment: apps_v1_pb2.Deployment, status: Any) -> bool:
     )
 
 
-def is_timed_out(deployment: apps_v1_pb2.Deployment, status: Any, now_ns: int) -> bool:
+def is_timed_out(deployment: apps_v1_pb2.Deployment, status: apps_v1_pb2.DeploymentStatus, now_ns: int) -> bool:
     """``DeploymentTimedOut``."""
     known = meta.get_condition(status.conditions, PROGRESSING)
     if known is None or known.reason == COMPLETE:
@@ -144,11 +147,13 @@ def is_timed_out(deployment: apps_v1_pb2.Deployment, status: Any, now_ns: int) -
     return known.reason == TIMED_OUT or deadline_ns(deployment, known) < now_ns
 
 
-def deadline_ns(deployment: apps_v1_pb2.Deployment, progressing: Any) -> int:
+def deadline_ns(deployment: apps_v1_pb2.Deployment, progressing: apps_v1_pb2.DeploymentCondition) -> int:
     return meta.unix_ns(progressing.lastUpdateTime) + int(deployment.spec.progressDeadlineSeconds) * SECOND_NS
 
 
-def of_rollout(deployment: apps_v1_pb2.Deployment, sets: Sequence[Any | None], new: Any | None, now_ns: int) -> Any:
+def of_rollout(
+    deployment: apps_v1_pb2.Deployment, sets: Sequence[Any | None], new: apps_v1_pb2.ReplicaSet | None, now_ns: int
+) -> apps_v1_pb2.DeploymentStatus:
     """The status during a rollout, with its progress (``syncRolloutStatus``)."""
     status = calculated(deployment, sets, new, now_ns)
     if not has_deadline(deployment):
@@ -166,7 +171,11 @@ def of_rollout(deployment: apps_v1_pb2.Deployment, sets: Sequence[Any | None], n
 
 
 def _note_progress(
-    deployment: apps_v1_pb2.Deployment, status: Any, current: Any | None, new: Any | None, now_ns: int
+    deployment: apps_v1_pb2.Deployment,
+    status: apps_v1_pb2.DeploymentStatus,
+    current: apps_v1_pb2.DeploymentCondition | None,
+    new: KubernetesObject | None,
+    now_ns: int,
 ) -> None:
     what = f'Deployment "{deployment.metadata.name}"' if new is None else f'ReplicaSet "{new.metadata.name}"'
     if is_complete(deployment, status):
@@ -183,7 +192,7 @@ def _note_progress(
         put(status, condition(PROGRESSING, "False", TIMED_OUT, f"{what} has timed out progressing.", now_ns))
 
 
-def _failures(sets: Sequence[Any | None], new: Any | None) -> list[Any]:
+def _failures(sets: Sequence[Any | None], new: apps_v1_pb2.ReplicaSet | None) -> list[Any]:
     """The conditions ReplicaFailure of the newest ReplicaSet, else of all (``getReplicaFailures``)."""
     for group in ([new], sets):
         found = [

@@ -14,7 +14,8 @@ from kemu import errors
 from kemu.emulated.client import clients, informers
 from kemu.emulated.controllers.workloads.stateful import stateful_pods
 from kemu.emulated.objects import meta
-from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2
+from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2, meta_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 
 RETAIN, DELETE = "Retain", "Delete"
 
@@ -36,14 +37,14 @@ class Claims:
         await self._informer.synced()
         return True
 
-    def of_pod(self, owner: Any, ordinal: int) -> Iterator[tuple[Any, Any | None]]:
+    def of_pod(self, owner: apps_v1_pb2.StatefulSet, ordinal: int) -> Iterator[tuple[Any, Any | None]]:
         """The templates of a set, and the claims that a pod has by them."""
         assert self._informer is not None
         for template in owner.spec.volumeClaimTemplates:
             name = stateful_pods.claim_name(owner, template, ordinal)
             yield template, self._informer.store.get(f"{owner.metadata.namespace}/{name}")
 
-    async def create_missing(self, owner: Any, ordinal: int) -> tuple[list[str], list[str]]:
+    async def create_missing(self, owner: apps_v1_pb2.StatefulSet, ordinal: int) -> tuple[list[str], list[str]]:
         """``createPersistentVolumeClaims``: the names of the claims that were created, and what failed."""
         created, failures = [], []
         for template, known in self.of_pod(owner, ordinal):
@@ -59,19 +60,21 @@ class Claims:
                 failures.append(f"pvc {claim.metadata.name} is being deleted")
         return created, failures
 
-    def are_stale(self, owner: Any, pod: core_v1_pb2.Pod) -> bool:
+    def are_stale(self, owner: apps_v1_pb2.StatefulSet, pod: core_v1_pb2.Pod) -> bool:
         """Whether a claim still belongs to a former pod of this name, with which it will go (``PodClaimIsStale``)."""
         if policy(owner)[1] == RETAIN:
             return False
         claims = self.of_pod(owner, stateful_pods.ordinal_of(pod))
         return any(known is not None and _is_stale(known, pod, "v1", "Pod") for _, known in claims)
 
-    def match_policy(self, owner: Any, pod: core_v1_pb2.Pod) -> bool:
+    def match_policy(self, owner: apps_v1_pb2.StatefulSet, pod: core_v1_pb2.Pod) -> bool:
         """``ClaimsMatchRetentionPolicy``."""
         claims = self.of_pod(owner, stateful_pods.ordinal_of(pod))
         return all(known is None or _is_owned_right(known, owner, pod) for _, known in claims)
 
-    async def apply_policy(self, owner: Any, pod: core_v1_pb2.Pod, warn: Callable[[Any, str], None]) -> None:
+    async def apply_policy(
+        self, owner: apps_v1_pb2.StatefulSet, pod: core_v1_pb2.Pod, warn: Callable[[Any, str], None]
+    ) -> None:
         """``UpdatePodClaimForRetentionPolicy``. ``warn`` is told of claims that another controller owns. Raises
         ApiError."""
         for _, known in self.of_pod(owner, stateful_pods.ordinal_of(pod)):
@@ -89,7 +92,7 @@ class Claims:
                     raise
 
 
-def policy(owner: Any) -> tuple[str, str]:
+def policy(owner: apps_v1_pb2.StatefulSet) -> tuple[str, str]:
     """What happens to claims when the set is deleted, and when it is scaled down."""
     given = owner.spec.persistentVolumeClaimRetentionPolicy
     return given.whenDeleted or RETAIN, given.whenScaled or RETAIN
@@ -109,12 +112,12 @@ def _new_claim(
     return claim
 
 
-def _refers(reference: Any, obj: Any, version: str, kind: str) -> bool:
+def _refers(reference: meta_v1_pb2.OwnerReference, obj: KubernetesObject, version: str, kind: str) -> bool:
     """Whether it names the object, whatever its UID."""
     return (reference.apiVersion, reference.kind, reference.name) == (version, kind, obj.metadata.name)
 
 
-def _is_stale(claim: Any, obj: Any, version: str, kind: str) -> bool:
+def _is_stale(claim: core_v1_pb2.PersistentVolumeClaim, obj: KubernetesObject, version: str, kind: str) -> bool:
     """``hasStaleOwnerRef``."""
     for reference in claim.metadata.ownerReferences:
         if _refers(reference, obj, version, kind):
@@ -122,11 +125,13 @@ def _is_stale(claim: Any, obj: Any, version: str, kind: str) -> bool:
     return False
 
 
-def _is_owner(claim: Any, obj: Any) -> bool:
+def _is_owner(claim: core_v1_pb2.PersistentVolumeClaim, obj: KubernetesObject) -> bool:
     return any(reference.uid == obj.metadata.uid for reference in claim.metadata.ownerReferences)
 
 
-def _has_other_controller(claim: Any, owner: Any, pod: core_v1_pb2.Pod) -> bool:
+def _has_other_controller(
+    claim: core_v1_pb2.PersistentVolumeClaim, owner: apps_v1_pb2.StatefulSet, pod: core_v1_pb2.Pod
+) -> bool:
     """``hasUnexpectedController``."""
     if policy(owner) == (RETAIN, RETAIN):
         return False
@@ -142,7 +147,7 @@ def _has_other_controller(claim: Any, owner: Any, pod: core_v1_pb2.Pod) -> bool:
     return False
 
 
-def _wanted_owners(owner: Any, pod: core_v1_pb2.Pod) -> tuple[bool, bool]:
+def _wanted_owners(owner: apps_v1_pb2.StatefulSet, pod: core_v1_pb2.Pod) -> tuple[bool, bool]:
     """Whether the set, and whether the pod, is to own the claims."""
     deleted, scaled = (each == DELETE for each in policy(owner))
     is_surplus = stateful_pods.ordinal_of(pod) not in stateful_pods.ordinals(owner)
@@ -151,7 +156,9 @@ def _wanted_owners(owner: Any, pod: core_v1_pb2.Pod) -> tuple[bool, bool]:
     return deleted and not is_surplus, is_surplus
 
 
-def _is_owned_right(claim: Any, owner: Any, pod: core_v1_pb2.Pod) -> bool:
+def _is_owned_right(
+    claim: core_v1_pb2.PersistentVolumeClaim, owner: apps_v1_pb2.StatefulSet, pod: core_v1_pb2.Pod
+) -> bool:
     """``isClaimOwnerUpToDate``: what others than this controller have arranged is left alone."""
     if _is_stale(claim, owner, "apps/v1", "StatefulSet") or _is_stale(claim, pod, "v1", "Pod"):
         return True
@@ -164,7 +171,7 @@ def _is_owned_right(claim: Any, owner: Any, pod: core_v1_pb2.Pod) -> bool:
     return has == _wanted_owners(owner, pod)
 
 
-def _set_owners(claim: Any, owner: Any, pod: core_v1_pb2.Pod) -> None:
+def _set_owners(claim: core_v1_pb2.PersistentVolumeClaim, owner: apps_v1_pb2.StatefulSet, pod: core_v1_pb2.Pod) -> None:
     """``updateClaimOwnerRefForSetAndPod``."""
     others = _has_other_controller(claim, owner, pod)
     kept = [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from kemu.emulated.objects import meta
 from kemu.emulated.objects.pods import pod_phases
@@ -42,7 +41,7 @@ def name(owner: KubernetesObject, ordinal: int) -> str:
     return f"{owner.metadata.name}-{ordinal}"
 
 
-def claim_name(owner: Any, template: core_v1_pb2.PersistentVolumeClaim, ordinal: int) -> str:
+def claim_name(owner: KubernetesObject, template: core_v1_pb2.PersistentVolumeClaim, ordinal: int) -> str:
     return f"{template.metadata.name}-{owner.metadata.name}-{ordinal}"
 
 

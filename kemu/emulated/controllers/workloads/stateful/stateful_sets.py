@@ -180,7 +180,7 @@ class StatefulSetController(base.WorkloadController[apps_v1_pb2.StatefulSet]):
             await self._apply_policy(owner, pod)
         self.note_write(owner, "create", created, None)
 
-    async def complete_claims(self, owner: Any, pod: core_v1_pb2.Pod) -> None:
+    async def complete_claims(self, owner: apps_v1_pb2.StatefulSet, pod: core_v1_pb2.Pod) -> None:
         """``createMissingPersistentVolumeClaims`` of a pod that is pending."""
         created, failures = await self.claims.create_missing(owner, stateful_pods.ordinal_of(pod))
         self._note_claims(owner, pod, created)
@@ -233,7 +233,9 @@ class StatefulSetController(base.WorkloadController[apps_v1_pb2.StatefulSet]):
             changed = True
         return changed
 
-    async def _create_claims(self, owner: Any, pod: core_v1_pb2.Pod, ordinal: int, verb: str) -> None:
+    async def _create_claims(
+        self, owner: apps_v1_pb2.StatefulSet, pod: core_v1_pb2.Pod, ordinal: int, verb: str
+    ) -> None:
         created, failures = await self.claims.create_missing(owner, ordinal)
         self._note_claims(owner, pod, created)
         if failures:
@@ -241,11 +243,11 @@ class StatefulSetController(base.WorkloadController[apps_v1_pb2.StatefulSet]):
             self.note_write(owner, verb, pod, error)
             raise error
 
-    def _note_claims(self, owner: Any, pod: core_v1_pb2.Pod, created: list[str]) -> None:
+    def _note_claims(self, owner: apps_v1_pb2.StatefulSet, pod: core_v1_pb2.Pod, created: list[str]) -> None:
         for name in created:
             self.note(owner, "create", f"Claim {name} Pod {pod.metadata.name}", "", "success")
 
-    def warn_of_controller(self, owner: Any, claim: str) -> None:
+    def warn_of_controller(self, owner: apps_v1_pb2.StatefulSet, claim: str) -> None:
         """An Event object about a claim whose owners are left alone."""
         message = (
             f"PersistentVolumeClaim {claim} has a conflicting OwnerReference that acts as a manging controller, "
@@ -253,7 +255,7 @@ class StatefulSetController(base.WorkloadController[apps_v1_pb2.StatefulSet]):
         )
         self.recorder.event(owner, recorders.WARNING, "ConflictingController", "ConflictingController", message)
 
-    async def _apply_policy(self, owner: Any, pod: core_v1_pb2.Pod) -> None:
+    async def _apply_policy(self, owner: apps_v1_pb2.StatefulSet, pod: core_v1_pb2.Pod) -> None:
         try:
             await self.claims.apply_policy(owner, pod, self.warn_of_controller)
         except errors.ApiError as error:

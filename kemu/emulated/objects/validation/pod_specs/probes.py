@@ -6,7 +6,7 @@ Mirrors ``validateProbe``, ``validateHandler``, ``validateLifecycle`` and ``vali
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from kemu.emulated.objects.validation.causes import forbidden, invalid, required
 from kemu.emulated.objects.validation.metadata import check_label_key, check_not_negative
@@ -67,6 +67,6 @@ def _check_handler(
         found.append(invalid(f"{path}.sleep", handler.sleep.seconds, detail))
 
 
-def check_readiness_gates(gates: Any, path: str, found: list[Cause]) -> None:
+def check_readiness_gates(gates: Sequence[core_v1_pb2.PodReadinessGate], path: str, found: list[Cause]) -> None:
     for index, gate in enumerate(gates):
         check_label_key(gate.conditionType, f"{path}[{index}].conditionType", found)

@@ -38,13 +38,13 @@ class BinderError(Exception):
 
 
 class StaticBinding(NamedTuple):
-    claim: Any
-    volume: Any
+    claim: core_v1_pb2.PersistentVolumeClaim
+    volume: core_v1_pb2.PersistentVolume
     """Once assumed or written: with the reference to the claim."""
 
 
 class Provision(NamedTuple):
-    claim: Any
+    claim: core_v1_pb2.PersistentVolumeClaim
     """Once assumed or written: with the selected node."""
     capacity: Any | None = None
     """The CSIStorageCapacity that has room for it; None: nobody keeps count."""

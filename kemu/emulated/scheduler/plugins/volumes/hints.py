@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kemu.emulated.objects.volumes import claims
 from kemu.emulated.scheduler.cache.pods import PodInfo
 from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 
 
-def names_claim(pod: PodInfo, old: Any, new: Any) -> bool:
+def names_claim(pod: PodInfo, old: core_v1_pb2.PersistentVolumeClaim, new: core_v1_pb2.PersistentVolumeClaim) -> bool:
     """The claim is one that a volume of the pod names."""
     metadata = new.metadata
     return bool(metadata.namespace == pod.namespace) and metadata.name in pod.template.claims

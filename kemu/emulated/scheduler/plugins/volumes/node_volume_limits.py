@@ -19,6 +19,7 @@ from kemu.emulated.scheduler.framework.signers import Fragments
 from kemu.emulated.scheduler.framework.statuses import ERROR, Status, unresolvable, unschedulable
 from kemu.emulated.scheduler.plugins.volumes import hints
 from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 
 _EXCEEDED = unschedulable("node(s) exceed max volume count")
 
@@ -214,13 +215,13 @@ def _is_counted(source: core_v1_pb2.VolumeSource) -> bool:
     return source.HasField("ephemeral") or migration.is_inline(source)
 
 
-def _raises_a_limit(pod: PodInfo, old: Any, new: Any) -> bool:
+def _raises_a_limit(pod: PodInfo, old: storage_v1_pb2.CSINode, new: storage_v1_pb2.CSINode) -> bool:
     """``isSchedulableAfterCSINodeUpdated``."""
     before = limits_of(old)
     return any(count > before.get(driver, 0) for driver, count in limits_of(new).items())
 
 
-def _frees_a_volume(pod: PodInfo, old: Any, new: Any) -> bool:
+def _frees_a_volume(pod: PodInfo, old: core_v1_pb2.Pod, new: KubernetesObject | None) -> bool:
     """``isSchedulableAfterPodDeleted``."""
     if not old.spec.nodeName and not old.status.nominatedNodeName:
         return False
@@ -228,7 +229,7 @@ def _frees_a_volume(pod: PodInfo, old: Any, new: Any) -> bool:
     return any(one.HasField("persistentVolumeClaim") or _is_counted(one) for one in sources)
 
 
-def _may_free_a_place(pod: PodInfo, old: Any, new: Any) -> bool:
+def _may_free_a_place(pod: PodInfo, old: storage_v1_pb2.VolumeAttachment, new: KubernetesObject | None) -> bool:
     """``isSchedulableAfterVolumeAttachmentDeleted``."""
     for volume in pod.pod.spec.volumes:
         source = volume.volumeSource

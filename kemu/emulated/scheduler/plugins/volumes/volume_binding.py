@@ -30,7 +30,7 @@ from kemu.emulated.scheduler.framework.statuses import ERROR, Status, unresolvab
 from kemu.emulated.scheduler.plugins.volumes import binders, hints
 from kemu.emulated.scheduler.plugins.volumes.binders import Binder, BinderError, PodClaims, PodVolumes
 from kemu.errors import ApiError
-from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
 
 BIND_TIMEOUT_S = 600
 
@@ -187,25 +187,27 @@ class VolumeBinding(FilterPlugin, ReservePlugin, PreBindPlugin, SignPlugin):
         ]
 
 
-def _allows_other_topologies(pod: PodInfo, old: Any, new: Any) -> bool:
+def _allows_other_topologies(pod: PodInfo, old: storage_v1_pb2.StorageClass, new: storage_v1_pb2.StorageClass) -> bool:
     """``isSchedulableAfterStorageClassChange``."""
     return list(old.allowedTopologies) != list(new.allowedTopologies)
 
 
-def _migrates_otherwise(pod: PodInfo, old: Any, new: Any) -> bool:
+def _migrates_otherwise(pod: PodInfo, old: storage_v1_pb2.CSINode, new: storage_v1_pb2.CSINode) -> bool:
     """``isSchedulableAfterCSINodeChange``."""
     before, after = old.metadata.annotations, new.metadata.annotations
     return bool(before.get(migration.MIGRATED_PLUGINS, "") != after.get(migration.MIGRATED_PLUGINS, ""))
 
 
-def _stops_counting(pod: PodInfo, old: Any, new: Any) -> bool:
+def _stops_counting(pod: PodInfo, old: storage_v1_pb2.CSIDriver, new: storage_v1_pb2.CSIDriver) -> bool:
     """``isSchedulableAfterCSIDriverChange``, which looks at volumes that name the driver themselves."""
     sources = [volume.volumeSource for volume in pod.pod.spec.volumes]
     named = any(one.HasField("csi") and one.csi.driver == new.metadata.name for one in sources)
     return named and bool(old.spec.storageCapacity and not new.spec.storageCapacity)
 
 
-def _has_more_room(pod: PodInfo, old: Any, new: Any) -> bool:
+def _has_more_room(
+    pod: PodInfo, old: storage_v1_pb2.CSIStorageCapacity, new: storage_v1_pb2.CSIStorageCapacity
+) -> bool:
     """``isSchedulableAfterCSIStorageCapacityChange``."""
     before, after = binders.limit_of(old), binders.limit_of(new)
     return after is not None and (before is None or after > before)

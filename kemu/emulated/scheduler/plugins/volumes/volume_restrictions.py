@@ -19,6 +19,7 @@ from kemu.emulated.scheduler.framework.signers import Fragments
 from kemu.emulated.scheduler.framework.statuses import Status, unresolvable, unschedulable
 from kemu.emulated.scheduler.plugins.volumes import hints
 from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 
 _DISK = unschedulable("node(s) had no available disk")
 _ONE_POD = unschedulable(
@@ -118,7 +119,7 @@ def _are_one(mine: Any, other: Any) -> bool:
     return False
 
 
-def _frees_a_volume(pod: PodInfo, old: core_v1_pb2.Pod, new: Any) -> bool:
+def _frees_a_volume(pod: PodInfo, old: core_v1_pb2.Pod, new: KubernetesObject | None) -> bool:
     """``isSchedulableAfterPodDeleted``."""
     if old.metadata.namespace != pod.namespace:
         return False

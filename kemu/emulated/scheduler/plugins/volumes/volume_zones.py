@@ -14,7 +14,7 @@ from kemu.emulated.scheduler.framework.interfaces import SKIP, Cycle, FilterPlug
 from kemu.emulated.scheduler.framework.signers import Fragments
 from kemu.emulated.scheduler.framework.statuses import Status, unresolvable
 from kemu.emulated.scheduler.plugins.volumes import hints
-from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
 
 _CONFLICT = unresolvable("node(s) had no available volume zone")
 _LABELS = (migration.BETA_ZONE, migration.BETA_REGION, migration.ZONE, migration.REGION)
@@ -105,11 +105,11 @@ def topologies(volume: core_v1_pb2.PersistentVolume) -> list[Topology]:
     return found
 
 
-def _waits_for_consumers(pod: PodInfo, old: Any, new: Any) -> bool:
+def _waits_for_consumers(pod: PodInfo, old: storage_v1_pb2.StorageClass, new: storage_v1_pb2.StorageClass) -> bool:
     """``isSchedulableAfterStorageClassAdded``."""
     return bool(new.volumeBindingMode == claims.WAIT_FOR_FIRST_CONSUMER)
 
 
-def _moves(pod: PodInfo, old: Any, new: Any) -> bool:
+def _moves(pod: PodInfo, old: core_v1_pb2.PersistentVolume, new: core_v1_pb2.PersistentVolume) -> bool:
     """``isSchedulableAfterPersistentVolumeChange``."""
     return topologies(old) != topologies(new)
