@@ -5,6 +5,7 @@ Two schedulers, one node. Each looks whether the node is free, and takes it::
     from kemu.messages.etcd.rpc_pb2 import PutRequest, RangeRequest
     from kemu.messages.etcd.rpc_pb2_grpc import KVStub
     from kemu.runtime.env import ActorSpec, Env
+    from kemu.runtime.runlog.events import own
     from kemu.testing import Recorder, sim
 
     class Scheduler:
@@ -18,7 +19,7 @@ Two schedulers, one node. Each looks whether the node is free, and takes it::
             node = await self.store.Range(RangeRequest(key=b"node"))
             if not node.kvs:
                 await self.store.Put(PutRequest(key=b"node", value=self.env.name.encode()))
-                self.env.log("node.taken", {})
+                self.env.log(own("node.taken"))
 
     ACTORS = [
         ActorSpec("store", "kemu.emulated.store.server:Store"),
@@ -56,6 +57,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn, Protocol
 
 from kemu.runtime.faults.handlers import Handler
+from kemu.runtime.runlog.events import Event
 
 SECOND_NS = 1_000_000_000
 MILLISECOND_NS = 1_000_000
@@ -212,11 +214,12 @@ class Env(Protocol):
         """Start a task of this actor. An exception that it does not handle ends the actor, and the run with it."""
         ...
 
-    def log(self, kind: str, data: Mapping[str, Any]) -> None:
-        """Append an event to the run log: msgpack-able values, keys in a fixed order (docs/runs.md)."""
+    def log(self, event: Event) -> None:
+        """Append an event to the run log (docs/runs.md). An actor of yours declares its own kinds as
+        :mod:`kemu.runtime.runlog.events.declared` says."""
         ...
 
-    def log_took(self, kind: str, make: Callable[[Took], Mapping[str, Any]]) -> None:
+    def log_took(self, make: Callable[[Took], Event]) -> None:
         """Append an event that tells how long things took until its time: ``make`` is given :data:`Took`.
 
         The clock is read once. A process that is held up between two readings would say that something began later

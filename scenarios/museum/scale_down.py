@@ -12,6 +12,7 @@ from kemu import errors
 from kemu.emulated.client import clients, informers
 from kemu.emulated.objects.pods import pod_phases
 from kemu.runtime.env import SECOND_NS, Env
+from kemu.runtime.runlog.events import own
 
 LOOK_S = 2.0
 """From one look at the cluster to the next."""
@@ -52,7 +53,7 @@ class ScaleDown:
         return now_ns - self.empty_since_ns.setdefault(node, now_ns) >= self.idle_ns
 
     async def remove(self, node: str) -> None:
-        self.env.log("scale-down.removed", {"node": node})
+        self.env.log(own("scale-down.removed", {"node": node}))
         try:
             await self.client.delete("nodes", node)
         except errors.NotFound:

@@ -11,6 +11,7 @@ import grpc
 from kemu.emulated.client.message_labels import Reader
 from kemu.messages.v1 import api_pb2, api_pb2_grpc
 from kemu.runtime.env import ActorSpec, Env
+from kemu.runtime.runlog.events import own
 from kemu.runtime.sim.simulation import SimRuntime
 from kemu.runtime.sim.steering.choosers import Chooser
 from kemu.runtime.sim.steering.steering import Steering
@@ -33,7 +34,7 @@ class Sink(api_pb2_grpc.ApiServicer):
     async def Session(self, requests: Any, context: Any) -> None:
         by = dict(context.invocation_metadata())["kemu-actor"]
         while (message := await context.read()) is not EOF:
-            self.env.log("came", {"by": by, "number": message.calls[0].id})
+            self.env.log(own("came", {"by": by, "number": message.calls[0].id}))
 
 
 class Source:

@@ -16,6 +16,7 @@ from kemu.emulated.kubelet.pressure import eviction_loops
 from kemu.emulated.kubelet.usage import usages
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS
+from kemu.runtime.runlog.events import own
 from kemu.runtime.sim.simulation import SimRuntime
 from kemu.testing import Recorder
 
@@ -199,7 +200,7 @@ class Bench:
         container = next(one for one in worker.containers if one.name == name)
         if not container.is_up:
             return False
-        self.runtime.env("kubelet/n1").log("oom", {"pod": worker.key, "container": name})
+        self.runtime.env("kubelet/n1").log(own("oom", {"pod": worker.key, "container": name}))
         times = self.times[worker.pod.metadata.name]
         container.state = containers.DONE
         if times.restart_s is not None:

@@ -17,6 +17,7 @@ from kemu.messages.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.messages.v1 import api_pb2, api_pb2_grpc
 from kemu.runtime.env import ActorSpec, Env
 from kemu.runtime.ray.driver.plans import DRIVER_CELL, CellPlan
+from kemu.runtime.runlog.events import own
 
 EOF: Any = grpc.aio.EOF
 
@@ -61,12 +62,12 @@ class Echo(api_pb2_grpc.ApiServicer):
         await asyncio.Event().wait()
 
     async def Get(self, request: api_pb2.GetRequest, context: Any) -> api_pb2.ObjectResponse:
-        self.env.log("echo.get", {"name": request.name})
+        self.env.log(own("echo.get", {"name": request.name}))
         if request.name == "slow":
             try:
                 await self.env.clock.sleep(3600)
             finally:
-                self.env.log("echo.over", {})
+                self.env.log(own("echo.over"))
         if request.name == "late":
             await self.env.clock.sleep(self.config["late_s"])
         if request.name == "refused":
@@ -80,16 +81,16 @@ class Echo(api_pb2_grpc.ApiServicer):
     async def Session(self, requests: Any, context: Any) -> None:
         try:
             while (message := await context.read()) is not EOF:
-                self.env.log("echo.session", {"ids": [call.id for call in message.calls]})
+                self.env.log(own("echo.session", {"ids": [call.id for call in message.calls]}))
                 await context.write(
                     api_pb2.SessionResponse(replies=[api_pb2.Reply(id=call.id) for call in message.calls])
                 )
         except asyncio.CancelledError:
-            self.env.log("echo.cancelled", {})
+            self.env.log(own("echo.cancelled"))
             raise
         finally:
             # Of a caller that has gone away, gRPC tells by a cancellation or by the end of the stream, as it happens.
-            self.env.log("echo.over", {})
+            self.env.log(own("echo.over"))
 
 
 class Keeper(rpc_pb2_grpc.KVServicer):
@@ -102,7 +103,7 @@ class Keeper(rpc_pb2_grpc.KVServicer):
 
     async def run(self) -> None:
         lines = self._content().count(b"\n")
-        self.env.log("keeper.recovered", {"lines": lines, "pid": os.getpid(), "chance": self.env.random.random()})
+        self.env.log(own("keeper.recovered", {"lines": lines, "pid": os.getpid(), "chance": self.env.random.random()}))
         self.env.ready()
         try:
             await asyncio.Event().wait()
@@ -116,7 +117,7 @@ class Keeper(rpc_pb2_grpc.KVServicer):
     async def Put(self, request: rpc_pb2.PutRequest, context: Any) -> rpc_pb2.PutResponse:
         self.env.disk.append("lines", request.key + b"\n")
         self.env.disk.fsync("lines")
-        self.env.log("keeper.put", {"key": request.key})
+        self.env.log(own("keeper.put", {"key": request.key}))
         return rpc_pb2.PutResponse()
 
     async def Range(self, request: rpc_pb2.RangeRequest, context: Any) -> rpc_pb2.RangeResponse:
@@ -136,7 +137,7 @@ class Silent(api_pb2_grpc.ApiServicer):
 
     async def Session(self, requests: Any, context: Any) -> None:
         while await context.read() is not EOF:
-            self.env.log("silent.heard", {})
+            self.env.log(own("silent.heard"))
 
 
 class Slow:
@@ -147,7 +148,7 @@ class Slow:
         self.gate = config.get("gate")
 
     async def run(self) -> None:
-        self.env.log("slow.begun", {"pid": os.getpid()})
+        self.env.log(own("slow.begun", {"pid": os.getpid()}))
         if self.gate is None:
             await asyncio.sleep(1)
         else:
@@ -177,9 +178,9 @@ class Talker:
         for number in range(self.config.get("count", 1_000_000)):
             try:
                 response = await self.stub.Get(api_pb2.GetRequest(name=str(number)))
-                env.log("talker.answer", {"number": number, "text": response.object.decode()})
+                env.log(own("talker.answer", {"number": number, "text": response.object.decode()}))
             except grpc.aio.AioRpcError as error:
-                env.log("talker.error", {"number": number, "code": error.code().name, "details": error.details()})
+                env.log(own("talker.error", {"number": number, "code": error.code().name, "details": error.details()}))
             await env.clock.sleep(self.config.get("every_s", 0.1))
 
 
@@ -199,7 +200,7 @@ class Streamer:
             try:
                 await self.session()
             except (grpc.aio.AioRpcError, asyncio.InvalidStateError) as error:
-                self.env.log("streamer.broken", {"why": str(error)})
+                self.env.log(own("streamer.broken", {"why": str(error)}))
             await self.env.clock.sleep(self.config.get("retry_s", 0.2))
 
     async def session(self) -> None:
@@ -210,7 +211,7 @@ class Streamer:
             response = await call.read()
             if response is EOF:
                 return
-            self.env.log("streamer.answer", {"ids": [reply.id for reply in response.replies]})
+            self.env.log(own("streamer.answer", {"ids": [reply.id for reply in response.replies]}))
             await self.env.clock.sleep(self.config.get("every_s", 0.05))
 
 
@@ -254,10 +255,10 @@ class Sleeper:
 
     async def run(self) -> None:
         self.env.ready()
-        self.env.log("sleeper.early", {})
+        self.env.log(own("sleeper.early"))
         for _ in range(self.config.get("count", 1)):
             await self.env.clock.sleep(self.config["every_s"], background=self.config.get("background", False))
-            self.env.log("sleeper.woke", {"unix_s": self.env.clock.epoch_unix_s})
+            self.env.log(own("sleeper.woke", {"unix_s": self.env.clock.epoch_unix_s}))
 
 
 @contextlib.contextmanager

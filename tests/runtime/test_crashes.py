@@ -13,6 +13,7 @@ import pytest
 
 from kemu.messages.v1 import api_pb2, api_pb2_grpc
 from kemu.runtime.env import ActorSpec, Env
+from kemu.runtime.runlog.events import own
 from kemu.runtime.sim.simulation import SimRuntime
 from kemu.testing import Recorder, sim
 from tests.runtime.world import ECHO, STEPPER, request, talker
@@ -39,7 +40,7 @@ class LastWords:
         env.spawn(self.wait_for(self.get_slowly()), "get")
         env.spawn(self.iterate(), "iterate")
         env.spawn(self.gather(), "gather")
-        env.clock.call_at_ns(5 * S, env.log, "words.timer", {})
+        env.clock.call_at_ns(5 * S, env.log, own("words.timer", {}))
         env.ready()
         await self.wait_for(env.clock.sleep(100))
 
@@ -69,7 +70,7 @@ class LastWords:
     async def last_words(self) -> None:
         env = self.env
         self.event.set()
-        env.log("words.last", {})
+        env.log(own("words.last"))
         env.ready()
         stub = api_pb2_grpc.ApiStub(env.dial("apiserver/0"))
         call = stub.Get(api_pb2.GetRequest(name="last"))
@@ -78,7 +79,7 @@ class LastWords:
             lambda: env.disk.append("log", b"after"),
             lambda: env.disk.write("log", b"after"),
             lambda: env.spawn(self.speak(), "late"),
-            lambda: env.clock.call_at_ns(0, env.log, "words.timer", {}),
+            lambda: env.clock.call_at_ns(0, env.log, own("words.timer", {})),
         ):
             try:
                 act()
@@ -87,10 +88,10 @@ class LastWords:
         await self.call.write(api_pb2.SessionRequest(calls=[api_pb2.Call(id=666)]))
         await env.clock.sleep(1)
         await call
-        env.log("words.last", {})
+        env.log(own("words.last"))
 
     async def speak(self) -> None:
-        self.env.log("words.last", {})
+        self.env.log(own("words.last"))
 
 
 WORDS = ActorSpec("words", f"{__name__}:LastWords")
@@ -201,7 +202,7 @@ class Journal:
 
     async def run(self) -> None:
         disk = self.env.disk
-        self.env.log("journal.found", {"content": disk.read("log") if disk.list() else b""})
+        self.env.log(own("journal.found", {"content": disk.read("log") if disk.list() else b""}))
         disk.append("log", b"<synced>")
         disk.fsync("log")
         disk.append("log", b"<unsynced>")
@@ -302,7 +303,7 @@ class Heavy(api_pb2_grpc.ApiServicer):
         session = self.stub.Session()
         await session.write(request(1))
         await session.read()
-        self.env.clock.call_at_ns(3600 * S, self.env.log, "heavy.timer", {})
+        self.env.clock.call_at_ns(3600 * S, self.env.log, own("heavy.timer", {}))
         self.env.spawn(session.read(), "read")
         self.env.ready()
         await self.env.clock.sleep(3600)

@@ -15,6 +15,7 @@ import grpc
 
 from kemu.messages.v1 import api_pb2, api_pb2_grpc
 from kemu.runtime.env import ActorSpec, Env
+from kemu.runtime.runlog.events import own
 from kemu.runtime.sim.simulation import SimRuntime
 from kemu.testing import sim
 from tests.runtime.world import EOF, Echo
@@ -45,16 +46,16 @@ class Gossip(Echo):
         while True:
             await self.env.clock.sleep(3, background=True)
             self.env.disk.append("beats", b"x" * self.env.random.randrange(5))
-            self.env.log("gossip.beat", {"heard": sorted(self.heard), "size": len(self.env.disk.read("beats"))})
+            self.env.log(own("gossip.beat", {"heard": sorted(self.heard), "size": len(self.env.disk.read("beats"))}))
 
     async def get(self, stub: Any) -> None:
         name = "slow" if self.env.random.random() < 0.2 else f"{self.env.name}-{self.env.random.randrange(99)}"
         try:
             response = await stub.Get(api_pb2.GetRequest(name=name), timeout=self.env.random.choice((None, 0.05, 8)))
             self.heard.add(response.object.decode())
-            self.env.log("gossip.got", {"name": response.object})
+            self.env.log(own("gossip.got", {"name": response.object}))
         except grpc.aio.AioRpcError as error:
-            self.env.log("gossip.failed", {"code": error.code().name, "details": error.details()})
+            self.env.log(own("gossip.failed", {"code": error.code().name, "details": error.details()}))
 
     async def get_many(self, stub: Any) -> None:
         await asyncio.gather(*(self.get(stub) for _ in range(4)))
@@ -68,9 +69,9 @@ class Gossip(Echo):
                     await self.env.clock.sleep(self.env.random.random())
             await call.done_writing()
             while (message := await call.read()) is not EOF:
-                self.env.log("gossip.heard", {"ids": [reply.id for reply in message.replies]})
+                self.env.log(own("gossip.heard", {"ids": [reply.id for reply in message.replies]}))
         except (grpc.aio.AioRpcError, asyncio.InvalidStateError) as error:
-            self.env.log("gossip.failed", {"error": type(error).__name__})
+            self.env.log(own("gossip.failed", {"error": type(error).__name__}))
 
 
 def random_traffic(seed: int) -> str:
@@ -97,7 +98,7 @@ def random_traffic(seed: int) -> str:
             await runtime.heal(f"cut {number}")
             await runtime.restart(victim)
         ending = await runtime.run_until(1000 * S, until_idle=True)
-        runtime.env("chaos").log("end", {"how": ending, "steps": runtime.loop.steps})
+        runtime.env("chaos").log(own("end", {"how": ending, "steps": runtime.loop.steps}))
         await runtime.shutdown()
 
     timing = {

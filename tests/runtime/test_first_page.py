@@ -16,13 +16,13 @@ NAME = "the_first_page"
 
 TAKES = """\
                 await self.store.Put(PutRequest(key=b"node", value=self.env.name.encode()))
-                self.env.log("node.taken", {})
+                self.env.log(own("node.taken"))
 """
 TAKES_IF_FREE = """\
                 free = Compare(key=b"node", target=Compare.VERSION, version=0)
                 put = RequestOp(request_put=PutRequest(key=b"node", value=self.env.name.encode()))
                 if (await self.store.Txn(TxnRequest(compare=[free], success=[put]))).succeeded:
-                    self.env.log("node.taken", {})
+                    self.env.log(own("node.taken"))
 """
 
 

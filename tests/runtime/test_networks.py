@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from kemu.messages.v1 import api_pb2, api_pb2_grpc
 from kemu.runtime.env import ActorSpec
 from kemu.runtime.faults.kinds import KINDS
+from kemu.runtime.runlog.events import own
 from kemu.runtime.sim.simulation import SimRuntime
 from kemu.testing import Recorder, sim
 from tests.runtime.world import ECHO, ids, request, talker
@@ -291,7 +292,7 @@ class Reader(api_pb2_grpc.ApiServicer):
 
     async def Session(self, requests: Any, context: Any) -> None:
         async for message in requests:
-            self.env.log("read", {"bytes": message.ByteSize()})
+            self.env.log(own("read", {"bytes": message.ByteSize()}))
 
 
 READER = ActorSpec("apiserver/0", f"{__name__}:Reader")
@@ -360,7 +361,7 @@ class Mourner(api_pb2_grpc.ApiServicer):
                 try:
                     await other.Get(api_pb2.GetRequest(name=f"dead to {target}"))
                 except grpc.aio.AioRpcError as error:
-                    self.env.log("mourner.refused", {"code": error.code().name})
+                    self.env.log(own("mourner.refused", {"code": error.code().name}))
 
 
 @pytest.mark.parametrize("how", ["stop", "crash"])

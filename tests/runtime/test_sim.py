@@ -18,6 +18,7 @@ import pytest
 from kemu import errors
 from kemu.messages.v1 import api_pb2, api_pb2_grpc
 from kemu.runtime.env import EPOCH_UNIX_S, ActorSpec, Env
+from kemu.runtime.runlog.events import own
 from kemu.runtime.sim.simulation import SimRuntime
 from kemu.testing import Recorder, sim
 from tests.runtime.world import ECHO, talker
@@ -43,10 +44,10 @@ class SlowStarter(Script):
         stub = api_pb2_grpc.ApiStub(self.env.dial("apiserver/0"))
         for _ in range(5):
             await stub.Get(api_pb2.GetRequest(name="x"))
-        self.env.log("slow.set_up", {})
+        self.env.log(own("slow.set_up"))
         self.env.ready()
         await self.env.clock.sleep(2)
-        self.env.log("slow.slept", {})
+        self.env.log(own("slow.slept"))
 
 
 def test_set_up_happens_at_time_zero_and_sleeps_count_from_there() -> None:
@@ -282,7 +283,7 @@ class Tidy(Script):
         finally:
             await self.env.clock.sleep(3)
             self.env.disk.append("state", b"tidy")
-            self.env.log("tidy.up", {})
+            self.env.log(own("tidy.up"))
 
 
 class Stubborn(Script):
@@ -292,7 +293,7 @@ class Stubborn(Script):
             try:
                 await asyncio.Event().wait()
             except asyncio.CancelledError:
-                self.env.log("stubborn.no", {})
+                self.env.log(own("stubborn.no"))
 
 
 def test_stop_lets_an_actor_clean_up_within_bounds() -> None:
@@ -498,7 +499,7 @@ class Noisy:
         self.number = number
 
     def __del__(self) -> None:
-        self.env.log("noisy.del", {"number": self.number})
+        self.env.log(own("noisy.del", {"number": self.number}))
 
 
 def test_garbage_is_collected_at_fixed_points_of_the_run() -> None:

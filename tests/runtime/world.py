@@ -14,6 +14,7 @@ from kemu.messages.v1 import api_pb2, api_pb2_grpc
 from kemu.runtime.env import SECOND_NS, ActorSpec, Env
 from kemu.runtime.faults.handlers import Assignment
 from kemu.runtime.faults.kinds import KINDS, Kind
+from kemu.runtime.runlog.events import own
 
 EOF: Any = grpc.aio.EOF
 
@@ -39,7 +40,7 @@ class Echo(api_pb2_grpc.ApiServicer):
         await asyncio.Event().wait()
 
     async def Get(self, request: api_pb2.GetRequest, context: Any) -> api_pb2.ObjectResponse:
-        self.env.log("echo.get", {"name": request.name, "by": dict(context.invocation_metadata())["kemu-actor"]})
+        self.env.log(own("echo.get", {"name": request.name, "by": dict(context.invocation_metadata())["kemu-actor"]}))
         if request.name == "slow":
             await self.env.clock.sleep(self.config.get("slow_s", 30))
         if request.name == "bug":
@@ -49,12 +50,12 @@ class Echo(api_pb2_grpc.ApiServicer):
     async def Session(self, requests: Any, context: Any) -> None:
         try:
             while (message := await context.read()) is not EOF:
-                self.env.log("echo.session", {"ids": [call.id for call in message.calls]})
+                self.env.log(own("echo.session", {"ids": [call.id for call in message.calls]}))
                 await context.write(
                     api_pb2.SessionResponse(replies=[api_pb2.Reply(id=call.id) for call in message.calls])
                 )
         except asyncio.CancelledError:
-            self.env.log("echo.cancelled", {})
+            self.env.log(own("echo.cancelled"))
             raise
 
 
@@ -73,9 +74,9 @@ class Patient:
 
     def falls_ill(self, kind: Kind, assignment: Assignment) -> Callable[[], object] | None:
         said = {"id": assignment.id, "what": kind.name, "parameters": dict(assignment.parameters)}
-        self.env.log("patient.begins", said)
+        self.env.log(own("patient.begins", said))
         assignment.hit("")
-        return functools.partial(self.env.log, "patient.ends", {"id": assignment.id}) if kind.lasts else None
+        return functools.partial(self.env.log, own("patient.ends", {"id": assignment.id})) if kind.lasts else None
 
 
 class Talker:
@@ -97,17 +98,17 @@ class Talker:
             try:
                 await call.write(request(number))
             except (asyncio.InvalidStateError, grpc.aio.AioRpcError):
-                env.log("talker.gave_up", {"number": number})
+                env.log(own("talker.gave_up", {"number": number}))
                 return
         await call.done_writing()
 
     async def listen(self, call: Any) -> None:
         try:
             while (message := await call.read()) is not EOF:
-                self.env.log("talker.heard", {"ids": ids(message)})
-            self.env.log("talker.end", {})
+                self.env.log(own("talker.heard", {"ids": ids(message)}))
+            self.env.log(own("talker.end"))
         except grpc.aio.AioRpcError as error:
-            self.env.log("talker.lost", {"code": error.code().name, "details": error.details()})
+            self.env.log(own("talker.lost", {"code": error.code().name, "details": error.details()}))
 
 
 class Stepper(api_pb2_grpc.ApiServicer):
@@ -138,10 +139,10 @@ class Stepper(api_pb2_grpc.ApiServicer):
         return api_pb2.ObjectResponse(object=b"passed")
 
     def come_to(self, step: str) -> None:
-        self.env.log("stepper.before", {"step": step})
+        self.env.log(own("stepper.before", {"step": step}))
         try:
             self.env.step(step)
-            self.env.log("stepper.after", {"step": step})
+            self.env.log(own("stepper.after", {"step": step}))
         finally:
             with contextlib.suppress(Exception):
                 self.env.disk.append("log", b"x")
@@ -162,7 +163,7 @@ class Sleeper:
             await clock.sleep(10)
             own_ns, ahead_ns = clock.now_ns(), clock.unix_ns() - clock.epoch_unix_s * SECOND_NS
             data = {"start": start_ns, "own_s": own_ns / SECOND_NS, "wall_s": ahead_ns / SECOND_NS}
-            self.env.log("sleeper.woke", data)
+            self.env.log(own("sleeper.woke", data))
 
 
 STEPPER = ActorSpec("apiserver/0", f"{__name__}:Stepper")

@@ -14,6 +14,7 @@ from kemu.runtime.host.files import FileDisk
 from kemu.runtime.rpc.clients import MemoryChannel
 from kemu.runtime.rpc.networks import LoopWire, Network, Peer
 from kemu.runtime.rpc.servers import Server
+from kemu.runtime.runlog.events import Event
 from kemu.runtime.sim.disks import MemoryDisk
 
 
@@ -53,8 +54,8 @@ class StoreEnv:
         self.tasks.append(task)
         return task
 
-    def log(self, kind: str, data: Mapping[str, Any]) -> None:
-        self.events.append((kind, data))
+    def log(self, event: Event) -> None:
+        self.events.append((event.KIND, event))
 
     def logged(self, kind: str) -> list[Mapping[str, Any]]:
         return [data for logged, data in self.events if logged == kind]

@@ -14,6 +14,7 @@ import pytest_asyncio
 
 from kemu.errors import ActorFailed
 from kemu.runtime.env import SECOND_NS, ActorSpec, Env
+from kemu.runtime.runlog.events import own
 from kemu.runtime.wall.runtime import WallRuntime
 
 SPEED = 10.0
@@ -38,9 +39,11 @@ class Ticker:
             await asyncio.Event().wait()
         try:
             for number in range(1, 1000):
-                env.clock.call_at_ns(env.clock.now_ns() + SECOND_NS // 2, env.log, "ticker.timer", {"number": number})
+                env.clock.call_at_ns(
+                    env.clock.now_ns() + SECOND_NS // 2, env.log, own("ticker.timer", {"number": number})
+                )
                 await env.clock.sleep(1, background=True)
-                env.log("ticker.task", {"number": number, "lives": len(env.disk.read("lives"))})
+                env.log(own("ticker.task", {"number": number, "lives": len(env.disk.read("lives"))}))
                 if self.config.get("exits_at") == number and len(env.disk.read("lives")) == 1:
                     env.exit("I give up")
                 if self.config.get("fails_at") == number:
@@ -48,7 +51,7 @@ class Ticker:
                 if self.config.get("steps"):
                     env.step("after-append")
         finally:
-            env.log("ticker.over", {})
+            env.log(own("ticker.over"))
 
 
 class Events(list[tuple[int, str, str, dict[str, Any]]]):
@@ -196,7 +199,7 @@ async def test_a_run_is_over_at_its_deadline_when_told_and_when_idle(world: Worl
 
 
 async def test_a_run_is_idle_when_only_housekeeping_is_left(world: World) -> None:
-    world.runtime.env("operator").log("somebody.decided", {})
+    world.runtime.env("operator").log(own("somebody.decided"))
     await world.begin(spec("a", quiet=True))
     assert await world.runtime.run_until(1000 * SECOND_NS, until_idle=True) == "idle"
     assert world.runtime.clock.now_ns() < 100 * SECOND_NS

@@ -44,6 +44,7 @@ from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime import runtimes, tasks, user_code
 from kemu.runtime.env import SECOND_NS
+from kemu.runtime.runlog.events import FaultEnded
 from kemu.runtime.runtimes import Runtime
 from kemu.runtime.sim.simulation import SimRuntime
 
@@ -508,8 +509,8 @@ class Cluster:
     async def heal(self, fault: str) -> None:
         """End a fault before its time. Raises ValueError for one that is not in force."""
         hits = await self._runtime.heal(fault)
-        data = {"id": fault} if hits is None else {"id": fault, "hits": hits}
-        self._runtime.env("chaos").log("chaos.end", data)
+        event = FaultEnded(id=fault) if hits is None else FaultEnded(id=fault, hits=hits)
+        self._runtime.env("chaos").log(event)
 
 
 def _nodes(nodes: int | Sequence[str | Mapping[str, Any]]) -> list[dict[str, Any]]:

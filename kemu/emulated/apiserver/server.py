@@ -33,6 +33,7 @@ from kemu.messages.k8s import core_v1_pb2, scheduling_v1_pb2
 from kemu.messages.v1 import api_pb2_grpc
 from kemu.runtime import distributions
 from kemu.runtime.env import Env
+from kemu.runtime.runlog.events import ObjectCorrupt, WatchCut
 
 DEFAULTS: dict[str, Any] = {
     "store": "store",  # name of the actor that serves the etcd API
@@ -79,7 +80,7 @@ class ApiServer:
         channel = env.dial(settings["store"])
         self.storage = variants.choose(Storage, varied)(env, channel)
         self.cache = WatchCache(settings["window_events"], settings["window_bytes"])
-        self.cache.on_corrupt = lambda key: env.log("api.corrupt", {"key": key.decode("utf-8", "backslashreplace")})
+        self.cache.on_corrupt = lambda key: env.log(ObjectCorrupt(key=key.decode("utf-8", "backslashreplace")))
         self.feed = variants.choose(Feed, varied)(
             env, channel, self.storage, self.cache, settings["cache_lag_s"], settings["record_store"]
         )
@@ -177,7 +178,7 @@ class ApiServer:
                 continue
 
     def _log_cut(self, stream: Stream) -> None:
-        self._env.log("api.watch_cut", {"by": stream.by, "reason": "slow"})
+        self._env.log(WatchCut(by=stream.by, reason="slow"))
 
 
 def _settings(config: Mapping[str, Any]) -> dict[str, Any]:

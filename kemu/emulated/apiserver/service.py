@@ -20,6 +20,7 @@ from kemu.emulated.apiserver.watch.feed import Feed
 from kemu.messages.v1 import api_pb2, api_pb2_grpc
 from kemu.runtime.env import Clock, Env
 from kemu.runtime.rpc import pumps
+from kemu.runtime.runlog.events import RequestThrottled
 
 ACTOR_KEY = "kemu-actor"
 """Metadata key under which a caller says its name."""
@@ -437,7 +438,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         replies.add_error(call.id, error)
 
     def _log_throttled(self, by: str, verb: str, error: kemu_errors.TooManyRequests) -> None:
-        self._env.log("api.throttled", {"by": by, "verb": verb, "retry_after_s": error.retry_after_s})
+        self._env.log(RequestThrottled(by=by, verb=verb, retry_after_s=error.retry_after_s))
 
     # --- Watch -------------------------------------------------------------------------------------------------------
 

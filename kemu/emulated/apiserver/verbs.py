@@ -23,6 +23,7 @@ from kemu.emulated.objects.wire import shared_objects
 from kemu.messages.k8s import autoscaling_v1_pb2, meta_v1_pb2
 from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import Env
+from kemu.runtime.runlog.events import ApiRequest, RequestRefused
 
 Answer = bytes | api_pb2.ObjectResponse | api_pb2.ListResponse | api_pb2.CommitResponse
 """An object as clients get it, perhaps with more about it, a list, or what came of several bindings."""
@@ -136,18 +137,17 @@ class Requests:
         """``request``: any request or watch of the service."""
         resource, namespace, name, uid = _target(request)
         self._env.log(
-            "api.refused",
-            {
-                "verb": verb,
-                "resource": resource[:_LONGEST_LOGGED],
-                "namespace": namespace[:_LONGEST_LOGGED],
-                "name": name[:_LONGEST_LOGGED],
-                "uid": uid[:_LONGEST_LOGGED],
-                "by": _asking(request, by),
-                "start": start_ns,
-                "reason": error.reason,
-                "message": error.message[:_LONGEST_LOGGED],
-            },
+            RequestRefused(
+                verb=verb,
+                resource=resource[:_LONGEST_LOGGED],
+                namespace=namespace[:_LONGEST_LOGGED],
+                name=name[:_LONGEST_LOGGED],
+                uid=uid[:_LONGEST_LOGGED],
+                by=_asking(request, by),
+                start=start_ns,
+                reason=error.reason,
+                message=error.message[:_LONGEST_LOGGED],
+            ),
         )
 
     async def _get(self, request: api_pb2.GetRequest, by: str, start_ns: int) -> bytes:
@@ -316,17 +316,16 @@ class Requests:
 
     def _log_pod(self, verb: str, metadata: meta_v1_pb2.ObjectMeta, by: str, start_ns: int, revision: int) -> None:
         self._env.log(
-            "api.request",
-            {
-                "verb": verb,
-                "resource": "pods",
-                "namespace": metadata.namespace,
-                "name": metadata.name,
-                "uid": metadata.uid,
-                "by": by,
-                "start": start_ns,
-                "rev": revision,
-            },
+            ApiRequest(
+                verb=verb,
+                resource="pods",
+                namespace=metadata.namespace,
+                name=metadata.name,
+                uid=metadata.uid,
+                by=by,
+                start=start_ns,
+                rev=revision,
+            ),
         )
 
 

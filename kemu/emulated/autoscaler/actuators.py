@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict
 
 from kemu import errors
 from kemu.emulated.autoscaler import pods as pod_rules
@@ -22,6 +22,7 @@ from kemu.emulated.autoscaler.simulator.drainability import Budgets, Rules
 from kemu.emulated.client import clients, retries
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env
+from kemu.runtime.runlog.events import ScaleDownBegun, ScaleDownEnded
 
 EVICTION_RETRY_S = 10.0
 HEADROOM_S = 30.0
@@ -30,6 +31,13 @@ LOOKS_S = 5.0
 
 Record = Callable[[Any, str, str, str], None]
 """An event about an object: type, reason and message."""
+
+
+class Revisions(TypedDict):
+    """By which a decision was made, as the log names them."""
+
+    pods_rev: int
+    nodes_rev: int
 
 
 class Cluster(Protocol):
@@ -84,7 +92,7 @@ class Actuator:
         empty: Sequence[Removable],
         full: Sequence[Removable],
         utilization: Mapping[str, float],
-        seen: Mapping[str, int],
+        seen: Revisions,
     ) -> int:
         """Begin to delete as many of them as may go at a time; returns how many (``StartDeletion``, ``CropNodes``).
 
@@ -111,8 +119,12 @@ class Actuator:
             self.drained[name] = self._group(name)
         for one, drain in [*((one, False) for one in empty), *((one, True) for one in full)]:
             name = one.node.metadata.name
-            data = {"node": name, "group": self._group(name).name, "drain": drain, "pods": len(one.pods)}
-            self._env.log("autoscaler.scale_down", {**data, **seen, "unneeded_ns": one.since_ns})
+            group = self._group(name).name
+            self._env.log(
+                ScaleDownBegun(
+                    node=name, group=group, drain=drain, pods=len(one.pods), **seen, unneeded_ns=one.since_ns
+                )
+            )
             self._env.spawn(self._delete(one.node, self._group(name), drain), f"delete {name}")
         return len(empty) + len(full)
 
@@ -216,7 +228,14 @@ class Actuator:
                 self._tell("Normal", "ScaleDown", f"Scale-down: node {name} removed with drain")
             else:
                 self._tell("Normal", "ScaleDownEmpty", f"Scale-down: empty node {name} removed")
-        self._env.log("autoscaler.scaled_down", {"node": name, "group": group.name, "ok": not why, "why": why})
+        self._env.log(
+            ScaleDownEnded(
+                node=name,
+                group=group.name,
+                ok=not why,
+                why=why,
+            )
+        )
         (self.drained if drain else self.empty).pop(name, None)
 
     async def _empty(self, node: core_v1_pb2.Node, drain: bool) -> str:

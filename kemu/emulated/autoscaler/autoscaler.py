@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from kemu import errors
@@ -34,6 +35,13 @@ from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime import distributions
 from kemu.runtime.env import MILLISECOND_NS, SECOND_NS, Env
+from kemu.runtime.runlog.events import (
+    AutoscalerFailed,
+    AutoscalerReported,
+    NodesUnneeded,
+    ScaleUpImpossible,
+    ScaleUpRequested,
+)
 
 NAME = "cluster-autoscaler"
 STATUS = "cluster-autoscaler-status"
@@ -82,7 +90,7 @@ class ClusterAutoscaler:
         self._scaled_up_ns = self._deleted_ns = self._failed_ns = NEVER_NS
         self._hopeless: dict[str, str] = {}
         """Pods for which it cannot do anything, by UID, and why."""
-        self._seen: dict[str, int] = {}
+        self._seen: actuators.Revisions = {"pods_rev": 0, "nodes_rev": 0}
         """Revisions of pods and nodes by which this iteration decides."""
         self._again = False
         """Pods wait for the next iteration."""
@@ -180,7 +188,7 @@ class ClusterAutoscaler:
         about = core_v1_pb2.ConfigMap()
         about.metadata.namespace, about.metadata.name = "kube-system", STATUS
         self._recorder.event(about, kind, reason, reason, message)
-        self._env.log("autoscaler.event", {"type": kind, "reason": reason, "message": message})
+        self._env.log(AutoscalerReported(type=kind, reason=reason, message=message))
 
     # --- when --------------------------------------------------------------------------------------------------------
 
@@ -201,7 +209,7 @@ class ClusterAutoscaler:
             try:
                 await self._iterate()
             except (errors.ApiError, ProviderError) as error:
-                self._env.log("autoscaler.failed", {"why": str(error)})
+                self._env.log(AutoscalerFailed(why=str(error)))
                 self._dirty = True
 
     async def _wait(self, before_ns: int, last_ns: int) -> None:
@@ -256,7 +264,8 @@ class ClusterAutoscaler:
     async def _iterate_on_snapshot(self) -> None:
         clock, snapshot, state = self._env.clock, self._snapshot, self._state
         now_ns, unix_ns = clock.now_ns(), clock.unix_ns()
-        self._seen = {f"{name}_rev": self._informers[name].revision for name in ("pods", "nodes")}
+        revisions = {name: self._informers[name].revision for name in ("pods", "nodes")}
+        self._seen = {"pods_rev": revisions["pods"], "nodes_rev": revisions["nodes"]}
         nodes = list(self._informers["nodes"].store.values())
         self._place_nominated()
         templates = self._templates.find(snapshot, nodes, self._informers["daemonsets"].store.values(), unix_ns)
@@ -378,16 +387,22 @@ class ClusterAutoscaler:
             group = resize.group
             change = f"to {resize.new} instead of {resize.current} (max: {group.max_size})"
             self._tell("Normal", "ScaledUpGroup", f"Scale-up: setting group {group.name} size {change}")
-            data = {"group": group.name, "from": resize.current, "to": resize.new, "max": group.max_size}
+            asked = partial(
+                ScaleUpRequested,
+                group=group.name,
+                size_before=resize.current,
+                size=resize.new,
+                max=group.max_size,
+            )
             try:
                 await self._provider.increase(group, resize.new - resize.current)
             except ProviderError as error:
                 self._tell("Warning", "FailedToScaleUpGroup", f"Scale-up failed for group {group.name}: {error}")
                 self._state.failed(group, now_ns)
-                self._env.log("autoscaler.scale_up", {**data, "pods": [], "ok": False})
+                self._env.log(asked(pods=[], ok=False))
                 return
             keys = [meta.namespaced_name(pod) for pod in pods]
-            self._env.log("autoscaler.scale_up", {**data, "pods": keys, "ok": True})
+            self._env.log(asked(pods=keys, ok=True))
             self._state.scaled_up(group, resize.new - resize.current, now_ns)
             self._tell("Normal", "ScaledUpGroup", f"Scale-up: group {group.name} size set {change}")
         if resizes:
@@ -405,14 +420,14 @@ class ClusterAutoscaler:
             if self._hopeless.get(uid) != why:
                 self._hopeless[uid] = why
                 key = meta.namespaced_name(pod)
-                self._env.log("autoscaler.no_scale_up", {"pod": key, "uid": uid, "why": why})
+                self._env.log(ScaleUpImpossible(pod=key, uid=uid, why=why))
 
     async def _scale_down(self, nodes: Sequence[core_v1_pb2.Node], forbidden: bool, now_ns: int, unix_ns: int) -> None:
         planner, flags = self._planner, self._settings.scaleDown
         before = list(planner.unneeded)
         planner.update(self._snapshot, nodes, self._actuator.going(), (), self.budgets(), now_ns, unix_ns)
         if list(planner.unneeded) != before:
-            self._env.log("autoscaler.unneeded", {"nodes": list(planner.unneeded)})
+            self._env.log(NodesUnneeded(nodes=list(planner.unneeded)))
         cooling = forbidden or any(
             since_ns + round(delay_s * SECOND_NS) > now_ns
             for since_ns, delay_s in (

@@ -24,6 +24,7 @@ import grpc
 from kemu.messages.v1 import cloud_pb2, cloud_pb2_grpc
 from kemu.runtime import distributions
 from kemu.runtime.env import Env
+from kemu.runtime.runlog.events import InstanceChanged
 
 NAME = "cloud"
 """Of the actor."""
@@ -182,4 +183,11 @@ class Cloud(cloud_pb2_grpc.CloudServicer):
         return False
 
     def _log(self, group: _Group, node: str, what: str) -> None:
-        self._env.log("cloud.instance", {"group": group.name, "node": node, "what": what, "price": group.price})
+        self._env.log(
+            InstanceChanged(
+                group=group.name,
+                node=node,
+                what=what,
+                price=group.price,
+            )
+        )

@@ -14,6 +14,7 @@ from typing import Any
 from kemu.emulated.bridge import connections, services
 from kemu.messages.v1 import api_pb2_grpc
 from kemu.runtime.env import SECOND_NS, Env
+from kemu.runtime.runlog.events import BridgeOpened, BridgeTrouble
 
 FACTORY = "kemu.emulated.bridge.apiservers:Bridge"
 QUIET_S = 5.0
@@ -32,7 +33,7 @@ class Bridge:
 
     async def run(self) -> None:
         await self._connection.open()
-        self._env.log("bridge.opened", {"server": self._connection.server})
+        self._env.log(BridgeOpened(server=self._connection.server))
         self._service.open()
         self._env.ready()
         try:
@@ -46,4 +47,4 @@ class Bridge:
         if last_ns is None or now_ns - last_ns > QUIET_S * SECOND_NS:
             self._told = {text: at_ns for text, at_ns in self._told.items() if now_ns - at_ns < QUIET_S * SECOND_NS}
             self._told[why] = now_ns
-            self._env.log("bridge.trouble", {"message": why})
+            self._env.log(BridgeTrouble(message=why))

@@ -20,6 +20,7 @@ from kemu.messages.k8s import apps_v1_pb2, batch_v1_pb2, coordination_v1_pb2, co
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import Env
+from kemu.runtime.runlog.events import UnconditionalUpdate
 
 ListResult = sessions.ListResult
 
@@ -126,7 +127,7 @@ class Client:
         metadata = obj.metadata
         if not metadata.resourceVersion:
             key = resources.key(resource, metadata.namespace, metadata.name).decode()
-            self.env.log("client.unconditional", {"resource": resource.plural, "key": key})
+            self.env.log(UnconditionalUpdate(resource=resource.plural, key=key))
 
     async def patch(
         self,

@@ -13,7 +13,7 @@ held up beyond its lease from writing until it notices: the API server does not 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -22,6 +22,14 @@ from kemu.emulated.objects import meta
 from kemu.messages.k8s import coordination_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env
 from kemu.runtime.faults.handlers import Assignment
+from kemu.runtime.runlog.events import (
+    LeaseAcquired,
+    LeaseLost,
+    LeaseObserved,
+    LeaseReleased,
+    LeaseReleaseFailed,
+    OnLease,
+)
 
 T = TypeVar("T")
 
@@ -221,7 +229,7 @@ class Elector:
             self._report()
             await self._pause(period_ns + int(self._env.random.random() * JITTER_FACTOR * period_ns))
         self._report()
-        self._log("election.acquired", {"transitions": self._observed.transitions})
+        self._env.log(LeaseAcquired(**self._who(), transitions=self._observed.transitions))
 
     async def renew(self) -> None:
         """Keep the lease; returns when it is lost."""
@@ -231,7 +239,7 @@ class Elector:
                 await self._pause(int(self._settings.retry_period_s * SECOND_NS))
         finally:
             self._report()
-        self._log("election.lost", {"holder": self._observed.holder})
+        self._env.log(LeaseLost(**self._who(), holder=self._observed.holder))
 
     async def release(self) -> bool:
         """Give the lease up, if that is set, so that others need not wait. False: that has failed."""
@@ -246,10 +254,10 @@ class Elector:
             record = Record("", 1, unix_ns, unix_ns, transitions)
             await self._lock.update(record, deadline_ns)
         except errors.ApiError as error:
-            self._log("election.release_failed", {"why": error.message})
+            self._env.log(LeaseReleaseFailed(**self._who(), why=error.message))
             return False
         self._observe(record)
-        self._log("election.released", {})
+        self._env.log(LeaseReleased(**self._who()))
         return True
 
     async def _transitions(self, deadline_ns: int) -> int:
@@ -338,11 +346,10 @@ class Elector:
         if holder != self._reported:
             self._reported = holder
             if holder not in ("", self.identity):
-                self._log("election.observed", {"holder": holder})
+                self._env.log(LeaseObserved(**self._who(), holder=holder))
 
-    def _log(self, kind: str, data: Mapping[str, Any]) -> None:
-        lease = f"{self._settings.namespace}/{self._settings.name}"
-        self._env.log(kind, {"lease": lease, "identity": self.identity, **data})
+    def _who(self) -> OnLease:
+        return {"lease": f"{self._settings.namespace}/{self._settings.name}", "identity": self.identity}
 
 
 def _unique(env: Env) -> str:

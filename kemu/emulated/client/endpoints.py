@@ -14,6 +14,7 @@ from typing import Any
 
 from kemu.messages.v1 import api_pb2_grpc
 from kemu.runtime.env import Env
+from kemu.runtime.runlog.events import ApiServerChanged
 
 AS_KEY = "kemu-as"
 """Metadata of a call: as which user its caller acts."""
@@ -71,7 +72,7 @@ class Endpoints:
                 self._untried = tuple(other for other in self._names if other != name)
             self.current = self._choose(self._untried)
             self._untried = tuple(other for other in self._untried if other != self.current)
-            self._env.log("client.moved", {"from": name, "to": self.current})
+            self._env.log(ApiServerChanged(source=name, target=self.current))
         return not self._failing
 
     def _choose(self, names: Sequence[str]) -> str:

@@ -23,6 +23,7 @@ from kemu.emulated.objects import resources
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import SECOND_NS
+from kemu.runtime.runlog.events import WatchClosed, WatchDelivered, WatchListed
 
 PAGE = 500
 """Objects in one answer when a list is not served from the cache, as client-go's pager asks."""
@@ -197,7 +198,7 @@ class Informer(Generic[K]):
             self._stopped = True
             self._log_events()
             self._client.watches.stop(self._watch_id)
-            self._client.env.log("watch.closed", {"watch": self.id, "reason": reason})
+            self._client.env.log(WatchClosed(watch=self.id, reason=reason))
 
     # --- list --------------------------------------------------------------------------------------------------------
 
@@ -223,17 +224,16 @@ class Informer(Generic[K]):
         """The store is about to hold the collection as of ``revision``: ask for what comes after."""
         self.revision = revision
         self._client.env.log(
-            "watch.listed",
-            {
-                "watch": self.id,
-                "resource": self.resource,
-                "namespace": self.namespace,
-                "label_selector": self.label_selector,
-                "field_selector": self.field_selector,
-                "rev": revision,
-                "objects": objects,
-                "digest": digest,
-            },
+            WatchListed(
+                watch=self.id,
+                resource=self.resource,
+                namespace=self.namespace,
+                label_selector=self.label_selector,
+                field_selector=self.field_selector,
+                rev=revision,
+                objects=objects,
+                digest=digest,
+            ),
         )
         self._client.watches.start(self._watch_id, self)
 
@@ -348,13 +348,12 @@ class Informer(Generic[K]):
     def _log_events(self) -> None:
         if self._revisions:
             self._client.env.log(
-                "watch.events",
-                {
-                    "watch": self.id,
-                    "revs": self._revisions,
-                    "types": "".join(self._types),
-                    "digests": self._digests,
-                },
+                WatchDelivered(
+                    watch=self.id,
+                    revs=self._revisions,
+                    types="".join(self._types),
+                    digests=self._digests,
+                ),
             )
             self._revisions, self._types, self._digests = [], [], []
 
@@ -374,7 +373,7 @@ class Informer(Generic[K]):
     def _list_again(self, error: errors.Gone) -> None:
         self._client.watches.stop(self._watch_id, ended=True)
         self._log_events()
-        self._client.env.log("watch.closed", {"watch": self.id, "reason": error.reason})
+        self._client.env.log(WatchClosed(watch=self.id, reason=error.reason))
         self._version = ""
         self._spawn_list()
 

@@ -27,6 +27,7 @@ from kemu.errors import AlreadyExists, ApiError, NotFound, ServiceUnavailable
 from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import SECOND_NS, Env
+from kemu.runtime.runlog.events import EventLost
 
 KUBELET = "kubelet"
 NORMAL, WARNING = "Normal", "Warning"
@@ -265,8 +266,9 @@ class Recorder:
         await self._sink.create(event)
 
     def _lost(self, event: core_v1_pb2.Event, why: str) -> None:
-        data = {"namespace": event.metadata.namespace, "name": event.metadata.name, "reason": event.reason}
-        self._env.log("client.event_lost", {**data, "message": why})
+        metadata = event.metadata
+        lost = EventLost(namespace=metadata.namespace, name=metadata.name, reason=event.reason, message=why)
+        self._env.log(lost)
 
     def _unix_ns(self) -> int:
         return self._env.clock.unix_ns()

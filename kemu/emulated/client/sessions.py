@@ -25,6 +25,7 @@ from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import SECOND_NS, Env, Took
 from kemu.runtime.rpc import ends
+from kemu.runtime.runlog.events import GetAnswered, ListAnswered, WritesAcknowledged
 
 M = TypeVar("M", bound=KubernetesObject)
 
@@ -301,7 +302,7 @@ class Session:
                     self._log_get(pending, "", 0)
             answers.append((future, answer))
         if acks:
-            self._env.log_took("client.acked", partial(self._acknowledged, response.sent_ns, acks))
+            self._env.log_took(partial(self._acknowledged, response.sent_ns, acks))
         for future, answer in answers:
             if future.done():  # its caller was cancelled
                 continue
@@ -310,48 +311,46 @@ class Session:
             else:
                 future.set_result(answer)
 
-    def _acknowledged(self, sent_ns: int, acks: list[list[Any]], took: Took) -> dict[str, Any]:
+    def _acknowledged(self, sent_ns: int, acks: list[list[Any]], took: Took) -> WritesAcknowledged:
         """``acks``: with the start of each request in place of how long it took."""
         for ack in acks:
             ack[0] = took(ack[0])
-        return {"server": self._peer, "sent": sent_ns, "acks": acks}
+        return WritesAcknowledged(server=self._peer, sent=sent_ns, acks=acks)
 
     def _log_get(self, pending: _Pending, version: str, digest: int) -> None:
         """``version``: empty for an object that does not exist."""
         request = pending.call.get
         self._env.log_took(
-            "client.got",
-            lambda took: {
-                "server": self._peer,
-                "resource": request.resource.resource,
-                "namespace": request.resource.namespace,
-                "name": request.name,
-                "version": request.resource_version,
-                "took": took(pending.start_ns),
-                "rev": int(version or 0),
-                "digest": digest,
-            },
+            lambda took: GetAnswered(
+                server=self._peer,
+                resource=request.resource.resource,
+                namespace=request.resource.namespace,
+                name=request.name,
+                version=request.resource_version,
+                took=took(pending.start_ns),
+                rev=int(version or 0),
+                digest=digest,
+            ),
         )
 
     def _log_list(self, pending: _Pending, answer: ListResult) -> None:
         request = pending.call.list
         self._env.log_took(
-            "client.listed",
-            lambda took: {
-                "server": self._peer,
-                "resource": request.resource.resource,
-                "namespace": request.resource.namespace,
-                "label_selector": request.label_selector,
-                "field_selector": request.field_selector,
-                "version": request.resource_version,
-                "limit": request.limit,
-                "continue": getattr(request, "continue"),
-                "took": took(pending.start_ns),
-                "rev": int(answer.resource_version),
-                "count": len(answer.items),
-                "next": answer.continue_token,
-                "digest": answer.digest,
-            },
+            lambda took: ListAnswered(
+                server=self._peer,
+                resource=request.resource.resource,
+                namespace=request.resource.namespace,
+                label_selector=request.label_selector,
+                field_selector=request.field_selector,
+                version=request.resource_version,
+                limit=request.limit,
+                token=getattr(request, "continue"),
+                took=took(pending.start_ns),
+                rev=int(answer.resource_version),
+                count=len(answer.items),
+                next=answer.continue_token,
+                digest=answer.digest,
+            ),
         )
 
     def on_lost(self, peer: str, why: str) -> None:

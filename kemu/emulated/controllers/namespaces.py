@@ -21,6 +21,7 @@ from kemu.emulated.objects.pods import pod_phases
 from kemu.emulated.objects.validation import finalizers
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env
+from kemu.runtime.runlog.events import NamespaceEmptied
 
 WORKERS = 10
 """``ConcurrentNamespaceSyncs``."""
@@ -91,8 +92,9 @@ class NamespaceController(controllers.Controller):
             return
         totals = await self._empty(namespace)
         self.env.log(
-            "namespace.emptied",
-            {"namespace": name, "remaining": dict(sorted(totals.remaining.items())), "estimate_s": totals.estimate_s},
+            NamespaceEmptied(
+                namespace=name, remaining=dict(sorted(totals.remaining.items())), estimate_s=totals.estimate_s
+            ),
         )
         if totals.failures:
             raise errors.InternalError("; ".join(totals.failures))

@@ -22,6 +22,7 @@ from kemu.emulated.objects.pods import pod_phases
 from kemu.emulated.objects.pods.planned_fields import REQUIRED_DURING_EXECUTION as ANNOTATION
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env
+from kemu.runtime.runlog.events import AffinityEviction
 
 REASON = "DeletionByNodeAffinity"
 
@@ -110,13 +111,12 @@ class NodeAffinityEviction(controllers.Controller):
         done = await self.remove(pod, patch)
         metadata = pod.metadata
         self.env.log(
-            "affinity.eviction",
-            {
-                "pod": f"{metadata.namespace}/{metadata.name}",
-                "uid": metadata.uid,
-                "node": pod.spec.nodeName,
-                "start": due_ns,
-                "ok": done,
-                "why": why,
-            },
+            AffinityEviction(
+                pod=f"{metadata.namespace}/{metadata.name}",
+                uid=metadata.uid,
+                node=pod.spec.nodeName,
+                start=due_ns,
+                ok=done,
+                why=why,
+            ),
         )

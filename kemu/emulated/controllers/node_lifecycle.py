@@ -26,6 +26,7 @@ from kemu.emulated.objects import meta
 from kemu.messages.k8s import coordination_v1_pb2, core_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import SECOND_NS, Env
+from kemu.runtime.runlog.events import NodeTainted, NodeUnknown
 
 LEASE_NAMESPACE = "kube-node-lease"
 _REGION, _ZONE = "topology.kubernetes.io/region", "topology.kubernetes.io/zone"
@@ -214,7 +215,7 @@ class NodeLifecycleController(controllers.Controller):
                     assert condition is not None
                     condition.lastHeartbeatTime.CopyFrom(node.metadata.creationTimestamp)
             if await self._written(partial(self.client.update_status, node)):
-                self.env.log("node.unknown", {"node": name, "conditions": list(conditions)})
+                self.env.log(NodeUnknown(node=name, conditions=list(conditions)))
                 return
 
     async def _set_taints(self, name: str, add: tuple[Taint, ...], remove: tuple[Taint, ...], decided_ns: int) -> None:
@@ -232,7 +233,14 @@ class NodeLifecycleController(controllers.Controller):
                     meta.set_time(taint.timeAdded, self.unix_ns())
             if await self._written(partial(self._patch_taints, node, [*kept, *wanted])):
                 added, removed = [[f"{key}:{effect}" for key, effect in taints] for taints in (add, remove)]
-                self.env.log("node.tainted", {"node": name, "start": decided_ns, "add": added, "remove": removed})
+                self.env.log(
+                    NodeTainted(
+                        node=name,
+                        start=decided_ns,
+                        add=added,
+                        remove=removed,
+                    )
+                )
                 return
 
     def _patch_taints(self, node: core_v1_pb2.Node, taints: list[core_v1_pb2.Taint]) -> Coroutine[Any, Any, Any]:

@@ -18,6 +18,7 @@ from kemu.emulated.objects import meta
 from kemu.emulated.objects.pods import pod_phases
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env, Timer
+from kemu.runtime.runlog.events import OrphanedPodDeleted
 
 PERIOD_NS = 20 * SECOND_NS
 QUARANTINE_NS = 40 * SECOND_NS
@@ -192,13 +193,12 @@ class PodGarbageCollector(controllers.Controller):
             patch["status"]["phase"] = pod_phases.FAILED
         ok = await self.remove(pod, patch, 0)
         self.env.log(
-            "podgc.deleted",
-            {
-                "pod": controllers.key_of(pod),
-                "uid": metadata.uid,
-                "node": pod.spec.nodeName,
-                "start": started_ns,
-                "ok": ok,
-                "why": why,
-            },
+            OrphanedPodDeleted(
+                pod=controllers.key_of(pod),
+                uid=metadata.uid,
+                node=pod.spec.nodeName,
+                start=started_ns,
+                ok=ok,
+                why=why,
+            ),
         )

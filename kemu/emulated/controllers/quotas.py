@@ -20,6 +20,7 @@ from kemu.emulated.objects.quotas.evaluators import Evaluator
 from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import Env
+from kemu.runtime.runlog.events import QuotaCounted
 
 RESYNC_S = 5 * 60
 """How often all quotas are counted anew (``--resource-quota-sync-period``)."""
@@ -108,7 +109,7 @@ class ResourceQuotaController(controllers.Controller):
         except errors.NotFound:
             return
         finally:
-            self.env.log("quota.counted", {"quota": key, "start": started_ns})
+            self.env.log(QuotaCounted(quota=key, start=started_ns))
 
     def _objects_in(self, namespace: str) -> _Namespace:
         return _Namespace(self._counted, namespace)

@@ -14,6 +14,7 @@ from kemu.emulated.client import informers
 from kemu.emulated.controllers import controllers, taint_timers
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env, Timer
+from kemu.runtime.runlog.events import TaintEviction
 
 REASON = "DeletionByTaintManager"
 MESSAGE = "Taint manager: deleting due to NoExecute taint"
@@ -87,12 +88,11 @@ class TaintEvictionController(controllers.Controller):
         done = await self.remove(pod, controllers.disruption_patch(pod, REASON, MESSAGE, self.unix_ns()))
         metadata = pod.metadata
         self.env.log(
-            "taint.eviction",
-            {
-                "pod": f"{metadata.namespace}/{metadata.name}",
-                "uid": metadata.uid,
-                "node": pod.spec.nodeName,
-                "start": due_ns,
-                "ok": done,
-            },
+            TaintEviction(
+                pod=f"{metadata.namespace}/{metadata.name}",
+                uid=metadata.uid,
+                node=pod.spec.nodeName,
+                start=due_ns,
+                ok=done,
+            ),
         )

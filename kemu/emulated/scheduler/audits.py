@@ -17,6 +17,7 @@ from kemu.emulated.scheduler.loop import Engine
 from kemu.emulated.scheduler.queue.queues import IN_FLIGHT
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env
+from kemu.runtime.runlog.events import CacheAudited
 
 EVERY_S = 300
 """Virtual time between two reports, at least."""
@@ -48,21 +49,20 @@ class Auditor:
         assumed = [pod for pod in cluster.assumed.values() if pod.node_name]
         loads = _loads(cluster)
         self._env.log(
-            "sched.cache",
-            {
-                "nodes_rev": self._nodes.revision,
-                "pods_rev": self._pods.revision,
-                "nodes": len(cluster),
-                "pods": len(cluster.pods) - len(assumed),
-                "node_prints": fingerprints.packed(
+            CacheAudited(
+                nodes_rev=self._nodes.revision,
+                pods_rev=self._pods.revision,
+                nodes=len(cluster),
+                pods=len(cluster.pods) - len(assumed),
+                node_prints=fingerprints.packed(
                     [_of_node(cluster, node) for node in sorted(cluster.rows, key=lambda node: node.name)]
                 ),
-                "load_prints": fingerprints.packed([loads[name] for name in sorted(loads)]),
-                "serves": sorted(engine.profiles),
-                "waiting": len(waiting := self._waiting()),
-                "waiting_print": fingerprints.of_names(waiting),
-                "assumed": [[pod.key, pod.uid, pod.node_name, pod.uid in engine.bindings.under_way] for pod in assumed],
-            },
+                load_prints=fingerprints.packed([loads[name] for name in sorted(loads)]),
+                serves=sorted(engine.profiles),
+                waiting=len(waiting := self._waiting()),
+                waiting_print=fingerprints.of_names(waiting),
+                assumed=[[pod.key, pod.uid, pod.node_name, pod.uid in engine.bindings.under_way] for pod in assumed],
+            ),
         )
 
     def _waiting(self) -> list[str]:

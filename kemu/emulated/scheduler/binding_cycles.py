@@ -33,6 +33,7 @@ from kemu.emulated.scheduler.queue.queues import QueuedPod, SchedulingQueue
 from kemu.emulated.scheduler.scheduling_cycles import Placement
 from kemu.errors import ApiError
 from kemu.runtime.env import Env
+from kemu.runtime.runlog.events import PodBound
 
 _PREEMPTION = "DefaultPreemption"
 _LEFT_ALONE = ("Conflict", "NotFound")
@@ -216,16 +217,15 @@ class BindingCycles:
             reason = failed.refusal or failed.status.plugin or SCHEDULER_ERROR
             message = failure_of(failed.status, failed.rejector).message
         self._env.log(
-            "sched.bind",
-            {
-                "pod": placement.pod.info.key,
-                "uid": placement.pod.info.uid,
-                "node": placement.node,
-                "start": started_ns,
-                "ok": failed is None,
-                "reason": reason,
-                "message": message,
-            },
+            PodBound(
+                pod=placement.pod.info.key,
+                uid=placement.pod.info.uid,
+                node=placement.node,
+                start=started_ns,
+                ok=failed is None,
+                reason=reason,
+                message=message,
+            ),
         )
 
 

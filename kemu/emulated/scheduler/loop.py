@@ -43,6 +43,7 @@ from kemu.emulated.scheduler.queue.queues import QueuedPod, SchedulingQueue
 from kemu.emulated.scheduler.scheduling_cycles import SchedulingCycles
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import Env
+from kemu.runtime.runlog.events import PodQueued
 
 
 class Engine:
@@ -193,5 +194,11 @@ class Engine:
     def _log_queued(self, pod: QueuedPod, place: str, since_ns: int, cause: str) -> None:
         info = pod.info
         self._env.log(
-            "sched.queued", {"pod": info.key, "uid": info.uid, "queue": place, "start": since_ns, "event": cause}
+            PodQueued(
+                pod=info.key,
+                uid=info.uid,
+                queue=place,
+                start=since_ns,
+                event=cause,
+            )
         )

@@ -33,6 +33,7 @@ from kemu.emulated.scheduler.plugins import in_tree
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime import user_code
 from kemu.runtime.env import Env
+from kemu.runtime.runlog.events import PodScored
 
 
 class Scheduler:
@@ -96,7 +97,7 @@ class Scheduler:
         self._delays_cache = configuration.delays_cache and elector is not None
 
     def _log_scores(self, pod: PodInfo, totals: list[tuple[str, int]]) -> None:
-        self._env.log("sched.scores", {"pod": pod.key, "uid": pod.uid, "totals": totals})
+        self._env.log(PodScored(pod=pod.key, uid=pod.uid, totals=totals))
 
     async def run(self) -> None:
         if not self._delays_cache:

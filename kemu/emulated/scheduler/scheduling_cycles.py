@@ -31,6 +31,7 @@ from kemu.emulated.scheduler.framework.statuses import WAIT, Status
 from kemu.emulated.scheduler.preemption.evictions import Evictor
 from kemu.emulated.scheduler.queue.queues import QueuedPod, SchedulingQueue
 from kemu.runtime.env import Env
+from kemu.runtime.runlog.events import PodAttempted, PreemptionPlanned, VictimsSearched
 
 NO_NODES = "no nodes available to schedule pods"
 ASSIGNED_MEANWHILE = "the pod has been assigned meanwhile"
@@ -214,16 +215,15 @@ class SchedulingCycles:
         started_ns = self._clock.now_ns()
         await self._clock.sleep(self._timing.evaluations_s(self._env.random, effort.evaluations))
         self._env.log(
-            "sched.search",
-            {
-                "pod": pod.info.key,
-                "uid": pod.info.uid,
-                "start": started_ns,
-                "algorithm": effort.algorithm,
-                "evaluations": effort.evaluations,
-                "found": effort.found,
-                "gave_up": effort.gave_up,
-            },
+            VictimsSearched(
+                pod=pod.info.key,
+                uid=pod.info.uid,
+                start=started_ns,
+                algorithm=effort.algorithm,
+                evaluations=effort.evaluations,
+                found=effort.found,
+                gave_up=effort.gave_up,
+            ),
         )
 
     # The run log -----------------------------------------------------------------------------------------------------
@@ -235,33 +235,31 @@ class SchedulingCycles:
         if result is not None and result.filtering is not None and result.feasible != result.filtering.nodes:
             rejected = result.filtering.rejected_by_plugin()
         self._env.log(
-            "sched.attempt",
-            {
-                "pod": pod.info.key,
-                "uid": pod.info.uid,
-                "start": started_ns,
-                "n": pod.attempts,
-                "result": outcome,
-                "node": result.node if result is not None else "",
-                "evaluated": result.evaluated if result is not None else 0,
-                "feasible": result.feasible if result is not None else 0,
-                "plugins": rejected,
-                "message": message,
-            },
+            PodAttempted(
+                pod=pod.info.key,
+                uid=pod.info.uid,
+                start=started_ns,
+                n=pod.attempts,
+                result=outcome,
+                node=result.node if result is not None else "",
+                evaluated=result.evaluated if result is not None else 0,
+                feasible=result.feasible if result is not None else 0,
+                plugins=rejected,
+                message=message,
+            ),
         )
 
     def _log_preemption(self, pod: QueuedPod, started_ns: int, found: PostFilterResult) -> None:
         candidate = found.candidate
         assert candidate is not None
         self._env.log(
-            "sched.preemption",
-            {
-                "pod": pod.info.key,
-                "uid": pod.info.uid,
-                "start": started_ns,
-                "node": candidate.node,
-                "candidates": found.candidates,
-                "victims": [[victim.key, victim.uid, victim.priority] for victim in candidate.victims],
+            PreemptionPlanned(
+                pod=pod.info.key,
+                uid=pod.info.uid,
+                start=started_ns,
+                node=candidate.node,
+                candidates=found.candidates,
+                victims=[[victim.key, victim.uid, victim.priority] for victim in candidate.victims],
                 **({"violations": candidate.violations} if candidate.violations else {}),
-            },
+            ),
         )

@@ -39,6 +39,7 @@ from kemu.errors import JournalCorrupt, StoreError
 from kemu.messages.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.runtime.env import Env
 from kemu.runtime.rpc import pumps, servers
+from kemu.runtime.runlog.events import StoreAlarm, StoreCompacted, StoreCorrupt, StoreRecovered, StoreState, Transaction
 
 VERSION = "3.6.0"
 """Of etcd, whose behaviour this is."""
@@ -94,7 +95,7 @@ class Store(variants.Varied):
             self._recover()
         except JournalCorrupt as error:
             self.corrupt = error
-            env.log("store.corrupt", {"file": error.file, "offset": error.offset, "what": error.what})
+            env.log(StoreCorrupt(file=error.file, offset=error.offset, what=error.what))
         except OSError as error:
             env.exit(f"cannot recover: {error.strerror}")
         self._logged = self.space.revision
@@ -173,13 +174,13 @@ class Store(variants.Varied):
         space = self.space
         self._stated = space.revision
         data = {"rev": space.revision, "replayed": replayed, "torn_bytes": torn_bytes}
-        self.env.log("store.recovered", {**data, "keys": len(space), "digest": space.digest()})
+        self.env.log(StoreRecovered(**data, key_count=len(space), digest=space.digest()))
 
     def _log_state(self) -> None:
         """Everything done so far is in the run log."""
         space = self.space
         self._stated = space.revision
-        self.env.log("store.state", {"rev": space.revision, "keys": len(space), "digest": space.digest()})
+        self.env.log(StoreState(rev=space.revision, key_count=len(space), digest=space.digest()))
 
     async def check_intact(self, context: Any) -> None:
         """Refuses everything when the alarm CORRUPT is raised."""
@@ -245,7 +246,7 @@ class Store(variants.Varied):
             last = first
             self._work()
         records: list[journal.Record] = []
-        events: list[dict[str, Any]] = []
+        events: list[Transaction] = []
         for revision in range(first, last + 1):
             flat: list[bytes | None] = []
             changes: list[list[Any]] = []
@@ -257,11 +258,9 @@ class Store(variants.Varied):
                      entry.create_revision, entry.version]
                 )  # fmt: skip
             records.append((revision, flat))
-            event = {"rev": revision, "changes": changes}
             bases = self.requests.bases.pop(revision, None)
-            if bases is not None:
-                event["bases"] = bases
-            events.append(event)
+            event = Transaction(rev=revision, changes=changes)
+            events.append(event if bases is None else Transaction(**event, bases=bases))
         # A new list in any case: what is added during the fsync belongs to the next flush.
         compactions, self._compactions = self._compactions, []
         if compactions:
@@ -269,8 +268,8 @@ class Store(variants.Varied):
         # The run log first: if the store is killed in between, the log has a transaction that the recovered store
         # lacks, and ``store.recovered`` says so. The other way round the log would lack what clients can see.
         env = self.env
-        for event in events:
-            env.log("store.txn", event)
+        for transaction in events:
+            env.log(transaction)
         self._logged = last
         if last == space.revision and last - self._stated >= max(STATE_REVISIONS, len(space)):
             self._log_state()
@@ -286,7 +285,7 @@ class Store(variants.Varied):
             env.step("after-fsync")
             await self._roll(last + 1)
         for revision, _ in compactions:
-            env.log("store.compacted", {"rev": revision})
+            env.log(StoreCompacted(rev=revision))
         hub.publish(last)
         if records:
             env.step("after-publish")
@@ -327,7 +326,7 @@ class Store(variants.Varied):
             settle(NoSpace())
         if not self.no_space:
             self.no_space = True
-            self.env.log("store.alarm", {"alarm": "NOSPACE", "raised": True})
+            self.env.log(StoreAlarm(alarm="NOSPACE", raised=True))
             self.env.spawn(self._wait_for_room(), "wait for room")
 
     async def _wait_for_room(self) -> None:
@@ -335,7 +334,7 @@ class Store(variants.Varied):
             await self.env.clock.sleep(LOOK_FOR_ROOM_S, background=True)
             if self._journal.has_room():
                 self.no_space = False
-                self.env.log("store.alarm", {"alarm": "NOSPACE", "raised": False})
+                self.env.log(StoreAlarm(alarm="NOSPACE", raised=False))
                 self._work()
 
     async def compact(self, request: rpc_pb2.CompactionRequest) -> rpc_pb2.CompactionResponse:

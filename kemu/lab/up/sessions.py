@@ -30,6 +30,7 @@ from kemu.lab.up import credentials, endpoints, furnishings, kubeconfigs, teller
 from kemu.lab.up.chaos import carriers, desks
 from kemu.lab.up.chaos import clients as faults
 from kemu.runtime.faults.hits import CHAOS
+from kemu.runtime.runlog.events import FaultEnded
 from kemu.runtime.runtimes import Runtime
 
 GATEWAY = "gateway"
@@ -207,8 +208,8 @@ class Session:
         async def heal() -> None:
             with contextlib.suppress(ValueError):  # it has ended meanwhile
                 hits = await runtime.heal(fault)
-                data = {"id": fault} if hits is None else {"id": fault, "hits": hits}
-                runtime.env(CHAOS).log("chaos.end", data)
+                event = FaultEnded(id=fault) if hits is None else FaultEnded(id=fault, hits=hits)
+                runtime.env(CHAOS).log(event)
 
         runtime.env(CHAOS).spawn(heal(), f"heal {fault}")
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
+
+from kemu.runtime.runlog.events import Event, FaultHit
 
 CHAOS = "chaos"
 """The name under which faults stand in the run log."""
 STRUCK = "gateway.struck"
 """Event: a fault has struck a request of a client of kemu up."""
 
-Log = Callable[[str, Mapping[str, Any]], None]
-"""Takes the kind of an event and its data."""
+Log = Callable[[Event], None]
 
 
 class Hits:
@@ -29,7 +29,7 @@ class Hits:
         who = (fault, actor, peer)
         if who not in self._struck:
             self._struck[who] = None
-            self._log("chaos.hit", {"id": fault, "actor": actor, **({"peer": peer} if peer else {})})
+            self._log(FaultHit(id=fault, actor=actor, peer=peer) if peer else FaultHit(id=fault, actor=actor))
 
     def of(self, fault: str) -> int:
         """How often it has struck so far."""

@@ -30,6 +30,15 @@ from kemu.runtime.host import disk_faults, files, tokens, wall_clocks
 from kemu.runtime.host.calls import channels, far_calls, inbound, relays
 from kemu.runtime.rpc import clients, network_faults, networks, servers
 from kemu.runtime.rpc.partitions import DEFAULT_KEEPALIVE_TIMEOUT_S
+from kemu.runtime.runlog.events import (
+    ActorCrashed,
+    ActorExited,
+    ActorFailed,
+    ActorStarted,
+    ActorStopped,
+    ConnectionLost,
+    Event,
+)
 from kemu.runtime.skews import JUMP, SKEW, Skew, Skews
 
 OnFailure = Callable[[str, str], None]
@@ -75,7 +84,7 @@ class Host:
         """Told of an actor that has ended itself."""
         self.outside: set[str] = set()
         """Targets of processes that are not actors, such as a real etcd."""
-        self.hits = Hits(lambda kind, data: self.log(self.clock.now_ns(), CHAOS, kind, data))
+        self.hits = Hits(lambda event: self.log(self.clock.now_ns(), CHAOS, event.KIND, event))
         self.handlers = Handlers(self.hits.strike, lambda fault, actor: self.stream("fault", fault, actor))
         self.network.on_struck = self.hits.strike
         self._begin = network_faults.beginnings(self.network, self.stream)
@@ -218,7 +227,7 @@ class Host:
             raise SimulationError(f"{spec.name} is running")
         _, incarnation = self.addresses.get(spec.name, ("", 1))
         resident = self._add(spec.name, incarnation)
-        resident.log("actor.started", {"incarnation": incarnation})
+        resident.log(ActorStarted(incarnation=incarnation))
         try:
             actor = runtimes.resolve(spec.factory)(resident, spec.config)
         except asyncio.CancelledError:
@@ -243,21 +252,21 @@ class Host:
         resident.server.close()
         await resident.end_tasks(max(SHORTEST_STOP_TIMEOUT_S, runtimes.STOP_TIMEOUT_S / self.clock.speed))
         if not resident.gone:
-            resident.log("actor.stopped", {})
+            resident.log(ActorStopped())
             self._drop(resident)
 
     def crash(self, name: str) -> None:
         """Drop the actor without running any of its clean-up. Raises KeyError."""
         resident = self.residents[name]
         if not resident.struck:
-            resident.log("actor.crashed", {})
+            resident.log(ActorCrashed())
         self._drop(resident)
 
     def strike(self, resident: Resident, step: str) -> NoReturn:
         """The actor has come to a step at which it is to crash. One that is gone already only unwinds."""
         if not resident.gone:
             del self._armed[resident.name][step]
-            resident.log("actor.crashed", {"step": step})
+            resident.log(ActorCrashed(step=step))
             resident.struck = True
             self.on_strike(resident.name)
         raise asyncio.CancelledError(f"{resident.name} has crashed {step}")
@@ -265,7 +274,7 @@ class Host:
     def exit(self, resident: Resident, why: str) -> NoReturn:
         """The actor ends itself: it hears and says nothing more."""
         if not resident.gone:
-            resident.log("actor.exited", {"why": why})
+            resident.log(ActorExited(why=why))
             self._drop(resident)
             self.on_exit(resident.name)
         raise asyncio.CancelledError(f"{resident.name} has ended: {why}")
@@ -283,7 +292,7 @@ class Host:
             error,
         )
         text = str(failure)
-        resident.log("actor.failed", {"error": text})
+        resident.log(ActorFailed(error=text))
         if not resident.is_ready.done():
             resident.is_ready.set_exception(failure)
         self._drop(resident)
@@ -306,7 +315,8 @@ class Host:
             resident.lost(peer)
         elif survivor in self._relays and survivor in self.addresses:
             # It is in another cell, where gRPC tells it no more than that its callers are gone.
-            self.log(self.clock.now_ns(), survivor, "net.connection_lost", {"peer": peer})
+            event = ConnectionLost(peer=peer)
+            self.log(self.clock.now_ns(), survivor, event.KIND, event)
 
     @property
     def pending(self) -> int:
@@ -400,19 +410,20 @@ class Resident:
         task.add_done_callback(self._task_done)
         return task
 
-    def log(self, kind: str, data: Mapping[str, Any]) -> None:
+    def log(self, event: Event) -> None:
         if not self.gone:
             # The times in the run log are true, whatever the actor's own clock shows.
-            if "start" in data and self.name in self._host.skews.by_actor:
-                data = {**data, "start": self.clock.true_ns(data["start"])}
-            self._host.log(self._host.clock.now_ns(), self.name, kind, data)
+            if self.name in self._host.skews.by_actor:
+                event = event.by_clock(self.clock.true_ns)
+            self._host.log(self._host.clock.now_ns(), self.name, event.KIND, event)
 
-    def log_took(self, kind: str, make: Callable[[Took], Mapping[str, Any]]) -> None:
+    def log_took(self, make: Callable[[Took], Event]) -> None:
         if not self.gone:
             now_ns, is_skewed = self._host.clock.now_ns(), self.name in self._host.skews.by_actor
             true_ns = self.clock.true_ns
             took = (lambda start_ns: now_ns - true_ns(start_ns)) if is_skewed else now_ns.__sub__
-            self._host.log(now_ns, self.name, kind, make(took))
+            event = make(took)
+            self._host.log(now_ns, self.name, event.KIND, event)
 
     def awaits(self, count: Callable[[], int]) -> None:
         self._awaited.append(count)
@@ -502,7 +513,7 @@ class Resident:
         return self.clock.pending + sum(count() for count in self._awaited)
 
     def lost(self, peer: str) -> None:
-        self.log("net.connection_lost", {"peer": peer})
+        self.log(ConnectionLost(peer=peer))
 
     def handler_failed(self, method: str, error: BaseException) -> None:
         if not self.gone:

@@ -12,14 +12,11 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from kemu.runtime.env import SECOND_NS, LogSink
 from kemu.runtime.host.wall_clocks import DilatedClock
-
-STALLED = "process.stalled"
+from kemu.runtime.runlog.events import ProcessStalled
 
 TICK_S = 0.1
 STOPPED_NS = SECOND_NS // 2
@@ -90,14 +87,10 @@ class Ticks:
         if what and self._clock.begun:
             now_ns = self._clock.now_ns()
             start_ns = max(0, now_ns - round(passed.now_ns * self._clock.speed))
-            data: Mapping[str, Any] = {
-                "what": what,
-                "start": start_ns,
-                "real_ns": passed.now_ns,
-                "ran_ns": passed.ran_ns,
-                "queued_ns": passed.queued_ns,
-            }
-            self._log(now_ns, self._process, STALLED, data)
+            event = ProcessStalled(
+                what=what, start=start_ns, real_ns=passed.now_ns, ran_ns=passed.ran_ns, queued_ns=passed.queued_ns
+            )
+            self._log(now_ns, self._process, event.KIND, event)
 
     def _now(self) -> Account:
         now_ns = time.monotonic_ns()

@@ -23,6 +23,16 @@ from kemu.runtime.faults.hits import CHAOS, Hits
 from kemu.runtime.rpc.clients import MemoryChannel
 from kemu.runtime.rpc.networks import Network, Peer
 from kemu.runtime.rpc.servers import Server
+from kemu.runtime.runlog.events import (
+    ActorCrashed,
+    ActorExited,
+    ActorFailed,
+    ActorResumed,
+    ActorStarted,
+    ActorStopped,
+    ConnectionLost,
+    Event,
+)
 from kemu.runtime.runtimes import STOP_TIMEOUT_S, SUPERVISOR_DELAY_S, Ending, resolve
 from kemu.runtime.sim import crashes, guards
 from kemu.runtime.sim.clocks import MasterClock, VirtualClock
@@ -113,14 +123,15 @@ class SimEnv(Owner):
             coroutine, f"{self.name}: {name}", self.context.copy(), self, self._task_done
         )
 
-    def log(self, kind: str, data: Mapping[str, Any]) -> None:
+    def log(self, event: Event) -> None:
         if self.condition is not Condition.DEAD:
-            self._runtime.sink(self.clock.now_ns(), self.name, kind, data)
+            self._runtime.sink(self.clock.now_ns(), self.name, event.KIND, event)
 
-    def log_took(self, kind: str, make: Callable[[Took], Mapping[str, Any]]) -> None:
+    def log_took(self, make: Callable[[Took], Event]) -> None:
         if self.condition is not Condition.DEAD:
             now_ns = self.clock.now_ns()
-            self._runtime.sink(now_ns, self.name, kind, make(now_ns.__sub__))
+            event = make(now_ns.__sub__)
+            self._runtime.sink(now_ns, self.name, event.KIND, event)
 
     def awaits(self, count: Callable[[], int]) -> None:
         """Nothing to do: messages that are under way are events of the loop."""
@@ -170,16 +181,16 @@ class SkewedEnv(SimEnv):
 
     __slots__ = ()
 
-    def log(self, kind: str, data: Mapping[str, Any]) -> None:
+    def log(self, event: Event) -> None:
         if self.condition is not Condition.DEAD:
-            if "start" in data:
-                data = {**data, "start": self._runtime.skews.by_actor[self.name].true_ns(data["start"])}
-            self._runtime.sink(self._runtime.master.now_ns(), self.name, kind, data)
+            event = event.by_clock(self._runtime.skews.by_actor[self.name].true_ns)
+            self._runtime.sink(self._runtime.master.now_ns(), self.name, event.KIND, event)
 
-    def log_took(self, kind: str, make: Callable[[Took], Mapping[str, Any]]) -> None:
+    def log_took(self, make: Callable[[Took], Event]) -> None:
         if self.condition is not Condition.DEAD:
             now_ns, skew = self._runtime.master.now_ns(), self._runtime.skews.by_actor[self.name]
-            self._runtime.sink(now_ns, self.name, kind, make(lambda start_ns: now_ns - skew.true_ns(start_ns)))
+            event = make(lambda start_ns: now_ns - skew.true_ns(start_ns))
+            self._runtime.sink(now_ns, self.name, event.KIND, event)
 
 
 class Departed(NamedTuple):
@@ -221,7 +232,7 @@ class SimRuntime:
             self.sink = self._steered(steering)
         self._redrawing = Redrawing(self.loop, redraw, self.streams) if redraw is not None else None
         wires = SimWires(self.loop, self.streams, timing or {}, steering, self._redrawing)
-        self.hits = Hits(lambda kind, data: self._log(CHAOS, kind, data))
+        self.hits = Hits(lambda event: self._log(CHAOS, event))
         self.network = Network(wires.to, self._connection_lost, wires.keepalive_timeout_s, self.hits.strike)
         self.network.partitions.keepalive_time_s = wires.keepalive_time_s
         stream = self.streams.stream
@@ -306,7 +317,7 @@ class SimRuntime:
 
     def _start(self, spec: ActorSpec, incarnation: int, disk: MemoryDisk) -> None:
         env = self._envs[spec.name] = SimEnv(self, spec.name, incarnation, disk)
-        self._log(spec.name, "actor.started", {"incarnation": incarnation})
+        self._log(spec.name, ActorStarted(incarnation=incarnation))
         factory = resolve(spec.factory)
         try:
             actor: Actor = env.context.run(factory, env, spec.config)
@@ -370,7 +381,7 @@ class SimRuntime:
     def _end(self, env: SimEnv) -> None:
         """It has stopped."""
         self.network.leave(env.peer)
-        self._log(env.name, "actor.stopped", {})
+        self._log(env.name, ActorStopped())
         env.peer.gone = True
         self.loop.bury(env)
         self._disks[env.name] = env.disk.hand_over()
@@ -409,12 +420,12 @@ class SimRuntime:
         if step is not None:
             await self._crash_at(name, step)
         elif env is not None:
-            self._crash(env, {})
+            self._crash(env, ActorCrashed())
         else:
             self._exited.pop(name, None)
 
-    def _crash(self, env: SimEnv, data: Mapping[str, Any]) -> None:
-        self._log(env.name, "actor.crashed", data)
+    def _crash(self, env: SimEnv, event: ActorCrashed) -> None:
+        self._log(env.name, event)
         stream = self.streams.stream("disk", env.name, env.incarnation)
         self._disks[env.name] = crashes.crash(self.loop, self.network, env, env.peer, env.disk, stream)
         self._depart(env)
@@ -439,7 +450,7 @@ class SimRuntime:
         """The actor has come to a step at which it is to crash. One that is dead only unwinds."""
         if env.condition is not Condition.DEAD:
             struck = env._armed.pop(step, [])
-            self._crash(env, {"step": step})
+            self._crash(env, ActorCrashed(step=step))
             for waiter in struck:
                 tasks.wake(waiter)
         raise asyncio.CancelledError(f"{env.name} has crashed {step}")
@@ -452,8 +463,8 @@ class SimRuntime:
 
     def _exit(self, env: SimEnv, why: str) -> NoReturn:
         if env.condition is not Condition.DEAD:
-            self._log(env.name, "actor.exited", {"why": why})
-            self._crash(env, {})
+            self._log(env.name, ActorExited(why=why))
+            self._crash(env, ActorCrashed())
             self._exited[env.name] = None
             when_ns = self.clock.now_ns() + round(SUPERVISOR_DELAY_S * SECOND_NS)
             self.clock.call_at_ns(when_ns, self._start_again, env.name, env.incarnation)
@@ -499,7 +510,7 @@ class SimRuntime:
 
     def _resumed(self, env: Owner, held: Held) -> None:
         waited = [self.loop.now_ns - since_ns for since_ns in held.since_ns]
-        self._log(env.name, "actor.resumed", {"waited": waited, "done": held.done})
+        self._log(env.name, ActorResumed(waited=waited, done=held.done))
 
     def skew_now(self, name: str, skew: Skew, to_ns: Callable[[int], int]) -> None:
         env = self._running(name)
@@ -544,7 +555,7 @@ class SimRuntime:
         return self.hits.of(fault)
 
     def _connection_lost(self, survivor: str, peer: str) -> None:
-        self._log(survivor, "net.connection_lost", {"peer": peer})
+        self._log(survivor, ConnectionLost(peer=peer))
 
     # The end of a run
 
@@ -577,8 +588,8 @@ class SimRuntime:
 
     # Failures and logs
 
-    def _log(self, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        self.sink(self.master.now_ns(), actor, kind, data)
+    def _log(self, actor: str, event: Event) -> None:
+        self.sink(self.master.now_ns(), actor, event.KIND, event)
 
     def _failure(self, env: Owner, what: str, error: BaseException) -> errors.ActorFailed:
         incarnation = f" (incarnation {env.incarnation})" if isinstance(env, SimEnv) else ""
@@ -590,7 +601,7 @@ class SimRuntime:
         failure.__cause__ = error
         trace = "".join(traceback.format_exception(error)).rstrip()
         with contextlib.suppress(OSError):  # perhaps it is the run log that cannot be written
-            self._log(env.name, "actor.failed", {"error": f"{failure}\n\n{trace}"})
+            self._log(env.name, ActorFailed(error=f"{failure}\n\n{trace}"))
         self.loop.fail(failure)
 
     def _explain_stall(self) -> str:

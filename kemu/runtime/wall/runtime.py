@@ -22,6 +22,7 @@ from kemu.runtime.faults import kinds
 from kemu.runtime.host import hosts, ticks, wall_clocks
 from kemu.runtime.ray.driver import backups
 from kemu.runtime.rpc.partitions import DEFAULT_KEEPALIVE_TIMEOUT_S
+from kemu.runtime.runlog.events import ActorCrashed
 from kemu.runtime.wall.standstills import Standstills
 
 T = TypeVar("T")
@@ -265,7 +266,7 @@ class WallRuntime:
 
     def _exited(self, name: str) -> None:
         """An actor has ended itself: a supervisor starts it again."""
-        self._log(self._host.clock.now_ns(), name, "actor.crashed", {})
+        self._log(self._host.clock.now_ns(), name, ActorCrashed.KIND, ActorCrashed())
         delay_s = runtimes.SUPERVISOR_DELAY_S / self.speed
         self._exiting[name] = self._loop.call_later(delay_s, self._start_again, name)
 

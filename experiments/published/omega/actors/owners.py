@@ -19,6 +19,7 @@ from kemu import errors
 from kemu.emulated.client import clients, informers
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env
+from kemu.runtime.runlog.events import own
 
 JOB_LABEL = "job"
 """The place of the job in its list, from 0."""
@@ -80,7 +81,7 @@ class Owner:
             return
         number = int(pod.metadata.labels[JOB_LABEL])
         data = {"job": number, "pod": pod.metadata.name, "node": pod.spec.nodeName, "reason": pod.status.reason}
-        self.env.log(REJECTED, data)
+        self.env.log(own(REJECTED, data))
         if number not in self.rejected:
             when_ns = self.env.clock.now_ns() + self.replace_after_ns
             self.env.clock.call_at_ns(when_ns, self.replace, number)

@@ -22,6 +22,7 @@ from kemu.emulated.client import clients, informers, sessions
 from kemu.emulated.objects.amounts import quantities, requests
 from kemu.emulated.objects.pods import bind_generations, pod_phases
 from kemu.runtime.env import SECOND_NS, Env
+from kemu.runtime.runlog.events import own
 
 RETRY_NS = SECOND_NS
 MOST_IDLE_ATTEMPTS, MOST_ATTEMPTS = 100, 1_000
@@ -149,16 +150,18 @@ class OmegaScheduler:
                 conflicts = commit.refused_by + 1  # the others were not checked
             await self.has_seen(bindings, commit)
         self.env.log(
-            TRANSACTION,
-            {
-                "job": job.number,
-                "attempt": job.attempts,
-                "started": started_ns,
-                "pods": [one.name for one in bindings],
-                "machines": [claim.machine for claim in claims],
-                "placed": len(bindings) - sum(one.name in job.pods for one in bindings),
-                "conflicts": conflicts,
-            },
+            own(
+                TRANSACTION,
+                {
+                    "job": job.number,
+                    "attempt": job.attempts,
+                    "started": started_ns,
+                    "pods": [one.name for one in bindings],
+                    "machines": [claim.machine for claim in claims],
+                    "placed": len(bindings) - sum(one.name in job.pods for one in bindings),
+                    "conflicts": conflicts,
+                },
+            ),
         )
         job.queued = False
         if job.pods and not self.is_given_up(job):

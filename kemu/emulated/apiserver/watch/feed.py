@@ -22,6 +22,7 @@ from kemu.errors import Compacted, ServiceUnavailable, StoreError
 from kemu.messages.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.runtime.env import MILLISECOND_NS, SECOND_NS, Channel, Env, Timer
 from kemu.runtime.rpc import pumps
+from kemu.runtime.runlog.events import Transaction
 
 _RECORDER = "recorder"
 """File of an API server that records a real etcd: there once it has begun."""
@@ -243,7 +244,7 @@ class Feed:
                 ]
                 for event in changes
             ]
-            self._env.log("store.txn", {"rev": revision, "changes": rows})
+            self._env.log(Transaction(rev=revision, changes=rows))
 
     def _release(self) -> None:
         """Apply what is due."""

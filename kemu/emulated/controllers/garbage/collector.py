@@ -20,6 +20,7 @@ from kemu.emulated.objects.validation import finalizers
 from kemu.messages.k8s import meta_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import Env
+from kemu.runtime.runlog.events import Named, OwnedDeleted, OwnedOrphaned, OwnerInvalid
 
 WORKERS = 20
 """Of each queue (``ConcurrentGCSyncs``)."""
@@ -83,11 +84,7 @@ class GarbageCollector(controllers.Controller):
         note = f'ownerRef {owner} does not exist in namespace "{identity.namespace}"'
         reason = "OwnerRefInvalidNamespace"
         self._recorder.event(regarding, recorders.WARNING, reason, reason, note)
-        self._log("gc.invalid_owner", identity, {"owner": f"{owner.kind} {owner.name}"})
-
-    def _log(self, kind: str, identity: graphs.Identity, more: Mapping[str, Any]) -> None:
-        name = f"{identity.namespace}/{identity.name}" if identity.namespace else identity.name
-        self.env.log(kind, {"kind": identity.kind, "name": name, "uid": identity.uid, **more})
+        self.env.log(OwnerInvalid(**_named(identity), owner=f"{owner.kind} {owner.name}"))
 
     # --- what may have to be deleted ---------------------------------------------------------------------------------
 
@@ -221,7 +218,7 @@ class GarbageCollector(controllers.Controller):
             await self.client.delete(
                 row.plural, identity.name, namespace, None, identity.uid, propagation_policy=policy
             )
-        self._log("gc.deleted", identity, {"policy": policy})
+        self.env.log(OwnedDeleted(**_named(identity), policy=policy))
 
     async def _patch(self, node: graphs.Node, references: Sequence[Mapping[str, Any]]) -> None:
         identity = node.identity
@@ -285,7 +282,8 @@ class GarbageCollector(controllers.Controller):
             except errors.ApiError as error:
                 failures.append(error)
                 return
-            self._log("gc.orphaned", dependent.identity, {"owner": f"{owner.identity.kind} {owner.identity.name}"})
+            text = f"{owner.identity.kind} {owner.identity.name}"
+            self.env.log(OwnedOrphaned(**_named(dependent.identity), owner=text))
 
         await self.all([free(dependent) for dependent in list(owner.dependents.values())], "orphan")
         if failures:
@@ -317,3 +315,8 @@ def _row(kind: str, api_version: str) -> resources.Resource:
     if row is None or row.group != api_version.rpartition("/")[0]:
         raise errors.NotFound(f"unable to get REST mapping for {api_version}/{kind}.", kind=kind)
     return row
+
+
+def _named(identity: graphs.Identity) -> Named:
+    name = f"{identity.namespace}/{identity.name}" if identity.namespace else identity.name
+    return {"resource_kind": identity.kind, "name": name, "uid": identity.uid}

@@ -16,6 +16,7 @@ from kemu.emulated.controllers.jobs import conditions, cron_times
 from kemu.emulated.objects import cron_expressions, meta
 from kemu.messages.k8s import batch_v1_pb2, core_v1_pb2, meta_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env
+from kemu.runtime.runlog.events import CronJobReported
 
 SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 """Annotation of a Job: the time of its run, in the zone of the CronJob."""
@@ -126,13 +127,12 @@ class CronJobController(controllers.Controller):
         """As an Event object, and in the run log."""
         self._recorder.event(cron_job, event_type, reason, reason, note, routine=routine)
         self.env.log(
-            "controller.cronjob",
-            {
-                "cronjob": controllers.key_of(cron_job),
-                "uid": cron_job.metadata.uid,
-                "reason": reason,
-                "message": note,
-            },
+            CronJobReported(
+                cronjob=controllers.key_of(cron_job),
+                uid=cron_job.metadata.uid,
+                reason=reason,
+                message=note,
+            ),
         )
 
 

@@ -28,6 +28,7 @@ from kemu.emulated.objects import meta
 from kemu.emulated.objects.pods import pod_phases
 from kemu.messages.k8s import batch_v1_pb2, core_v1_pb2
 from kemu.runtime.env import SECOND_NS
+from kemu.runtime.runlog.events import JobReported
 
 
 class JobSync:
@@ -245,8 +246,12 @@ class JobSync:
     def _report(self, reason: str, note: str, event_type: str = recorders.NORMAL, routine: bool = False) -> None:
         self._context.recorder.event(self._job, event_type, reason, reason, note, routine=routine)
         self._context.env.log(
-            "controller.job",
-            {"job": self._key, "uid": self._job.metadata.uid, "reason": reason, "message": note},
+            JobReported(
+                job=self._key,
+                uid=self._job.metadata.uid,
+                reason=reason,
+                message=note,
+            ),
         )
 
     async def _manage(self) -> errors.ApiError | None:

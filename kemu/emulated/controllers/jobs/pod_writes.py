@@ -12,6 +12,7 @@ from kemu.emulated.controllers.jobs import completion_indexes, contexts, trackin
 from kemu.emulated.controllers.workloads import slow_start
 from kemu.emulated.objects import meta, names
 from kemu.messages.k8s import batch_v1_pb2, core_v1_pb2
+from kemu.runtime.runlog.events import PodCreated
 
 MOST = 500
 """Pods that one sync creates or deletes (``MaxPodCreateDeletePerSync``)."""
@@ -56,14 +57,13 @@ class PodWrites:
         old_uid, old_name = self._context.losses.take(self._job.metadata.uid, str(index))
         namespace = created.metadata.namespace
         self._context.env.log(
-            "controller.pod",
-            {
-                "pod": meta.namespaced_name(created),
-                "uid": created.metadata.uid,
-                "owner": f"Job {self._key}",
-                "replaces": f"{namespace}/{old_name}" if old_uid else "",
-                "replaces_uid": old_uid,
-            },
+            PodCreated(
+                pod=meta.namespaced_name(created),
+                uid=created.metadata.uid,
+                owner=f"Job {self._key}",
+                replaces=f"{namespace}/{old_name}" if old_uid else "",
+                replaces_uid=old_uid,
+            ),
         )
 
     # --- deletions ---------------------------------------------------------------------------------------------------

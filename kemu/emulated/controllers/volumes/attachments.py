@@ -24,6 +24,7 @@ from kemu.emulated.objects.pods import pod_phases
 from kemu.emulated.objects.volumes import claims
 from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env, Timer
+from kemu.runtime.runlog.events import AttachmentCreated, AttachmentDeleted, MultiAttachRefused
 
 LOOP_NS = SECOND_NS // 10
 """How often the original looks at everything (``reconcilerLoopPeriod``); here only after something has changed."""
@@ -151,7 +152,8 @@ class AttachDetachController(controllers.Controller):
         name = attachment.metadata.name
         with contextlib.suppress(errors.NotFound):
             await retries.patiently(self.env, lambda: self.client.delete("volumeattachments", name))
-        self._log("volumes.detach", place, forced=is_mounted, waited_ns=now_ns - asked_ns)
+        waited_ns = now_ns - asked_ns
+        self.env.log(AttachmentDeleted(volume=place.volume, node=place.node, forced=is_mounted, waited_ns=waited_ns))
 
     # Attaching -------------------------------------------------------------------------------------------------------
 
@@ -173,7 +175,7 @@ class AttachDetachController(controllers.Controller):
         attachment.spec.source.persistentVolumeName = place.volume
         with contextlib.suppress(errors.AlreadyExists):
             await retries.patiently(self.env, lambda: self.client.create(attachment))
-        self._log("volumes.attach", place)
+        self.env.log(AttachmentCreated(volume=place.volume, node=place.node))
 
     def _report(self, place: Place, pods: list[core_v1_pb2.Pod], others: list[str]) -> None:
         """``reportMultiAttachError``."""
@@ -192,15 +194,12 @@ class AttachDetachController(controllers.Controller):
                 text = f"is already used by {elsewhere}"
             text = f'Multi-Attach error for volume "{place.volume}" Volume {text}'
             self._recorder.event(pod, recorders.WARNING, "FailedAttachVolume", "FailedAttachVolume", text)
-            who = {"pod": controllers.key_of(pod), "uid": pod.metadata.uid}
-            self._log("volumes.multi_attach", place, **who, others=others)
+            key, uid = controllers.key_of(pod), pod.metadata.uid
+            self.env.log(MultiAttachRefused(volume=place.volume, node=place.node, pod=key, uid=uid, others=others))
 
     def _volumes_of(self, pod: core_v1_pb2.Pod) -> list[str]:
         found = (self._claims.store.get(f"{pod.metadata.namespace}/{name}") for name in claims.claim_names(pod))
         return [claim.spec.volumeName for claim in found if claim is not None]
-
-    def _log(self, kind: str, place: Place, **more: Any) -> None:
-        self.env.log(kind, {"volume": place.volume, "node": place.node, **more})
 
 
 def allows_many(volume: core_v1_pb2.PersistentVolume) -> bool:

@@ -23,6 +23,13 @@ from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime import distributions
 from kemu.runtime.env import Env
+from kemu.runtime.runlog.events import (
+    ProvisioningFailed,
+    VolumeAttached,
+    VolumeDeleted,
+    VolumeDetached,
+    VolumeProvisioned,
+)
 
 WORKERS = 100
 """Calls that the drivers work at side by side (``--worker-threads`` of external-provisioner)."""
@@ -121,7 +128,7 @@ class CsiDrivers(controllers.Controller):
             await self._take(driver, "provision")
             failure = self._failure(driver, segment, uid)
             if failure:
-                self._log("csi.provision_failed", claim, started_ns, driver, why=failure)
+                self.env.log(ProvisioningFailed(claim=key, uid=uid, driver=driver.name, start=started_ns, why=failure))
                 text = f'failed to provision volume with StorageClass "{storage_class.metadata.name}": {failure}'
                 self._recorder.event(claim, recorders.WARNING, "ProvisioningFailed", "ProvisioningFailed", text)
                 if node:
@@ -131,7 +138,7 @@ class CsiDrivers(controllers.Controller):
             volume = _volume(claim, storage_class, driver, segment or (), name)
             with contextlib.suppress(errors.AlreadyExists):
                 await retries.patiently(self.env, lambda: self.client.create(volume))
-            self._log("csi.provisioned", claim, started_ns, driver, volume=name)
+            self.env.log(VolumeProvisioned(claim=key, uid=uid, driver=driver.name, start=started_ns, volume=name))
             text = f"Successfully provisioned volume {name}"
             self._recorder.event(claim, recorders.NORMAL, "ProvisioningSucceeded", "Provisioning", text, routine=True)
         finally:
@@ -272,7 +279,7 @@ class CsiDrivers(controllers.Controller):
             await self._unprotect(name)
         except errors.NotFound:
             return
-        self.env.log("csi.deleted", {"volume": name, "driver": driver_name})
+        self.env.log(VolumeDeleted(volume=name, driver=driver_name))
 
     async def _unprotect(self, name: str) -> None:
         """Raises Conflict, and the volume is looked at again."""
@@ -310,7 +317,7 @@ class CsiDrivers(controllers.Controller):
                 "volumeattachments", attachment.metadata.name, "", {"status": {"attached": True}}, "status"
             ),
         )
-        self._log_attachment("csi.attached", attachment, started_ns)
+        self._log_attachment(VolumeAttached, attachment, started_ns)
 
     async def _detach(self, attachment: storage_v1_pb2.VolumeAttachment, driver: drivers.Driver) -> None:
         protection = ATTACHER_PROTECTION + driver.name.replace(".", "-")
@@ -323,26 +330,21 @@ class CsiDrivers(controllers.Controller):
         if protection in current.metadata.finalizers:
             current.metadata.finalizers.remove(protection)
             await retries.patiently(self.env, lambda: self.client.update(current))
-        self._log_attachment("csi.detached", attachment, started_ns)
+        self._log_attachment(VolumeDetached, attachment, started_ns)
 
     # The run log -----------------------------------------------------------------------------------------------------
 
-    def _log(
-        self, kind: str, claim: core_v1_pb2.PersistentVolumeClaim, started_ns: int, driver: drivers.Driver, **more: str
+    def _log_attachment(
+        self,
+        kind: type[VolumeAttached] | type[VolumeDetached],
+        attachment: storage_v1_pb2.VolumeAttachment,
+        started_ns: int,
     ) -> None:
-        data = {"claim": controllers.key_of(claim), "uid": claim.metadata.uid, "driver": driver.name}
-        self.env.log(kind, {**data, "start": started_ns, **more})
-
-    def _log_attachment(self, kind: str, attachment: storage_v1_pb2.VolumeAttachment, started_ns: int) -> None:
         spec = attachment.spec
-        volume = self._volumes.store.get(spec.source.persistentVolumeName)
-        data: dict[str, Any] = {
-            "volume": spec.source.persistentVolumeName,
-            "node": spec.nodeName,
-            "driver": spec.attacher,
-        }
-        data["modes"] = [] if volume is None else list(volume.spec.accessModes)
-        self.env.log(kind, {**data, "start": started_ns})
+        name = spec.source.persistentVolumeName
+        volume = self._volumes.store.get(name)
+        modes = [] if volume is None else list(volume.spec.accessModes)
+        self.env.log(kind(volume=name, node=spec.nodeName, driver=spec.attacher, modes=modes, start=started_ns))
 
 
 class _Calls:

@@ -23,6 +23,7 @@ from kemu.emulated.objects.volumes import claims, matching, migration
 from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import SECOND_NS, Env, Timer
+from kemu.runtime.runlog.events import ClaimBound
 
 RESYNC_NS = 15 * SECOND_NS
 """How often everything is looked at again (``pvClaimBinderSyncPeriod``), as long as something is not settled."""
@@ -391,7 +392,7 @@ class PersistentVolumeController(controllers.Controller):
         changed = await self._write(changed)
         _store(self._claims, changed)
         self.env.log(
-            "volumes.bound", {"claim": controllers.key_of(claim), "uid": claim.metadata.uid, "volume": name}
+            ClaimBound(claim=controllers.key_of(claim), uid=claim.metadata.uid, volume=name)
         )  # fmt: skip
         return changed
 

@@ -21,6 +21,7 @@ from kemu.emulated.objects import meta, resources, selectors
 from kemu.emulated.objects.pods import pod_phases
 from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2, meta_v1_pb2
 from kemu.runtime.env import Env
+from kemu.runtime.runlog.events import PodCreated
 
 Test = Callable[[Any], bool]
 """Of a pod."""
@@ -313,14 +314,13 @@ class WorkloadController(controllers.Controller, abc.ABC, Generic[W]):
         """The pod replaces the first that was lost from its place."""
         old_uid, old_name = self.losses.take(owner.metadata.uid, self.place(pod))
         self.env.log(
-            "controller.pod",
-            {
-                "pod": controllers.key_of(pod),
-                "uid": pod.metadata.uid,
-                "owner": f"{self.kind} {controllers.key_of(owner)}",
-                "replaces": f"{pod.metadata.namespace}/{old_name}" if old_uid else "",
-                "replaces_uid": old_uid,
-            },
+            PodCreated(
+                pod=controllers.key_of(pod),
+                uid=pod.metadata.uid,
+                owner=f"{self.kind} {controllers.key_of(owner)}",
+                replaces=f"{pod.metadata.namespace}/{old_name}" if old_uid else "",
+                replaces_uid=old_uid,
+            ),
         )
 
     async def delete_pods(

@@ -16,6 +16,7 @@ from kemu.emulated.client import clients
 from kemu.emulated.objects import meta, resources
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import Env
+from kemu.runtime.runlog.events import PodAdopted, PodReleased
 
 K = TypeVar("K", bound=KubernetesObject)
 
@@ -75,7 +76,7 @@ class Claims:
             await self._patch(pod, reference, "$deleteFromPrimitiveList/finalizers")
         except (errors.NotFound, errors.Invalid, errors.Conflict):
             return  # It is gone, or its name has passed to another pod.
-        self._log("released", pod)
+        self._log(PodReleased, pod)
 
     async def _adopt(self, pod: KubernetesObject) -> bool:
         if self._may_adopt is None:
@@ -94,7 +95,7 @@ class Claims:
             await self._patch(pod, reference, "finalizers")
         except errors.NotFound:
             return False
-        self._log("adopted", pod)
+        self._log(PodAdopted, pod)
         return True
 
     async def _patch(self, pod: KubernetesObject, reference: dict[str, Any], finalizers: str) -> None:
@@ -115,14 +116,7 @@ class Claims:
             return False
         return fresh.metadata.uid == metadata.uid and not fresh.metadata.HasField("deletionTimestamp")
 
-    def _log(self, what: str, pod: KubernetesObject) -> None:
-        if self._dependents != "pods":
-            return
-        self._env.log(
-            f"controller.{what}",
-            {
-                "pod": meta.namespaced_name(pod),
-                "uid": pod.metadata.uid,
-                "owner": f"{self._kind} {meta.namespaced_name(self._owner)}",
-            },
-        )
+    def _log(self, kind: type[PodAdopted] | type[PodReleased], pod: KubernetesObject) -> None:
+        if self._dependents == "pods":
+            owner = f"{self._kind} {meta.namespaced_name(self._owner)}"
+            self._env.log(kind(pod=meta.namespaced_name(pod), uid=pod.metadata.uid, owner=owner))

@@ -19,6 +19,7 @@ from kemu.emulated.kubelet.pods import claims, critical, statuses
 from kemu.emulated.kubelet.pods.workers import WAITING, Worker
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import Env
+from kemu.runtime.runlog.events import AdmissionDecided, PodPreempting
 
 
 class ArrivalHost(Protocol):
@@ -175,15 +176,14 @@ class Arrivals:
         for victim in victims:
             grace_s = victim.pod.spec.terminationGracePeriodSeconds
             self._env.log(
-                "kubelet.preempting",
-                {
-                    "pod": victim.key,
-                    "uid": victim.uid,
-                    "by": worker.key,
-                    "by_uid": worker.uid,
-                    "node": self._node_name,
-                    "grace_s": grace_s,
-                },
+                PodPreempting(
+                    pod=victim.key,
+                    uid=victim.uid,
+                    by=worker.key,
+                    by_uid=worker.uid,
+                    node=self._node_name,
+                    grace_s=grace_s,
+                ),
             )
             if self.recorder is not None:
                 reason = preemption.REASON
@@ -212,14 +212,13 @@ class Arrivals:
 
     def _log(self, worker: Worker, decision: predicates.Decision) -> None:
         self._env.log(
-            "kubelet.admit",
-            {
-                "pod": worker.key,
-                "uid": worker.uid,
-                "node": self._node_name,
-                "start": worker.seen_ns,
-                "ok": decision.admitted,
-                "reason": decision.reason,
-                "message": decision.message,
-            },
+            AdmissionDecided(
+                pod=worker.key,
+                uid=worker.uid,
+                node=self._node_name,
+                start=worker.seen_ns,
+                ok=decision.admitted,
+                reason=decision.reason,
+                message=decision.message,
+            ),
         )

@@ -21,6 +21,7 @@ from kemu.emulated.kubelet.settings import image_policies, thresholds
 from kemu.emulated.kubelet.usage import curves, machines
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env, Timer
+from kemu.runtime.runlog.events import GarbageCollected
 
 PERIOD_NS = 300 * SECOND_NS
 SEARCH = 12
@@ -246,8 +247,8 @@ class Collector:
         return image.size_bytes or 0
 
     def _log(self, freed_bytes: int, removed: Iterable[Image]) -> None:
-        data = {"images": [image.names[0] for image in removed], "bytes": freed_bytes}
-        self._env.log("kubelet.collected", {"node": self._node_name, "what": machines.IMAGES, **data})
+        names, what = [image.names[0] for image in removed], machines.IMAGES
+        self._env.log(GarbageCollected(node=self._node_name, what=what, images=names, freed_bytes=freed_bytes))
 
     def _warn(self, reason: str, note: str) -> None:
         if self.recorder is not None:

@@ -25,6 +25,7 @@ from kemu.emulated.kubelet.settings import shutdown_groups
 from kemu.emulated.kubelet.settings.shutdown_groups import Group
 from kemu.messages.v1 import kubelet_pb2, kubelet_pb2_grpc
 from kemu.runtime.env import SECOND_NS, Env
+from kemu.runtime.runlog.events import PodShutDown, ShutdownBegun, ShutdownOver
 
 REASON = "Terminated"
 MESSAGE = "Pod was terminated in response to imminent node shutdown."
@@ -102,7 +103,7 @@ class Shutdowns(kubelet_pb2_grpc.KubeletServicer):
     async def _process(self, over: asyncio.Event) -> None:
         node = self._node()
         name = node.metadata.name
-        self._env.log("kubelet.shutdown", {"node": name, "requested_s": shutdown_groups.requested_s(self._groups)})
+        self._env.log(ShutdownBegun(node=name, requested_s=shutdown_groups.requested_s(self._groups)))
         note = "Shutdown manager detected shutdown event"
         self._recorder.event(node, recorders.NORMAL, EVENT_REASON, EVENT_REASON, note)
         self._on_begin()
@@ -111,7 +112,7 @@ class Shutdowns(kubelet_pb2_grpc.KubeletServicer):
         for group, workers in zip(self._groups, grouped(self._groups, self._host.active()), strict=True):
             if workers:
                 await self._end(name, group, workers)
-        self._env.log("kubelet.shutdown_over", {"node": name, "start": begun_ns})
+        self._env.log(ShutdownOver(node=name, start=begun_ns))
         over.set()
 
     async def _end(self, node: str, group: Group, workers: list[Worker]) -> None:
@@ -130,14 +131,13 @@ class Shutdowns(kubelet_pb2_grpc.KubeletServicer):
         for worker in workers:
             grace_s = min(worker.pod.spec.terminationGracePeriodSeconds, group.grace_s)
             self._env.log(
-                "kubelet.shutting_down",
-                {
-                    "pod": worker.key,
-                    "uid": worker.uid,
-                    "node": node,
-                    "priority": group.priority,
-                    "grace_s": grace_s,
-                },
+                PodShutDown(
+                    pod=worker.key,
+                    uid=worker.uid,
+                    node=node,
+                    priority=group.priority,
+                    grace_s=grace_s,
+                ),
             )
             wait_s = max(LEAST_WAIT_S, grace_s + grace_s // 2)
             timers.append(clock.call_at_ns(now_ns + wait_s * SECOND_NS, gone, worker.uid))

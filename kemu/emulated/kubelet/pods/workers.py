@@ -15,6 +15,7 @@ from typing import Any
 from kemu.emulated.kubelet.pods import claims, containers, mirrors, statuses
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import Timer
+from kemu.runtime.runlog.events import OnNode
 
 WAITING = "waiting"
 """Not yet admitted."""
@@ -136,6 +137,11 @@ class Worker:
         """A task is at it."""
         self.removed = False
         """The API server does not know it any more."""
+
+    @property
+    def named(self) -> OnNode:
+        """As events name it."""
+        return {"pod": self.key, "uid": self.uid, "node": self.pod.spec.nodeName}
 
     @property
     def is_evicted(self) -> bool:

@@ -33,6 +33,7 @@ from kemu.emulated.kubelet.usage import curves, machines, usages
 from kemu.emulated.objects.amounts import quantities
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env, Timer
+from kemu.runtime.runlog.events import GarbageCollected, PodEvicting, PressureChanged, ThresholdsMet
 
 KILL_TIMEOUT_S = 10
 """The manager waits at least this long for a pod to be killed (``killPodNow``); else one and a half grace periods."""
@@ -303,15 +304,14 @@ class EvictionLoop:
             ),
         )
         if manager.first_observed_ns.keys() != set(before[2]):
-            self._env.log("kubelet.thresholds", {"node": self._node_name, "met": manager.told()})
+            self._env.log(ThresholdsMet(node=self._node_name, met=manager.told()))
         if manager.conditions != before[0]:
             self._env.log(
-                "kubelet.pressure",
-                {
-                    "node": self._node_name,
-                    "conditions": list(manager.conditions),
-                    "signals": sorted({threshold.signal for threshold in manager.first_observed_ns}),
-                },
+                PressureChanged(
+                    node=self._node_name,
+                    conditions=list(manager.conditions),
+                    signals=sorted({threshold.signal for threshold in manager.first_observed_ns}),
+                ),
             )
             self._on_conditions(manager.conditions)
         is_unchanged = before == (manager.conditions, manager.met, tuple(manager.first_observed_ns))
@@ -329,8 +329,8 @@ class EvictionLoop:
             return
         freed_bytes = self._meter.free_dead_containers(self._clock.now_ns())
         self._host.forget_ended()
-        data = {"node": self._node_name, "what": machines.DEAD_CONTAINERS, "bytes": freed_bytes}
-        self._env.log("kubelet.collected", data)
+        what = machines.DEAD_CONTAINERS
+        self._env.log(GarbageCollected(node=self._node_name, what=what, freed_bytes=freed_bytes))
 
     async def _evict(self, workers: Mapping[str, Worker], outcome: eviction.Outcome) -> None:
         """Kill the pods, one after the other; wait until they have been cleaned up; look again at once."""
@@ -350,16 +350,15 @@ class EvictionLoop:
             victims.append(worker)
             used = {} if outcome.used is None or not one.signal else {"used": outcome.used}
             self._env.log(
-                "kubelet.evicting",
-                {
-                    "pod": worker.key,
-                    "uid": worker.uid,
-                    "node": self._node_name,
-                    "signal": one.signal,
-                    "grace_s": one.grace_s,
-                    "message": one.message,
+                PodEvicting(
+                    pod=worker.key,
+                    uid=worker.uid,
+                    node=self._node_name,
+                    signal=one.signal,
+                    grace_s=one.grace_s,
+                    message=one.message,
                     **used,
-                },
+                ),
             )
             gone = asyncio.Event()
             self._host.kill(worker, failure_of(one), gone.set, one.grace_s)

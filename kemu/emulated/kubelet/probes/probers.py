@@ -22,6 +22,7 @@ from kemu.emulated.kubelet.usage import usages
 from kemu.emulated.objects.amounts import quantities
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env, Timer
+from kemu.runtime.runlog.events import Event, ProbeChanged
 
 UNHEALTHY = "Unhealthy"
 
@@ -34,7 +35,7 @@ _TITLES = {STARTUP: "Startup", READINESS: "Readiness", LIVENESS: "Liveness"}
 class ProberHost(Protocol):
     """The owner of the pods."""
 
-    def log(self, kind: str, worker: Worker, data: dict[str, Any]) -> None: ...
+    def log(self, event: Event) -> None: ...
 
     def report(self, worker: Worker) -> None:
         """Its status has changed."""
@@ -118,7 +119,7 @@ class Probers:
         self._host.report(worker)
 
     def probed(self, worker: Worker, container: Container, kind: str, *, ok: bool) -> None:
-        self._host.log("kubelet.probed", worker, {"container": container.name, "probe": kind, "ok": ok})
+        self._host.log(ProbeChanged(**worker.named, container=container.name, probe=kind, ok=ok))
 
 
 class _PodProbes:

@@ -25,6 +25,7 @@ from kemu.emulated.kubelet.usage import usages
 from kemu.emulated.objects.amounts import qos, requests
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env, Timer
+from kemu.runtime.runlog.events import Event, PodResized
 
 DEFERRED, INFEASIBLE, ERROR = "Deferred", "Infeasible", "Error"
 
@@ -43,7 +44,7 @@ _CLASSES = ("Guaranteed", "Burstable", "BestEffort")
 class ResizeHost(Protocol):
     """The owner of the pods."""
 
-    def log(self, kind: str, worker: Worker, data: dict[str, Any]) -> None: ...
+    def log(self, event: Event) -> None: ...
 
     def report(self, worker: Worker) -> None:
         """Its status has changed."""
@@ -209,7 +210,7 @@ class Allocations:
         resize.in_progress = ("", "", generation)
         self._host.claim(worker, claims.claim_of(pod))
         self._event(worker, recorders.NORMAL, "ResizeStarted", resources.message("Pod resize started", pod, generation))
-        self._host.log("kubelet.resize", worker, {"what": "started", "message": ""})
+        self._host.log(PodResized(**worker.named, what="started", message=""))
         self._host.report(worker)
         self._later(worker, 0, self._sync)
         return False
@@ -222,7 +223,7 @@ class Allocations:
         if before is None or (before[0], before[2]) != (DEFERRED, generation):
             note = resources.message(f"Pod resize {DEFERRED}", worker.pod, generation, message)
             self._event(worker, recorders.WARNING, "ResizeDeferred", note)
-            self._host.log("kubelet.resize", worker, {"what": "deferred", "message": message})
+            self._host.log(PodResized(**worker.named, what="deferred", message=message))
         if before != resize.pending:
             self._host.report(worker)
 
@@ -303,7 +304,7 @@ class Allocations:
             resize.in_progress = None
             note = resources.message("Pod resize completed", worker.pod, generation)
             self._event(worker, recorders.NORMAL, "ResizeCompleted", note)
-            self._host.log("kubelet.resize", worker, {"what": "completed", "message": ""})
+            self._host.log(PodResized(**worker.named, what="completed", message=""))
             # Where requests have shrunk, there is room for others.
             self.retry()
         self._host.report(worker)
@@ -335,7 +336,7 @@ class Allocations:
         if before != resize.in_progress:
             note = resources.message("Pod resize error", worker.pod, generation, message)
             self._event(worker, recorders.WARNING, "ResizeError", note)
-            self._host.log("kubelet.resize", worker, {"what": "failed", "message": message})
+            self._host.log(PodResized(**worker.named, what="failed", message=message))
             self._host.report(worker)
         self._later(worker, BACKOFF_S * SECOND_NS, self._sync)
 

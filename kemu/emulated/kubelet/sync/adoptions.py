@@ -8,7 +8,7 @@ that has lost its sandbox.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 from kemu.emulated.kubelet.images import stores
 from kemu.emulated.kubelet.node import boots
@@ -19,12 +19,13 @@ from kemu.emulated.objects import meta
 from kemu.emulated.objects.pods import pod_phases
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import Env
+from kemu.runtime.runlog.events import ContainerFoundEnded, Event
 
 
 class AdoptionHost(Protocol):
     """The owner of the pods."""
 
-    def log(self, kind: str, worker: Worker, data: dict[str, Any]) -> None: ...
+    def log(self, event: Event) -> None: ...
 
     def report(self, worker: Worker) -> None:
         """Its status has changed."""
@@ -74,8 +75,9 @@ class Adoptions:
             container.before = container.last
             container.last = boot.exit(self._clock.unix_offset_ns + container.started_ns, now_unix_ns)
             container.crashes += 1
-            data = {"start": container.started_ns, "exit_code": container.last.code, "container": container.name}
-            self._host.log("kubelet.found_ended", worker, data)
+            start_ns, code = container.started_ns, container.last.code
+            event = ContainerFoundEnded(**worker.named, start=start_ns, exit_code=code, container=container.name)
+            self._host.log(event)
         is_wanted = worker.refusal is None and not pod.metadata.HasField("deletionTimestamp")
         starts_anew = is_wanted and (boot.is_new or _starts_anew(worker))
         for container in worker.containers:

@@ -30,6 +30,15 @@ from kemu.emulated.objects import meta
 from kemu.emulated.objects.pods import pod_phases
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env
+from kemu.runtime.runlog.events import (
+    ContainerKilling,
+    Event,
+    HookFailed,
+    OomKilled,
+    PodFinished,
+    PodTerminated,
+    PodTerminating,
+)
 
 KILLING, FAILED_POST_START = "Killing", "FailedPostStartHook"
 DEADLINE_EXCEEDED = statuses.Failure(
@@ -300,8 +309,8 @@ class PodWorkers:
         """
         for container in worker.containers:
             if container.name == name and container.is_up:
-                passed = {} if limit_bytes is None else {"limit_bytes": limit_bytes}
-                self.log("kubelet.oom_killed", worker, {"container": name, **passed})
+                event = OomKilled(**worker.named, container=name)
+                self.log(event if limit_bytes is None else OomKilled(**event, limit_bytes=limit_bytes))
                 self._starts.exit(worker, container, containers.KILLED, containers.OOM_KILLED)
                 self._starts.advance(worker)
                 return True
@@ -333,7 +342,7 @@ class PodWorkers:
         grace_s = terminations.effective_grace_s(worker.pod, wanted_s)
         if not worker.told_to_go:
             worker.told_to_go = True
-            self.log("kubelet.terminating", worker, {"grace_s": grace_s})
+            self.log(PodTerminating(**worker.named, grace_s=grace_s))
         if state == ACTIVE:
             self._take_down(worker, grace_s, self._clock.now_ns() if since_ns is None else since_ns)
         elif grace_s < worker.grace_s:
@@ -355,7 +364,7 @@ class PodWorkers:
         """No container is left."""
         if worker.told_to_go:
             forced = any(one.forced for one in worker.containers)
-            self.log("kubelet.terminated", worker, {"start": worker.stop_ns, "forced": forced})
+            self.log(PodTerminated(**worker.named, start=worker.stop_ns, forced=forced))
             if worker.failure is not None:
                 worker.phase = pod_phases.FAILED
             elif not worker.phase:
@@ -366,9 +375,9 @@ class PodWorkers:
             return
         mains = [one for one in worker.containers if one.kind == containers.MAIN]
         code = next((one.last.code for one in worker.containers if one.last is not None and one.last.code), 0)
-        data = {"start": mains[0].started_ns, "phase": worker.phase, "exit_code": code}
+        event = PodFinished(**worker.named, start=mains[0].started_ns, phase=worker.phase, exit_code=code)
         self._finished(worker)
-        self.log("kubelet.finished", worker, data)
+        self.log(event)
         if worker.removed:
             del self.by_uid[worker.uid]
         else:
@@ -411,7 +420,7 @@ class PodWorkers:
         grace_s = int(worker.pod.spec.terminationGracePeriodSeconds)
         self._event(worker, recorders.WARNING, FAILED_POST_START, "PostStartHook failed")
         self._event(worker, recorders.NORMAL, KILLING, FAILED_POST_START)
-        self.log("kubelet.hook_failed", worker, {"start": container.started_ns, "container": container.name})
+        self.log(HookFailed(**worker.named, start=container.started_ns, container=container.name))
         return self._terminations.stopped_ns(worker, container, grace_s)
 
     def report(self, worker: Worker) -> None:
@@ -459,7 +468,7 @@ class PodWorkers:
         container.is_replaced = True
         self._event(worker, recorders.NORMAL, KILLING, f"Container {container.name} resize requires restart")
         grace_s = int(worker.pod.spec.terminationGracePeriodSeconds)
-        self.log("kubelet.killing", worker, {"container": container.name, "probe": "", "grace_s": grace_s})
+        self.log(ContainerKilling(**worker.named, container=container.name, probe="", grace_s=grace_s))
         self._terminations.stop_one(worker, container, grace_s)
 
     def resized(self, worker: Worker, memory_limits: dict[str, int]) -> None:
@@ -492,15 +501,15 @@ class PodWorkers:
                 message += ", will be restarted"
         self._event(worker, recorders.NORMAL, KILLING, message)
         grace_s = int(probe.terminationGracePeriodSeconds if own else of_pod_s)
-        self.log("kubelet.killing", worker, {"container": container.name, "probe": kind, "grace_s": grace_s})
+        self.log(ContainerKilling(**worker.named, container=container.name, probe=kind, grace_s=grace_s))
         self._terminations.stop_one(worker, container, grace_s)
 
     def _event(self, worker: Worker, event_type: str, reason: str, note: str) -> None:
         if self.recorder is not None:
             self.recorder.event(worker.pod, event_type, reason, reason, note)
 
-    def log(self, kind: str, worker: Worker, data: dict[str, Any]) -> None:
-        self._env.log(kind, {"pod": worker.key, "uid": worker.uid, "node": self._node_name, **data})
+    def log(self, event: Event) -> None:
+        self._env.log(event)
 
     def _ns(self, time: meta_v1_pb2.Time) -> int:
         """A timestamp of an object by this actor's clock since the start of the run; what is older counts as its

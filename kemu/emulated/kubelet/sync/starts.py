@@ -32,6 +32,15 @@ from kemu.emulated.kubelet.settings import kubelet_configurations
 from kemu.emulated.kubelet.sync.life_events import LifeEvents
 from kemu.emulated.objects.pods import pod_phases
 from kemu.runtime.env import SECOND_NS, Env
+from kemu.runtime.runlog.events import (
+    ContainerExited,
+    ContainerRestarting,
+    ContainerStarted,
+    Event,
+    ImagePulled,
+    ImagePullFailed,
+    PodRunning,
+)
 
 FIRST_BACKOFF_S = 10.0
 """Before the second restart, and before the second pull; doubles with every further one. The first restart does not
@@ -54,7 +63,7 @@ ContainerCreating before."""
 class StartHost(Protocol):
     """The owner of the pod."""
 
-    def log(self, kind: str, worker: Worker, data: dict[str, Any]) -> None: ...
+    def log(self, event: Event) -> None: ...
 
     def starting(self, worker: Worker) -> None:
         """Its containers are about to start."""
@@ -179,8 +188,8 @@ class Starts:
         """A pull that took its time is over."""
         worker.pull = None
         if not error:
-            data = {"start": begun_ns, "container": container.name, "image": container.image}
-            self._host.log("kubelet.pulled", worker, data)
+            name, image = container.name, container.image
+            self._host.log(ImagePulled(**worker.named, start=begun_ns, container=name, image=image))
         if not worker.has_sandbox:
             worker.begun_ns = self._clock.now_ns()
         self._fetched(worker, container, error, begun_ns)
@@ -198,8 +207,10 @@ class Starts:
             return
         delay_s = min(FIRST_BACKOFF_S * 2.0 ** min(container.pulls_failed, 64), LONGEST_PULL_BACKOFF_S)
         container.pulls_failed += 1
-        data = {"container": container.name, "image": container.image, "message": error, "delay_s": delay_s}
-        self._host.log("kubelet.pull_failed", worker, data)
+        event = ImagePullFailed(
+            **worker.named, container=container.name, image=container.image, message=error, delay_s=delay_s
+        )
+        self._host.log(event)
         if self.events is not None:
             self.events.not_pulled(worker, container, error)
         self._unpulled(worker, container, pulls.PULL_FAILED, error)
@@ -302,7 +313,8 @@ class Starts:
         if container.last is not None:
             container.restarts += 1
         if worker.has_several:
-            self._host.log("kubelet.started", worker, {"container": container.name, "restarts": container.restarts})
+            event = ContainerStarted(**worker.named, container=container.name, restarts=container.restarts)
+            self._host.log(event)
         if self.events is not None:
             self.events.started(worker, container)
         self._env.step("after-start")
@@ -312,7 +324,7 @@ class Starts:
             worker.mains_to_start -= 1
             if not worker.mains_to_start:
                 worker.has_run = True
-                self._host.log("kubelet.running", worker, {"start": max(worker.start_ns, self._boot.at_ns)})
+                self._host.log(PodRunning(**worker.named, start=max(worker.start_ns, self._boot.at_ns)))
         self._host.runs(worker, container)
         if worker.has_run or worker.has_several:
             self._host.report(worker)
@@ -356,8 +368,8 @@ class Starts:
         now_ns, epoch_ns = self._clock.now_ns(), self._clock.unix_offset_ns
         container.last = containers.Exit(code, epoch_ns + container.started_ns, epoch_ns + now_ns, reason)
         if worker.has_several:
-            data = {"start": container.started_ns, "container": container.name, "exit_code": code}
-            self._host.log("kubelet.exited", worker, data)
+            start_ns, name = container.started_ns, container.name
+            self._host.log(ContainerExited(**worker.named, start=start_ns, container=name, exit_code=code))
         container.state = DONE
         if not container.is_replaced:
             self._host.has_exited(worker)
@@ -388,13 +400,14 @@ class Starts:
             delay_s = self._replacement_pause_s(container, delay_s)
         container.backoff_s = delay_s
         assert container.last is not None
-        data = {
-            "start": container.started_ns,
-            "exit_code": container.last.code,
-            "delay_s": delay_s,
-            "container": container.name,
-        }
-        self._host.log("kubelet.restarting", worker, data)
+        event = ContainerRestarting(
+            **worker.named,
+            start=container.started_ns,
+            exit_code=container.last.code,
+            delay_s=delay_s,
+            container=container.name,
+        )
+        self._host.log(event)
         if delay_s:
             container.state = BACKING_OFF
             self._host.has_exited(worker)

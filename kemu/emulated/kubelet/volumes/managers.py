@@ -22,6 +22,7 @@ from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime import distributions
 from kemu.runtime.env import Env
+from kemu.runtime.runlog.events import MountTimedOut, VolumesMounted, VolumeUnmounted
 
 TIMEOUT_S = 123.0
 """After so long without its volumes, the sync of a pod fails (``podAttachAndMountTimeout``)."""
@@ -107,7 +108,7 @@ class VolumeManager:
         mounts.task = None
         volumes = [name for name, _driver in mounts.mounted]
         self._env.log(
-            "kubelet.mounted", {"pod": worker.key, "uid": worker.uid, "start": started_ns, "volumes": volumes}
+            VolumesMounted(pod=worker.key, uid=worker.uid, start=started_ns, volumes=volumes,)
         )  # fmt: skip
         ready()
 
@@ -121,7 +122,7 @@ class VolumeManager:
                 "to process volumes=[]: context deadline exceeded"
             )
             self._recorder.event(worker.pod, recorders.WARNING, "FailedMount", "FailedMount", text)
-            self._env.log("kubelet.mount_timeout", {"pod": worker.key, "uid": worker.uid, "volumes": list(waiting)})
+            self._env.log(MountTimedOut(pod=worker.key, uid=worker.uid, volumes=list(waiting)))
             await self._clock.sleep(RETRY_S, background=True)
 
     async def _volume_of(self, worker: Worker, claim_name: str) -> core_v1_pb2.PersistentVolume:
@@ -208,7 +209,7 @@ class VolumeManager:
         for name, driver in mounts.mounted:
             if driver is not None:
                 await self._take(driver, "unmount")
-            self._env.log("kubelet.unmounted", {"pod": worker.key, "uid": worker.uid, "volume": name})
+            self._env.log(VolumeUnmounted(pod=worker.key, uid=worker.uid, volume=name))
         for name in mounts.names:
             self._users[name] -= 1
             if not self._users[name]:

@@ -19,6 +19,7 @@ from kemu.emulated.scheduler.framework.interfaces import Api
 from kemu.errors import ApiError
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import Env
+from kemu.runtime.runlog.events import PodNominated, StatusLost
 
 Patch = dict[str, Any]
 PREEMPTION, BINDING = "preemption", "binding"
@@ -110,14 +111,13 @@ class Reporter:
         except ApiError as error:
             # The next attempt writes again; until then the nomination exists in memory only.
             key = f"{metadata.namespace}/{metadata.name}"
-            data = {"pod": key, "uid": metadata.uid, "start": started_ns, "reason": error.reason}
-            self._env.log("sched.status_lost", data)
+            self._env.log(StatusLost(pod=key, uid=metadata.uid, start=started_ns, reason=error.reason))
             return False
         if "nominatedNodeName" in patch["status"]:
             node = patch["status"]["nominatedNodeName"] or ""
             key = f"{metadata.namespace}/{metadata.name}"
-            data = {"pod": key, "uid": metadata.uid, "node": node, "start": started_ns, "why": why if node else ""}
-            self._env.log("sched.nominated", data)
+            why = why if node else ""
+            self._env.log(PodNominated(pod=key, uid=metadata.uid, node=node, start=started_ns, why=why))
         return True
 
     # Events ---------------------------------------------------------------------------------------------------------

@@ -36,6 +36,7 @@ from kemu.errors import ApiError, Conflict, NotFound
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime import distributions
 from kemu.runtime.env import Env
+from kemu.runtime.runlog.events import RescheduledVictimDeleted
 
 DEFAULT_LAG_S = 1.0
 
@@ -176,17 +177,16 @@ class Rescheduler:
             except ApiError:
                 gone = False
             self._env.log(
-                "rescheduler.victim",
-                {
-                    "pod": victim.key,
-                    "uid": victim.uid,
-                    "by": pod.key,
-                    "by_uid": pod.uid,
-                    "node": candidate.node,
-                    "start": started_ns,
-                    "ok": gone,
-                    "how": "deleted",
-                },
+                RescheduledVictimDeleted(
+                    pod=victim.key,
+                    uid=victim.uid,
+                    by=pod.key,
+                    by_uid=pod.uid,
+                    node=candidate.node,
+                    start=started_ns,
+                    ok=gone,
+                    how="deleted",
+                ),
             )
             if not gone:
                 self._queue.add_rate_limited(pod.uid)

@@ -31,6 +31,7 @@ from kemu.emulated.scheduler.plugins.default_preemption import DefaultPreemption
 from kemu.errors import KemuError
 from kemu.messages.v1 import extender_pb2, extender_pb2_grpc
 from kemu.runtime.env import Env
+from kemu.runtime.runlog.events import ExtenderAsked
 
 Answer = TypeVar("Answer")
 
@@ -193,16 +194,15 @@ class ExtenderClient:
             raise ExtenderError(f"failed {name} with extender at URL {self.name}: {failure}") from None
         finally:
             self._env.log(
-                "sched.extender",
-                {
-                    "pod": pod.key,
-                    "uid": pod.uid,
-                    "start": started_ns,
-                    "extender": self.name,
-                    "call": name,
-                    "nodes": nodes,
-                    "error": failure,
-                },
+                ExtenderAsked(
+                    pod=pod.key,
+                    uid=pod.uid,
+                    start=started_ns,
+                    extender=self.name,
+                    call=name,
+                    nodes=nodes,
+                    error=failure,
+                ),
             )
 
 

@@ -20,6 +20,7 @@ from kemu.emulated.scheduler.framework.results import Candidate
 from kemu.errors import ApiError, Conflict, NotFound
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import Env
+from kemu.runtime.runlog.events import VictimDeleted
 
 DISRUPTION_TARGET = "DisruptionTarget"
 PREEMPTION_BY_SCHEDULER = "PreemptionByScheduler"
@@ -139,17 +140,16 @@ class Evictor:
         if preempted:
             self._reporter.preempted(victim.pod, preemptor.pod, node, deleted=not rejected)
         self._env.log(
-            "sched.victim",
-            {
-                "pod": victim.key,
-                "uid": victim.uid,
-                "by": preemptor.key,
-                "by_uid": preemptor.uid,
-                "node": node,
-                "start": started_ns,
-                "ok": ok,
-                "how": "rejected" if rejected else "deleted",
-            },
+            VictimDeleted(
+                pod=victim.key,
+                uid=victim.uid,
+                by=preemptor.key,
+                by_uid=preemptor.uid,
+                node=node,
+                start=started_ns,
+                ok=ok,
+                how="rejected" if rejected else "deleted",
+            ),
         )
         return ok
 

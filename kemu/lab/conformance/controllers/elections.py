@@ -6,7 +6,7 @@ The Lease is in a world of the case, in which requests take as long, fail or han
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
@@ -15,6 +15,7 @@ from kemu.emulated.client import elections
 from kemu.emulated.objects import meta
 from kemu.messages.k8s import coordination_v1_pb2
 from kemu.runtime.env import EPOCH_UNIX_S, MILLISECOND_NS, SECOND_NS, Env
+from kemu.runtime.runlog.events import Event, LeaseObserved
 from kemu.runtime.sim.simulation import SimRuntime
 
 Json = dict[str, Any]
@@ -152,9 +153,9 @@ class _Candidate:
         self._happened("stopped")
         raise asyncio.CancelledError(why)
 
-    def _log(self, kind: str, data: Mapping[str, Any]) -> None:
-        if kind == "election.observed":
-            self._happened(f"sees {data['holder']}")
+    def _log(self, event: Event) -> None:
+        if isinstance(event, LeaseObserved):
+            self._happened(f"sees {event.holder}")
 
     def _happened(self, what: str) -> None:
         self._world.events.append({"atMs": self._world.now_ms(), "who": self.name, "what": what})

@@ -9,6 +9,7 @@ from kemu.emulated.kubelet.pods import claims, containers, workers
 from kemu.emulated.kubelet.resizes import allocations
 from kemu.lab.conformance import readings
 from kemu.messages.k8s import core_v1_pb2
+from kemu.runtime.runlog.events import Event
 from kemu.runtime.sim.simulation import SimRuntime
 
 Json = dict[str, Any]
@@ -98,7 +99,7 @@ class _World:
 
     # --- the owner ---------------------------------------------------------------------------------------------------
 
-    def log(self, kind: str, worker: workers.Worker, data: Json) -> None:
+    def log(self, event: Event) -> None:
         pass
 
     def report(self, worker: workers.Worker) -> None:

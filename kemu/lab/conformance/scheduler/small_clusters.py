@@ -34,6 +34,7 @@ from kemu.emulated.scheduler.queue.queues import QueuedPod
 from kemu.lab.conformance.scheduler import scripts
 from kemu.messages.k8s import core_v1_pb2, policy_v1_pb2
 from kemu.runtime.env import MILLISECOND_NS, SECOND_NS, ActorSpec
+from kemu.runtime.runlog.events import Event
 from kemu.runtime.sim.simulation import SimEnv, SimRuntime
 
 ORPHANS_LIVE_S = 40
@@ -438,9 +439,9 @@ class Recording:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._env, name)
 
-    def log(self, kind: str, data: Mapping[str, Any]) -> None:
-        self._env.log(kind, data)
-        self._world.heard(kind, data)
+    def log(self, event: Event) -> None:
+        self._env.log(event)
+        self._world.heard(event.KIND, event)
 
 
 def play(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import fnmatch
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from kemu.lab.scenario.playing.machines import PREFIX, Machines
@@ -21,6 +21,7 @@ from kemu.runtime.faults.disks import MID_WRITE
 from kemu.runtime.faults.hits import CHAOS
 from kemu.runtime.faults.kinds import CELL, KINDS, PROCESS_FAULTS, Form
 from kemu.runtime.ray.driver import plans
+from kemu.runtime.runlog.events import Event, FaultBegun, FaultEnded, FaultHit
 from kemu.runtime.runtimes import SUPERVISOR_DELAY_S, Runtime
 
 RESTART_AFTER_NS = 1 * SECOND_NS
@@ -107,13 +108,13 @@ class Chaos:
         chosen = [name for name in self._choose(fault.actors["actor"][0], fault.choice, stream) if name not in down]
         for name in chosen:
             down[name] = None
-            self._log_crash(fault, {"id": fault_id, "what": "crash", "actors": [name]})
+            self._log_crash(fault, FaultBegun.of(fault_id, "crash", {"actors": [name]}))
             await self._runtime.crash(name)
         await self._restart_later(fault, fault_id, chosen)
 
-    def _log_crash(self, fault: Fault, data: Mapping[str, Any]) -> None:
+    def _log_crash(self, fault: Fault, event: FaultBegun) -> None:
         for_good = self._tells_restart and not fault.parameters["restart"]
-        self._log("chaos.begin", {**data, "restart": False} if for_good else data)
+        self._log(FaultBegun.of(event.id, event.what, {**event.parameters, "restart": False}) if for_good else event)
 
     async def _restart_later(self, fault: Fault, fault_id: str, names: Sequence[str]) -> None:
         down = self._machines.down
@@ -125,13 +126,13 @@ class Chaos:
             if name in down and name in self._roster and not self._machines.is_off(name.removeprefix(PREFIX)):
                 del down[name]
                 await self._runtime.restart(name)
-            self._log("chaos.end", {"id": fault_id})
+            self._log(FaultEnded(id=fault_id))
 
     async def _tear_write(self, fault: Fault, fault_id: str, stream: random.Random) -> None:
         """A crash at a step that the disk comes to, as it is told by ``inject``."""
         (chosen,) = self._resolved(fault, stream).values()
         for name in chosen:
-            self._log("chaos.begin", {"id": fault_id, "what": fault.what, "actor": [name]})
+            self._log(FaultBegun.of(fault_id, fault.what, {"actor": [name]}))
             await self._runtime.inject(fault_id, fault.what, {"actor": [name]})
             await self._runtime.crash(name, MID_WRITE)
             self._machines.down[name] = None
@@ -142,7 +143,7 @@ class Chaos:
         for name in chosen:
             await self._runtime.inject(fault_id, fault.what, {"actor": [name]})
             await self._env.clock.sleep(fault.parameters["age"])
-            self._log("chaos.begin", {"id": fault_id, "what": fault.what, "actor": [name], **fault.parameters})
+            self._log(FaultBegun.of(fault_id, fault.what, {"actor": [name], **fault.parameters}))
             self._machines.down[name] = None
             await self._runtime.crash(name)
             await self._come_back(fault, fault_id, name)
@@ -154,7 +155,7 @@ class Chaos:
         if name in self._machines.down and name in self._roster:
             del self._machines.down[name]
             await self._runtime.restart(name)
-        self._log("chaos.end", {"id": fault_id} if hits is None else {"id": fault_id, "hits": hits})
+        self._log(FaultEnded(id=fault_id) if hits is None else FaultEnded(id=fault_id, hits=hits))
 
     async def _crash_at_step(self, fault: Fault, fault_id: str, stream: random.Random) -> None:
         chosen = self._choose(fault.actors["actor"][0], fault.choice, stream)
@@ -169,10 +170,10 @@ class Chaos:
     async def _strike(self, fault: Fault, fault_id: str, name: str) -> None:
         """Wait until the actor comes to the step; it may never do."""
         step = fault.parameters["step"]
-        self._log_crash(fault, {"id": fault_id, "what": "crash", "actors": [name], "step": step})
+        self._log_crash(fault, FaultBegun.of(fault_id, "crash", {"actors": [name], "step": step}))
         await self._runtime.crash(name, step)
         self._machines.down[name] = None
-        self._log("chaos.hit", {"id": fault_id, "actor": name})
+        self._log(FaultHit(id=fault_id, actor=name))
         await self._restart_later(fault, fault_id, [name])
 
     async def _crash_machines(self, fault: Fault, fault_id: str, stream: random.Random) -> None:
@@ -187,8 +188,8 @@ class Chaos:
             await self._runtime.inject(fault_id, "partition", {"between": between, "oneWay": False})
         chosen = []
         for node in victims:
-            data = {"id": fault_id, "what": "crash", "nodes": [node]}
-            self._log_crash(fault, {**data, "powerOff": True} if silently else data)
+            cut = {"powerOff": True} if silently else {}
+            self._log_crash(fault, FaultBegun.of(fault_id, "crash", {"nodes": [node], **cut}))
             if await machines.switch_off(node, "crash"):
                 chosen.append(node)
         if not fault.parameters["restart"]:
@@ -198,7 +199,7 @@ class Chaos:
             await self._runtime.heal(fault_id)
         for node in chosen:
             await machines.switch_on(node)
-            self._log("chaos.end", {"id": fault_id})
+            self._log(FaultEnded(id=fault_id))
 
     async def _strike_processes(self, fault: Fault, fault_id: str, stream: random.Random) -> None:
         ((name, (patterns,)),) = fault.actors.items()
@@ -211,14 +212,14 @@ class Chaos:
             housed.pop(CELL + plans.DRIVER_CELL, None)
         chosen = self._choose(patterns, fault.choice, stream, known or list(housed))
         data: dict[str, Any] = {parameter.name: "" for parameter in KINDS[fault.what].parameters}
-        self._log("chaos.begin", {"id": fault_id, "what": fault.what, **data, name: list(chosen)})
+        self._log(FaultBegun.of(fault_id, fault.what, {**data, name: list(chosen)}))
         if known:
             await self._runtime.inject(fault_id, fault.what, {name: list(chosen), "wholeNodes": whole_nodes})
         else:
             concerned = [actor for process in chosen for actor in housed[process]]
             if fault.what == "kill":
                 for process in chosen:
-                    self._log("chaos.hit", {"id": fault_id, "actor": process})
+                    self._log(FaultHit(id=fault_id, actor=process))
                 await self._kill_actors(fault_id, concerned)
                 return
             await self._runtime.inject(fault_id, "pause", {"actor": concerned})
@@ -226,7 +227,7 @@ class Chaos:
             await self._env.clock.sleep(fault.for_ns / SECOND_NS)
             await self._runtime.heal(fault_id)
         if fault.for_ns is not None or not KINDS[fault.what].lasts:
-            self._log("chaos.end", {"id": fault_id})
+            self._log(FaultEnded(id=fault_id))
 
     async def _kill_actors(self, fault_id: str, names: Sequence[str]) -> None:
         """Those of a cell, in virtual time: a supervisor starts them again."""
@@ -240,7 +241,7 @@ class Chaos:
             if name in down and name in self._roster and not self._machines.is_off(name.removeprefix(PREFIX)):
                 del down[name]
                 await self._runtime.restart(name)
-        self._log("chaos.end", {"id": fault_id})
+        self._log(FaultEnded(id=fault_id))
 
     def _apart(self, group: Sequence[str]) -> list[list[str]]:
         """These actors, and all others."""
@@ -248,14 +249,14 @@ class Chaos:
 
     async def _inject(self, fault: Fault, fault_id: str, stream: random.Random) -> None:
         parameters = {**self._resolved(fault, stream), **fault.parameters}
-        self._log("chaos.begin", {"id": fault_id, "what": fault.what, **parameters})
+        self._log(FaultBegun.of(fault_id, fault.what, parameters))
         await self._runtime.inject(fault_id, fault.what, parameters)
         if not KINDS[fault.what].lasts:
-            self._log("chaos.end", {"id": fault_id})
+            self._log(FaultEnded(id=fault_id))
         elif fault.for_ns is not None:
             await self._env.clock.sleep(fault.for_ns / SECOND_NS)
             hits = await self._runtime.heal(fault_id)
-            self._log("chaos.end", {"id": fault_id} if hits is None else {"id": fault_id, "hits": hits})
+            self._log(FaultEnded(id=fault_id) if hits is None else FaultEnded(id=fault_id, hits=hits))
 
     def _resolved(self, fault: Fault, stream: random.Random) -> dict[str, Any]:
         """The actors of each parameter by their names."""
@@ -283,5 +284,5 @@ class Chaos:
             chosen |= dict.fromkeys(matching)
         return list(chosen)
 
-    def _log(self, kind: str, data: Mapping[str, Any]) -> None:
-        self._env.log(kind, data)
+    def _log(self, event: Event) -> None:
+        self._env.log(event)

@@ -19,6 +19,7 @@ import grpc
 from kemu.emulated.kubelet.settings import kubelet_configurations, shutdown_groups
 from kemu.messages.v1 import kubelet_pb2, kubelet_pb2_grpc
 from kemu.runtime.env import SECOND_NS, ActorSpec, Env
+from kemu.runtime.runlog.events import MachineOff, MachineOn
 from kemu.runtime.runtimes import Runtime
 
 SWITCHES_OFF_S = 1.0
@@ -97,7 +98,7 @@ class Machines:
             return False
         self._off_ns[node] = self._env.clock.now_ns()
         self.down[PREFIX + node] = None
-        self._env.log("machine.off", {"node": node, "why": why})
+        self._env.log(MachineOff(node=node, why=why))
         await self._runtime.crash(PREFIX + node)
         return True
 
@@ -120,7 +121,7 @@ class Machines:
             "at_s": self._env.clock.now_ns() // SECOND_NS,
             "isNew": is_new,
         }
-        self._env.log("machine.on", {"node": node, "boot": boot["id"]})
+        self._env.log(MachineOn(node=node, boot=boot["id"]))
         spec = self._specs[node]
         return dataclasses.replace(spec, config={**spec.config, "boot": boot})
 

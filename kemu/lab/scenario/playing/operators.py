@@ -18,6 +18,7 @@ from kemu.lab.scenario.playing import plans
 from kemu.lab.scenario.playing.heartbeats import Heartbeats
 from kemu.lab.scenario.playing.machines import PREFIX, Machines
 from kemu.lab.scenario.scenarios import Event, Node, Scenario
+from kemu.runtime.runlog.events import UserRefused
 from kemu.runtime.runtimes import Runtime
 
 OPERATOR = "operator"
@@ -104,4 +105,11 @@ class Operator:
         return PREFIX + node not in self._roster
 
     def _refuse(self, event: Event, why: Mapping[str, Any]) -> None:
-        self._env.log("user.refused", {"index": event.index, "what": event.what, "name": event.name, **why})
+        self._env.log(
+            UserRefused(
+                index=event.index,
+                what=event.what,
+                name=event.name,
+                **why,
+            )
+        )

@@ -35,6 +35,7 @@ from kemu.runtime.env import LogSink
 from kemu.runtime.faults.hits import CHAOS
 from kemu.runtime.faults.kinds import CELL, PROCESS_FAULTS
 from kemu.runtime.ray.driver import plans as cell_plans
+from kemu.runtime.runlog.events import RunEnded
 from kemu.runtime.runtimes import Runtime
 
 
@@ -232,6 +233,6 @@ class Course:
         runtime = self._runtime
         now_ns = runtime.clock.now_ns()
         still = {} if runtime.idle_is_still else {"still": False}
-        runtime.env(OPERATOR).log("run.ended", {"reason": reason, **still})
+        runtime.env(OPERATOR).log(RunEnded(reason=reason, **still))
         await runtime.shutdown()
         return judging.End(reason, now_ns)

@@ -31,6 +31,7 @@ from kemu.lab.scenario.scenarios import OF_MACHINES, Event, Manifest, Scenario
 from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import SECOND_NS, ActorSpec, Env
+from kemu.runtime.runlog.events import DrainStepped, UserActed, UserPodCreated, UserRefused
 
 FACTORY = "kemu.lab.scenario.playing.user:User"
 
@@ -231,9 +232,8 @@ class User:
 
     async def _carry_out(self, event: Mapping[str, Any]) -> None:
         acts_as = event.get("as", "")
-        self._env.log(
-            "user.event", {"index": event["index"], "what": event["what"], **({"as": acts_as} if acts_as else {})}
-        )
+        acted = UserActed(index=event["index"], what=event["what"])
+        self._env.log(UserActed(**acted, acts_as=acts_as) if acts_as else acted)
         if acts_as:
             self._act_as(acts_as)
         try:
@@ -242,7 +242,7 @@ class User:
             self._refused({"index": event["index"], "what": event["what"], "name": event.get("name", "")}, error)
 
     def _refused(self, what: Mapping[str, Any], error: errors.ApiError) -> None:
-        self._env.log("user.refused", {**what, "reason": error.reason, "message": error.message})
+        self._env.log(UserRefused(**what, reason=error.reason, message=error.message))
 
     # --- workloads ---------------------------------------------------------------------------------------------------
 
@@ -254,8 +254,13 @@ class User:
             return
         name = f"{stream.namespace}/{pod.metadata.name}"
         self._env.log(
-            "user.pod",
-            {"pod": name, "uid": created.metadata.uid, "workload": stream.name, "n": number, "replaces": replaces},
+            UserPodCreated(
+                pod=name,
+                uid=created.metadata.uid,
+                workload=stream.name,
+                n=number,
+                replaces=replaces,
+            ),
         )
 
     async def _watch(self, stream: workloads.Stream) -> None:
@@ -364,8 +369,7 @@ class User:
         options = drains.Options(**event["drain"])
 
         def tell(step: str, pod: str = "", why: str = "") -> None:
-            data = {"index": event["index"], "node": options.node, "step": step, "pod": pod, "why": why}
-            self._env.log("user.drain", data)
+            self._env.log(DrainStepped(index=event["index"], node=options.node, step=step, pod=pod, why=why))
 
         try:
             await drains.drain(self._env, self._client, options, self._insist, tell)

@@ -18,11 +18,10 @@ from kemu.emulated.objects.conversion import yaml_texts
 from kemu.errors import KemuError
 from kemu.runtime.env import Env
 from kemu.runtime.faults.kinds import CLIENT_FAULTS, KINDS
+from kemu.runtime.runlog.events import FaultRefused
 
 ANNOTATION = "kemu.dev/chaos"
 KINDS_THAT_CARRY = ("pods", "nodes", "leases", "configmaps")
-REFUSED = "chaos.refused"
-"""Event: an annotation holds no fault that can begin."""
 
 _NODE_LEASES = "kube-node-lease"
 
@@ -66,7 +65,7 @@ class Carriers:
         try:
             self._strike(fault_of(found, text), fault_id)
         except KemuError as error:
-            self._env.log(REFUSED, {"object": key, "message": str(error)})
+            self._env.log(FaultRefused(object_key=key, message=str(error)))
             self._in_force[key] = text, ""
 
     def _gone(self, old: Any) -> None:

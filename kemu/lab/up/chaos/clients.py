@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from kemu.emulated.gateway.faults.layer import Layer, Strike
 from kemu.emulated.gateway.faults.rules import Rule
 from kemu.runtime.env import Env
 from kemu.runtime.faults.handlers import Assignment, End
-from kemu.runtime.faults.hits import STRUCK
 from kemu.runtime.faults.kinds import CLIENT_FAULTS, KINDS
+from kemu.runtime.runlog.events import RequestStruck
 
 OF_EFFECTS: Mapping[str, tuple[str, ...]] = {
     what: tuple(one.name for one in KINDS[what].parameters if one.name not in ("nth", "times", "probability"))
@@ -22,8 +21,8 @@ OF_EFFECTS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def data_of(strike: Strike) -> dict[str, Any]:
-    """Of the event in the run log: what was struck, and how."""
+def struck(strike: Strike) -> RequestStruck:
+    """What was struck, and how."""
     rule, asked = strike.rule, strike.asked
     whom = {key: value for key, value in asked._asdict().items() if value}
     effect = {
@@ -35,7 +34,7 @@ def data_of(strike: Strike) -> dict[str, Any]:
         effect["by"] = f"{strike.seconds * 1000:.3f}ms"
     if strike.events:
         effect["events"] = strike.events
-    return {"id": rule.fault, "what": rule.what, **whom, "n": strike.number, "effect": effect}
+    return RequestStruck(id=rule.fault, what=rule.what, **whom, n=strike.number, effect=effect)
 
 
 def carried_out(env: Env, layer: Callable[[], Layer]) -> Callable[[Strike], None]:
@@ -47,4 +46,4 @@ def carried_out(env: Env, layer: Callable[[], Layer]) -> Callable[[Strike], None
 
     for what in CLIENT_FAULTS:
         env.on_fault(what, functools.partial(begin, what))
-    return lambda strike: env.log(STRUCK, data_of(strike))
+    return lambda strike: env.log(struck(strike))

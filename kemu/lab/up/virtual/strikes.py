@@ -32,4 +32,4 @@ class Strikes:
     def struck(self, strike: Strike) -> None:
         if self.driver is not None:
             with contextlib.suppress(Ended):
-                self.driver.put(["struck", strike.rule.fault, strike.asked.agent, clients.data_of(strike)])
+                self.driver.put(["struck", strike.rule.fault, strike.asked.agent, clients.struck(strike)])

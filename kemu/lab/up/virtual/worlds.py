@@ -23,9 +23,10 @@ from kemu.lab.scenario.scenarios import Scenario
 from kemu.lab.up import furnishings
 from kemu.lab.up.chaos import carriers, desks
 from kemu.runtime.faults.handlers import Assignment, End
-from kemu.runtime.faults.hits import CHAOS, STRUCK
+from kemu.runtime.faults.hits import CHAOS
 from kemu.runtime.faults.kinds import CLIENT_FAULTS
 from kemu.runtime.rpc.clients import Call, StreamStreamCall
+from kemu.runtime.runlog.events import FaultEnded, RequestStruck, typed
 from kemu.runtime.runtimes import Runtime
 from kemu.runtime.sim.simulation import SimRuntime
 from kemu.runtime.sim.stepped_loops import SteppedLoop
@@ -275,14 +276,14 @@ class World:
             runtime.faults.end(fault_id)
         except ValueError:
             return  # it has ended meanwhile
-        runtime.env(CHAOS).log("chaos.end", {"id": fault_id, "hits": runtime.hits.of(fault_id)})
+        runtime.env(CHAOS).log(FaultEnded(id=fault_id, hits=runtime.hits.of(fault_id)))
 
     def _on_struck(self, hearer: Hearer, fault_id: str, peer: str, data: Mapping[str, Any]) -> None:
         """A fault has struck a request of a client."""
         fault = self._assignments.get(fault_id)
         if fault is not None:
             fault.hit(peer)
-        self._env.log(STRUCK, data)
+        self._env.log(typed(RequestStruck.KIND, dict(data)))
 
     def _on_end(self, hearer: Hearer, reason: str) -> None:
         """The run is over."""

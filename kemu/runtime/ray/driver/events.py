@@ -19,6 +19,7 @@ from kemu.runtime.env import SECOND_NS, LogSink
 from kemu.runtime.ray.driver.cells import RemoteCell
 from kemu.runtime.ray.driver.logs import ledgers, merges
 from kemu.runtime.rpc import ends
+from kemu.runtime.runlog.events import LogLate, LogMissing
 
 _CRASHED = "actor.crashed"
 _ENDINGS = ("actor.stopped", _CRASHED, "actor.failed")
@@ -159,8 +160,8 @@ class EventStreams:
         payloads, missing = remote.recover_log(received)
         self._take(remote, payloads, 0)
         if missing:
-            data = {"known": received + len(payloads), "what": missing}
-            self.log(self._now_ns(), remote.process, "log.missing", data)
+            event = LogMissing(known=received + len(payloads), what=missing)
+            self.log(self._now_ns(), remote.process, event.KIND, event)
         self._close(remote.source)
         return list(self._alive.pop(remote.source, ()))
 
@@ -169,6 +170,7 @@ class EventStreams:
         self._merger.flush()
         now_ns = self._now_ns()
         for source, (count, most_ns) in sorted(self._merger.late.items()):
-            self._sink(now_ns, f"cell/{self._names[source]}", "log.late", {"events": count, "by_ns": most_ns})
+            event = LogLate(events=count, by_ns=most_ns)
+            self._sink(now_ns, f"cell/{self._names[source]}", event.KIND, event)
         self._merger.late.clear()
         self._ledger.close()

@@ -27,6 +27,14 @@ from kemu.runtime.host import hosts, tokens
 from kemu.runtime.ray import processes
 from kemu.runtime.ray.driver import cells, clusters, events, links, plans
 from kemu.runtime.ray.driver.cells import RemoteCell
+from kemu.runtime.runlog.events import (
+    Event,
+    ProcessClockCompared,
+    ProcessContinued,
+    ProcessDied,
+    ProcessStarted,
+    ProcessStopped,
+)
 
 TICK_S = 0.02
 _LITTLE = 0.001
@@ -197,8 +205,7 @@ class Fleet:
         ahead_ns, within_ns = remote.clock
         if ahead_ns:
             speed = self._settings.speed
-            data = {"ahead_ns": ahead_ns, "within_ns": int(within_ns * speed)}
-            self._tell_of(remote, "process.clock", data)
+            self._tell_of(remote, ProcessClockCompared(ahead_ns=ahead_ns, within_ns=int(within_ns * speed)))
 
     async def _brief(self, remote: RemoteCell) -> None:
         """Tell a process everything it should know; when it has heard, it is up."""
@@ -219,7 +226,7 @@ class Fleet:
             while not remote.up.is_set():
                 if await self._has_died(remote):
                     died = self._events.recover(remote)
-                    self._tell_of(remote, "process.died", {"pid": remote.pid, "by": remote.ends_by})
+                    self._tell_of(remote, ProcessDied(pid=remote.pid, by=remote.ends_by))
                     for name in died:
                         self._on_crash(name)
                     if remote.actors:  # otherwise it died as it was told
@@ -229,12 +236,12 @@ class Fleet:
                                 f"cell {remote.name} died {_MOST_DEATHS} times in {_DEATHS_WITHIN_S:.0f} s"
                             )
                     await self._replace(remote)
-                    self._tell_of(remote, "process.started", {"pid": remote.pid})
+                    self._tell_of(remote, ProcessStarted(pid=remote.pid))
                 await self._brief(remote)
             self.spawn(self.start_wanted(remote), f"starting the actors of cell {remote.name}")
 
-    def _tell_of(self, remote: RemoteCell, kind: str, data: Mapping[str, Any]) -> None:
-        self._log(self._host.clock.now_ns(), remote.process, kind, data)
+    def _tell_of(self, remote: RemoteCell, event: Event) -> None:
+        self._log(self._host.clock.now_ns(), remote.process, event.KIND, event)
 
     async def _has_died(self, remote: RemoteCell) -> bool:
         """The connection to a process broke: wait until it is known whether the process did, too.
@@ -484,11 +491,11 @@ class Fleet:
     def pause(self, remote: RemoteCell, by: str) -> None:
         """``by``: what of the run does it."""
         remote.pause()
-        self._tell_of(remote, "process.stopped", {"pid": remote.pid, "by": by})
+        self._tell_of(remote, ProcessStopped(pid=remote.pid, by=by))
 
     def _resume(self, remote: RemoteCell) -> None:
         if remote.resume():
-            self._tell_of(remote, "process.continued", {"pid": remote.pid})
+            self._tell_of(remote, ProcessContinued(pid=remote.pid))
 
     def kill_process(self, remote: RemoteCell, by: str) -> None:
         """SIGKILL; Ray starts another one, with all actors of this one."""
@@ -538,14 +545,14 @@ class Fleet:
             pid = remote.pid if remote.connected and remote.is_local and not remote.paused else 0
             if remote.stopped_pid and (remote.stopped_pid != pid or silent_s < _SILENT_S):
                 if remote.stopped_pid == pid:
-                    self._tell_of(remote, "process.continued", {"pid": pid})
+                    self._tell_of(remote, ProcessContinued(pid=pid))
                 remote.stopped_pid = 0
                 continue
             may_stand = pid and not remote.stopped_pid and remote.reported_at and silent_s >= _SILENT_S
             if may_stand and processes.is_stopped(pid):
                 remote.stopped_pid = pid
                 start_ns = self._host.clock.now_ns() - round(silent_s * self._settings.speed * SECOND_NS)
-                self._tell_of(remote, "process.stopped", {"pid": pid, "by": "", "start": max(0, start_ns)})
+                self._tell_of(remote, ProcessStopped(pid=pid, by="", start=max(0, start_ns)))
 
     # The end
 

@@ -11,11 +11,12 @@ import asyncio
 import contextlib
 import signal
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from kemu.errors import SimulationError
 from kemu.runtime.ray import processes
+from kemu.runtime.runlog.events import Event, ProcessContinued, ProcessDied, ProcessStarted, ProcessStopped
 
 LOOK_S = 0.5
 RAYLET = "raylet/"
@@ -24,8 +25,8 @@ ETCD = "etcd"
 
 _PROGRAMS = {"raylet": RAYLET, "gcs_server": GCS}
 
-Log = Callable[[str, str, Mapping[str, Any]], None]
-"""Takes the name of a process, the kind of an event and its data."""
+Log = Callable[[str, Event], None]
+"""Takes the name of a process."""
 
 
 class Infrastructure:
@@ -90,7 +91,7 @@ class Infrastructure:
         # With its raylet or GCS the run may end before the next look.
         self._dead[name] = None
         self._stopped.pop(name, None)
-        self._log(name, "process.died", {"pid": process.pid, "by": by})
+        self._log(name, ProcessDied(pid=process.pid, by=by))
         with contextlib.suppress(psutil.NoSuchProcess):
             command, folder, environment = process.cmdline(), process.cwd(), process.environ()
             victims = [process, *(process.children(recursive=True) if whole_node else ())]
@@ -147,14 +148,14 @@ class Infrastructure:
             if name not in self._dead:
                 self._dead[name] = None
                 self._stopped.pop(name, None)
-                self._log(name, "process.died", {"pid": process.pid, "by": self._ends_by.pop(name, "")})
+                self._log(name, ProcessDied(pid=process.pid, by=self._ends_by.pop(name, "")))
             return
         if name in self._dead:
             del self._dead[name]
-            self._log(name, "process.started", {"pid": process.pid})
+            self._log(name, ProcessStarted(pid=process.pid))
         if status == psutil.STATUS_STOPPED and name not in self._stopped:
             self._stopped[name] = None
-            self._log(name, "process.stopped", {"pid": process.pid, "by": self._ends_by.pop(name, "")})
+            self._log(name, ProcessStopped(pid=process.pid, by=self._ends_by.pop(name, "")))
         elif status != psutil.STATUS_STOPPED and name in self._stopped:
             del self._stopped[name]
-            self._log(name, "process.continued", {"pid": process.pid})
+            self._log(name, ProcessContinued(pid=process.pid))

@@ -27,6 +27,7 @@ from kemu.runtime.host import loads as cell_loads
 from kemu.runtime.ray.driver import backups, events, fleets, infrastructure, links, plans
 from kemu.runtime.ray.driver.cells import RemoteCell
 from kemu.runtime.rpc.partitions import DEFAULT_KEEPALIVE_TIMEOUT_S
+from kemu.runtime.runlog.events import ActorCrashed, Event, RunLost
 from kemu.runtime.runtimes import SUPERVISOR_DELAY_S, Ending
 
 T = TypeVar("T")
@@ -275,18 +276,19 @@ class RayRuntime:
         """Of the driver's own actors, and what it finds out about others."""
         self._events.log(time_ns, actor, kind, data)
 
-    def _log_process(self, name: str, kind: str, data: Mapping[str, Any]) -> None:
-        self._log(self.clock.now_ns(), name, kind, data)
+    def _log_process(self, name: str, event: Event) -> None:
+        self._log(self.clock.now_ns(), name, event.KIND, event)
 
     def _fail(self, error: BaseException) -> None:
         if not self._failure.done():
             if isinstance(error, InfrastructureError) and self._host.clock.begun:
                 error.lost_at_ns = self.clock.now_ns()
-                self._log(error.lost_at_ns, "runtime", "run.lost", {"why": str(error)})
+                event = RunLost(why=str(error))
+                self._log(error.lost_at_ns, "runtime", event.KIND, event)
             self._failure.set_exception(error)
 
     def _actor_died(self, name: str) -> None:
-        self._log(self.clock.now_ns(), name, "actor.crashed", {})
+        self._log(self.clock.now_ns(), name, ActorCrashed.KIND, ActorCrashed())
 
     def _actor_failed(self, name: str, text: str) -> None:
         self._fail(user_code.from_text(text))

@@ -13,13 +13,14 @@ from typing import Any
 
 from kemu.runtime.holds import Hold, Label, MessagePattern
 from kemu.runtime.rpc.ends import ClientEnd, Deliver, End, Status
+from kemu.runtime.runlog.events import Event, HoldKept, HoldReleased
 from kemu.runtime.sim.agendas import LoopTimer
 from kemu.runtime.sim.clocks import MasterClock
 from kemu.runtime.sim.steering.choosers import Attentive, Chooser
 from kemu.runtime.sim.steering.messages import Counts, LabelReader, Message
 
-Log = Callable[[str, str, Mapping[str, Any]], None]
-"""Takes actor, kind and data of an event of the run log."""
+Log = Callable[[str, Event], None]
+"""Takes an actor and its event."""
 
 
 _MESSAGES = (bytes, Status, ClientEnd)
@@ -276,11 +277,12 @@ class Steering:
         hold = self.holds[index]
         message = sent.message
         assert message is not None
-        facts = {"hold": index, "source": message.source, "target": message.target, "what": str(hold.message.label)}
+        label = str(hold.message.label)
+        event = HoldKept(hold=index, source=message.source, target=message.target, what=label)
         if hold.until is None:
-            self._log("holds", "hold.kept", {**facts, "for_ns": hold.for_ns})
+            self._log("holds", HoldKept(**event, for_ns=hold.for_ns))
             return
-        self._log("holds", "hold.kept", facts)
+        self._log("holds", event)
         kept = _Kept(index, sent, end, hold.until.count)
         sent.keepers += 1
         self._kept.append(kept)
@@ -301,7 +303,7 @@ class Steering:
         self._kept.remove(kept)
         if kept.timer is not None:
             kept.timer.cancel()
-        self._log("holds", "hold.released", {"hold": kept.index, "why": why})
+        self._log("holds", HoldReleased(hold=kept.index, why=why))
         kept.sent.keepers -= 1
         # Not now: whatever happens at this moment is over first.
         self._loop.post(self._loop.now_ns, self._let_go, (kept.end,))

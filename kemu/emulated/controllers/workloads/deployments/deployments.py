@@ -24,6 +24,7 @@ from kemu.emulated.objects.templates import hashes
 from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2, meta_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import SECOND_NS, Env
+from kemu.runtime.runlog.events import HashCollided, ReplicaSetScaled, RolloutEnded
 
 M = TypeVar("M", bound=Message)
 
@@ -328,8 +329,7 @@ class DeploymentController(controllers.Controller):
             return known
         deployment.status.collisionCount += 1
         self.env.log(
-            "controller.hash_collision",
-            {"deployment": controllers.key_of(deployment), "collisions": deployment.status.collisionCount},
+            HashCollided(deployment=controllers.key_of(deployment), collisions=deployment.status.collisionCount),
         )
         await self.client.update_status(deployment)
         raise errors.AlreadyExists(f'replicasets.apps "{new.metadata.name}" already exists')
@@ -511,14 +511,13 @@ class DeploymentController(controllers.Controller):
     ) -> None:
         name = replica_set.metadata.name
         self.env.log(
-            "controller.scaled",
-            {
-                "deployment": controllers.key_of(deployment),
-                "replica_set": name,
-                "revision": replica_set.metadata.annotations.get(revisions.REVISION, ""),
-                "before": before,
-                "replicas": size,
-            },
+            ReplicaSetScaled(
+                deployment=controllers.key_of(deployment),
+                replica_set=name,
+                revision=replica_set.metadata.annotations.get(revisions.REVISION, ""),
+                before=before,
+                replicas=size,
+            ),
         )
         direction = "up" if before < size else "down"
         message = f"Scaled {direction} replica set {name} from {before} to {size}"
@@ -563,12 +562,11 @@ class DeploymentController(controllers.Controller):
         await self.client.update_status(deployment)
         if reasons[0] != reasons[1] and reasons[1] in (statuses.COMPLETE, statuses.TIMED_OUT):
             self.env.log(
-                "controller.rollout",
-                {
-                    "deployment": controllers.key_of(deployment),
-                    "revision": deployment.metadata.annotations.get(revisions.REVISION, ""),
-                    "outcome": "complete" if reasons[1] == statuses.COMPLETE else "stuck",
-                },
+                RolloutEnded(
+                    deployment=controllers.key_of(deployment),
+                    revision=deployment.metadata.annotations.get(revisions.REVISION, ""),
+                    outcome="complete" if reasons[1] == statuses.COMPLETE else "stuck",
+                ),
             )
         return True
 

@@ -19,6 +19,7 @@ from kemu.runtime.env import LogSink
 from kemu.runtime.host import segments
 from kemu.runtime.ray.driver.logs import ledgers, merges
 from kemu.runtime.runlog import frames
+from kemu.runtime.runlog.events import LogMissing
 
 PIECE = 1_000
 """Events of one process that are read at a time."""
@@ -114,7 +115,8 @@ class Recovery:
         merger.flush()
         missing = [process for process in processes if process.missing]
         for process in missing:
-            sink(end_ns, process.name, "log.missing", {"known": process.read, "what": process.missing})
+            event = LogMissing(known=process.read, what=process.missing)
+            sink(end_ns, process.name, event.KIND, event)
         return [f"{process.name}: {process.missing}" for process in missing]
 
 

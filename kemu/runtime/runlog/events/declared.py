@@ -1,0 +1,142 @@
+"""The engine of the events: a class for each kind, from its declaration.
+
+An event is the dict that stands in the run log, so writing one costs what the dict costs. Its class gives it its kind
+and its fields: they are named once, with their types, where constructor, attributes, :mod:`reading` and docs/runs.md
+take them from. A module of a user declares its own kinds in the same way:
+
+    class EchoAlive(Event, kind="echo.alive", by="echo"):
+        \"\"\"It is alive.\"\"\"
+
+        number: int
+
+    env.log(EchoAlive(number=3))
+
+Keys stand in the log in the order of the constructor's arguments; the order of the fields is that of the document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from operator import itemgetter
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar, dataclass_transform
+
+_ABSENT: Any = object()
+
+
+class Field(NamedTuple):
+    """One field of an event, as declared."""
+
+    name: str
+    key: str
+    """Its name in the log."""
+    type: str = ""
+    """As annotated."""
+    default: Any = _ABSENT
+    """What an event says that lacks it."""
+
+    @property
+    def is_optional(self) -> bool:
+        return self.default is not _ABSENT
+
+
+def field(*, key: str = "", default: Any = _ABSENT) -> Any:  # noqa: ANN401  # of any type, as dataclasses.field
+    """Declares a field that has another name in the log (``key``), or that an event may lack (``default``)."""
+    return Field("", key, default=default)
+
+
+class _Declared(type):
+    """Makes attributes of the fields, which read the dict."""
+
+    def __new__(
+        cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], *, kind: str = "", by: str = ""
+    ) -> _Declared:
+        fields: dict[str, Field] = {}
+        for base in bases:
+            fields |= getattr(base, "FIELDS", {})
+        for attribute, annotation in namespace.get("__annotations__", {}).items():
+            if not str(annotation).startswith("ClassVar"):
+                said = namespace.get(attribute, Field("", ""))
+                if not isinstance(said, Field):
+                    said = Field("", "", default=said)
+                fields[attribute] = one = said._replace(name=attribute, key=said.key or attribute, type=str(annotation))
+                namespace[attribute] = property(_reader(one))
+        namespace["__slots__"] = ()
+        namespace["FIELDS"] = fields
+        if kind:
+            namespace["KIND"] = kind
+            namespace["BY"] = by
+            renamed = {one.name: one.key for one in fields.values() if one.name != one.key}
+            if renamed:
+                namespace["__init__"] = _renaming(renamed)
+        made: Any = super().__new__(cls, name, bases, namespace)
+        if kind:
+            if kind in BY_KIND and BY_KIND[kind].__name__ != name:
+                raise TypeError(f"{kind} is declared twice: {BY_KIND[kind].__name__} and {name}")
+            BY_KIND[kind] = made
+        return made  # type: ignore[no-any-return]
+
+
+def _reader(one: Field) -> Callable[[Any], Any]:
+    if not one.is_optional:
+        return itemgetter(one.key)
+    key, default = one.key, one.default
+    return lambda event: event.get(key, default)
+
+
+def _renaming(renamed: Mapping[str, str]) -> Callable[..., None]:
+    def init(self: dict[str, Any], data: Mapping[str, Any] = {}, /, **fields: object) -> None:  # not changed
+        self.update(data)
+        for name, value in fields.items():
+            self[renamed.get(name, name)] = value
+
+    return init
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
+class Event(dict[str, Any], metaclass=_Declared):
+    """What happened, as an actor tells it: msgpack-able values by the names of its fields."""
+
+    KIND: ClassVar[str] = ""
+    BY: ClassVar[str] = ""
+    """Who logs it."""
+    FIELDS: ClassVar[Mapping[str, Field]] = {}
+
+    def by_clock(self, true_ns: Callable[[int], int]) -> Self:
+        """With true times, where it was told by a clock that is wrong."""
+        if "start" not in self:
+            return self
+        copied: Callable[[Event], Self] = type(self)
+        event = copied(self)
+        event["start"] = true_ns(self["start"])
+        return event
+
+
+BY_KIND: dict[str, type[Event]] = {}
+"""Every declared class, by the kind that stands in the log."""
+
+E = TypeVar("E", bound=Event)
+
+
+def typed(kind: str, data: dict[str, Any]) -> Event:
+    """The event that stands in a log: of its class; where its kind is another version's or a user's, of none."""
+    declared: Callable[[dict[str, Any]], Event] | None = BY_KIND.get(kind)
+    return own(kind, data) if declared is None else declared(data)
+
+
+class _Own(Event):
+    """An event of a kind that no class declares."""
+
+    def __reduce__(self) -> tuple[Callable[..., Event], tuple[str, dict[str, Any]]]:
+        return own, (self.KIND, dict(self))
+
+
+_OWN: dict[str, Any] = {}
+"""Their classes, by kind."""
+
+
+def own(kind: str, data: Mapping[str, Any] | None = None) -> Event:
+    """An event of a kind that no class declares."""
+    if kind not in _OWN:
+        _OWN[kind] = _Declared("own", (_Own,), {"KIND": kind})
+    made: Any = _OWN[kind]
+    return made(data or {})  # type: ignore[no-any-return]

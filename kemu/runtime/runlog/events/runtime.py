@@ -1,0 +1,132 @@
+"""The events of the runtime: lives of actors and processes, connections, and gaps of the log."""
+
+from __future__ import annotations
+
+from kemu.runtime.runlog.events.declared import Event, field
+
+_RUNTIME = "runtime"
+_ON_RAY = "runtime, on Ray"
+
+
+class ActorStarted(Event, kind="actor.started", by=_RUNTIME):
+    """An actor starts"""
+
+    incarnation: int
+
+
+class ActorStopped(Event, kind="actor.stopped", by=_RUNTIME):
+    """An actor was stopped"""
+
+
+class ActorCrashed(Event, kind="actor.crashed", by=_RUNTIME):
+    """An actor has crashed"""
+
+    step: str = ""
+    """At which a crash was to come."""
+
+
+class ActorExited(Event, kind="actor.exited", by=_RUNTIME):
+    """An actor has ended itself; it is started again"""
+
+    why: str
+
+
+class ActorFailed(Event, kind="actor.failed", by=_RUNTIME):
+    """The code of an actor raised an exception that nothing handled; the run ends"""
+
+    error: str
+    """With the traceback."""
+
+
+class ActorResumed(Event, kind="actor.resumed", by=_RUNTIME):
+    """In virtual time, a paused actor has done what was held back"""
+
+    waited: list[int]
+    """How long each step had waited, in ns, in the order in which they came."""
+    done: list[int]
+    """Their places in the order in which they were done."""
+
+
+class ConnectionLost(Event, kind="net.connection_lost", by=_RUNTIME):
+    """The connection to a peer broke"""
+
+    peer: str
+
+
+class ProcessDied(Event, kind="process.died", by=_ON_RAY):
+    """A process of the run (`cell/store`, `raylet/0`, `gcs`, `etcd`) died"""
+
+    pid: int
+    by: str
+    """What of the run did it, such as a fault; empty: it came from outside."""
+
+
+class ProcessStarted(Event, kind="process.started", by=_ON_RAY):
+    """Another process has taken its place"""
+
+    pid: int
+
+
+class ProcessStopped(Event, kind="process.stopped", by=_ON_RAY):
+    """A process was stopped (SIGSTOP)"""
+
+    pid: int
+    by: str
+    """The fault; empty: the driver has seen that it came from outside."""
+    start: int | None = None
+    """Where it came from outside."""
+
+
+class ProcessContinued(Event, kind="process.continued", by=_ON_RAY):
+    """A process goes on"""
+
+    pid: int
+
+
+class ProcessClockCompared(Event, kind="process.clock", by=_ON_RAY):
+    """The wall clock of the machine of a new process differs from the driver's, and is taken into account"""
+
+    ahead_ns: int
+    within_ns: int
+    """By how much of virtual time that may be wrong."""
+
+
+class ProcessStalled(Event, kind="process.stalled", by="every cell and the driver, on Ray; the `driver`, on `wall`"):
+    """It did not run"""
+
+    what: str
+    """`stopped` (for at least 0.5 real seconds its thread neither ran nor waited for a CPU) or `lagged` (for at least
+    2 s it ran, or waited for a CPU, and came to nothing else)."""
+    start: int
+    real_ns: int
+    ran_ns: int
+    queued_ns: int
+
+
+class RunLost(Event, kind="run.lost", by="runtime (Ray only)"):
+    """What the run needed is gone; the verdict is unknown"""
+
+    why: str
+
+
+class LogMissing(Event, kind="log.missing", by="cell (Ray only)"):
+    """Events of a process that died are lost"""
+
+    known: int
+    """How many are there."""
+    what: str
+
+
+class LogLate(Event, kind="log.late", by="cell (Ray only)"):
+    """Events came too late to stand in their place"""
+
+    events: int
+    by_ns: int
+    """At most."""
+
+
+class LogCut(Event, kind="log.cut", by="`run.kemu`"):
+    """Added by the reader where the file ends within an event"""
+
+    cut_bytes: int = field(key="bytes")
+    """How many at its end are left out."""

@@ -1,0 +1,88 @@
+"""The events of persistent volumes: claims, attachments, and CSI drivers."""
+
+from __future__ import annotations
+
+from kemu.runtime.runlog.events.declared import Event
+
+_ATTACH_DETACH = "attach-detach controller"
+_DRIVERS = "CSI drivers"
+
+
+class ClaimBound(Event, kind="volumes.bound", by="PersistentVolume controller"):
+    """A claim has got its volume"""
+
+    claim: str
+    uid: str
+    volume: str
+
+
+class AttachmentCreated(Event, kind="volumes.attach", by=_ATTACH_DETACH):
+    """A VolumeAttachment was created"""
+
+    volume: str
+    node: str
+
+
+class AttachmentDeleted(Event, kind="volumes.detach", by=_ATTACH_DETACH):
+    """A VolumeAttachment was deleted"""
+
+    volume: str
+    node: str
+    forced: bool
+    waited_ns: int
+
+
+class MultiAttachRefused(Event, kind="volumes.multi_attach", by=_ATTACH_DETACH):
+    """A VolumeAttachment cannot be created, because the volume is attached elsewhere"""
+
+    volume: str
+    node: str
+    pod: str
+    uid: str
+    others: list[str]
+
+
+class OfProvisioning(Event):
+    """About a claim that needs a new volume."""
+
+    claim: str
+    uid: str
+    driver: str
+    start: int
+
+
+class VolumeProvisioned(OfProvisioning, kind="csi.provisioned", by=_DRIVERS):
+    """A volume was created for a claim"""
+
+    volume: str
+
+
+class ProvisioningFailed(OfProvisioning, kind="csi.provision_failed", by=_DRIVERS):
+    """No volume was created for a claim"""
+
+    why: str
+
+
+class VolumeDeleted(Event, kind="csi.deleted", by=_DRIVERS):
+    """A volume was deleted"""
+
+    volume: str
+    driver: str
+
+
+class OfAttachment(Event):
+    """About a volume and its node."""
+
+    volume: str
+    node: str
+    driver: str
+    modes: list[str]
+    start: int
+
+
+class VolumeAttached(OfAttachment, kind="csi.attached", by=_DRIVERS):
+    """A volume was attached"""
+
+
+class VolumeDetached(OfAttachment, kind="csi.detached", by=_DRIVERS):
+    """A volume was detached"""

@@ -1,0 +1,82 @@
+"""Events of the run log: every event of shipped scenarios is of its declared class, and no kind is named elsewhere."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kemu.lab.scenario import catalog
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import runner
+from kemu.runtime.runlog.events import BY_KIND, ActorStarted, Event, FaultBegun, field, own, typed
+from kemu.runtime.runlog.frames import FILE_NAME, Reader
+
+TRIES = [name for name in catalog.shipped() if not name.startswith(("traces/", "scale/"))][::12]
+
+
+class Answered(Event, kind="test.answered", by="nothing"):
+    """For these tests."""
+
+    source: str = field(key="from")
+    count: int
+    why: str = ""
+
+
+def is_of(value: Any, said: str) -> bool:
+    """Whether a value of the log is of an annotated type, as far as its outermost class goes."""
+    kinds = {
+        "str": str, "int": int, "float": (int, float), "bool": bool, "bytes": bytes, "None": type(None),
+        "list": list, "dict": dict, "tuple": list,
+    }  # fmt: skip
+    names = [one.strip().partition("[")[0] for one in said.split("|")]
+    return any(isinstance(value, kinds[name]) and (name == "bool" or value.__class__ is not bool) for name in names)
+
+
+@pytest.mark.parametrize("name", TRIES)
+def test_every_event_of_a_run_is_of_its_class(name: str, tmp_path: Path) -> None:
+    runner.run_all(loader.load(catalog.shipped()[name]), runner.Options(out=tmp_path, runtime="sim"))
+    for log in sorted(tmp_path.rglob(FILE_NAME)):
+        with Reader(log) as reader:
+            for time_ns, _, kind, data in reader:
+                declared = BY_KIND.get(kind)
+                if declared is None:
+                    assert kind == "scale-down.removed", f"{kind} at {time_ns} is not declared"
+                    continue
+                fields = declared.FIELDS.values()
+                known = [one.key for one in fields if one.key in data]
+                if declared is not FaultBegun:
+                    assert list(data) == known, kind
+                missing = [one.key for one in fields if not one.is_optional and one.key not in data]
+                assert not missing, kind
+                event = typed(kind, data)
+                assert event == data
+                for one in fields:
+                    value = getattr(event, one.name)
+                    assert one.key not in data or is_of(value, one.type), f"{kind}: {one.name} = {value!r}"
+
+
+def test_an_event_is_the_dict_that_stands_in_the_log() -> None:
+    event = Answered(source="a", count=2)
+    assert dict(event) == {"from": "a", "count": 2}
+    assert (event.source, event.count, event.why, event.KIND) == ("a", 2, "", "test.answered")
+    again = pickle.loads(pickle.dumps(event))
+    assert (type(again), again) == (Answered, event)
+
+
+def test_what_is_not_declared_is_read_all_the_same() -> None:
+    later = typed("actor.started", {"incarnation": 1, "of_a_later_version": True})
+    assert isinstance(later, ActorStarted)
+    assert later.incarnation == 1
+    unknown = typed("kind.of_a_later_version", {"a": 1})
+    assert (unknown.KIND, unknown["a"]) == ("kind.of_a_later_version", 1)
+    assert pickle.loads(pickle.dumps(own("mine", {"a": 1}))).KIND == "mine"
+
+
+def test_a_kind_is_declared_once() -> None:
+    with pytest.raises(TypeError, match="declared twice"):
+
+        class Other(Event, kind="test.answered"):
+            pass
