@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from kemu.emulated import variants
+from kemu.emulated.settings import documents
 from kemu.lab.exploration import executions
 from kemu.lab.scenario import catalog
-from kemu.lab.scenario.format import documents
 from kemu.lab.scenario.loading import loader
 from tests import searches
 from tests.ablations import exploring

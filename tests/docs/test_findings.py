@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from kemu.lab.scenario.format import documents
+from kemu.emulated.settings import documents
 from kemu.lab.sweep.experiments import loader
 
 ROOT = Path(__file__).resolve().parents[2]

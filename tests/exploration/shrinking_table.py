@@ -19,11 +19,11 @@ from typing import Any
 
 import pytest
 
+from kemu.emulated.settings import documents
 from kemu.lab.exploration import executions
 from kemu.lab.exploration.shrinking import shrinker, twins
 from kemu.lab.scenario import catalog
 from kemu.lab.scenario.expectations import CheckIs
-from kemu.lab.scenario.format import documents
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.scenarios import Scenario
 from kemu.runtime.env import MILLISECOND_NS, LogSink

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from kemu.emulated.settings import documents
 from kemu.lab.exploration import executions
 from kemu.lab.exploration.executions import Failure
 from kemu.lab.exploration.shrinking import shrinker, subsets, texts
 from kemu.lab.exploration.shrinking.candidates import Loading
-from kemu.lab.scenario.format import documents
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.playing import runner
 from kemu.lab.scenario.playing.replaying import replays

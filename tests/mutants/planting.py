@@ -14,8 +14,8 @@ import pytest
 
 from kemu import errors
 from kemu.emulated.objects import resources
+from kemu.emulated.settings import documents
 from kemu.lab.scenario import catalog
-from kemu.lab.scenario.format import documents
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.playing import runner
 from kemu.runtime.holds import EventPattern

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kemu import errors
-from kemu.lab.scenario.format import documents
+from kemu.emulated.settings import documents
 
 
 def read(text: str) -> documents.Document:

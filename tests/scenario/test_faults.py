@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
+from kemu.emulated.settings import documents, shapes
 from kemu.errors import KemuError, Problem
-from kemu.lab.scenario.format import documents, shapes
 from kemu.lab.scenario.format.keys import fault_keys
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.playing import runner

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kemu import errors
+from kemu.emulated.settings import documents, paths
+from kemu.emulated.settings.documents import Place
 from kemu.lab.scenario.expectations import Comparison
-from kemu.lab.scenario.format import documents, paths
-from kemu.lab.scenario.format.documents import Place
 from kemu.lab.scenario.loading import loader, matrices
 from kemu.lab.scenario.playing import runner
 from tests.scenario.texts import load, pod, problems

@@ -11,7 +11,8 @@ import jsonschema
 import pytest
 
 from kemu.emulated.scheduler.experiments import switches
-from kemu.lab.scenario.format import documents, schema, shapes
+from kemu.emulated.settings import documents, shapes
+from kemu.lab.scenario.format import schema
 from kemu.lab.scenario.format.keys import cluster_keys
 from kemu.lab.scenario.loading import loader
 from tests.scenario.test_mistakes import TEN_MISTAKES

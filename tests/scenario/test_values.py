@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kemu.lab.scenario.format import values
+from kemu.emulated.settings import values
 
 
 @pytest.mark.parametrize(

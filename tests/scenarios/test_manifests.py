@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kemu.lab.scenario.format import values
+from kemu.emulated.settings import values
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.playing import runner
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from kemu.emulated.settings import documents
 from kemu.lab.exploration.shrinking import texts
 from kemu.lab.fuzz import features
 from kemu.lab.fuzz.drawing import drawn
-from kemu.lab.scenario.format import documents
 from kemu.lab.scenario.loading import loader
 from kemu.runtime.faults import kinds
 

@@ -30,12 +30,12 @@ from kemu.doors.api.runs import Run
 from kemu.doors.api.simulations import current
 from kemu.emulated.client import clients, retries
 from kemu.emulated.objects import resources
+from kemu.emulated.settings import documents
+from kemu.emulated.settings.shapes import Report
 from kemu.errors import KemuError, ScenarioError
 from kemu.lab.checks.counters import counts
 from kemu.lab.exploration import executions
 from kemu.lab.scenario import forms
-from kemu.lab.scenario.format import documents
-from kemu.lab.scenario.format.shapes import Report
 from kemu.lab.scenario.loading import manifests
 from kemu.lab.scenario.playing import judging, plans, plays
 from kemu.lab.scenario.playing.heartbeats import Heartbeats

@@ -150,7 +150,7 @@ class Parser(argparse.ArgumentParser):
 
 def nearest(word: str, words: Iterable[str]) -> str:
     """The word most like it, or nothing."""
-    from kemu.lab.scenario.format import documents  # takes a while, and most command lines are right
+    from kemu.emulated.settings import documents  # takes a while, and most command lines are right
 
     return documents.nearest_word(word, words)
 
@@ -165,7 +165,7 @@ def _and(words: Sequence[str]) -> str:
 
 def seconds(text: str) -> float:
     """A time on the command line, as 90s or 5m."""
-    from kemu.lab.scenario.format import values
+    from kemu.emulated.settings import values
 
     try:
         return values.duration_ns(text) / 1e9

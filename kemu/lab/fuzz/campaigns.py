@@ -22,12 +22,12 @@ from typing import Any, Self
 
 from kemu import errors
 from kemu.emulated.objects.conversion import user_files
+from kemu.emulated.settings import documents
 from kemu.lab.exploration import executions, workers
 from kemu.lab.exploration.shrinking import texts
 from kemu.lab.fuzz import features, fresh, relations, shrinking, trials
 from kemu.lab.fuzz.coverage import Coverage
 from kemu.lab.fuzz.trials import Finding, Record
-from kemu.lab.scenario.format import documents
 from kemu.runtime.runlog import folders
 
 LIMIT_S = 180.0

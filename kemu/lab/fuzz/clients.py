@@ -17,10 +17,10 @@ from typing import Any
 
 from kemu.emulated.kubelet.images import stores
 from kemu.emulated.objects import resources
+from kemu.emulated.settings.values import duration_ns
 from kemu.errors import KemuError
 from kemu.lab.fuzz import relations
 from kemu.lab.fuzz.facts import Facts, Witness
-from kemu.lab.scenario.format.values import duration_ns
 from kemu.lab.scenario.playing.replaying import replays
 from kemu.lab.up import embedded, remotes
 from kemu.lab.up.virtual import replays as with_clients

@@ -16,12 +16,12 @@ from typing import Any
 
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.conversion import convert
+from kemu.emulated.settings.values import duration_ns
 from kemu.lab.exploration.executions import execute
 from kemu.lab.fuzz import facts
 from kemu.lab.fuzz.drawing.canvases import seconds
 from kemu.lab.fuzz.drawing.dice import Dice
 from kemu.lab.fuzz.facts import Facts
-from kemu.lab.scenario.format.values import duration_ns
 from kemu.lab.scenario.loading import loader
 from kemu.messages.k8s import core_v1_pb2
 

@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from kemu.emulated.settings.values import duration_ns
 from kemu.lab.exploration.shrinking import documents
 from kemu.lab.fuzz.drawing.canvases import seconds
-from kemu.lab.scenario.format.values import duration_ns
 
 Data = dict[str, Any]
 Fails = Callable[[Data], bool]

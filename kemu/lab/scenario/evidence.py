@@ -11,6 +11,7 @@ from typing import Any
 
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.conversion import convert
+from kemu.emulated.settings import paths
 from kemu.lab.checks import costs
 from kemu.lab.checks.counters import COUNTERS, counts
 from kemu.lab.checks.history import History
@@ -18,7 +19,6 @@ from kemu.lab.checks.history.facts import Refusal
 from kemu.lab.checks.results import counted, seconds, several
 from kemu.lab.checks.scheduling import ledgers, waiting
 from kemu.lab.scenario.expectations import Bounds, BudgetIs, EventIs, FaultIs, MetricIs, ObjectIs, RefusedIs
-from kemu.lab.scenario.format import paths
 from kemu.messages.k8s import core_v1_pb2
 
 Answer = tuple[bool | None, str]

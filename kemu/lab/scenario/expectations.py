@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kemu.emulated.objects import resources
+from kemu.emulated.settings import paths
 from kemu.lab.checks import costs, counters
-from kemu.lab.scenario.format import paths
 
 METRICS = ("waiting.p50_s", "waiting.p99_s", "waiting.max_s", "overtaken.p99", "overtaken.max", *costs.COSTS)
 """What ``metric`` and ``compare`` may look at besides the counters and ``refused.<reason>``."""

@@ -15,9 +15,9 @@ from google.protobuf.message import Message
 
 from kemu import errors
 from kemu.emulated.client import drains
+from kemu.emulated.settings.documents import Document
 from kemu.lab.checks.limits import DEFAULT, Limits
 from kemu.lab.scenario.expectations import Expectation
-from kemu.lab.scenario.format.documents import Document
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.faults.kinds import PROCESS_FAULTS

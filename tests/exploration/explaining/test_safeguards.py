@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from kemu.emulated.settings import documents
 from kemu.lab.scenario import catalog
-from kemu.lab.scenario.format import documents
 from kemu.lab.scenario.loading import loader
 from kemu.lab.tell.explaining import chains, explanations
 from kemu.lab.tell.explaining.drawings import texts

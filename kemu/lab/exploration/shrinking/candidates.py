@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kemu import errors
-from kemu.lab.scenario.format import documents
+from kemu.emulated.settings import documents
 from kemu.lab.scenario.loading import holds as hold_documents
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.scenarios import Scenario, controller_actors

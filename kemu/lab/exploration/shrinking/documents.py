@@ -12,9 +12,9 @@ from typing import Any
 
 from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.conversion import convert
+from kemu.emulated.settings.values import duration_ns, duration_text
 from kemu.lab.exploration.shrinking.candidates import Data, copied
 from kemu.lab.scenario.format.keys import timing_keys
-from kemu.lab.scenario.format.values import duration_ns, duration_text
 from kemu.lab.scenario.playing import workloads
 from kemu.lab.scenario.scenarios import Scenario, Workload
 from kemu.runtime.random_streams import random_stream

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from kemu.emulated.settings.values import duration_text
 from kemu.lab.exploration.shrinking import documents
 from kemu.lab.exploration.shrinking.candidates import Data, copied
-from kemu.lab.scenario.format.values import duration_text
 from kemu.runtime.holds import Hold, Label, MessagePattern
 from kemu.runtime.sim.steering.messages import Counts, Message
 

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from kemu.emulated.settings.values import duration_text
 from kemu.errors import KemuError
 from kemu.lab.exploration import executions, workers
 from kemu.lab.exploration.executions import Failure
@@ -31,7 +32,6 @@ from kemu.lab.exploration.shrinking import (
 )
 from kemu.lab.exploration.shrinking.candidates import Candidate, Data, Loading, copied
 from kemu.lab.scenario.expectations import CheckIs
-from kemu.lab.scenario.format.values import duration_text
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.scenarios import Scenario
 from kemu.runtime.env import MILLISECOND_NS, SECOND_NS

@@ -7,7 +7,8 @@ from typing import Any
 
 import yaml
 
-from kemu.lab.scenario.format import documents, schema
+from kemu.emulated.settings import documents
+from kemu.lab.scenario.format import schema
 
 _WIDTH = 120
 

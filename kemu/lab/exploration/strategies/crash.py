@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 from typing import Any
 
+from kemu.emulated.settings import values
 from kemu.lab.exploration.plans import Feedback, Plan
 from kemu.lab.exploration.strategies import situations, swarms, uniform
 from kemu.lab.exploration.strategies.subjects import Baseline, Subject
-from kemu.lab.scenario.format import values
 from kemu.runtime.env import MILLISECOND_NS, SECOND_NS
 from kemu.runtime.faults.kinds import STEPS
 

@@ -12,10 +12,10 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
+from kemu.emulated.settings import values
 from kemu.lab.exploration.plans import Feedback, Plan
 from kemu.lab.exploration.strategies import situations, swarms
 from kemu.lab.exploration.strategies.subjects import Baseline, Subject
-from kemu.lab.scenario.format import values
 from kemu.runtime.env import SECOND_NS
 
 BEHIND_S = (5, 30, 60)

@@ -1,5 +1,3 @@
-"""The format that users write.
-
-``documents`` (YAML with places), ``values`` (notations: durations, rates, shares), ``shapes`` (what a value may look
-like), ``keys`` (tables of keys by subject), and ``schema``, which joins them and exports the JSON Schema.
+"""The format that users write: ``keys`` (tables of keys by subject), and ``schema``, which joins them and exports the
+JSON Schema. What a table is made of stands in :mod:`kemu.emulated.settings`.
 """

@@ -13,23 +13,7 @@ from kemu.emulated import variants
 from kemu.emulated.apiserver import admission
 from kemu.emulated.apiserver.authorization import authorizers
 from kemu.emulated.apiserver.registry import bind_checks
-from kemu.lab.scenario.format.keys import (
-    autoscaler_keys,
-    cluster_keys,
-    controller_keys,
-    expectation_keys,
-    fault_keys,
-    hold_keys,
-    matrix_keys,
-    quota_keys,
-    runtime_keys,
-    storage_keys,
-    timeline_keys,
-    timing_keys,
-    user_keys,
-    workload_keys,
-)
-from kemu.lab.scenario.format.shapes import (
+from kemu.emulated.settings.shapes import (
     DEFINITIONS,
     DURATION,
     NAME,
@@ -47,6 +31,22 @@ from kemu.lab.scenario.format.shapes import (
     Text,
     Whole,
     WordOr,
+)
+from kemu.lab.scenario.format.keys import (
+    autoscaler_keys,
+    cluster_keys,
+    controller_keys,
+    expectation_keys,
+    fault_keys,
+    hold_keys,
+    matrix_keys,
+    quota_keys,
+    runtime_keys,
+    storage_keys,
+    timeline_keys,
+    timing_keys,
+    user_keys,
+    workload_keys,
 )
 
 API_VERSION = "kemu.dev/v1"

@@ -22,9 +22,9 @@ from kemu.emulated.scheduler.cycle import profiles
 from kemu.emulated.scheduler.extenders import servers as extender_classes
 from kemu.emulated.scheduler.framework import interfaces
 from kemu.emulated.scheduler.plugins import in_tree
+from kemu.emulated.settings.documents import Path, follow, nearest
+from kemu.emulated.settings.shapes import INVALID, Report, kind_of
 from kemu.lab.scenario import scenarios
-from kemu.lab.scenario.format.documents import Path, follow, nearest
-from kemu.lab.scenario.format.shapes import INVALID, Report, kind_of
 from kemu.lab.scenario.loading import manifests
 from kemu.messages.k8s import core_v1_pb2, scheduling_v1_pb2
 from kemu.runtime import user_code

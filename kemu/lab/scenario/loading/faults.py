@@ -10,10 +10,10 @@ import fnmatch
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kemu.emulated.settings.documents import Path, nearest
+from kemu.emulated.settings.shapes import INVALID, Report
 from kemu.lab.scenario import expectations, scenarios
 from kemu.lab.scenario.arrivals import expected_repeats
-from kemu.lab.scenario.format.documents import Path, nearest
-from kemu.lab.scenario.format.shapes import INVALID, Report
 from kemu.lab.scenario.loading import references
 from kemu.lab.scenario.loading.timelines import check_in_time
 from kemu.runtime.faults.kinds import CELL, KINDS, OF_ACTORS, OF_PROCESSES, PROCESS_FAULTS, STEPS, Form, Kind

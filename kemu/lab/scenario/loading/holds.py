@@ -10,11 +10,11 @@ from typing import Any
 
 import yaml
 
+from kemu.emulated.settings import documents, values
+from kemu.emulated.settings.documents import Path, nearest
+from kemu.emulated.settings.shapes import ListOf, Report
 from kemu.errors import ScenarioError
-from kemu.lab.scenario.format import documents, values
-from kemu.lab.scenario.format.documents import Path, nearest
 from kemu.lab.scenario.format.keys import hold_keys
-from kemu.lab.scenario.format.shapes import ListOf, Report
 from kemu.runtime import holds
 from kemu.runtime.holds import EventPattern, Hold, Label, MessagePattern
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kemu.emulated.objects.amounts import quantities
+from kemu.emulated.settings.documents import Document, Path
 from kemu.errors import Problem
-from kemu.lab.scenario.format.documents import Document, Path
 from kemu.lab.scenario.format.keys import runtime_keys
 from kemu.runtime.ray.driver import plans
 

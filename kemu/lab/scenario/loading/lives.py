@@ -10,10 +10,10 @@ from kemu.emulated.kubelet.probes import answers
 from kemu.emulated.kubelet.usage import curves, usages
 from kemu.emulated.objects import selectors
 from kemu.emulated.objects.conversion import convert
+from kemu.emulated.settings import paths
+from kemu.emulated.settings.documents import Path
+from kemu.emulated.settings.shapes import INVALID, Report
 from kemu.lab.scenario import expectations, scenarios
-from kemu.lab.scenario.format import paths
-from kemu.lab.scenario.format.documents import Path
-from kemu.lab.scenario.format.shapes import INVALID, Report
 from kemu.lab.scenario.loading import manifests
 from kemu.messages.k8s import meta_v1_pb2
 

@@ -20,12 +20,13 @@ from google.protobuf.message import Message
 from kemu import errors
 from kemu.emulated import variants as deviations
 from kemu.emulated.apiserver.registry import bind_checks
+from kemu.emulated.settings import documents, values
+from kemu.emulated.settings.documents import Document, Path
+from kemu.emulated.settings.shapes import INVALID, Report
 from kemu.lab.checks.limits import MAX_WATCH_DELAY_NS, Limits
 from kemu.lab.scenario import expectations, scenarios
-from kemu.lab.scenario.format import documents, schema, values
-from kemu.lab.scenario.format.documents import Document, Path
+from kemu.lab.scenario.format import schema
 from kemu.lab.scenario.format.keys import kubelet_keys
-from kemu.lab.scenario.format.shapes import INVALID, Report
 from kemu.lab.scenario.loading import (
     clusters,
     controllers,

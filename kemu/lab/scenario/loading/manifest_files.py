@@ -14,9 +14,9 @@ from typing import Any
 from kemu import errors
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.fields.unsimulated import UNSIMULATED
-from kemu.lab.scenario.format import documents
-from kemu.lab.scenario.format.documents import Document, Path
-from kemu.lab.scenario.format.shapes import Report
+from kemu.emulated.settings import documents
+from kemu.emulated.settings.documents import Document, Path
+from kemu.emulated.settings.shapes import Report
 from kemu.lab.scenario.loading import imports, manifests
 
 SUFFIXES = (".yaml", ".yml", ".json")

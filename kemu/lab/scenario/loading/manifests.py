@@ -23,9 +23,9 @@ from kemu.emulated.objects.fields import refusals
 from kemu.emulated.objects.fields.unsimulated import UNSIMULATED, Unsimulated
 from kemu.emulated.objects.pods import gpu_cards, planned_fields
 from kemu.emulated.objects.validation import kinds
+from kemu.emulated.settings.documents import Path, follow, nearest
+from kemu.emulated.settings.shapes import Report
 from kemu.errors import Cause
-from kemu.lab.scenario.format.documents import Path, follow, nearest
-from kemu.lab.scenario.format.shapes import Report
 from kemu.messages.k8s import batch_v1_pb2, core_v1_pb2
 
 DEFAULT_IMAGE = stores.EVERYWHERE

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kemu.lab.scenario.format.documents import Document, Path, Place, copy, nearest, path_text
+from kemu.emulated.settings.documents import Document, Path, Place, copy, nearest, path_text
+from kemu.emulated.settings.paths import get, parse
+from kemu.emulated.settings.shapes import Report
 from kemu.lab.scenario.format.keys import matrix_keys
 from kemu.lab.scenario.format.keys.matrix_keys import PARAMETERS
-from kemu.lab.scenario.format.paths import get, parse
-from kemu.lab.scenario.format.shapes import Report
 
 MAX_VARIANTS = 1000
 

@@ -11,9 +11,9 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from kemu.emulated.settings import documents
+from kemu.emulated.settings.shapes import THERE_ARE
 from kemu.errors import Problem
-from kemu.lab.scenario.format import documents
-from kemu.lab.scenario.format.shapes import THERE_ARE
 
 _OF_A_SECTION = re.compile(r"spec\.(\w+)(?:\[(\d+)\])?(?:\.[\w-]+)?(?:\.value)?")
 """Where a mistake can keep a whole item of the section from being read: at the item, or at one of its keys."""

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from kemu.emulated.autoscaler import clouds, settings
+from kemu.emulated.settings.documents import Path
+from kemu.emulated.settings.shapes import INVALID, THERE_ARE, Report
+from kemu.emulated.settings.values import MAX_DURATION_NS
 from kemu.lab.scenario import scenarios
-from kemu.lab.scenario.format.documents import Path
-from kemu.lab.scenario.format.shapes import INVALID, THERE_ARE, Report
-from kemu.lab.scenario.format.values import MAX_DURATION_NS
 from kemu.lab.scenario.loading import clusters
 
 PROVISIONING_S, STARTUP_S, REMOVAL_S = 60.0, 0.0, 30.0

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kemu import errors
-from kemu.lab.scenario.format.documents import Document, Path
+from kemu.emulated.settings.documents import Document, Path
 from kemu.lab.scenario.format.keys import matrix_keys, runtime_keys, timing_keys
 from kemu.lab.scenario.loading import matrices, mistakes
 

@@ -13,11 +13,11 @@ from kemu.emulated.autoscaler import autoscaler, clouds
 from kemu.emulated.objects import resources, selectors
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.defaulting import pods
+from kemu.emulated.settings.documents import Path, nearest
+from kemu.emulated.settings.shapes import THERE_ARE, Report
+from kemu.emulated.settings.values import duration_text
 from kemu.lab.checks import costs, registry
 from kemu.lab.scenario import expectations, scenarios
-from kemu.lab.scenario.format.documents import Path, nearest
-from kemu.lab.scenario.format.shapes import THERE_ARE, Report
-from kemu.lab.scenario.format.values import duration_text
 from kemu.lab.scenario.loading import clusters
 from kemu.lab.scenario.loading.manifests import Declared
 from kemu.lab.scenario.loading.mistakes import Excuses

@@ -9,9 +9,9 @@ from typing import Any
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.fields import tables
 from kemu.emulated.objects.fields.unsimulated import LEAVE_OUT, UNSIMULATED
+from kemu.emulated.settings.documents import Document, nearest
+from kemu.emulated.settings.shapes import kind_of
 from kemu.errors import Problem
-from kemu.lab.scenario.format.documents import Document, nearest
-from kemu.lab.scenario.format.shapes import kind_of
 
 SCENARIO, EXPERIMENT, GROUP = "Scenario", "Experiment", "kemu.dev"
 _EXAMPLE = "kemu scenarios show two-schedulers-one-node prints an example"

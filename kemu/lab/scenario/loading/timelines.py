@@ -16,13 +16,13 @@ from kemu import errors
 from kemu.emulated.client import drains
 from kemu.emulated.objects import resources, selectors
 from kemu.emulated.objects.fields import tables
+from kemu.emulated.settings import paths
+from kemu.emulated.settings.documents import Path, nearest
+from kemu.emulated.settings.shapes import Report
+from kemu.emulated.settings.values import duration_text
 from kemu.lab.scenario import scenarios
 from kemu.lab.scenario.arrivals import expected_arrivals
 from kemu.lab.scenario.expectations import full_name
-from kemu.lab.scenario.format import paths
-from kemu.lab.scenario.format.documents import Path, nearest
-from kemu.lab.scenario.format.shapes import Report
-from kemu.lab.scenario.format.values import duration_text
 from kemu.lab.scenario.loading import clusters, lives, manifest_files, manifests, openb
 from kemu.lab.scenario.loading.manifests import Declared
 from kemu.messages.k8s import core_v1_pb2

@@ -10,9 +10,9 @@ from typing import Any
 
 from kemu.emulated.apiserver.authorization import roles
 from kemu.emulated.objects import identities
+from kemu.emulated.settings.documents import nearest
+from kemu.emulated.settings.shapes import Report
 from kemu.lab.scenario import scenarios
-from kemu.lab.scenario.format.documents import nearest
-from kemu.lab.scenario.format.shapes import Report
 
 _OF_THE_SYSTEM = (identities.NODE_PREFIX, identities.SERVICE_ACCOUNT_PREFIX)
 

@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kemu.lab.scenario.format import schema
-from kemu.lab.scenario.format.documents import Path
-from kemu.lab.scenario.format.keys import matrix_keys
-from kemu.lab.scenario.format.shapes import (
+from kemu.emulated.settings.documents import Path
+from kemu.emulated.settings.shapes import (
     DEFINITIONS,
     INVALID,
     NAME,
@@ -26,6 +24,8 @@ from kemu.lab.scenario.format.shapes import (
     Whole,
     kind_of,
 )
+from kemu.lab.scenario.format import schema
+from kemu.lab.scenario.format.keys import matrix_keys
 from kemu.lab.scenario.loading import strangers
 from kemu.lab.sweep.experiments import values
 

@@ -14,11 +14,11 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from kemu.emulated.objects.conversion import user_files
+from kemu.emulated.settings import documents
+from kemu.emulated.settings.documents import Document, Path
+from kemu.emulated.settings.shapes import INVALID, Report, kind_of
 from kemu.errors import KemuError, Problem, ScenarioError
 from kemu.lab.scenario import catalog
-from kemu.lab.scenario.format import documents
-from kemu.lab.scenario.format.documents import Document, Path
-from kemu.lab.scenario.format.shapes import INVALID, Report, kind_of
 from kemu.lab.scenario.loading import loader, matrices, mistakes, overriding, references, strangers
 from kemu.lab.scenario.playing import plays
 from kemu.lab.scenario.scenarios import Scenario

@@ -10,9 +10,9 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from kemu.emulated.settings import paths
 from kemu.lab.checks import costs
 from kemu.lab.scenario import expectations
-from kemu.lab.scenario.format import paths
 
 TEXT, TEXTS, INTEGER, NUMBER, BOOLEAN, COUNTS = "text", "texts", "integer", "number", "boolean", "counts"
 NUMBERS = "numbers"

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from kemu.lab.scenario.format.documents import nearest
+from kemu.emulated.settings.documents import nearest
 from kemu.lab.scenario.loading import references
 from kemu.lab.scenario.playing.runner import plain
 from kemu.lab.sweep.cells import Json, Metric

@@ -27,8 +27,8 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.conversion import convert, descriptors, json_writers
+from kemu.emulated.settings import documents
 from kemu.errors import KemuError
-from kemu.lab.scenario.format import documents
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 
 _PHASES = ("pending", "running", "succeeded", "failed")

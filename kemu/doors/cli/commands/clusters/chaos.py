@@ -200,7 +200,7 @@ def _replay(options: argparse.Namespace) -> int:
 
 
 def _from_now(fault: Mapping[str, Any], now_s: float) -> dict[str, Any]:
-    from kemu.lab.scenario.format import values
+    from kemu.emulated.settings import values
 
     found = {key: value for key, value in fault.items() if key != "id"}
     for key in ("at", "from", "until"):

@@ -64,7 +64,7 @@ def add_remote(parser: argparse.ArgumentParser) -> None:
 
 
 def command(options: argparse.Namespace) -> int:
-    from kemu.lab.scenario.format import values
+    from kemu.emulated.settings import values
     from kemu.lab.up import remotes
     from kemu.lab.up.virtual import conditions
 

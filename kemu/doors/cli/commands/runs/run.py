@@ -68,7 +68,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def overrides(options: argparse.Namespace) -> dict[str, Any]:
     """What the command line sets, as paths below spec."""
-    from kemu.lab.scenario.format import documents
+    from kemu.emulated.settings import documents
 
     found: dict[str, Any] = {}
     if options.seed is not None:

@@ -109,7 +109,7 @@ def validate_command(options: argparse.Namespace) -> int:
 def _load(name: str, options: argparse.Namespace) -> Any:
     """A scenario or an experiment, whichever it is."""
     from kemu.doors.cli import inputs
-    from kemu.lab.scenario.format import documents
+    from kemu.emulated.settings import documents
     from kemu.lab.scenario.loading import strangers
 
     path = Path(name)

@@ -32,7 +32,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def _time(text: str) -> int:
-    from kemu.lab.scenario.format import values
+    from kemu.emulated.settings import values
 
     try:
         return values.duration_ns(text)

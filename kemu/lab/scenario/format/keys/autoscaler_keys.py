@@ -9,9 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from kemu.emulated.autoscaler import clouds, settings
-from kemu.lab.scenario.format.keys import cluster_keys
-from kemu.lab.scenario.format.keys.distribution_keys import TIME
-from kemu.lab.scenario.format.shapes import (
+from kemu.emulated.settings.distributed import TIME
+from kemu.emulated.settings.shapes import (
     DURATION,
     NAME,
     POSITIVE_SECONDS,
@@ -28,6 +27,7 @@ from kemu.lab.scenario.format.shapes import (
     Text,
     Whole,
 )
+from kemu.lab.scenario.format.keys import cluster_keys
 
 _FAILURE = Record(
     {

@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-from kemu.lab.scenario.format.keys import kubelet_keys
-from kemu.lab.scenario.format.shapes import (
+from kemu.emulated.settings.shapes import (
     NAME,
     POSITIVE_SECONDS,
     QUANTITY,
@@ -22,6 +21,7 @@ from kemu.lab.scenario.format.shapes import (
     Text,
     Whole,
 )
+from kemu.lab.scenario.format.keys import kubelet_keys
 
 NODE_FIELDS = {
     "labels": Key(MapOf(Text(".*")), "Labels; kubernetes.io/hostname, os and arch are always set."),

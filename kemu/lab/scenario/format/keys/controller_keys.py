@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from kemu.emulated.autoscaler import autoscaler
 from kemu.emulated.controllers import node_lifecycle, pod_gc
 from kemu.emulated.controllers.workloads.stateful import stateful_sets
-from kemu.lab.scenario.format.keys.distribution_keys import TIME
-from kemu.lab.scenario.format.shapes import (  # fmt: skip
+from kemu.emulated.settings.distributed import TIME
+from kemu.emulated.settings.shapes import (  # fmt: skip
     DURATION,
     NAME,
     PERIOD,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from kemu.emulated.objects.pods import pod_phases
 from kemu.emulated.objects.validation import placement
-from kemu.lab.scenario.format.shapes import (
+from kemu.emulated.settings.shapes import (
     BUDGET_REFERENCE,
     DURATION,
     NAME,

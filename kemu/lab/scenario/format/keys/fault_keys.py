@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kemu.emulated.objects.amounts import quantities
-from kemu.lab.scenario.format import values
-from kemu.lab.scenario.format.keys.distribution_keys import TIME
-from kemu.lab.scenario.format.keys.expectation_keys import EXPECTATION
-from kemu.lab.scenario.format.shapes import (
+from kemu.emulated.settings import values
+from kemu.emulated.settings.distributed import TIME
+from kemu.emulated.settings.shapes import (
     DURATION,
     POSITIVE_DURATION,
     SECONDS,
@@ -28,6 +27,7 @@ from kemu.lab.scenario.format.shapes import (
     Text,
     Whole,
 )
+from kemu.lab.scenario.format.keys.expectation_keys import EXPECTATION
 from kemu.runtime.faults.kinds import CODES, KINDS, OF_ACTORS, STEPS, Form, Kind, Parameter
 
 _ACTOR = Text(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kemu.lab.scenario.format.shapes import NAME, POD_REFERENCE, POSITIVE_DURATION, Key, Record, Text, Whole
+from kemu.emulated.settings.shapes import NAME, POD_REFERENCE, POSITIVE_DURATION, Key, Record, Text, Whole
 from kemu.runtime.holds import HAPPENINGS
 
 _ACTOR = Text(

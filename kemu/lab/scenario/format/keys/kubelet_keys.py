@@ -13,8 +13,8 @@ from typing import Any
 from kemu.emulated.objects.fields import refusals
 from kemu.emulated.objects.fields.kubelet_configuration import SORTS
 from kemu.emulated.objects.fields.sorts import Harmless, Refused
-from kemu.lab.scenario.format.documents import Path
-from kemu.lab.scenario.format.shapes import (
+from kemu.emulated.settings.documents import Path
+from kemu.emulated.settings.shapes import (
     DURATION,
     INVALID,
     PERIOD,

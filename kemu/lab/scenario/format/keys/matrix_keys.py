@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kemu.lab.scenario.format.documents import Path
-from kemu.lab.scenario.format.shapes import INVALID, Report, kind_of
+from kemu.emulated.settings.documents import Path
+from kemu.emulated.settings.shapes import INVALID, Report, kind_of
 
 PARAMETERS = "parameters"
 

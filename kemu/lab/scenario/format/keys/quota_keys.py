@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.quotas import registry, scopes
-from kemu.lab.scenario.format.shapes import Choice, Key, ListOf, Record, Text
+from kemu.emulated.settings.shapes import Choice, Key, ListOf, Record, Text
 
 _GROUPS = tuple(dict.fromkeys(resources.BY_PLURAL[plural].group for plural in registry.EVALUATORS))
 

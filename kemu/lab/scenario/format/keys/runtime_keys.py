@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from kemu.lab.scenario.format.documents import Path
-from kemu.lab.scenario.format.shapes import INVALID, Choice, Key, Record, Report, Whole, kind_of
+from kemu.emulated.settings.documents import Path
+from kemu.emulated.settings.shapes import INVALID, Choice, Key, Record, Report, Whole, kind_of
 from kemu.runtime import runtimes
 from kemu.runtime.ray.driver import plans
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kemu.lab.scenario.format.keys.distribution_keys import TIME
-from kemu.lab.scenario.format.shapes import QUANTITY, Key, ListOf, MapOf, Number, Record, Text, Whole
+from kemu.emulated.settings.distributed import TIME
+from kemu.emulated.settings.shapes import QUANTITY, Key, ListOf, MapOf, Number, Record, Text, Whole
 
 _DRIVER = Record(
     {

@@ -6,8 +6,7 @@
 from __future__ import annotations
 
 from kemu.emulated.objects.validation import placement
-from kemu.lab.scenario.format.keys.cluster_keys import NODE
-from kemu.lab.scenario.format.shapes import (
+from kemu.emulated.settings.shapes import (
     DURATION,
     NAME,
     POD_REFERENCE,
@@ -20,6 +19,7 @@ from kemu.lab.scenario.format.shapes import (
     Text,
     Whole,
 )
+from kemu.lab.scenario.format.keys.cluster_keys import NODE
 
 _POD = Key(POD_REFERENCE, "A pod: name, or namespace/name.", required=True)
 _NODE_NAME = Key(NAME, "A node.", required=True)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from kemu.lab.scenario.format.documents import Path
-from kemu.lab.scenario.format.keys.distribution_keys import TIME, Cost
-from kemu.lab.scenario.format.shapes import INVALID, POSITIVE_SECONDS, SECONDS, Choice, Key, Record, Report
+from kemu.emulated.settings.distributed import TIME, Cost
+from kemu.emulated.settings.documents import Path
+from kemu.emulated.settings.shapes import INVALID, POSITIVE_SECONDS, SECONDS, Choice, Key, Record, Report
 
 PRESET = "preset"
 

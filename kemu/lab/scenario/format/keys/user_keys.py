@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kemu.lab.scenario.format.shapes import NAME, Key, ListOf, Record, ScalarOr, Text
+from kemu.emulated.settings.shapes import NAME, Key, ListOf, Record, ScalarOr, Text
 
 _ROLE = Record(
     {

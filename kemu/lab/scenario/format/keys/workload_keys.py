@@ -8,11 +8,10 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from kemu.lab.scenario.format import values
-from kemu.lab.scenario.format.documents import Path
-from kemu.lab.scenario.format.keys import kubelet_keys
-from kemu.lab.scenario.format.keys.distribution_keys import TIME, Distribution
-from kemu.lab.scenario.format.shapes import (
+from kemu.emulated.settings import values
+from kemu.emulated.settings.distributed import TIME, Distribution
+from kemu.emulated.settings.documents import Path
+from kemu.emulated.settings.shapes import (
     DURATION,
     INVALID,
     RATE,
@@ -28,6 +27,7 @@ from kemu.lab.scenario.format.shapes import (
     Text,
     Whole,
 )
+from kemu.lab.scenario.format.keys import kubelet_keys
 
 
 class _Seconds(Number):

@@ -1,7 +1,7 @@
 """What a value in the format may look like: each shape checks a value and describes itself as JSON Schema.
 
-Role: :mod:`kemu.lab.scenario.format.schema` composes these into the tables of keys, the one source of truth for the
-loader, for editors and for the documentation.
+Role: declarations of settings and the scenario format's tables of keys are composed of these; loading, the JSON Schema
+and the documentation come from them.
 
 A shape's ``check`` reports every mistake below its value and gives back the value made ready for use (durations in
 nanoseconds, and so on) or :data:`INVALID`.
@@ -17,8 +17,8 @@ from typing import Any, Protocol
 
 from kemu import errors
 from kemu.emulated.objects.amounts import quantities
-from kemu.lab.scenario.format import values
-from kemu.lab.scenario.format.documents import Document, Path, nearest, nearest_word
+from kemu.emulated.settings import values
+from kemu.emulated.settings.documents import Document, Path, nearest, nearest_word
 
 
 class _Invalid:

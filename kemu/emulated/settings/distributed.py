@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from kemu.lab.scenario.format.documents import Path, follow
-from kemu.lab.scenario.format.shapes import INVALID, SECONDS, Key, ListOf, Named, Number, Record, Report, Shape
+from kemu.emulated.settings.documents import Path, follow
+from kemu.emulated.settings.shapes import INVALID, SECONDS, Key, ListOf, Named, Number, Record, Report, Shape
 from kemu.runtime import distributions
 
 

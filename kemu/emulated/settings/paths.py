@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from kemu.lab.scenario.format.documents import Path
+from kemu.emulated.settings.documents import Path
 
 _STEP = re.compile(r"""\.?([A-Za-z0-9_-]+)|\[([0-9]+)\]|\[["']?([^\]"']+)["']?\]""")
 
