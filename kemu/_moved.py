@@ -17,8 +17,7 @@ from types import ModuleType
 _ROOMS = {
     "messages": "k8s v1 etcd",
     "runtime": "faults runlog",
-    "emulated": "objects store apiserver client scheduler kubelet controllers autoscaler gateway bridge"
-    " bugs safeguards",
+    "emulated": "objects store apiserver client scheduler kubelet controllers autoscaler gateway bridge",
     "lab": "scenario checks exploration sweep telemetry up conformance bench fuzz",
     "doors": "cli api testing",
 }
