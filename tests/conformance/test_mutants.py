@@ -65,7 +65,7 @@ def test_arrivals_that_do_not_ask_the_eviction_manager(monkeypatch: pytest.Monke
     judge = arrivals.Arrivals._judge
 
     def judge_without(self: Any) -> None:
-        self.refuses = lambda pod: None
+        self._refuses = lambda pod: None
         judge(self)
 
     monkeypatch.setattr(arrivals.Arrivals, "_judge", judge_without)

@@ -338,7 +338,7 @@ def some_passes(story: Story, until_s: int) -> list[tuple[int, list[str]]]:
     recorder = Recorder()
     runtime = SimRuntime(0, recorder, {})
     env, clock = runtime.env("kubelet/n1"), runtime.clock
-    here = stores.Images(env, story.sizes)
+    here = stores.Images(env, story.sizes, lambda: collector.plan())
     containers: list[tuple[str, int]] = []
     meter = machines.Meter(
         machines.Machine(0, 0, machines.FileSystem(story.capacity, 1000), None, False, 1000),
@@ -348,7 +348,6 @@ def some_passes(story: Story, until_s: int) -> list[tuple[int, list[str]]]:
         env.disk,
     )
     collector = garbage.Collector(env, "n1", story.policy, here, meter, lambda: [name for name, _ in containers])
-    here.on_changed = collector.plan
 
     def act(what: str, name: str) -> None:
         if what == "begin":

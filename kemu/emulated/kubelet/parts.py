@@ -13,10 +13,12 @@ from typing import Any
 from kemu.emulated import variants
 from kemu.emulated.client import clients, recorders
 from kemu.emulated.kubelet.admission import arrivals, predicates
+from kemu.emulated.kubelet.images import stores
 from kemu.emulated.kubelet.node import boots, node_statuses, shutdowns
+from kemu.emulated.kubelet.pods import sandboxes
 from kemu.emulated.kubelet.pressure import eviction_loops
 from kemu.emulated.kubelet.settings import kubelet_configurations
-from kemu.emulated.kubelet.sync import pod_workers, static_pods, status_managers
+from kemu.emulated.kubelet.sync import life_events, pod_workers, static_pods, status_managers
 from kemu.emulated.kubelet.volumes import managers
 from kemu.emulated.objects.volumes import drivers
 from kemu.messages.k8s import core_v1_pb2
@@ -49,39 +51,48 @@ class Parts:
         """``config``: of the actor. ``up_since_ns``: when the kubelet started. ``fresh_node`` and ``on_preempted``: see
         :class:`kemu.emulated.kubelet.admission.arrivals.Arrivals`."""
         self._node = node
-        varied = variants.active(config)
+        varied, wanted = variants.active(config), node.wanted()
+        tells_all = bool(wanted.spec.podCIDR)
+        images = stores.Images(env, config.get("images") or {}, self._on_images)
+        storage = config.get("storage")
+
+        def pressures_of(pods: pod_workers.PodWorkers) -> eviction_loops.EvictionLoop:
+            self.pressures = eviction_loops.EvictionLoop(
+                env, wanted, config, pods, node.set_pressures, images, recorder
+            )
+            return self.pressures
+
         self.pods = variants.choose(pod_workers.PodWorkers, varied)(
             env,
             client,
             settings,
             node.name,
-            fresh_node,
+            lambda usage, host: variants.choose(arrivals.Arrivals, varied)(
+                env,
+                node.name,
+                usage,
+                host,
+                fresh_node,
+                refuses=lambda pod: self.pressures.admit(pod),
+                on_preempted=on_preempted,
+                preempts_for_all=bool(config.get("preemptsForAll", False)),
+                recorder=recorder,
+            ),
             boot,
-            config.get("images") or {},
+            images,
             config.get("podStatuses") or status_managers.EXACT,
-            variants.choose(arrivals.Arrivals, varied),
             up_since_ns,
+            recorder=recorder,
+            boxes=sandboxes.Sandboxes(wanted) if tells_all else None,
+            events=life_events.LifeEvents(recorder) if tells_all and recorder.writes_routine else None,
+            volumes=managers.VolumeManager(env, client, node.name, drivers.Drivers(storage), recorder)
+            if storage is not None
+            else None,
+            pressures=pressures_of,
         )
-        wanted = node.wanted()
-        if wanted.spec.podCIDR:
-            self.pods.tell_all(wanted, recorder)
-        self.pressures = eviction_loops.EvictionLoop(
-            env, wanted, config, self.pods, node.set_pressures, self.pods.images
-        )
-        self.pods.pressures = self.pressures
-        admission = self.pods.arrivals
-        admission.refuses = self.pressures.admit
-        admission.on_preempted = on_preempted
-        admission.preempts_for_all = bool(config.get("preemptsForAll", False))
-        admission.recorder = self.pressures.collector.recorder = recorder
-        self.pods.recorder = self.pods.probers.recorder = self.pods.allocations.recorder = recorder
-        if config.get("storage") is not None:
-            known = drivers.Drivers(config["storage"])
-            self.pods.volumes = managers.VolumeManager(env, client, node.name, known, recorder)
         self.static_pods = static_pods.StaticPods(env, client, config.get("staticPods", ()), self.pods)
         self.shutdowns = shutdowns.Shutdowns(env, settings.shutdown, node.wanted, recorder, self.pods, self._close)
-        self.pods.images.start(wanted.status.images, is_new=boot.is_new)
-        self.pods.images.on_changed = self._on_images
+        images.start(wanted.status.images, is_new=boot.is_new)
 
     def see_node(self, node: core_v1_pb2.Node) -> None:
         """The Node by which pods are admitted from now on."""

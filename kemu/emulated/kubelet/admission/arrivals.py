@@ -54,20 +54,20 @@ class Arrivals:
         usage: predicates.NodeClaims,
         host: ArrivalHost,
         fresh_node: Callable[[], Awaitable[Any]],
+        *,
+        refuses: Callable[[core_v1_pb2.Pod], predicates.Decision | None] = lambda pod: None,
+        on_preempted: Callable[[], None] = lambda: None,
+        preempts_for_all: bool = False,
+        recorder: recorders.Recorder | None = None,
     ) -> None:
-        """``usage``: what counts on the node; read here, kept by the host."""
+        """``usage``: what counts on the node; read here, kept by the host. ``refuses``: the decision of the eviction
+        manager, which refuses pods while the node is under pressure; None: none. ``on_preempted`` is called when
+        victims have been killed. ``preempts_for_all``: lower pods are killed for every pod that does not fit, not for
+        critical ones alone. ``recorder`` writes event objects about victims."""
         self.node: predicates.NodeView | None = None
         """The Node by which pods are admitted; None: not known."""
-        self.preempts_for_all = False
-        """Whether lower pods are killed for every pod that does not fit, not for critical ones alone."""
-        self.recorder: recorders.Recorder | None = None
-        """Writes event objects about victims."""
         self.preempting = False
         """Victims are being killed. A real kubelet processes no news meanwhile."""
-        self.on_preempted: Callable[[], None] = lambda: None
-        """Called when that is over."""
-        self.refuses: Callable[[Any], predicates.Decision | None] = lambda pod: None
-        """The decision of the eviction manager, which refuses pods while the node is under pressure; None: none."""
         self.allocate_devices: Callable[[Any], predicates.Decision | None] = self._allocate_cards
         """The refusal of the device manager, which is asked after the first checks; None: it does not refuse."""
         self.closed: predicates.Decision | None = None
@@ -78,6 +78,10 @@ class Arrivals:
         self._usage = usage
         self._host = host
         self._fresh_node = fresh_node
+        self._refuses = refuses
+        self._on_preempted = on_preempted
+        self._preempts_for_all = preempts_for_all
+        self._recorder = recorder
         self._waiting: list[Worker] = []
         """Not decided yet: the Node is being read, or victims are being killed, for the first one of them."""
         self._reading = False
@@ -104,7 +108,7 @@ class Arrivals:
     def fits(self, worker: Worker, pod: core_v1_pb2.Pod) -> predicates.Decision:
         """Whether the node would take the pod in place of what the worker has now: a resize. Nobody is killed for it,
         not even for a critical pod, of which the real kubelet thinks otherwise."""
-        refusal = self.refuses(pod) or predicates.precheck(self.node, pod)
+        refusal = self._refuses(pod) or predicates.precheck(self.node, pod)
         if refusal is not None:
             return refusal
         assert self.node is not None
@@ -127,7 +131,7 @@ class Arrivals:
     def _examine(self, worker: Worker) -> None:
         """Decide about a pod, or begin to."""
         pod = worker.pod
-        refusal = self.refuses(pod) or predicates.precheck(self.node, pod) or self.allocate_devices(pod)
+        refusal = self._refuses(pod) or predicates.precheck(self.node, pod) or self.allocate_devices(pod)
         if refusal is not None:
             self._decided(worker, refusal, None)
             return
@@ -161,7 +165,7 @@ class Arrivals:
             return
         workers = {other.uid: other for other in self._host.active()}
         active = (other.pod for other in workers.values())
-        recovery = preemption.handle(worker.pod, found, active, for_all=self.preempts_for_all)
+        recovery = preemption.handle(worker.pod, found, active, for_all=self._preempts_for_all)
         decision = preemption.decide(worker.pod, found, recovery)
         if recovery.victims:
             self.preempting = True
@@ -185,16 +189,16 @@ class Arrivals:
                     grace_s=grace_s,
                 ),
             )
-            if self.recorder is not None:
+            if self._recorder is not None:
                 reason = preemption.REASON
-                self.recorder.event(victim.pod, recorders.WARNING, reason, reason, preemption.MESSAGE)
+                self._recorder.event(victim.pod, recorders.WARNING, reason, reason, preemption.MESSAGE)
             gone = asyncio.Event()
             self._host.kill(victim, _PREEMPTED, gone.set)
             await gone.wait()
         self._decided(worker, decision, claim)
         self.preempting = False
         self._judge()
-        self.on_preempted()
+        self._on_preempted()
 
     def _decided(self, worker: Worker, decision: predicates.Decision, claim: claims.Claim | None) -> None:
         """On the first of those that wait."""

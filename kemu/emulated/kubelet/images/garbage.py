@@ -42,8 +42,11 @@ class Collector:
         here: stores.Images,
         meter: machines.Meter,
         in_use: Callable[[], Iterable[str]],
+        waits: Callable[[], bool] = lambda: False,
+        recorder: recorders.Recorder | None = None,
     ) -> None:
-        """``in_use``: the images of the containers that exist, by the names that the containers give them."""
+        """``in_use``: the images of the containers that exist, by the names that the containers give them. ``waits``:
+        whether something else is to be done first in this instant."""
         self._env = env
         self._clock = env.clock
         self._node_name = node_name
@@ -58,9 +61,8 @@ class Collector:
         self._timer: Timer | None = None
         self._has_failed = False
         """The last pass did."""
-        self.recorder: recorders.Recorder | None = None
-        self.waits: Callable[[], bool] = lambda: False
-        """Whether something else is to be done first in this instant."""
+        self._recorder = recorder
+        self._waits = waits
 
     def start(self, began_ns: int) -> None:
         """The kubelet runs since then."""
@@ -152,7 +154,7 @@ class Collector:
 
     def _last(self) -> None:
         """… and after the eviction manager."""
-        if self.waits():
+        if self._waits():
             self._due()
             return
         self._timer = self._next_ns = None
@@ -251,11 +253,11 @@ class Collector:
         self._env.log(GarbageCollected(node=self._node_name, what=what, images=names, freed_bytes=freed_bytes))
 
     def _warn(self, reason: str, note: str) -> None:
-        if self.recorder is not None:
+        if self._recorder is not None:
             # The kubelet refers to its Node by name alone.
             node = core_v1_pb2.Node()
             node.metadata.name = node.metadata.uid = self._node_name
-            self.recorder.event(node, recorders.WARNING, reason, reason, note)
+            self._recorder.event(node, recorders.WARNING, reason, reason, note)
 
 
 def _percent_used(disk: machines.Used) -> int:

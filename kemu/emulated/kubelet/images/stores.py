@@ -43,8 +43,9 @@ class Image:
 class Images:
     """The images on the node. They outlive the kubelet, on its disk."""
 
-    def __init__(self, env: Env, sizes: Mapping[str, int]) -> None:
-        """``sizes``: in bytes, by name with tag, of the images that can be pulled."""
+    def __init__(self, env: Env, sizes: Mapping[str, int], on_changed: Callable[[], object] = lambda: None) -> None:
+        """``sizes``: in bytes, by name with tag, of the images that can be pulled. ``on_changed`` is told when an image
+        has come or gone."""
         self._env = env
         self._sizes = sizes
         self._by_name: dict[str, Image] = {}
@@ -52,8 +53,7 @@ class Images:
         self._is_kept = False
         self.bytes = 0
         """All of them together."""
-        self.on_changed: Callable[[], None] = lambda: None
-        """Told when an image has come or gone."""
+        self._on_changed = on_changed
 
     def start(self, given: Iterable[core_v1_pb2.ContainerImage], *, is_new: bool) -> None:
         """What an earlier kubelet has left on this machine, or what is ``given`` if there was none; on a new machine
@@ -115,4 +115,4 @@ class Images:
         if self._is_kept:
             kept: Any = [(image.names, image.size_bytes) for image in self._all]
             self._env.disk.write(_FILE, json.dumps(kept).encode())
-        self.on_changed()
+        self._on_changed()

@@ -23,6 +23,7 @@ from typing import Any, ClassVar, Protocol
 
 import msgpack
 
+from kemu.emulated.client import recorders
 from kemu.emulated.kubelet.admission import predicates
 from kemu.emulated.kubelet.images import garbage, stores
 from kemu.emulated.kubelet.pods import statuses
@@ -95,6 +96,7 @@ class EvictionLoop:
         host: EvictionHost,
         on_conditions: Callable[[tuple[str, ...]], None],
         here: stores.Images,
+        recorder: recorders.Recorder | None = None,
     ) -> None:
         """``config``: of the kubelet actor (``kubelet``, ``machine``, ``usage``, ``policy``). ``node``: as given."""
         self._env = env
@@ -121,8 +123,9 @@ class EvictionLoop:
             lambda: here.bytes,
             env.disk,
         )
-        self.collector = garbage.Collector(env, self._node_name, policy, here, self._meter, host.images_in_use)
-        self.collector.waits = self._is_about_to_look
+        self.collector = garbage.Collector(
+            env, self._node_name, policy, here, self._meter, host.images_in_use, self._is_about_to_look, recorder
+        )
         self._oom_killer = oom_kills.OomKiller(
             env, self._meter, self._gauges, host.oom_kill, self._plan, leaves_out=self.leaves_out
         )

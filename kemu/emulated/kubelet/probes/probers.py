@@ -48,14 +48,16 @@ class ProberHost(Protocol):
 
 
 class Probers:
-    """``recorder`` writes event objects, if there is one."""
+    """The startup, readiness and liveness probes of a node."""
 
     resync_s = 60
     """The kubelet syncs every pod again after this time (``syncFrequency``), and up to half of it more."""
 
-    def __init__(self, env: Env, host: ProberHost, up_since_ns: int) -> None:
-        """``up_since_ns``: when this kubelet started; less than 0: long ago."""
-        self.recorder: recorders.Recorder | None = None
+    def __init__(
+        self, env: Env, host: ProberHost, up_since_ns: int, recorder: recorders.Recorder | None = None
+    ) -> None:
+        """``up_since_ns``: when this kubelet started; less than 0: long ago. ``recorder`` writes event objects."""
+        self._recorder = recorder
         self._env = env
         self._clock = env.clock
         self._host = host
@@ -92,13 +94,13 @@ class Probers:
         (``kubeletRestartGracePeriod``)."""
         return self._up_since_ns < 0 or container.started_ns < self._up_since_ns - RESTART_GRACE_S * SECOND_NS
 
-    def failed(self, worker: Worker, probe: ProbeWorker, spec: core_v1_pb2.Probe, *, timed_out: bool) -> None:
-        if self.recorder is not None:
+    def failed(self, worker: Worker, probe: ProbeWorker, spec: Any, *, timed_out: bool) -> None:
+        if self._recorder is not None:
             container = containers.spec_of(worker.pod, probe.container)
             title = _TITLES[probe.kind]
             output = handlers.output(spec, worker.pod, container, timed_out=timed_out)
             note = f"{title} probe failed: {output}"
-            self.recorder.event(worker.pod, recorders.WARNING, UNHEALTHY, f"{title}Probe", note)
+            self._recorder.event(worker.pod, recorders.WARNING, UNHEALTHY, f"{title}Probe", note)
 
     def updated(self, pod: _PodProbes, probe: ProbeWorker) -> None:
         """``syncLoopIteration``: what a new result comes to."""

@@ -82,9 +82,9 @@ class Resize:
 
 
 class Allocations:
-    def __init__(self, env: Env, host: ResizeHost) -> None:
-        self.recorder: recorders.Recorder | None = None
-        """Writes event objects about resizes."""
+    def __init__(self, env: Env, host: ResizeHost, recorder: recorders.Recorder | None = None) -> None:
+        """``recorder`` writes event objects about resizes."""
+        self._recorder = recorder
         self._clock = env.clock
         self._host = host
         self._waiting: list[Worker] = []
@@ -353,8 +353,8 @@ class Allocations:
             resize.timer = None
 
     def _event(self, worker: Worker, event_type: str, reason: str, note: str) -> None:
-        if self.recorder is not None:
-            self.recorder.event(worker.pod, event_type, reason, reason, note)
+        if self._recorder is not None:
+            self._recorder.event(worker.pod, event_type, reason, reason, note)
 
 
 def _asks_for_more(worker: Worker) -> bool:

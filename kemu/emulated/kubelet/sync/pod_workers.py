@@ -10,8 +10,7 @@ gone, however long the API server knows it: terminating pods count.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable
 from typing import Any
 
 from kemu.emulated.client import clients, recorders
@@ -47,7 +46,7 @@ DEADLINE_EXCEEDED = statuses.Failure(
 
 
 class PodWorkers:
-    """``fresh_node`` reads the Node from the API server, for a second look before affinity alone refuses a pod."""
+    """The pods of a node. Several of its parts ask one another: those that need the workers are made with them."""
 
     def __init__(
         self,
@@ -55,41 +54,40 @@ class PodWorkers:
         client: clients.Client,
         config: kubelet_configurations.Settings,
         node_name: str,
-        fresh_node: Callable[[], Awaitable[Any]],
+        admission: Callable[[predicates.NodeClaims, arrivals.ArrivalHost], arrivals.Arrivals],
         boot: boots.Boot = boots.BEFORE,
-        image_sizes: Mapping[str, int] = MappingProxyType({}),
+        images: stores.Images | None = None,
         status_writes: str = status_managers.EXACT,
-        decides: type[arrivals.Arrivals] = arrivals.Arrivals,
         up_since_ns: int = 0,
+        *,
+        recorder: recorders.Recorder | None = None,
+        boxes: sandboxes.Sandboxes | None = None,
+        events: life_events.LifeEvents | None = None,
+        volumes: managers.VolumeManager | None = None,
+        pressures: Callable[[PodWorkers], eviction_loops.EvictionLoop] | None = None,
     ) -> None:
-        """``decides``: the class that admits pods. ``up_since_ns``: when the kubelet started; 0: before the run."""
+        """``admission`` makes what admits pods; ``pressures`` what is told of all that may change the node's usage.
+        ``up_since_ns``: when the kubelet started; 0: before the run. ``recorder`` writes event objects about containers
+        that are killed; ``boxes`` tell addresses and IDs, ``events`` the usual life of containers: None where only a
+        scheduler looks on. ``volumes`` mounts those of pods; None: there are none in this cluster."""
         self.usage = predicates.NodeClaims()
-        self.arrivals = decides(env, node_name, self.usage, self, fresh_node)
+        self.arrivals = admission(self.usage, self)
         self.by_uid: dict[str, Worker] = {}
         """All pods that the API server has for this node, and those whose containers have outlived their object."""
-        self.images = stores.Images(env, image_sizes)
+        self.images = images or stores.Images(env, {})
         self._env = env
         self._clock = env.clock
         self._node_name = node_name
-        self.reports = status_managers.StatusManager(env, client, self.observe, status_writes)
+        self.reports = status_managers.StatusManager(env, client, self.observe, status_writes, boxes)
         puller = pulls.Pulls(env, self.images, config.image_pull, config.pulls_at_once)
         self._adoptions = adoptions.Adoptions(env, self.images, self, boot)
-        self._starts = starts.Starts(env, config, puller, self, boot)
+        self._starts = starts.Starts(env, config, puller, self, boot, events)
         self._terminations = terminations.Terminations(env, self._starts)
-        self.allocations = allocations.Allocations(env, self)
-        self.probers = probers.Probers(env, self, up_since_ns or -1)
-        self.recorder: recorders.Recorder | None = None
-        """Writes event objects about containers that are killed."""
-        self.volumes: managers.VolumeManager | None = None
-        """Mounts the volumes of pods; None: there are none in this cluster."""
-        self.pressures: eviction_loops.EvictionLoop | None = None
-        """Told what may change the node's usage."""
-
-    def tell_all(self, node: core_v1_pb2.Node, recorder: recorders.Recorder) -> None:
-        """What a scheduler never asks for: addresses, IDs, and events about the usual life of containers."""
-        self.reports.sandboxes = sandboxes.Sandboxes(node)
-        if recorder.writes_routine:
-            self._starts.events = life_events.LifeEvents(recorder)
+        self.allocations = allocations.Allocations(env, self, recorder)
+        self.probers = probers.Probers(env, self, up_since_ns or -1, recorder)
+        self._recorder = recorder
+        self.volumes = volumes
+        self.pressures = pressures(self) if pressures is not None else None
 
     # --- news --------------------------------------------------------------------------------------------------------
 
@@ -505,8 +503,8 @@ class PodWorkers:
         self._terminations.stop_one(worker, container, grace_s)
 
     def _event(self, worker: Worker, event_type: str, reason: str, note: str) -> None:
-        if self.recorder is not None:
-            self.recorder.event(worker.pod, event_type, reason, reason, note)
+        if self._recorder is not None:
+            self._recorder.event(worker.pod, event_type, reason, reason, note)
 
     def log(self, event: Event) -> None:
         self._env.log(event)

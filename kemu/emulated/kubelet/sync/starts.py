@@ -98,7 +98,9 @@ class Starts:
         puller: pulls.Pulls,
         host: StartHost,
         boot: boots.Boot = boots.BEFORE,
+        events: LifeEvents | None = None,
     ) -> None:
+        """``events``: None: the usual life of containers leaves no events."""
         self._env = env
         self._clock = env.clock
         self._config = config
@@ -106,8 +108,7 @@ class Starts:
         self._images = puller.images
         self._host = host
         self._boot = boot
-        self.events: LifeEvents | None = None
-        """None: the usual life of containers leaves no events."""
+        self.events = events
         self._wanting: dict[Container, Worker] = {}
         """Containers with the policy Never that wait until another pod has pulled their image."""
         puller.on_pulled = self._image_has_come

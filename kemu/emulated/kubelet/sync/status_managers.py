@@ -49,12 +49,19 @@ class StatusManager:
         "_late",
         "_observe",
         "_phase_ns",
+        "_sandboxes",
         "_timer",
-        "sandboxes",
     )
 
-    def __init__(self, env: Env, client: clients.Client, observe: Callable[[Any], None], writes: str = EXACT) -> None:
-        """``writes``: EXACT or SPARING."""
+    def __init__(
+        self,
+        env: Env,
+        client: clients.Client,
+        observe: Callable[[Any], None],
+        writes: str = EXACT,
+        boxes: sandboxes.Sandboxes | None = None,
+    ) -> None:
+        """``writes``: EXACT or SPARING. ``boxes`` tell addresses and IDs; None: statuses lack them on this node."""
         self._env = env
         self._is_exact = writes == EXACT
         self._clock = env.clock
@@ -67,13 +74,12 @@ class StatusManager:
         self._phase_ns = -1
         """The phase of the syncs within their period; drawn when the first one matters."""
         self._timer: Timer | None = None
-        self.sandboxes: sandboxes.Sandboxes | None = None
-        """Tells addresses and IDs; None: nobody does on this node."""
+        self._sandboxes = boxes
 
     def forget(self, worker: workers.Worker) -> None:
         """Its object is gone."""
-        if self.sandboxes is not None:
-            self.sandboxes.forget(worker)
+        if self._sandboxes is not None:
+            self._sandboxes.forget(worker)
 
     def report(self, worker: workers.Worker) -> None:
         """Its state has changed in a way that its status shows."""
@@ -221,8 +227,8 @@ class StatusManager:
             now_unix_ns=now_unix_ns,
             epoch_ns=epoch_ns,
         )
-        if self.sandboxes is not None:
-            self.sandboxes.describe(status, worker, is_up=worker.has_sandbox)
+        if self._sandboxes is not None:
+            self._sandboxes.describe(status, worker, is_up=worker.has_sandbox)
         if worker.resize is not None:
             statuses.resize(status, worker.resize, now_unix_ns)
         if pod_phases.is_terminal(known):

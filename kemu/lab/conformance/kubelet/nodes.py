@@ -41,12 +41,19 @@ class Arrivals(arrivals.Arrivals):
 class PodWorkers(pod_workers.PodWorkers):
     """Notes each kill and its grace period, where that is not the pod's own."""
 
+    arrivals: Arrivals
+
     def __init__(self, plane: ControlPlane, name: str, fresh_node: core_v1_pb2.Node | None = None) -> None:
         async def read_again() -> core_v1_pb2.Node | None:
             return fresh_node
 
-        super().__init__(plane.env, plane.client, kubelet_configurations.read({}, {}), name, read_again)
-        self.arrivals: Arrivals = Arrivals(plane.env, name, self.usage, self, read_again)
+        super().__init__(
+            plane.env,
+            plane.client,
+            kubelet_configurations.read({}, {}),
+            name,
+            lambda usage, host: Arrivals(plane.env, name, usage, host, read_again),
+        )
         # The pods of a case state what they were allocated, which the real kubelet reads from its checkpoint.
         self.allocations.adopt = lambda worker: worker.pod  # type: ignore[method-assign]
         self.killed: list[tuple[Worker, int | None]] = []
@@ -110,8 +117,8 @@ def offered(
     async def read_again() -> core_v1_pb2.Node:
         return node
 
-    desk = Arrivals(plane.env, node.metadata.name, predicates.NodeClaims(), _Nobody(), read_again)
-    desk.node, desk.refuses = predicates.NodeView(node), refuses
+    desk = Arrivals(plane.env, node.metadata.name, predicates.NodeClaims(), _Nobody(), read_again, refuses=refuses)
+    desk.node = predicates.NodeView(node)
     desk.add(Worker(pod, 0))
     assert desk.decision is not None
     return desk.decision

@@ -51,8 +51,7 @@ class _World:
         self._usage = predicates.NodeClaims()
         self._arrivals = arrivals.Arrivals(env, "node", self._usage, self, self._fresh_node)  # type: ignore[arg-type]
         self._arrivals.node = predicates.NodeView(readings.node(case["node"]))
-        self._allocations = _Allocations(env, self)
-        self._allocations.recorder = self  # type: ignore[assignment]
+        self._allocations = _Allocations(env, self, self)  # type: ignore[arg-type]
         self._events: list[str] = []
         for data in case["pods"]:
             pod = readings.pod(data)
