@@ -94,7 +94,7 @@ class Probers:
         (``kubeletRestartGracePeriod``)."""
         return self._up_since_ns < 0 or container.started_ns < self._up_since_ns - RESTART_GRACE_S * SECOND_NS
 
-    def failed(self, worker: Worker, probe: ProbeWorker, spec: Any, *, timed_out: bool) -> None:
+    def failed(self, worker: Worker, probe: ProbeWorker, spec: core_v1_pb2.Probe, *, timed_out: bool) -> None:
         if self._recorder is not None:
             container = containers.spec_of(worker.pod, probe.container)
             title = _TITLES[probe.kind]
