@@ -11,7 +11,6 @@ gone, however long the API server knows it: terminating pods count.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from kemu.emulated.client import clients, recorders
 from kemu.emulated.kubelet.admission import arrivals, predicates
