@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
 from kemu.errors import UsageError
+from kemu.runtime import near_words
 
 SCENARIO = "a scenario file, the name of a shipped one (kemu scenarios list), or - for standard input"
 
@@ -98,7 +99,8 @@ class Parser(argparse.ArgumentParser):
         choice = re.fullmatch(r"argument (.+): invalid choice: '(.*)' \(choose from (.+)\)", message)
         if choice is not None:
             words = [word.strip().strip("'") for word in choice[3].split(",")]
-            return f"{choice[1]}: must be {' or '.join(words)}, not {choice[2]!r}{_meant(nearest(choice[2], words))}"
+            near = near_words.nearest_word(choice[2], words)
+            return f"{choice[1]}: must be {' or '.join(words)}, not {choice[2]!r}{_meant(near)}"
         if message.endswith("expected one argument"):
             return message.removeprefix("argument ").replace("expected one argument", "a value is missing")
         return message.removeprefix("argument ")
@@ -115,7 +117,7 @@ class Parser(argparse.ArgumentParser):
             owners = self._owners(name)
             if owners:
                 self.error(f"no option {name}; {_and(owners)} {'has' if len(owners) == 1 else 'have'} it")
-            near = nearest(name, [option for option in known if option.startswith("--")])
+            near = near_words.nearest_word(name, [option for option in known if option.startswith("--")])
             self.error(f"no option {name}{_meant(near)}")
 
     def _owners(self, option: str) -> list[str]:
@@ -138,7 +140,11 @@ class Parser(argparse.ArgumentParser):
         if self.outer is None and word in KUBECTL:
             return f"no command {word!r}, which is kubectl's: {KUBECTL[word]}"
         near = OTHER_WORDS.get(word, "") if self.outer is None else ""
-        near = near or nearest(word, self.commands) or (below.get(nearest(word, below), "") if below else "")
+        near = (
+            near
+            or near_words.nearest_word(word, self.commands)
+            or (below.get(near_words.nearest_word(word, below), "") if below else "")
+        )
         if near:
             return (
                 f"no command {word!r} (did you mean {near if near.startswith(self.prog) else f'{self.prog} {near}'}?)"
@@ -146,13 +152,6 @@ class Parser(argparse.ArgumentParser):
         if self.outer is None and re.search(r"\.ya?ml$", word):
             return f"no command {word!r} (did you mean kemu run {word}?)"
         return f"no command {word!r}; there are {', '.join(self.commands)}"
-
-
-def nearest(word: str, words: Iterable[str]) -> str:
-    """The word most like it, or nothing."""
-    from kemu.emulated.settings import documents  # takes a while, and most command lines are right
-
-    return documents.nearest_word(word, words)
 
 
 def _meant(near: str) -> str:

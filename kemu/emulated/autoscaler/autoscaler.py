@@ -31,6 +31,7 @@ from kemu.emulated.objects import meta
 from kemu.emulated.objects.pods import pod_phases
 from kemu.emulated.scheduler import feeds
 from kemu.emulated.scheduler.cache.cluster import Cluster
+from kemu.emulated.settings import declared
 from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime import distributions
@@ -58,7 +59,7 @@ class ClusterAutoscaler:
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         """Raises ValueError that names the setting."""
         self._env = env
-        self._settings = settings.read(config["autoscaler"])
+        self._settings = declared.read(settings.Settings, config["autoscaler"])
         self._lag = distributions.parse(config.get("lag", 0))
         self._client = clients.of_actor(env, config)
         self._recorder = recorders.Recorder(env, self._client, NAME, "0", config.get("events", recorders.NOTABLE))

@@ -1,8 +1,9 @@
-"""The engine of settings: each is declared once, in an annotated dataclass beside its owner.
+"""The engine of settings: each is declared once, in an annotated dataclass beside the component that it acts in.
 
-documents       YAML with the place of every value
-values          notations: durations, rates, shares
-shapes          what a value may look like: checks it, describes itself as JSON Schema
-distributed     values that may be distributions
-paths           paths into plain data
+declared      a dataclass of settings, and what is made of it: keys of a scenario, JSON Schema, tables, values
+distributed   values that may be distributions
+shapes        what a value may look like: checks it, describes itself as JSON Schema
+documents     YAML with the file, line and column of each value
+paths         paths into plain data
+values        the small notations: durations, rates, shares
 """

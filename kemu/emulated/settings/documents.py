@@ -11,7 +11,7 @@ mapping is an error, as are tags and documents that contain themselves.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Any
@@ -355,20 +355,3 @@ def copy(data: Any) -> Any:
     if isinstance(data, Sequence) and not isinstance(data, str | bytes):
         return [copy(value) for value in data]
     return data
-
-
-def nearest(word: str, words: Iterable[str]) -> str:
-    """``did you mean x?`` for the word most like it, or nothing."""
-    found = nearest_word(word, words)
-    return f"did you mean {found}?" if found else ""
-
-
-def nearest_word(word: str, words: Iterable[str]) -> str:
-    """The word most like it, whatever its case, or nothing."""
-    # Importing difflib costs little, but most runs have no mistakes.
-    import difflib
-
-    candidates = list(words)
-    lower = {candidate.lower(): candidate for candidate in reversed(candidates)}
-    found = difflib.get_close_matches(word.lower(), list(lower), n=1, cutoff=0.6)
-    return lower[found[0]] if found else ""

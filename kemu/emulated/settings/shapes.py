@@ -18,7 +18,8 @@ from typing import Any, Protocol
 from kemu import errors
 from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.settings import values
-from kemu.emulated.settings.documents import Document, Path, nearest, nearest_word
+from kemu.emulated.settings.documents import Document, Path
+from kemu.runtime.near_words import did_you_mean, nearest_word
 
 
 class _Invalid:
@@ -327,7 +328,7 @@ class Choice:
         if self.booleans and isinstance(value, bool):
             return str(value)
         if not isinstance(value, str) or value not in self.words:
-            hint = nearest(value, self.words) if isinstance(value, str) else ""
+            hint = did_you_mean(value, self.words) if isinstance(value, str) else ""
             shown = repr(value) if isinstance(value, str) else kind_of(value)
             report.add(path, f"must be {_one_of(self.words)}, not {shown}", hint)
             return INVALID
@@ -516,7 +517,7 @@ class Record:
             return
         # A second choice is none.
         free = [name for name in allowed if not (chosen and name in self.choices)]
-        hint = nearest(key, free) or f"{THERE_ARE}{', '.join(free)}"
+        hint = did_you_mean(key, free) or f"{THERE_ARE}{', '.join(free)}"
         report.add((*path, key), "is not a key that may stand here", hint, key=True)
 
     def schema(self) -> dict[str, Any]:

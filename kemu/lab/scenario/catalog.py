@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 
 import kemu
 from kemu.errors import KemuError
+from kemu.runtime import near_words
 from kemu.runtime.runlog import folders
 
 
@@ -50,8 +50,8 @@ def find(name: str) -> Path:
     if inside:
         raise KemuError(f"{name}: is a folder of scenarios; there are {', '.join(inside)}")
     beside = {each.stem: each.as_posix() for each in sorted(path.parent.glob("*.y*ml"))}
-    near_files = [beside[stem] for stem in difflib.get_close_matches(path.stem, beside, 2, 0.6)]
+    near_files = [beside[stem] for stem in near_words.nearest(path.stem, beside, 2)]
     names = [*known, *(key.rpartition("/")[2] for key in known)]
-    near = near_files or difflib.get_close_matches(plain, names, 3, 0.5)
+    near = near_files or near_words.nearest(plain, names, 3, near_words.ALIKE)
     hint = f"; did you mean {' or '.join(near)}?" if near else "; kemu scenarios list shows what there is"
     raise KemuError(f"{name}: no such file, and no shipped scenario of that name{hint}")

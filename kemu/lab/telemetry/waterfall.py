@@ -9,7 +9,6 @@ A row for each span; beneath it, where there is something to say, why. What repe
 
 from __future__ import annotations
 
-import difflib
 import re
 import textwrap
 from collections import Counter
@@ -23,6 +22,7 @@ from rich.text import Text
 from kemu.errors import KemuError
 from kemu.lab.telemetry import drafts, indexes, spans
 from kemu.lab.telemetry.spans import NODE, OPEN, REASON, Span
+from kemu.runtime import near_words
 from kemu.runtime.runlog.frames import FILE_NAME, Reader
 
 FOLD_ABOVE = 3
@@ -124,7 +124,7 @@ def _unknown(folder: Path, pod_name: str, index: indexes.Index, elsewhere: list[
     names = {key.removeprefix("default/"): None for key in index.keys.values()}
     if not names:
         return f"{text}; the run has no pods"
-    close = difflib.get_close_matches(pod_name.removeprefix("default/"), names, n=4, cutoff=0.5)
+    close = near_words.nearest(pod_name.removeprefix("default/"), names, 4, near_words.ALIKE)
     if close:
         return f"{text}; did you mean {' or '.join(close)}?"
     some = ", ".join(list(names)[:6])

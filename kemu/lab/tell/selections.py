@@ -5,7 +5,6 @@ Role: :mod:`stories` asks it of each happening. A name that the run does not hav
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -14,6 +13,7 @@ from kemu.lab.checks.history import History
 from kemu.lab.checks.history.facts import PodHistory
 from kemu.lab.tell import happenings
 from kemu.lab.tell.happenings import Happening
+from kemu.runtime import near_words
 
 LISTED = 6
 """Names that an error lists where none is near."""
@@ -78,7 +78,7 @@ def _unknown(name: str, known: Iterable[str], *, listed: int = LISTED, near: int
     names = list(known)
     if not names:
         return f"{name}; the run has none"
-    close = difflib.get_close_matches(name, names, n=near, cutoff=0.5)
+    close = near_words.nearest(name, names, near, near_words.ALIKE)
     if close:
         return f"{name}; did you mean {' or '.join(close)}?"
     more = f" and {len(names) - listed} more" if len(names) > listed else ""

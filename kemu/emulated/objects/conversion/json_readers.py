@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import base64
 import binascii
-import difflib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -25,6 +24,7 @@ from kemu.emulated.objects.plain import Json
 from kemu.emulated.objects.pods import planned_fields
 from kemu.errors import KemuError
 from kemu.messages.k8s import meta_v1_pb2, resource_v1_pb2
+from kemu.runtime import near_words
 
 Step = str | int | tuple[str]
 """One step of a path: a field, an index, or (in a tuple of one) the key of a map."""
@@ -100,7 +100,7 @@ def read_fields(message: Message, data: dict[str, Any], table: Table, place: Pla
         setter = table.get(name)
         if setter is None:
             is_told = isinstance(name, str) and len(reader.problems) < _MOST_HINTS
-            hint = planned_fields.HINTS.get(name) or did_you_mean(name, table) if is_told else ""
+            hint = planned_fields.HINTS.get(name) or near_words.did_you_mean(name, table, '"') if is_told else ""
             reader.problem((place, str(name)), f'unknown field "{name}"', hint)
         elif value is not None:
             setter(message, value, (place, name), reader)
@@ -416,9 +416,3 @@ def kind_of(value: Json) -> str:
     if isinstance(value, dict):
         return "an object"
     return f"a {type(value).__name__}"
-
-
-def did_you_mean(name: str, known: Mapping[str, object]) -> str:
-    by_lower = {candidate.lower(): candidate for candidate in known}
-    close = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
-    return f'did you mean "{by_lower[close[0]]}"?' if close else ""

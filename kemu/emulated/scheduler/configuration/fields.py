@@ -8,13 +8,13 @@ path, and returns the value or raises
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kemu.emulated.objects import times
 from kemu.emulated.objects.plain import Json
 from kemu.errors import FieldError
+from kemu.runtime import near_words
 
 API_VERSION = "kubescheduler.config.k8s.io/v1"
 
@@ -43,13 +43,7 @@ def check_keys(data: Mapping[str, Any], path: str, known: Iterable[str]) -> None
     for key in data:
         if key not in names:
             place = f"{path}.{key}" if path else str(key)
-            raise ConfigurationError(place, "unknown field", nearest(str(key), names))
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """A suggestion in place of a word that is not known, or ""."""
-    close = difflib.get_close_matches(word, list(known), 1)
-    return f'did you mean "{close[0]}"?' if close else ""
+            raise ConfigurationError(place, "unknown field", near_words.did_you_mean(str(key), names, '"'))
 
 
 # Kinds of values ----------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeGuard, TypeVar
 
-from kemu.emulated.scheduler.configuration import arguments, fields, old
+from kemu.emulated.scheduler.configuration import arguments, old
 from kemu.emulated.scheduler.configuration.configurations import (
     ConfigurationError,
     PluginRef,
@@ -45,7 +45,7 @@ from kemu.emulated.scheduler.framework.interfaces import (
 from kemu.emulated.scheduler.framework.registries import Factory, Registry
 from kemu.emulated.scheduler.framework.results import PostFilterResult
 from kemu.emulated.scheduler.framework.statuses import Status
-from kemu.runtime import user_code
+from kemu.runtime import near_words, user_code
 
 P = TypeVar("P", bound=Plugin)
 
@@ -313,7 +313,11 @@ class _Resolver:
             return
         module, dot, class_name = name.rpartition(".")
         own = f"a class of your own is {module}:{class_name}" if dot else ""
-        hint = own or old.plugin_hint(name, self._configuration.path) or fields.nearest(name, self._registry.names)
+        hint = (
+            own
+            or old.plugin_hint(name, self._configuration.path)
+            or near_words.did_you_mean(name, self._registry.names, '"')
+        )
         raise ConfigurationError(path, f"there is no plugin {name!r}", hint)
 
 

@@ -22,12 +22,13 @@ from kemu.emulated.scheduler.cycle import profiles
 from kemu.emulated.scheduler.extenders import servers as extender_classes
 from kemu.emulated.scheduler.framework import interfaces
 from kemu.emulated.scheduler.plugins import in_tree
-from kemu.emulated.settings.documents import Path, follow, nearest
+from kemu.emulated.settings.documents import Path, follow
 from kemu.emulated.settings.shapes import INVALID, Report, kind_of
 from kemu.lab.scenario import scenarios
 from kemu.lab.scenario.loading import manifests
 from kemu.messages.k8s import core_v1_pb2, scheduling_v1_pb2
 from kemu.runtime import user_code
+from kemu.runtime.near_words import did_you_mean
 
 DEFAULT_RESOURCES = {"cpu": "8", "ephemeral-storage": "100Gi", "memory": "32Gi", "pods": "110"}
 
@@ -302,7 +303,7 @@ def _complain_of_thresholds(kubelet: Mapping[str, Any], path: Path, report: Repo
                         report.add(where, str(error))
                     continue
                 unknown = signal not in thresholds.SIGNALS
-                report.add(where, str(error), nearest(signal, thresholds.SIGNALS) if unknown else "", key=unknown)
+                report.add(where, str(error), did_you_mean(signal, thresholds.SIGNALS) if unknown else "", key=unknown)
     return len(report.problems) > problems
 
 
@@ -397,7 +398,7 @@ def extenders(
         for number, address in enumerate(addresses(scheduler)):
             if address.startswith("kemu://") and address not in actors:
                 place = ("spec", "schedulers", index, "config", "extenders", number, "urlPrefix")
-                report.add(place, f"there is no {address}", nearest(address, actors))
+                report.add(place, f"there is no {address}", did_you_mean(address, actors))
     return found
 
 

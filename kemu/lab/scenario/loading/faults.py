@@ -10,13 +10,14 @@ import fnmatch
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kemu.emulated.settings.documents import Path, nearest
+from kemu.emulated.settings.documents import Path
 from kemu.emulated.settings.shapes import INVALID, Report
 from kemu.lab.scenario import expectations, scenarios
 from kemu.lab.scenario.arrivals import expected_repeats
 from kemu.lab.scenario.loading import references
 from kemu.lab.scenario.loading.timelines import check_in_time
 from kemu.runtime.faults.kinds import CELL, KINDS, OF_ACTORS, OF_PROCESSES, PROCESS_FAULTS, STEPS, Form, Kind
+from kemu.runtime.near_words import did_you_mean
 from kemu.runtime.ray.driver import plans
 
 MAX_FAULTS = 100_000
@@ -147,7 +148,7 @@ class FaultReader:
 
     def _zone(self, zone: str, path: Path) -> tuple[str, ...]:
         if zone not in self.zones:
-            self.report.add(path, f"no node is in a zone called {zone}", nearest(zone, self.zones))
+            self.report.add(path, f"no node is in a zone called {zone}", did_you_mean(zone, self.zones))
         return tuple(self.zones.get(zone, ()))
 
     def _check_crash(
@@ -195,9 +196,9 @@ class FaultReader:
         shown = self.actors[:200]
         if form is Form.NODES:
             name, nodes = pattern.removeprefix("kubelet/"), [actor.removeprefix("kubelet/") for actor in shown]
-            self.report.add(path, f"no node with a kubelet is called {name}", nearest(name, nodes))
+            self.report.add(path, f"no node with a kubelet is called {name}", did_you_mean(name, nodes))
         else:
-            self.report.add(path, f"no actor is called {pattern}", nearest(pattern, shown))
+            self.report.add(path, f"no actor is called {pattern}", did_you_mean(pattern, shown))
 
     def _choice(self, detail: Mapping[str, Any], path: Path) -> scenarios.VictimCount:
         said = [key for key in _CHOICE if detail.get(key)]

@@ -11,12 +11,13 @@ from typing import Any
 import yaml
 
 from kemu.emulated.settings import documents, values
-from kemu.emulated.settings.documents import Path, nearest
+from kemu.emulated.settings.documents import Path
 from kemu.emulated.settings.shapes import ListOf, Report
 from kemu.errors import ScenarioError
 from kemu.lab.scenario.format.keys import hold_keys
 from kemu.runtime import holds
 from kemu.runtime.holds import EventPattern, Hold, Label, MessagePattern
+from kemu.runtime.near_words import did_you_mean
 
 USER = "user"
 
@@ -82,7 +83,7 @@ def _happening(until: Mapping[str, Any], report: Report, actors: Sequence[str], 
         _check_actor(actor, report, actors, (*path, "actor"))
     what = str(event["what"])
     if what not in holds.HAPPENINGS and "." not in what:
-        known = nearest(what, holds.HAPPENINGS)
+        known = did_you_mean(what, holds.HAPPENINGS)
         report.add((*path, "event", "what"), f"nothing that happens is called {what}", known)
     pod = holds.short_name(event.get("pod", ""))
     return EventPattern(actor, what, pod, event.get("node", ""), event.get("count", 1))
@@ -90,7 +91,7 @@ def _happening(until: Mapping[str, Any], report: Report, actors: Sequence[str], 
 
 def _check_actor(name: str, report: Report, actors: Sequence[str], path: Path) -> None:
     if name not in actors:
-        report.add(path, f"no actor is called {name}", nearest(name, actors[:200]))
+        report.add(path, f"no actor is called {name}", did_you_mean(name, actors[:200]))
 
 
 def as_data(hold: Hold) -> dict[str, Any]:

@@ -23,10 +23,11 @@ from kemu.emulated.objects.fields import refusals
 from kemu.emulated.objects.fields.unsimulated import UNSIMULATED, Unsimulated
 from kemu.emulated.objects.pods import gpu_cards, planned_fields
 from kemu.emulated.objects.validation import kinds
-from kemu.emulated.settings.documents import Path, follow, nearest
+from kemu.emulated.settings.documents import Path, follow
 from kemu.emulated.settings.shapes import Report
 from kemu.errors import Cause
 from kemu.messages.k8s import batch_v1_pb2, core_v1_pb2
+from kemu.runtime.near_words import did_you_mean
 
 DEFAULT_IMAGE = stores.EVERYWHERE
 """Of containers that name none. No kubelet ever has to pull it."""
@@ -261,10 +262,10 @@ def _check_annotations(pod: Any, path: Path, report: Report) -> None:
         what, dot, container = name.removeprefix("kemu.dev/").partition(".")
         what = f"kemu.dev/{what}"
         if what not in ANNOTATIONS:
-            report.add(where, "is not an annotation that kemu knows", nearest(name, ANNOTATIONS), key=True)
+            report.add(where, "is not an annotation that kemu knows", did_you_mean(name, ANNOTATIONS), key=True)
             continue
         if dot and container not in names:
-            report.add(where, f"the pod has no container named {container!r}", nearest(container, names), key=True)
+            report.add(where, f"the pod has no container named {container!r}", did_you_mean(container, names), key=True)
         complaint = annotation_complaint(what, annotations[name])
         if complaint:
             report.add(where, complaint)
@@ -313,7 +314,7 @@ def _complain_probes(data: Any, spec: Any, path: Path, report: Report) -> bool:
     for name, of_one in read.items():
         if name not in found:
             text = f"the pod has no container named {name!r}"
-            complaints.append((text, nearest(name, list(found))))
+            complaints.append((text, did_you_mean(name, list(found))))
             continue
         container = found[name]
         for kind, rules in of_one.items():

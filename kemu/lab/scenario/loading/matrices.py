@@ -12,11 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kemu.emulated.settings.documents import Document, Path, Place, copy, nearest, path_text
+from kemu.emulated.settings.documents import Document, Path, Place, copy, path_text
 from kemu.emulated.settings.paths import get, parse
 from kemu.emulated.settings.shapes import Report
 from kemu.lab.scenario.format.keys import matrix_keys
 from kemu.lab.scenario.format.keys.matrix_keys import PARAMETERS
+from kemu.runtime.near_words import did_you_mean
 
 MAX_VARIANTS = 1000
 
@@ -72,7 +73,7 @@ def put(document: Document, path: Path, value: Any, place: Place) -> None:
             raise ValueError(f"{path_text(path)} leads nowhere: {where} is not a mapping")
         elif step not in parent and not last:
             if isinstance(path[depth + 1], int):
-                hint = nearest(step, parent)
+                hint = did_you_mean(step, parent)
                 raise ValueError(f"{path_text(path)} leads nowhere: {where} has no {step}" + (f"; {hint}" * bool(hint)))
             parent[step] = {}
             document.places[path[: depth + 1]] = place

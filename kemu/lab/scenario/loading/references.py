@@ -13,7 +13,7 @@ from kemu.emulated.autoscaler import autoscaler, clouds
 from kemu.emulated.objects import resources, selectors
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.defaulting import pods
-from kemu.emulated.settings.documents import Path, nearest
+from kemu.emulated.settings.documents import Path
 from kemu.emulated.settings.shapes import THERE_ARE, Report
 from kemu.emulated.settings.values import duration_text
 from kemu.lab.checks import costs, registry
@@ -22,6 +22,7 @@ from kemu.lab.scenario.loading import clusters
 from kemu.lab.scenario.loading.manifests import Declared
 from kemu.lab.scenario.loading.mistakes import Excuses
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
+from kemu.runtime.near_words import did_you_mean
 
 RESCHEDULER = "rescheduler"
 """The controller that runs when a scheduler leaves preemption to it."""
@@ -215,7 +216,7 @@ def check_objects(declared: Sequence[Declared], names: Names, node_names: Iterab
             each.complain(
                 "metadata.namespace",
                 f"there is no namespace {metadata.namespace}",
-                nearest(metadata.namespace, names.namespaces) or "create it in manifests",
+                did_you_mean(metadata.namespace, names.namespaces) or "create it in manifests",
             )
         if isinstance(message, core_v1_pb2.Pod):
             _check_pod(each, message, names)
@@ -228,20 +229,20 @@ def _action(each: Declared) -> str:
 def _check_pod(each: Declared, pod: core_v1_pb2.Pod, names: Names) -> None:
     name = pod.spec.priorityClassName
     if name and not names.has_priority_class(name):
-        hint = nearest(name, names.priority_classes)
+        hint = did_you_mean(name, names.priority_classes)
         each.complain("spec.priorityClassName", f"no PriorityClass with name {name} was found", hint)
     runtime_class = pod.spec.runtimeClassName
     if runtime_class and not names.has_runtime_class(runtime_class):
-        hint = nearest(runtime_class, names.runtime_classes) or "create it in manifests"
+        hint = did_you_mean(runtime_class, names.runtime_classes) or "create it in manifests"
         each.complain("spec.runtimeClassName", f"there is no RuntimeClass {runtime_class}", hint)
     elif pod.spec.overhead and not runtime_class:
         each.complain("spec.overhead", "only a RuntimeClass may set it", "name the class in runtimeClassName")
     if pod.spec.nodeName and not names.has_node(pod.spec.nodeName):
         node = pod.spec.nodeName
-        each.complain("spec.nodeName", f"there is no node {node}", nearest(node, names.nodes[:1000]))
+        each.complain("spec.nodeName", f"there is no node {node}", did_you_mean(node, names.nodes[:1000]))
     scheduler = pod.spec.schedulerName or pods.DEFAULT_SCHEDULER
     if not pod.spec.nodeName and not names.has_scheduler(scheduler):
-        hint = nearest(scheduler, names.scheduler_names) or f"{THERE_ARE}{', '.join(names.scheduler_names)}"
+        hint = did_you_mean(scheduler, names.scheduler_names) or f"{THERE_ARE}{', '.join(names.scheduler_names)}"
         each.complain("spec.schedulerName", f"no scheduler serves {scheduler}", hint)
 
 
@@ -255,7 +256,7 @@ def check_events(events: Sequence[scenarios.Event], names: Names, report: Report
                 _unknown_pod(full, _deepest(path, ("pod", "name"), report), names, report)
         elif event.resource == "nodes" and event.name and not names.has_node(event.name):
             where = _deepest(path, ("node", "name"), report)
-            report.add(where, f"there is no node {event.name}", nearest(event.name, names.nodes[:1000]))
+            report.add(where, f"there is no node {event.name}", did_you_mean(event.name, names.nodes[:1000]))
 
 
 def _deepest(path: Path, keys: Sequence[str], report: Report) -> Path:
@@ -267,7 +268,7 @@ def _unknown_pod(full: str, path: Path, names: Names, report: Report) -> None:
     shown = name if namespace == "default" else full
     candidates = [pod.removeprefix("default/") for pod in names.pods[:1000]]
     workload = name.rpartition("-")[0]
-    hint = nearest(shown, candidates)
+    hint = did_you_mean(shown, candidates)
     if workload in names.workloads:
         hint = f"{workload} makes {most_pods(names.workloads[workload]):g} pods"
     report.add(path, f"no manifest, event or workload creates the pod {shown}", hint)
@@ -290,19 +291,21 @@ def check_expectation(
         _check_statement(subject.statement, inner, names, duration_ns, report)
     elif isinstance(subject, expectations.NodeIs):
         if not names.has_node(subject.node):
-            hint = nearest(subject.node, names.nodes[:1000])
+            hint = did_you_mean(subject.node, names.nodes[:1000])
             report.add((*path, "node"), f"there is no node {subject.node}", hint)
         _check_statement(subject.statement, path, names, duration_ns, report)
     elif isinstance(subject, expectations.BudgetIs):
         if subject.budget not in names.budgets:
             name = subject.budget.removeprefix("default/")
-            hint = nearest(name, [budget.removeprefix("default/") for budget in names.budgets])
+            hint = did_you_mean(name, [budget.removeprefix("default/") for budget in names.budgets])
             report.add((*path, "pdb"), f"there is no PodDisruptionBudget {name}", hint)
         _check_window(subject.after_ns, subject.before_ns, (*path, "healthy"), duration_ns, report)
     elif isinstance(subject, expectations.CounterIs):
         _check_bounds(subject.bounds, path, report)
         if subject.counter not in expectations.COUNTERS:
-            hint = nearest(subject.counter, expectations.COUNTERS) or f"{THERE_ARE}{', '.join(expectations.COUNTERS)}"
+            hint = (
+                did_you_mean(subject.counter, expectations.COUNTERS) or f"{THERE_ARE}{', '.join(expectations.COUNTERS)}"
+            )
             report.add((*path, "counter"), f"there is no counter {subject.counter}", hint)
     elif isinstance(subject, expectations.CheckIs):
         check_id(subject.check, (*path, "check"), report)
@@ -325,7 +328,7 @@ def check_expectation(
             report.add(path, "needs equals, atLeast, atMost or exists")
     elif isinstance(subject, expectations.FaultIs):
         if not names.has_fault(subject.fault):
-            hint = nearest(subject.fault, names.faults) or "give the fault an id"
+            hint = did_you_mean(subject.fault, names.faults) or "give the fault an id"
             report.add((*path, "fault"), f"there is no fault {subject.fault}", hint)
     else:
         _check_metric(subject.metric, subject.priority, (*path, "compare"), report)
@@ -343,7 +346,7 @@ def metric_complaint(metric: str, priority: int | None) -> tuple[str, str, str]:
     """What is wrong with naming a metric so: the key (``metric`` or ``priority``), the message, a suggestion."""
     known = (*expectations.METRICS, *expectations.COUNTERS)
     if metric not in known and not metric.startswith(costs.REFUSED):
-        hint = nearest(metric, known) or f"{THERE_ARE}{', '.join(known)}, {costs.REFUSED}<reason>"
+        hint = did_you_mean(metric, known) or f"{THERE_ARE}{', '.join(known)}, {costs.REFUSED}<reason>"
         return "metric", f"there is no metric {metric}", hint
     if priority is not None and metric.partition(".")[0] not in expectations.BY_PRIORITY:
         return "priority", f"{metric} is not told by priority", ""
@@ -352,12 +355,12 @@ def metric_complaint(metric: str, priority: int | None) -> tuple[str, str, str]:
 
 def _check_kind(kind: str | None, path: Path, report: Report) -> None:
     if kind is not None and kind not in resources.BY_KIND:
-        report.add(path, f"unknown kind {kind}", nearest(kind, resources.BY_KIND))
+        report.add(path, f"unknown kind {kind}", did_you_mean(kind, resources.BY_KIND))
 
 
 def check_id(check: str, path: Path, report: Report) -> None:
     if check not in registry.IDS:
-        hint = nearest(check, registry.IDS) or f"{THERE_ARE}{', '.join(registry.IDS)}"
+        hint = did_you_mean(check, registry.IDS) or f"{THERE_ARE}{', '.join(registry.IDS)}"
         report.add(path, f"there is no check {check}", hint)
 
 
@@ -368,7 +371,7 @@ def _check_pod_name(full: str, path: Path, names: Names, report: Report) -> None
 
 def _check_selection(selection: expectations.Selection, path: Path, names: Names, report: Report) -> None:
     if selection.workload is not None and not names.has_workload(selection.workload):
-        hint = nearest(selection.workload, names.workload_names)
+        hint = did_you_mean(selection.workload, names.workload_names)
         report.add((*path, "workload"), f"there is no workload {selection.workload}", hint)
     if selection.selector is not None:
         _check_selector(selection.selector, (*path, "selector"), report)
@@ -408,7 +411,7 @@ def _check_statement(
     inner: Path = (*path, "never", statement.what) if statement.never else (*path, statement.what)
     _check_window(statement.after_ns, statement.before_ns, inner, duration_ns, report)
     if statement.node is not None and not names.has_node(statement.node):
-        hint = nearest(statement.node, names.nodes[:1000])
+        hint = did_you_mean(statement.node, names.nodes[:1000])
         report.add((*inner, "node"), f"there is no node {statement.node}", hint)
     if statement.by is not None and statement.what == "preempted":
         _check_pod_name(statement.by, (*inner, "by"), names, report)
@@ -416,6 +419,6 @@ def _check_statement(
         schedulers = [actor.removeprefix("scheduler/") for actor in names.actors if actor.startswith("scheduler/")]
         known = [*(name.rpartition("/")[0] for name in schedulers), *schedulers]
         if statement.by not in known and not names.has_scheduler(statement.by.partition("/")[0]):
-            report.add((*inner, "by"), f"there is no scheduler {statement.by}", nearest(statement.by, known))
+            report.add((*inner, "by"), f"there is no scheduler {statement.by}", did_you_mean(statement.by, known))
     if statement.what == "waited" and statement.at_least_ns is None and statement.at_most_ns is None:
         report.add(inner, "needs atMost or atLeast")

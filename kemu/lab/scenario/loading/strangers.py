@@ -9,9 +9,10 @@ from typing import Any
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.fields import tables
 from kemu.emulated.objects.fields.unsimulated import LEAVE_OUT, UNSIMULATED
-from kemu.emulated.settings.documents import Document, nearest
+from kemu.emulated.settings.documents import Document
 from kemu.emulated.settings.shapes import kind_of
 from kemu.errors import Problem
+from kemu.runtime.near_words import did_you_mean
 
 SCENARIO, EXPERIMENT, GROUP = "Scenario", "Experiment", "kemu.dev"
 _EXAMPLE = "kemu scenarios show two-schedulers-one-node prints an example"
@@ -76,7 +77,7 @@ def _of_one(document: Document) -> Problem | None:
     if kind in tables.ACCEPTED:
         return _told(document, f"is {_a(kind)}, not a scenario", _belongs(document.file))
     text = f"is {_a(kind)} ({data.get('apiVersion', 'no apiVersion')}), not a scenario, and no kind that kemu knows"
-    return _told(document, text, nearest(kind, [SCENARIO, *resources.BY_KIND, *UNSIMULATED]))
+    return _told(document, text, did_you_mean(kind, [SCENARIO, *resources.BY_KIND, *UNSIMULATED]))
 
 
 def _told(document: Document, text: str, hint: str) -> Problem:

@@ -17,7 +17,7 @@ from kemu.emulated.client import drains
 from kemu.emulated.objects import resources, selectors
 from kemu.emulated.objects.fields import tables
 from kemu.emulated.settings import paths
-from kemu.emulated.settings.documents import Path, nearest
+from kemu.emulated.settings.documents import Path
 from kemu.emulated.settings.shapes import Report
 from kemu.emulated.settings.values import duration_text
 from kemu.lab.scenario import scenarios
@@ -27,6 +27,7 @@ from kemu.lab.scenario.loading import clusters, lives, manifest_files, manifests
 from kemu.lab.scenario.loading.manifests import Declared
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS
+from kemu.runtime.near_words import did_you_mean
 
 MAX_ARRIVALS = 1_000_000
 """Of one workload: what a single run can still hold and tell about."""
@@ -268,7 +269,7 @@ class Timeline:
     def _resource(self, kind: str, path: Path) -> resources.Resource | None:
         found = resources.BY_KIND.get(kind)
         if found is None:
-            self.report.add(path, f"{kind!r} is not a kind that kemu knows", nearest(kind, tables.ACCEPTED))
+            self.report.add(path, f"{kind!r} is not a kind that kemu knows", did_you_mean(kind, tables.ACCEPTED))
         return found
 
     # --- workloads ---------------------------------------------------------------------------------------------------

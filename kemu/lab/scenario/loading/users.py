@@ -10,9 +10,9 @@ from typing import Any
 
 from kemu.emulated.apiserver.authorization import roles
 from kemu.emulated.objects import identities
-from kemu.emulated.settings.documents import nearest
 from kemu.emulated.settings.shapes import Report
 from kemu.lab.scenario import scenarios
+from kemu.runtime.near_words import did_you_mean
 
 _OF_THE_SYSTEM = (identities.NODE_PREFIX, identities.SERVICE_ACCOUNT_PREFIX)
 
@@ -32,7 +32,7 @@ def read(checked: Sequence[Any], report: Report) -> dict[str, dict[str, Any]]:
             stated = role if isinstance(role, dict) else {"role": role}
             name = stated.get("role", "")
             if name not in known:
-                close = nearest(name, [*known])
+                close = did_you_mean(name, [*known])
                 report.add((*path, "roles", number), f"no cluster has a ClusterRole {name!r} from the beginning", close)
             else:
                 given.append({"role": name, "namespace": stated.get("namespace", "")})
@@ -45,5 +45,5 @@ def check_actors(events: Iterable[scenarios.Event], users: Mapping[str, Any], re
     for event in events:
         name = event.acts_as
         if name and name not in users and name != identities.KUBE_SCHEDULER and not name.startswith(_OF_THE_SYSTEM):
-            hint = nearest(name, [*users]) or "add it to users"
+            hint = did_you_mean(name, [*users]) or "add it to users"
             report.add(("spec", "events", event.index, "as"), f"there is no user {name!r}", hint)

@@ -21,6 +21,7 @@ from typing import Any
 
 from kemu.emulated.autoscaler import settings
 from kemu.emulated.kubelet.settings import evictions
+from kemu.emulated.settings import declared
 from kemu.lab.checks import costs, groups, registry
 from kemu.lab.checks.counters import counts
 from kemu.lab.checks.history import History
@@ -192,7 +193,7 @@ def _limits(scenario: Scenario, speed: float) -> Limits:
 def _autoscaled(scenario: Scenario) -> Autoscaled | None:
     if scenario.autoscaler is None:
         return None
-    flags = settings.read(scenario.autoscaler.settings)
+    flags = declared.read(settings.Settings, scenario.autoscaler.settings)
     return Autoscaled(
         tuple(
             NodeGroup(group.name, group.min, group.max, group.template.message.SerializeToString(deterministic=True))

@@ -12,11 +12,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from kemu.emulated.settings.documents import nearest
 from kemu.lab.scenario.loading import references
 from kemu.lab.scenario.playing.runner import plain
 from kemu.lab.sweep.cells import Json, Metric
 from kemu.lab.sweep.results import tables
+from kemu.runtime.near_words import did_you_mean
 
 CONFIDENCE = 0.95
 """Where a claim states none."""
@@ -208,7 +208,7 @@ def _check_metric(name: str, priority: int | None) -> None:
 
 
 def _hint(word: str, known: Sequence[str]) -> str:
-    hint = nearest(word, known) or (f"there are {', '.join(known)}" if known else "nothing varies")
+    hint = did_you_mean(word, known) or (f"there are {', '.join(known)}" if known else "nothing varies")
     return f"; {hint}"
 
 

@@ -16,7 +16,6 @@ may be a pattern (``pod/web-*``: all that match, and at least one). Several, sep
 
 from __future__ import annotations
 
-import difflib
 import fnmatch
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -27,9 +26,9 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.conversion import convert, descriptors, json_writers
-from kemu.emulated.settings import documents
 from kemu.errors import KemuError
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
+from kemu.runtime import near_words
 
 _PHASES = ("pending", "running", "succeeded", "failed")
 _WORDS = {word.lower(): word for word in (*_PHASES, "bound", "exists", "gone", "rolledOut")}
@@ -117,9 +116,9 @@ def _test(stated: str, text: str, resource: resources.Resource) -> Test:
     _check(resource, ("status", "conditions"), text)
     if stated[0].islower():
         # Types of conditions may be written so, but a word that is nearly another one never comes true.
-        near = difflib.get_close_matches(word, _WORDS, 1, 0.75)
+        near = near_words.nearest_word(word, _WORDS, 0.75)
         if near:
-            raise BadCondition(f"{text!r}: {stated!r} is no condition; did you mean {_WORDS[near[0]]}?")
+            raise BadCondition(f"{text!r}: {stated!r} is no condition; did you mean {_WORDS[near]}?")
     kind, equals, status = stated.partition("=")
     if not equals and len(kind) > 3 and kind.startswith("Not") and kind[3].isupper():
         return lambda found: _status_of(found, kind[3:]) != "true"
@@ -199,7 +198,7 @@ def _complaint(resource: resources.Resource, path: Path) -> str:
             known = _fields(at)
             if step not in known:
                 return f"{shown} has no field {step}" + (
-                    f", {hint}" if (hint := documents.nearest(step, known)) else ""
+                    f", {hint}" if (hint := near_words.did_you_mean(step, known)) else ""
                 )
             field = known[step]
             at = _ANYTHING if field is None else field if field.is_repeated else _one_of(field)

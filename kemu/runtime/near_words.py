@@ -1,0 +1,31 @@
+"""The known words most like one that is not known: what every "did you mean …?" is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+LIKE = 0.6
+"""Likeness (``difflib``) from which on a key or a word was probably meant."""
+ALIKE = 0.5
+"""The same of names that a user chose, of which several may be shown."""
+
+
+def nearest(word: str, known: Iterable[str], count: int = 1, likeness: float = LIKE) -> list[str]:
+    """At most ``count`` of the known words, the most similar first, whatever their case."""
+    import difflib  # costs little, but most runs have no mistakes
+
+    lower = {candidate.lower(): candidate for candidate in reversed(list(known))}
+    # In the order of the known words: of several that are equally similar, difflib shows the greater one first.
+    found = difflib.get_close_matches(word.lower(), list(lower), count, likeness)
+    return [lower[each] for each in found]
+
+
+def nearest_word(word: str, known: Iterable[str], likeness: float = LIKE) -> str:
+    """The one most like it, or an empty text."""
+    return next(iter(nearest(word, known, 1, likeness)), "")
+
+
+def did_you_mean(word: str, known: Iterable[str], quote: str = "") -> str:
+    """``did you mean x?``, or an empty text."""
+    found = nearest_word(word, known)
+    return f"did you mean {quote}{found}{quote}?" if found else ""
