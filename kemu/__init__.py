@@ -2,6 +2,16 @@
 
 For programs: ``kemu.run`` and what :data:`__all__` names beside it (docs/api.md). They are imported when they are first
 used, so ``import kemu`` costs nothing; ``__init__.pyi`` has their types.
+
+_moved      module paths of earlier versions: ``kemu.store.server`` is ``kemu.emulated.store.server``
+doors       how one comes in
+emulated    what is emulated: the objects of a cluster, and the components that work on them
+errors      the exceptions of kemu, all in one tree
+lab         what one does with an emulated cluster
+messages    generated code, from proto/ by scripts/genproto
+runtime     where actors live: one ``Env``, three runtimes: ``sim`` in virtual time
+scheduler   what authors of plugins and extenders import: ``framework``, ``extenders``
+testing     helpers for tests of actors: the names of ``testing``
 """
 
 import os

@@ -6,4 +6,5 @@ client         client-go                          scheduler     kube-scheduler
 kubelet        kubelet                            controllers   kube-controller-manager
 autoscaler     cluster-autoscaler and a cloud     gateway       the API over HTTP, for real clients
 bridge         kemu's scheduler on a real API     variants      what scenarios switch on and off
+settings       the engine of settings: each is declared once
 """

@@ -6,4 +6,5 @@ explorations     search for the run that fails
 live_clusters    a cluster to program against; ``simulations``: virtual time around it
 views            what became of a pod, a wait, a finding, as plain data; ``reports``: what is said of a run that fails
 scenario_forms   a scenario from whatever a program has: a file, a name, a text, a dictionary
+run_logs         the events of a recorded run, for programs
 """

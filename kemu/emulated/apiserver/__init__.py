@@ -25,4 +25,9 @@
     errors       refusals, in Kubernetes' words
 
 The server keeps no state of its own: several may run against one store, each with its own, perhaps stale, watch cache.
+
+    authorization  who may do what: the authorization modes Node and RBAC, as kubeadm sets them up
+    dry_runs       requests with ``dryRun: All``: everything happens but the write
+    lives          how pods live whose objects do not say
+    variants       what an API server may be made of instead: the classes of its variants
 """

@@ -11,4 +11,6 @@ takes; ``expanders``, of which group; ``scale_ups``, the plan; ``drainability``,
 objects.
 
 Mirrors https://github.com/kubernetes/autoscaler, cluster-autoscaler 1.36.
+
+simulator   what would happen to pods: the simulations of the autoscaler (`cluster-autoscaler/simulator`)
 """

@@ -4,4 +4,6 @@ Begin with ``apiservers``, the actor in the place of an API server. ``services``
 speak to; ``requests`` says which HTTP request each call is, ``answers`` what comes back, ``watches`` keeps one watch
 alive; ``patches`` turns kemu's patches in messages into strategic merge patches. ``connections`` holds the HTTP
 connection with its credentials and limits; ``hosting`` runs actors of a process on the wall clock against a cluster.
+
+schedulers   kemu's scheduler as a process beside a real cluster: what ``kemu scheduler`` runs
 """

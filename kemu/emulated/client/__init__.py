@@ -4,4 +4,8 @@
 while the API server is away. Below them, ``sessions`` batches requests and ``watches`` multiplexes watches, each on one
 of the ``streams``; ``endpoints`` chooses the API server that both connect to. ``message_labels`` says what messages
 in flight are about, for holds and choosers.
+
+drains      draining a node, as ``kubectl drain`` does: cordon it, choose its pods, evict them
+elections   leader election over a Lease, as client-go does it (``tools/leaderelection`` with a ``LeaseLock``)
+variants    what clients may be made of instead: the classes of their variants
 """

@@ -10,4 +10,11 @@
 
 ``node_health`` and ``taint_timers`` are state machines with explicit time, apart from the actors that carry out what
 they decide.
+
+    garbage          the garbage collector: deletes what has lost its owners
+    jobs             Jobs, CronJobs, and Jobs whose time after their end is over
+    namespaces       the actor ``controller/namespace``: empties namespaces that are being deleted
+    quotas           the actor ``controller/resourcequota``: counts what each namespace uses of its quotas
+    variants         what controllers may be made of instead: the classes of their variants
+    volumes          the controllers of volumes, one actor each
 """

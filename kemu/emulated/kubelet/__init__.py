@@ -15,4 +15,7 @@ those below it:
 The decisions (``admission.predicates``, ``admission.preemption``, ``pods.critical``, ``settings.thresholds``,
 ``pressure.eviction``, ``pressure.ranking``, ``pressure.oom_scores``) are pure functions without actors or clocks;
 :mod:`kemu.lab.conformance` compares them with recorded answers of the real kubelet.
+
+    variants    what a kubelet may be made of instead: the classes of its variants
+    volumes     volumes of pods on the node: ``managers`` mounts them before containers start
 """

@@ -14,4 +14,14 @@
 
 Objects are protobuf messages (``kemu.messages.k8s``). Nothing here does input or output, or knows of actors. Begin at
 ``resources``.
+
+    cron_expressions                Cron expressions, as CronJobs state them: ``30 2 * * mon-fri``, ``@hourly``
+    defaulting                      the defaults of objects: ``defaults`` is the entry, the others hold the kinds
+    events                          events in their two forms: that of the core group, which is stored
+    identities                      who makes a request: the users and groups of Kubernetes behind the actors of a run
+    managed_fields                  who manages which fields of an object
+    quotas                          what quotas count: read by admission, which charges requests
+    statuses                        refusals as the ``metav1.Status`` that clients get
+    templates                       hashes of pod templates and the names that are made of them
+    volumes                         rules about volumes that schedulers, controllers
 """

@@ -20,4 +20,6 @@ time and without writes, is in :mod:`kemu.emulated.scheduler.cycle.decisions`; w
     cache/            nodes and pods, and the columns derived from them
     configuration/    KubeSchedulerConfiguration and the cost model
     experiments/      switches for alternatives to what Kubernetes does
+
+    variants          what a scheduler may be made of instead: the classes of its variants
 """

@@ -11,4 +11,6 @@
 
 A module imports only those below it. A real etcd can take the place of all this: ``tests/store/conformance`` asks both
 the same questions.
+
+    variants          what the store may be made of instead: the classes of its variants
 """

@@ -2,4 +2,11 @@
 
 ``registry`` names them all and runs one. ``clusters`` and ``schedulers`` hold those of whole clusters and scheduling;
 ``shapes`` are the nodes and pods that several of them use, ``calibrations`` the speed of the machine.
+
+clients        real clients of `kemu up`, beside the same clients of a real API server
+explorations   how many runs of a small race a core carries out in a second, as a worker of ``kemu explore`` does
+gateways       what clients of the REST API get: `kemu up` in a process of its own, clients in another
+run_logs       what commands cost that read the log of a long run: the trace of one pod with and without the index
+stores         the store by itself: acknowledged writes on a real disk, and how far one event fans out
+workloads      what one changed pod costs the controllers of workloads and budgets
 """

@@ -14,4 +14,6 @@
     counters      what every verdict counts; ``costs``, what the run cost
 
 Reads run logs and objects, never actors.
+
+    scales        how many pods the owners of some pods want together, as the disruption controller computes it
 """

@@ -10,4 +10,8 @@
     spans             what a span is, and how its id follows from what it stands for
 
 Everything here reads run logs only; no actor knows of it.
+
+    api_calls         calls of the API as OpenTelemetry has them: a span of the client
+    fault_events      which faults struck whom, for the spans of those actors and the roots of their pods
+    runs              what tells the traces of one run from those of others
 """

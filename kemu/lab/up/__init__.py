@@ -6,4 +6,9 @@ credentials     what the server shows, and who may do everything; ``kubeconfigs`
 furnishings     the objects that clients expect in every cluster
 tellers         what happens, in lines; ``terminals`` words them for people and programs, ``prints`` writes them
 virtual         a cluster whose clock stands until it is asked
+chaos           faults of a cluster that real clients talk to
+controls        the control endpoint: how ``kemu step`` and ``kemu chaos`` reach a cluster that is up
+embedded        a cluster of ``kemu up`` for the tests of programs that speak with one: controllers, operators
+endpoints       where clients reach a cluster: the server, behind it the control endpoint, the layer of faults
+remotes         calls the control endpoint of a cluster that is up, by its kubeconfig
 """

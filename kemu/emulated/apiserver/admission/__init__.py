@@ -18,6 +18,10 @@
 
 A plugin is an object of class :class:`Plugin`; :data:`PLUGINS` gives their names and their order, that of
 ``AllOrderedPlugins`` in ``pkg/kubeapiserver/options``.
+
+    base                           what an admission plugin is
+    services                       the addresses and ports of Services
+    toleration_sets                sets of tolerations: merged, and compared with those that are allowed
 """
 
 from __future__ import annotations

@@ -7,4 +7,7 @@
     requesters   the node whose kubelet made the request that is being carried out, for admission
 
 ``roles.json`` holds the roles of a new cluster, as Kubernetes itself makes them: ``scripts/record roles``.
+
+    escalations  nobody gives away rights that he has not
+    reviews      answers what somebody may do, without doing it (``pkg/registry/authorization``)
 """

@@ -14,4 +14,7 @@ ttl                the actor ``controller/ttl-after-finished``
 cron_jobs          the actor ``controller/cronjob``
 cron_times         which runs of a CronJob are due
 schedules          cron expressions
+contexts           what the syncs of the Job controller share: its client and queue
+deletion_orders    which of a Job's active pods goes first when there are too many
+pod_writes         the pods that a sync of a Job creates, deletes and sets free of their finalizer
 """

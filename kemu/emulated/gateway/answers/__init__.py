@@ -1,1 +1,5 @@
-"""What is answered: ``responses`` travel over HTTP, ``representations`` are objects and lists in the form asked for."""
+"""What is answered: ``responses`` travel over HTTP, ``representations`` are objects and lists in the form asked for.
+
+documents   objects as JSON text
+refusals    refusals over HTTP: a ``Status`` in the form that the client asked for
+"""

@@ -1,1 +1,6 @@
-"""What is asked: ``messages`` has the whole request; ``paths``, ``queries``, ``negotiation``, ``bodies`` its parts."""
+"""What is asked: ``messages`` has the whole request; ``paths``, ``queries``, ``negotiation``, ``bodies`` its parts.
+
+documents   JSON and YAML in bodies that the gateway itself has to read, or spares the API servers
+envelopes   the envelope of Kubernetes' protobuf: four bytes, then a ``runtime.Unknown`` with type and message
+events      requests about events in the form of events.k8s.io
+"""

@@ -6,4 +6,7 @@ writes        create, update, patch
 deletes       delete, of one object or a collection
 watches       watch
 logs, metrics what simulated containers say, and what they use
+
+reviews       what is posted to be answered, not stored: who one is, what somebody may do
+subresources  what can be done to a part of an object, or by way of it: status, scale, binding, eviction, commands
 """

@@ -8,4 +8,10 @@
 * :mod:`.managers`: all of it together, for the API server (``apimachinery/pkg/util/managedfields``).
 
 Everything works on plain JSON values.
+
+go_decoding   what Go says of JSON that is not of the types of a kind: the first mistake, in the words of its decoders
+go_texts      JSON values as Go prints them, for the texts of errors
+resets        fields that a write of a kind resets, by the way it takes
+scales        the entries of an object whose replicas are changed through its Scale (``managedfields.ScaleHandler``)
+shapes        objects in one shape, whoever wrote them
 """

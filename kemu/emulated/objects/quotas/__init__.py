@@ -9,4 +9,6 @@
     usages      the sum over a namespace
 
 Mirrors ``apiserver/pkg/quota/v1`` and ``pkg/quota/v1/evaluator/core``.
+
+    registry    the evaluator of each kind (``pkg/quota/v1/evaluator/core/registry.go``, ``pkg/quota/v1/install``)
 """

@@ -6,4 +6,6 @@ Begin with :mod:`kemu.emulated.scheduler.cache.cluster`; the other modules are i
     columns           resources and labels as numpy columns, and which rows changed
     counts, terms     pods that match a selector, counted by node; affinity terms compiled
     nominations       the nominator
+    indexes           indexes by label: which selectors may match an object, and which pods a selector may match
+    storage           what the scheduler knows about storage: claims, volumes, classes, drivers, attachments
 """

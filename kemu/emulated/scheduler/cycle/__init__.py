@@ -9,4 +9,7 @@ Begin with :mod:`kemu.emulated.scheduler.cycle.decisions`.
     profiles, half_plugins      which plugins take part where
     line_ups                    the filters and scorers of a profile
     status_updates              conditions, nominations and Events of pods
+    batches                     opportunistic batching
+    signatures                  signatures of pods: pods of one signature get the same filter results and scores from
+    ties                        which of several nodes with the highest score is taken when no lot decides
 """

@@ -7,4 +7,5 @@ Begin with :mod:`kemu.emulated.scheduler.experiments.switches`, the list of all.
     avoided_nodes                           nodes that evicted or rejected a pod of the same workload
     overcommitments                         preemption by the kubelet
     rescheduler                             preemption by an actor of its own
+    unfit_nominations                       ``clearLowerNominations: if-unfit``
 """

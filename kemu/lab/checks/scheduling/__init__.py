@@ -9,4 +9,5 @@ unbound       pods that were never bound, and why
 loops         evictions and preemptions that repeat without progress
 lineages      which pod takes the place of which
 caches        the caches of schedulers agree with the store
+leaders       the check that only the leader of an election works
 """

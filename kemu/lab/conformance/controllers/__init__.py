@@ -1,1 +1,7 @@
-"""Recorded decisions of the node lifecycle and the taint eviction controller."""
+"""Recorded decisions of the node lifecycle and the taint eviction controller.
+
+elections         recorded leader elections, repeated by the candidates of ``elections``
+node_failures     recorded node failures
+taint_evictions   recorded taint-based evictions, repeated with the actor ``controller/taint-eviction``
+workloads         recorded syncs of the workload controllers, repeated one by one with the classes that run as actors
+"""

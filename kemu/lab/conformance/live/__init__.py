@@ -5,4 +5,6 @@ between. ``makers`` draws clusters, ``pods`` pods of all families; ``parts`` sta
 kube-scheduler; ``speech`` reads the decisions of the real scheduler from its log, with all scores; ``shadows`` is
 kemu's scheduler beside it, which sees the same watches and decides, but acts on nothing; ``duties`` does what kubelets
 and the PersistentVolume controller would do; ``verdicts`` compares two decisions; ``reports`` counts them.
+
+sessions   a whole live comparison: starts the parts, plays, stops them
 """

@@ -1,1 +1,4 @@
-"""Recorded writes to objects: applies, patches, updates, and the managed fields that come of them."""
+"""Recorded writes to objects: applies, patches, updates, and the managed fields that come of them.
+
+sequences   sequences of writes to one object, answered by an API server as it runs in a cluster
+"""

@@ -9,4 +9,5 @@ priorities                     the algorithm behind pct
 subjects                       the scenario that is explored, and what its ordinary runs consist of
 situations                     holds that would have changed something in an ordinary run; when a fault would
 swarms                         settings of a whole run, drawn from the seed: latencies, replicas, sizes
+stale                          API servers answer from the past, and actors hear it from them: after a restart
 """

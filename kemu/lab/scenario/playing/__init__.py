@@ -5,4 +5,9 @@
 the machines' owner, chaos); ``machines`` come and go with their kubelets; ``heartbeats`` says which are only stated;
 ``workloads`` draws pods; ``progress`` says how far a run is; ``replaying`` runs a folder
 again, and judges a run whose process was killed.
+
+paces          a run at the pace of somebody who watches it: virtual time that waits for real time
+provisioning   the owner of the machines carries out what the provider of an autoscaled cluster orders
+rollouts       what ``kubectl rollout`` does to a workload: restart, undo, pause, resume
+triggers       watches a run that goes on for what is to come true in it: ``until``, and ``when`` of faults
 """

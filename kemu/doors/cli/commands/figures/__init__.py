@@ -1,1 +1,9 @@
-"""Commands that show what runs came to: tables, queries, pictures, the page in the browser."""
+"""Commands that show what runs came to: tables, queries, pictures, the page in the browser.
+
+csv_files       ``kemu csv``: the figures of a run as a CSV file
+plot            ``kemu plot``: pictures of the results of a sweep, a run or a matrix
+query_answers   how ``kemu results`` prints the answer to a query: as text, CSV or JSON
+report          ``kemu report``: a run, or a matrix of them, as one HTML file
+results         ``kemu results``: the tables of a sweep, a run or a matrix, by SQL, as text, CSV or JSON
+sweep_reports   what ``kemu sweep`` shows: how far it is, and at the end the variants, the claims
+"""

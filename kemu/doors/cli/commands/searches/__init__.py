@@ -1,1 +1,8 @@
-"""Commands that make many runs: searches for those that fail, what makes a failure small, sweeps."""
+"""Commands that make many runs: searches for those that fail, what makes a failure small, sweeps.
+
+explore           ``kemu explore``: search for runs of a scenario that fail, and say why they do
+explore_reports   what ``kemu explore`` shows: how far it is, and what it has found
+fuzz              ``kemu fuzz``: draw whole scenarios, run them, and say which fail
+shrink            ``kemu shrink``: make a scenario that fails smaller, or go on where ``kemu explore`` had to stop
+sweep             ``kemu sweep``: run all variants of an experiment with all its seeds, and judge its claims
+"""
