@@ -10,34 +10,26 @@ which they happen. Neighbours: ``standstills`` pauses actors.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from kemu.runtime import loads, runtimes, tasks, user_code
-from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink
+from kemu.runtime import runtimes, tasks
+from kemu.runtime.env import ActorSpec, LogSink
 from kemu.runtime.faults import kinds
-from kemu.runtime.host import hosts, ticks, wall_clocks
-from kemu.runtime.ray.driver import backups
-from kemu.runtime.rpc.partitions import DEFAULT_KEEPALIVE_TIMEOUT_S
-from kemu.runtime.runlog.events import ActorCrashed
+from kemu.runtime.host import hosts, wall_clocks
+from kemu.runtime.host.drivers import QUIET_S, Driver
 from kemu.runtime.wall.standstills import Standstills
-
-T = TypeVar("T")
-
-QUIET_S = 0.5
-"""Real time without a decision after which a run may be called idle."""
 
 _LOOK_EVERY_S = 0.05
 """Real time; how often to ask whether the run is idle."""
 
 
-class WallRuntime:
+class WallRuntime(Driver):
     """Implements ``runtimes.Runtime``. One run."""
 
-    idle_is_still = False
+    place = "on the wall clock"
 
     def __init__(
         self,
@@ -50,38 +42,20 @@ class WallRuntime:
         timing: Mapping[str, Any] | None = None,
         loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
-        """``directory``: for disks. ``speed``: virtual seconds in each real one. ``epoch_unix_s``: what virtual time 0
-        is in timestamps; None: now. ``timing``: of the scenario; what counts here is ``keepaliveTime`` and
-        ``keepaliveTimeout`` of the connections between actors. ``loop``: one that runs already; then :meth:`run` is not
-        called, but :meth:`attach` and :meth:`detach`.
-        """
-        if speed <= 0:
-            raise ValueError(f"speed must be positive: {speed}")
-        self.speed = speed
+        """See :class:`kemu.runtime.host.drivers.Driver`."""
         self._sink = sink
-        self._loop = loop or asyncio.new_event_loop()
-        self._host = hosts.Host(self._loop, self._log, self._actor_failed)
+        super().__init__(directory=directory, speed=speed, epoch_unix_s=epoch_unix_s, timing=timing, loop=loop)
         self._host.on_strike = self._struck
         self._host.on_exit = self._exited
         self._host.configure(
             seed=seed,
-            directory=Path(directory).resolve(),
+            directory=self.directory,
             addresses={},
-            keepalive_time_s=float((timing or {}).get("keepaliveTime", 0.0)),
-            keepalive_timeout_s=float((timing or {}).get("keepaliveTimeout", DEFAULT_KEEPALIVE_TIMEOUT_S)),
+            keepalive_time_s=self._keepalive_time_s,
+            keepalive_timeout_s=self._keepalive_timeout_s,
         )
-        self._epoch_unix_s = int(time.time()) if epoch_unix_s is None else epoch_unix_s
         self._host.clock.configure(epoch_unix_ns=0, speed=speed, epoch_unix_s=self._epoch_unix_s)
-        self.clock = wall_clocks.WallClock(self._host.clock, self._fail)
-        self._specs: dict[str, ActorSpec] = {}
-        """Of all actors ever launched, in that order."""
-        self._failure: asyncio.Future[None] = self._loop.create_future()
-        self._failure.add_done_callback(tasks.retrieve)
-        self._ticks = ticks.Ticks(loads.DRIVER, self._host.clock, self._log)
-        self._backups = backups.Backups(self._host.directory)
         self._standstills = Standstills(self._host)
-        self._paused: dict[str, list[str]] = {}
-        """By fault, the actors that stand still."""
         self._in_force: dict[str, None] = {}
         """Faults that last."""
         self._armed: dict[tuple[str, str], list[asyncio.Future[None]]] = {}
@@ -91,49 +65,8 @@ class WallRuntime:
         self._tasks: dict[asyncio.Task[None], None] = {}
         self._busy_at = time.monotonic()
         """When an actor last decided something, or had a timer that keeps the run alive; real (monotonic) time."""
-        self._closing: asyncio.Task[None] | None = None
 
     # Driving
-
-    def run(self, main: Coroutine[Any, Any, T]) -> T:
-        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
-            return runner.run(self._run(main))
-
-    async def _run(self, main: Coroutine[Any, Any, T]) -> T:
-        task = asyncio.create_task(main, name="main")
-        either: list[asyncio.Future[Any]] = [task, self._failure]
-        try:
-            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-            if self._failure.done():
-                self._failure.result()
-            result = task.result()
-        finally:
-            if not task.done():
-                task.cancel()
-                with contextlib.suppress(asyncio.CancelledError, Exception):
-                    await task
-            await self._close()
-        if self._failure.done():
-            self._failure.result()  # an actor failed while it was stopped
-        return result
-
-    def attach(self, task: asyncio.Task[Any]) -> None:
-        """On a loop that runs already: cancel this task when an actor fails; :meth:`detach` then raises why."""
-
-        def failed(failure: asyncio.Future[None]) -> None:
-            if not failure.cancelled() and failure.exception() is not None:
-                task.cancel()
-
-        self._failure.add_done_callback(failed)
-
-    async def detach(self) -> None:
-        """Drop all actors. Raises ActorFailed if one of them failed."""
-        await self._close()
-        if self._failure.done():
-            self._failure.result()
-
-    def env(self, name: str) -> hosts.Resident:
-        return self._host.env(name)
 
     async def begin(self) -> None:
         if not self._host.clock.stands:
@@ -142,28 +75,16 @@ class WallRuntime:
         self._host.clock.configure(epoch_unix_ns=now_ns, speed=self.speed, epoch_unix_s=self._epoch_unix_s)
         self._ticks.begin()
 
-    async def run_until(
-        self, deadline_ns: int, *, stop: asyncio.Event | None = None, until_idle: bool = False
-    ) -> runtimes.Ending:
-        """See ``runtimes.Runtime``. Idle: for a while nobody decided anything, and only background timers are set."""
-        if self._host.clock.stands:
-            raise RuntimeError("call begin() first: until then the clock stands still")
-        stop = stop or asyncio.Event()
-        stopped = asyncio.create_task(stop.wait(), name="driver: wait for stop")
+    @property
+    def _has_begun(self) -> bool:
+        return not self._host.clock.stands
+
+    def _is_busy_now(self) -> None:
         self._busy_at = time.monotonic()
-        try:
-            while True:
-                if stop.is_set():
-                    return "stopped"
-                remaining_s = (deadline_ns - self.clock.now_ns()) / SECOND_NS / self.speed
-                if remaining_s <= 0:
-                    return "deadline"
-                if until_idle and self._is_idle():
-                    return "idle"
-                # A day ahead the loop's timers may be far too large a number: nobody lives that long.
-                await asyncio.wait([stopped], timeout=min(remaining_s, _LOOK_EVERY_S if until_idle else 3600.0))
-        finally:
-            stopped.cancel()
+
+    def _look(self, until_idle: bool) -> float:
+        # A day ahead the loop's timers may be far too large a number.
+        return _LOOK_EVERY_S if until_idle else 3600.0
 
     def _is_idle(self) -> bool:
         now = time.monotonic()
@@ -177,12 +98,6 @@ class WallRuntime:
         for name in reversed(self._specs):
             await self.stop(name)
         await self._close()
-
-    async def _close(self) -> None:
-        """Drop what still runs. Goes on when the caller is cancelled (an actor failed, Ctrl-C)."""
-        if self._closing is None:
-            self._closing = asyncio.create_task(self._close_once())
-        await asyncio.shield(self._closing)
 
     async def _close_once(self) -> None:
         self._ticks.end()
@@ -201,13 +116,6 @@ class WallRuntime:
         self._sink(time_ns, actor, kind, data)
         if not kind.startswith(runtimes.HOUSEKEEPING):
             self._busy_at = time.monotonic()
-
-    def _fail(self, error: BaseException) -> None:
-        if not self._failure.done():
-            self._failure.set_exception(error)
-
-    def _actor_failed(self, name: str, text: str) -> None:
-        self._fail(user_code.from_text(text))
 
     # The life of actors
 
@@ -266,11 +174,11 @@ class WallRuntime:
 
     def _exited(self, name: str) -> None:
         """An actor has ended itself: a supervisor starts it again."""
-        self._log(self._host.clock.now_ns(), name, ActorCrashed.KIND, ActorCrashed())
+        self._crashed(name)
         delay_s = runtimes.SUPERVISOR_DELAY_S / self.speed
-        self._exiting[name] = self._loop.call_later(delay_s, self._start_again, name)
+        self._exiting[name] = self._loop.call_later(delay_s, self._supervise, name)
 
-    def _start_again(self, name: str) -> None:
+    def _supervise(self, name: str) -> None:
         del self._exiting[name]
         self._start(self._specs[name])
 
@@ -278,12 +186,12 @@ class WallRuntime:
         if name in self._exiting:
             self._exiting.pop(name).cancel()
 
-    async def restart(self, name: str, spec: ActorSpec | None = None) -> None:
-        if self._running(name) is not None:
-            raise ValueError(f"{name} is running")
-        self._forget_exit(name)
-        self._specs[name] = spec or self._specs[name]
-        self._start(self._specs[name])
+    def _is_running(self, name: str) -> bool:
+        return self._running(name) is not None
+
+    async def _start_again(self, spec: ActorSpec) -> None:
+        self._forget_exit(spec.name)
+        self._start(spec)
 
     def _start(self, spec: ActorSpec) -> None:
         self._enlist(spec.name)
@@ -302,9 +210,9 @@ class WallRuntime:
         return self._host.residents.get(name)
 
     async def pause(self, name: str) -> None:
-        self._pause(name)
+        await self._pause(name)
 
-    def _pause(self, name: str) -> bool:
+    async def _pause(self, name: str) -> bool:
         resident = self._running(name)
         return resident is not None and self._standstills.begin(resident)
 
@@ -320,35 +228,20 @@ class WallRuntime:
         return ()
 
     async def inject(self, fault: str, what: str, parameters: Mapping[str, Any]) -> None:
-        kind = kinds.KINDS[what]
-        if kind.not_on_ray:
-            raise ValueError(f"{what} is impossible on the wall clock: {kind.not_on_ray}")
         if fault in self._in_force:
             raise ValueError(f"a fault {fault!r} is in force already")
-        if what == "pause":
-            paused = self._paused[fault] = [name for name in parameters["actor"] if self._pause(name)]
-            for name in paused:
-                self._host.hits.strike(fault, name)
-        elif what == "restore":
-            self._backups.take(fault, parameters["actor"])
-        else:
-            self._host.inject(fault, what, parameters)
-        if kind.lasts:
+        await super().inject(fault, what, parameters)
+        if kinds.KINDS[what].lasts:
             self._in_force[fault] = None
 
-    async def partition(self, fault: str, a: Sequence[str], b: Sequence[str], one_way: bool = False) -> None:
-        await self.inject(fault, "partition", {"between": [list(a), list(b)], "oneWay": one_way})
+    async def _begin_fault(self, fault: str, what: str, parameters: Mapping[str, Any]) -> None:
+        self._host.inject(fault, what, parameters)
 
     async def heal(self, fault: str) -> int:
-        if self._backups.are_of(fault):
-            self._in_force.pop(fault, None)
-            restored = self._backups.put_back(fault)
-            for name in restored:
-                self._host.hits.strike(fault, name)
-            return len(restored)
         if fault not in self._in_force:
             raise ValueError(f"no fault {fault!r} is in force")
         del self._in_force[fault]
-        for name in self._paused.pop(fault, ()):
-            await self.resume(name)
+        return await super().heal(fault)
+
+    async def _end_fault(self, fault: str) -> int:
         return self._host.heal(fault)

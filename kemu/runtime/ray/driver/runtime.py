@@ -9,28 +9,25 @@ what happens inside a cell; the driver hosts actors too.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import fnmatch
 import itertools
 import time
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from kemu.errors import InfrastructureError, SimulationError
 from kemu.messages.v1 import cell_pb2
-from kemu.runtime import loads, tasks, user_code
+from kemu.runtime import loads
 from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink
 from kemu.runtime.faults import kinds
-from kemu.runtime.host import control, hosts, ticks, wall_clocks
+from kemu.runtime.host import control
 from kemu.runtime.host import loads as cell_loads
-from kemu.runtime.ray.driver import backups, events, fleets, infrastructure, links, plans
+from kemu.runtime.host.drivers import QUIET_S, Driver
+from kemu.runtime.ray.driver import events, fleets, infrastructure, links, plans
 from kemu.runtime.ray.driver.cells import RemoteCell
-from kemu.runtime.rpc.partitions import DEFAULT_KEEPALIVE_TIMEOUT_S
-from kemu.runtime.runlog.events import ActorCrashed, Event, RunLost
-from kemu.runtime.runtimes import SUPERVISOR_DELAY_S, Ending
-
-T = TypeVar("T")
+from kemu.runtime.runlog.events import Event, RunLost
+from kemu.runtime.runtimes import SUPERVISOR_DELAY_S
 
 BEGIN_LEAD_S = 0.05
 """How far ahead of its announcement the beginning lies, so that all cells know of it in time; at least."""
@@ -39,14 +36,11 @@ _LEAD_TO_TELLING = 4
 _MOST_LEAD_S = 2.0
 """On a busy machine it is four times as far ahead as it takes to tell everybody, up to this."""
 
-QUIET_S = 0.5
-"""Real time without a decision after which a run may be called idle."""
 
-
-class RayRuntime:
+class RayRuntime(Driver):
     """Implements ``runtimes.Runtime``. One run; Ray itself may outlive it (``clusters``)."""
 
-    idle_is_still = False
+    place = "on Ray"
 
     def __init__(
         self,
@@ -67,28 +61,18 @@ class RayRuntime:
         below_grpc: bool = False,
         loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
-        """``directory``: for disks and, while it runs, event segments; the same path is used on every machine.
-        ``speed``: virtual seconds in each real one. ``cells``: see ``plans``. ``expected``: names of actors that
-        will be launched: their cells start together with the first one; empty: those cells whose plan is eager do.
-        ``code``: what cells may load by ``module:Class``: factories of actors, plugins; nothing else is started there.
+        """See :class:`kemu.runtime.host.drivers.Driver`. ``directory``: for disks and, while it runs, event segments;
+        the same path is used on every machine. ``cells``: see ``plans``. ``expected``: names of actors that will be
+        launched: their cells start together with the first one; empty: those cells whose plan is eager do. ``code``:
+        what cells may load by ``module:Class``: factories of actors, plugins; nothing else is started there.
         ``ray_address``: a cluster to join, see ``clusters``; None: mostly a local one of our own. ``interface``: where
         cells listen: an address, or ``node`` for that of their Ray node; None: loopback, but ``node`` on a cluster of
         several machines. Whoever calls there must show a token of this run, and unless it is loopback the connection is
-        encrypted (docs/security.md). ``epoch_unix_s``: what virtual time 0 is in timestamps; None: now.
-        ``start_timeout_s``: real time for Ray to find a place for a cell. ``timing``: of the scenario; what counts here
-        is ``keepaliveTime`` and ``keepaliveTimeout`` of the connections between actors, in virtual seconds.
-        ``etcd``: ``host:port`` of one that takes the place of the store, for faults.
-        ``below_grpc``: cells call each other through proxies, so that faults can be below gRPC; on loopback only.
-        ``loop``: one that runs already; then :meth:`run` is not called, but :meth:`attach` and :meth:`detach`.
+        encrypted (docs/security.md). ``start_timeout_s``: real time for Ray to find a place for a cell. ``etcd``:
+        ``host:port`` of one that takes the place of the store, for faults. ``below_grpc``: cells call each other
+        through proxies, so that faults can be below gRPC; on loopback only.
         """
-        if speed <= 0:
-            raise ValueError(f"speed must be positive: {speed}")
-        self.speed = speed
-        self.directory = Path(directory).resolve()
-        epoch_unix_s = int(time.time()) if epoch_unix_s is None else epoch_unix_s
-        self._loop = loop or asyncio.new_event_loop()
-        self._host = hosts.Host(self._loop, self._log, self._actor_failed)
-        self.clock = wall_clocks.WallClock(self._host.clock, self._fail)
+        super().__init__(directory=directory, speed=speed, epoch_unix_s=epoch_unix_s, timing=timing, loop=loop)
         self.loads = loads.Loads()
         """How busy the cells and the driver are."""
         self._events = events.EventStreams(sink, self.clock.now_ns, self._fail, self.loads, speed, self.directory)
@@ -98,13 +82,13 @@ class RayRuntime:
             seed=seed,
             directory=self.directory,
             speed=speed,
-            epoch_unix_s=epoch_unix_s,
+            epoch_unix_s=self._epoch_unix_s,
             ray_address=ray_address,
             interface=interface,
             code=tuple(sorted(self._code)),
             start_timeout_s=start_timeout_s,
-            keepalive_time_s=float((timing or {}).get("keepaliveTime", 0.0)),
-            keepalive_timeout_s=float((timing or {}).get("keepaliveTimeout", DEFAULT_KEEPALIVE_TIMEOUT_S)),
+            keepalive_time_s=self._keepalive_time_s,
+            keepalive_timeout_s=self._keepalive_timeout_s,
         )
         self._fleet = fleets.Fleet(
             settings,
@@ -112,83 +96,29 @@ class RayRuntime:
             self._host,
             self._events,
             expected=expected,
-            on_crash=self._actor_died,
+            on_crash=self._crashed,
             log=self._log,
             fail=self._fail,
         )
         if below_grpc:
             self._fleet.links = links.Links(speed, self._host.hits.strike, self._host.stream)
-        self._specs: dict[str, ActorSpec] = {}
-        """Of all actors ever launched, in that order."""
-        self._failure: asyncio.Future[None] = self._loop.create_future()
-        self._failure.add_done_callback(tasks.retrieve)
-        self._ticks = ticks.Ticks("driver", self._host.clock, self._log)
         self._meter = cell_loads.Meter(self._ticks, self._host.traffic, lambda: self._events.waiting)
-        self._backups = backups.Backups(self.directory)
-        self._paused: dict[str, list[str]] = {}
-        """By fault, the actors whose processes stand still."""
         self._stopped_processes: dict[str, list[str]] = {}
         """By fault, the processes that stand still."""
         self._infrastructure = infrastructure.Infrastructure(self._log_process, etcd)
         self._is_watching = False
-        self._closing: asyncio.Task[None] | None = None
         self._looked_at = 0.0
         """Real (monotonic) time at which it was last asked whether the run is idle."""
 
     # Driving
 
-    def run(self, main: Coroutine[Any, Any, T]) -> T:
-        """See ``runtimes.Runtime``. Whatever happens, no process that was started for the run outlives this call."""
-        try:
-            with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
-                return runner.run(self._run(main))
-        finally:
-            # The orderly way has done this already, unless a second Ctrl-C cut it short.
-            self._fleet.kill()
-
-    async def _run(self, main: Coroutine[Any, Any, T]) -> T:
-        task = asyncio.create_task(main, name="main")
-        either: list[asyncio.Future[Any]] = [task, self._failure]
-        try:
-            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-            if self._failure.done():
-                self._failure.result()
-            result = task.result()
-        finally:
-            if not task.done():
-                task.cancel()
-                with contextlib.suppress(asyncio.CancelledError, Exception):
-                    await task
-            await self._close()
-        if self._failure.done():
-            self._failure.result()  # an actor failed while it was stopped
-        return result
-
-    def attach(self, task: asyncio.Task[Any]) -> None:
-        """On a loop that runs already: cancel this task when an actor fails; :meth:`detach` then raises why."""
-
-        def failed(failure: asyncio.Future[None]) -> None:
-            if not failure.cancelled() and failure.exception() is not None:
-                task.cancel()
-
-        self._failure.add_done_callback(failed)
-
-    async def detach(self) -> None:
-        """End all processes. Raises ActorFailed if an actor failed."""
-        try:
-            await self._close()
-        finally:
-            self._fleet.kill()
-        if self._failure.done():
-            self._failure.result()
+    def _kill(self) -> None:
+        self._fleet.kill()
 
     @property
     def left(self) -> Sequence[str]:
         """What could not be removed, once the run is over: processes, folders."""
         return self._fleet.cluster.left if self._fleet.cluster is not None else ()
-
-    def env(self, name: str) -> hosts.Resident:
-        return self._host.env(name)
 
     @property
     def cells(self) -> dict[str, control.Endpoint]:
@@ -207,24 +137,17 @@ class RayRuntime:
         self.loads.begin_run()
         self._know_infrastructure()
 
-    async def run_until(
-        self, deadline_ns: int, *, stop: asyncio.Event | None = None, until_idle: bool = False
-    ) -> Ending:
-        """See ``runtimes.Runtime``. Idle: for a while nobody decided anything, and only background timers are set."""
-        if not self._fleet.epoch_unix_ns:
-            raise RuntimeError("call begin() first: until then the clock stands still")
+    @property
+    def _has_begun(self) -> bool:
+        return bool(self._fleet.epoch_unix_ns)
+
+    def _is_busy_now(self) -> None:
         self._events.busy_at = self._looked_at = time.monotonic()
-        while True:
-            if stop is not None and stop.is_set():
-                return "stopped"
-            remaining_s = (deadline_ns - self.clock.now_ns()) / SECOND_NS / self.speed
-            if remaining_s <= 0:
-                return "deadline"
-            if until_idle and self._is_idle():
-                return "idle"
-            self._measure(self._meter.sample_when_due())
-            self._fleet.look_for_stopped(time.monotonic())
-            await asyncio.sleep(min(fleets.TICK_S, remaining_s))
+
+    def _look(self, until_idle: bool) -> float:
+        self._measure(self._meter.sample_when_due())
+        self._fleet.look_for_stopped(time.monotonic())
+        return fleets.TICK_S
 
     def _measure(self, sample: cell_pb2.Load | None) -> None:
         """Of the driver."""
@@ -248,15 +171,6 @@ class RayRuntime:
             await self._stop(self._fleet.cells.get(cell_name), list(names))
         await self._close()
 
-    async def _close(self) -> None:
-        """Take the events that there are, and end all processes.
-
-        Goes on when the caller is cancelled (an actor failed, Ctrl-C), and is waited for at the end of the run.
-        """
-        if self._closing is None:
-            self._closing = asyncio.create_task(self._close_once())
-        await asyncio.shield(self._closing)
-
     async def _close_once(self) -> None:
         self.loads.end_run()
         self._ticks.end()
@@ -273,25 +187,17 @@ class RayRuntime:
     # Events and failures
 
     def _log(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        """Of the driver's own actors, and what it finds out about others."""
         self._events.log(time_ns, actor, kind, data)
 
     def _log_process(self, name: str, event: Event) -> None:
         self._log(self.clock.now_ns(), name, event.KIND, event)
 
     def _fail(self, error: BaseException) -> None:
-        if not self._failure.done():
-            if isinstance(error, InfrastructureError) and self._host.clock.begun:
-                error.lost_at_ns = self.clock.now_ns()
-                event = RunLost(why=str(error))
-                self._log(error.lost_at_ns, "runtime", event.KIND, event)
-            self._failure.set_exception(error)
-
-    def _actor_died(self, name: str) -> None:
-        self._log(self.clock.now_ns(), name, ActorCrashed.KIND, ActorCrashed())
-
-    def _actor_failed(self, name: str, text: str) -> None:
-        self._fail(user_code.from_text(text))
+        if not self._failure.done() and isinstance(error, InfrastructureError) and self._host.clock.begun:
+            error.lost_at_ns = self.clock.now_ns()
+            event = RunLost(why=str(error))
+            self._log(error.lost_at_ns, "runtime", event.KIND, event)
+        super()._fail(error)
 
     # The life of actors
 
@@ -350,10 +256,8 @@ class RayRuntime:
             await self._fleet.crash(remote, name)
         await self._fleet.delist(name)
 
-    async def restart(self, name: str, spec: ActorSpec | None = None) -> None:
-        if self._is_running(name):
-            raise ValueError(f"{name} is running")
-        spec = self._specs[name] = spec or self._specs[name]
+    async def _start_again(self, spec: ActorSpec) -> None:
+        name = spec.name
         fleet = self._fleet
         remote = fleet.cell_of(name)
         if remote is not None:
@@ -378,19 +282,13 @@ class RayRuntime:
         if remote is not None and remote.paused:
             await self._fleet.resume(remote)
 
-    # Faults of the network
+    # Faults
 
-    async def inject(self, fault: str, what: str, parameters: Mapping[str, Any]) -> None:
-        if kinds.KINDS[what].not_on_ray:
-            raise ValueError(f"{what} is impossible on Ray: {kinds.KINDS[what].not_on_ray}")
+    async def _begin_fault(self, fault: str, what: str, parameters: Mapping[str, Any]) -> None:
         if parameters.get("belowGrpc"):
             self._begin_below_grpc(fault, what, parameters)
         elif what in kinds.PROCESS_FAULTS:
             await self._strike_processes(fault, what, parameters)
-        elif what == "pause":
-            await self._pause_all(fault, parameters["actor"])
-        elif what == "restore":
-            self._take_backups(fault, parameters["actor"])
         else:
             await self._fleet.inject(fault, what, parameters)
 
@@ -402,15 +300,17 @@ class RayRuntime:
     async def _pause_all(self, fault: str, names: Sequence[str]) -> None:
         """Stop the processes of these actors. Nobody else can talk to them meanwhile, and finds out by keepalive, which
         gRPC itself would take longer for."""
-        paused = self._paused[fault] = []
-        for name in names:
-            if self._is_running(name):
-                await self.pause(name)
-                paused.append(name)
-                self._host.hits.strike(fault, name)
+        await super()._pause_all(fault, names)
+        paused = self._paused[fault]
         others = [name for name in (*self._specs, *self._host.residents) if name not in paused]
         between = [paused, list(dict.fromkeys(others))]
         await self._fleet.inject(fault, "partition", {"between": between, "oneWay": False})
+
+    async def _pause(self, name: str) -> bool:
+        if not self._is_running(name):
+            return False
+        await self.pause(name)
+        return True
 
     def processes(self, pattern: str = "*") -> Sequence[str]:
         self._know_infrastructure()
@@ -473,22 +373,12 @@ class RayRuntime:
             remote = self._fleet.cell_of(name)
             if remote is not None and not remote.is_local:
                 raise SimulationError(f"{name} cannot be restored: its disk is not on the driver's machine")
-        self._backups.take(fault, names)
+        super()._take_backups(fault, names)
 
-    async def partition(self, fault: str, a: Sequence[str], b: Sequence[str], one_way: bool = False) -> None:
-        await self.inject(fault, "partition", {"between": [list(a), list(b)], "oneWay": one_way})
-
-    async def heal(self, fault: str) -> int:
-        if self._backups.are_of(fault):
-            restored = self._backups.put_back(fault)
-            for name in restored:
-                self._host.hits.strike(fault, name)
-            return len(restored)
+    async def _end_fault(self, fault: str) -> int:
         if self._fleet.links is not None and self._fleet.links.are_of(fault):
             self._fleet.links.end(fault)
             return self._host.hits.of(fault)
         if fault in self._stopped_processes:
             return await self._let_go(fault)
-        for name in self._paused.pop(fault, ()):
-            await self.resume(name)
         return await self._fleet.heal(fault)
