@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable
-from typing import Any, TypeVar
+from typing import TypeVar
+
+import grpc
 
 from kemu import errors
 from kemu.runtime.env import SECOND_NS, Env, Timer
@@ -26,7 +28,7 @@ class _Pending:
 
     __slots__ = ("call", "deadline_ns", "expired")
 
-    def __init__(self, call: Any, deadline_ns: int) -> None:
+    def __init__(self, call: grpc.aio.Call, deadline_ns: int) -> None:
         self.call = call
         """None when it is over."""
         self.deadline_ns = deadline_ns

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any, cast
 
 import grpc
+from google.protobuf.message import Message
 
 from kemu import errors as kemu_errors
 from kemu.emulated.apiserver import errors, flows, selections
@@ -265,8 +266,8 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
 
     async def DeleteCollection(
         self, request: api_pb2.DeleteCollectionRequest, context: grpc.aio.ServicerContext
-    ) -> Any:
-        return await self._answer("delete_collection", request, context)
+    ) -> api_pb2.ListResponse:
+        return cast(api_pb2.ListResponse, await self._answer("delete_collection", request, context))
 
     async def Bind(self, request: api_pb2.BindRequest, context: grpc.aio.ServicerContext) -> api_pb2.ObjectResponse:
         return await self._object("bind", request, context)
@@ -274,8 +275,8 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
     async def Evict(self, request: api_pb2.EvictRequest, context: grpc.aio.ServicerContext) -> api_pb2.ObjectResponse:
         return await self._object("evict", request, context)
 
-    async def Commit(self, request: api_pb2.CommitRequest, context: grpc.aio.ServicerContext) -> Any:
-        return await self._answer("commit", request, context)
+    async def Commit(self, request: api_pb2.CommitRequest, context: grpc.aio.ServicerContext) -> api_pb2.CommitResponse:
+        return cast(api_pb2.CommitResponse, await self._answer("commit", request, context))
 
     async def _object(
         self, verb: str, request: attributes.Request, context: grpc.aio.ServicerContext
@@ -301,7 +302,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         except kemu_errors.ApiError as error:
             await context.abort(errors.grpc_code(error), error.message, errors.trailing_metadata(error))
 
-    async def _identify(self, context: Any) -> str:
+    async def _identify(self, context: grpc.aio.ServicerContext) -> str:
         """Who calls, once for each call or stream: an actor, or one that acts as another user."""
         by = acts_as = ""
         groups: list[str] = []
@@ -320,7 +321,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
             await context.abort(errors.grpc_code(error), error.message, errors.trailing_metadata(error))
         raise AssertionError("an aborted call goes on")
 
-    async def _enter(self, by: str, context: Any) -> Client:
+    async def _enter(self, by: str, context: grpc.aio.ServicerContext) -> Client:
         """A client opens a stream."""
         client = self._clients.get(by)
         if client is None:
@@ -353,7 +354,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
 
     # --- Session -----------------------------------------------------------------------------------------------------
 
-    async def Session(self, request_iterator: Any, context: Any) -> None:
+    async def Session(self, request_iterator: AsyncIterator[Message], context: grpc.aio.ServicerContext) -> None:
         await self._is_open.wait()
         by = await self._identify(context)
         client = await self._enter(by, context)
@@ -442,7 +443,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
 
     # --- Watch -------------------------------------------------------------------------------------------------------
 
-    async def Watch(self, request_iterator: Any, context: Any) -> None:
+    async def Watch(self, request_iterator: AsyncIterator[Message], context: grpc.aio.ServicerContext) -> None:
         await self._is_open.wait()
         by = await self._identify(context)
         client = await self._enter(by, context)

@@ -11,8 +11,6 @@ Each class is its base without one thing.
 
 from __future__ import annotations
 
-from typing import Any
-
 from kemu.emulated.apiserver.registry.bindings import Binder
 from kemu.emulated.apiserver.registry.evictions import Evictor
 from kemu.emulated.apiserver.registry.registry import Registry
@@ -20,7 +18,9 @@ from kemu.emulated.apiserver.registry.strategies import Strategy
 from kemu.emulated.apiserver.storage import Storage
 from kemu.emulated.apiserver.watch.feed import Feed
 from kemu.emulated.variants import replaces
+from kemu.messages.etcd import rpc_pb2
 from kemu.messages.k8s import core_v1_pb2, policy_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 
 
 @replaces(Registry, "resource-version-precondition")
@@ -51,7 +51,7 @@ class _BindsAgain(Binder):
 class _DeletesAtOnce(Registry):
     """No deletion waits for containers."""
 
-    def _grace_s(self, strategy: Strategy, obj: Any, wanted: int | None) -> int | None:
+    def _grace_s(self, strategy: Strategy, obj: KubernetesObject, wanted: int | None) -> int | None:
         return 0 if strategy.grace_s is not None else None
 
 
@@ -67,7 +67,7 @@ class _KeepsNoAccounts(Evictor):
 class _Overwrites(Storage):
     """What does not exist is still created only once."""
 
-    def _expect(self, txn: Any, key: bytes, revision: int) -> None:
+    def _expect(self, txn: rpc_pb2.TxnRequest, key: bytes, revision: int) -> None:
         if not revision:
             super()._expect(txn, key, revision)
 

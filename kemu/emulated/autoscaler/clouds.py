@@ -81,7 +81,9 @@ class Cloud(cloud_pb2_grpc.CloudServicer):
 
     # --- for the autoscaler ------------------------------------------------------------------------------------------
 
-    async def Describe(self, request: cloud_pb2.DescribeRequest, context: Any) -> cloud_pb2.DescribeResponse:
+    async def Describe(
+        self, request: cloud_pb2.DescribeRequest, context: grpc.aio.ServicerContext
+    ) -> cloud_pb2.DescribeResponse:
         groups = [
             cloud_pb2.NodeGroup(
                 name=group.name, target_size=len(group.living()), instances=list(group.instances.values())
@@ -90,7 +92,9 @@ class Cloud(cloud_pb2_grpc.CloudServicer):
         ]
         return cloud_pb2.DescribeResponse(groups=groups)
 
-    async def Increase(self, request: cloud_pb2.ResizeRequest, context: Any) -> cloud_pb2.ResizeResponse:
+    async def Increase(
+        self, request: cloud_pb2.ResizeRequest, context: grpc.aio.ServicerContext
+    ) -> cloud_pb2.ResizeResponse:
         group = self._groups[request.group]
         if self._fails(group, ERROR):
             self._log(group, "", "refused")
@@ -123,7 +127,9 @@ class Cloud(cloud_pb2_grpc.CloudServicer):
             self._forget(group, instance.node)
         return cloud_pb2.ResizeResponse()
 
-    async def DeleteNodes(self, request: cloud_pb2.DeleteNodesRequest, context: Any) -> cloud_pb2.ResizeResponse:
+    async def DeleteNodes(
+        self, request: cloud_pb2.DeleteNodesRequest, context: grpc.aio.ServicerContext
+    ) -> cloud_pb2.ResizeResponse:
         group = self._groups[request.group]
         for node in request.nodes:
             instance = group.instances.get(node)
@@ -139,7 +145,9 @@ class Cloud(cloud_pb2_grpc.CloudServicer):
 
     # --- for the owner of the machines -------------------------------------------------------------------------------
 
-    async def Orders(self, request: cloud_pb2.OrdersRequest, context: Any) -> AsyncIterator[cloud_pb2.Order]:
+    async def Orders(
+        self, request: cloud_pb2.OrdersRequest, context: grpc.aio.ServicerContext
+    ) -> AsyncIterator[cloud_pb2.Order]:
         while True:
             yield await self._orders.get()
 

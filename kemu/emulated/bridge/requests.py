@@ -16,6 +16,7 @@ from google.protobuf.message import Message
 from kemu import errors
 from kemu.emulated.bridge import patches
 from kemu.emulated.objects import resources
+from kemu.emulated.objects.plain import Json
 from kemu.emulated.objects.resources import Resource
 from kemu.emulated.objects.wire import envelopes
 from kemu.messages.v1 import api_pb2
@@ -210,13 +211,13 @@ def _bind(request: api_pb2.BindRequest) -> Request:
 
 def _evict(request: api_pb2.EvictRequest) -> Request:
     metadata = {"name": request.name, "namespace": request.namespace}
-    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
-    body = _json({**eviction, "deleteOptions": _delete_options(request)})
+    options = _delete_options(request)
+    body = _json({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata, "deleteOptions": options})
     pods = resources.BY_PLURAL["pods"]
     return Request("POST", _path(pods, request.namespace, request.name, "eviction"), pods, (), body, JSON)
 
 
-def _json(data: Any) -> bytes:
+def _json(data: Json) -> bytes:
     return json.dumps(data, separators=(",", ":")).encode()
 
 

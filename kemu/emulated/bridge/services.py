@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from collections.abc import AsyncIterator, Callable
+from typing import Any, Generic, TypeVar, cast
 
 import grpc
 from google.protobuf.message import Message
@@ -98,7 +98,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
 
     # --- Session -----------------------------------------------------------------------------------------------------
 
-    async def Session(self, request_iterator: Any, context: grpc.aio.ServicerContext) -> None:
+    async def Session(self, request_iterator: AsyncIterator[Message], context: grpc.aio.ServicerContext) -> None:
         await self._is_open.wait()
         outbox = Outbox(api_pb2.SessionResponse)
         pump = pumps.Pump(self._env.spawn, context, outbox.take, "replies")
@@ -143,7 +143,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
 
     # --- Watch -------------------------------------------------------------------------------------------------------
 
-    async def Watch(self, request_iterator: Any, context: grpc.aio.ServicerContext) -> None:
+    async def Watch(self, request_iterator: AsyncIterator[Message], context: grpc.aio.ServicerContext) -> None:
         await self._is_open.wait()
         outbox = Outbox(api_pb2.WatchResponse)
         pump = pumps.Pump(self._env.spawn, context, outbox.take, "events")
@@ -177,42 +177,44 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
 
     # --- unary -------------------------------------------------------------------------------------------------------
 
-    async def Get(self, request: api_pb2.GetRequest, context: grpc.aio.ServicerContext) -> Any:
-        return await self._unary("get", request, context)
+    async def Get(self, request: api_pb2.GetRequest, context: grpc.aio.ServicerContext) -> api_pb2.ObjectResponse:
+        return cast(api_pb2.ObjectResponse, await self._unary("get", request, context))
 
-    async def List(self, request: api_pb2.ListRequest, context: grpc.aio.ServicerContext) -> Any:
-        return await self._unary("list", request, context)
+    async def List(self, request: api_pb2.ListRequest, context: grpc.aio.ServicerContext) -> api_pb2.ListResponse:
+        return cast(api_pb2.ListResponse, await self._unary("list", request, context))
 
-    async def Create(self, request: api_pb2.CreateRequest, context: grpc.aio.ServicerContext) -> Any:
-        return await self._unary("create", request, context)
+    async def Create(self, request: api_pb2.CreateRequest, context: grpc.aio.ServicerContext) -> api_pb2.ObjectResponse:
+        return cast(api_pb2.ObjectResponse, await self._unary("create", request, context))
 
-    async def Update(self, request: api_pb2.UpdateRequest, context: grpc.aio.ServicerContext) -> Any:
-        return await self._unary("update", request, context)
+    async def Update(self, request: api_pb2.UpdateRequest, context: grpc.aio.ServicerContext) -> api_pb2.ObjectResponse:
+        return cast(api_pb2.ObjectResponse, await self._unary("update", request, context))
 
-    async def UpdateStatus(self, request: api_pb2.UpdateStatusRequest, context: grpc.aio.ServicerContext) -> Any:
-        return await self._unary("update_status", request, context)
+    async def UpdateStatus(
+        self, request: api_pb2.UpdateStatusRequest, context: grpc.aio.ServicerContext
+    ) -> api_pb2.ObjectResponse:
+        return cast(api_pb2.ObjectResponse, await self._unary("update_status", request, context))
 
-    async def Patch(self, request: api_pb2.PatchRequest, context: grpc.aio.ServicerContext) -> Any:
-        return await self._unary("patch", request, context)
+    async def Patch(self, request: api_pb2.PatchRequest, context: grpc.aio.ServicerContext) -> api_pb2.ObjectResponse:
+        return cast(api_pb2.ObjectResponse, await self._unary("patch", request, context))
 
-    async def Delete(self, request: api_pb2.DeleteRequest, context: grpc.aio.ServicerContext) -> Any:
-        return await self._unary("delete", request, context)
+    async def Delete(self, request: api_pb2.DeleteRequest, context: grpc.aio.ServicerContext) -> api_pb2.ObjectResponse:
+        return cast(api_pb2.ObjectResponse, await self._unary("delete", request, context))
 
     async def DeleteCollection(
         self, request: api_pb2.DeleteCollectionRequest, context: grpc.aio.ServicerContext
-    ) -> Any:
-        return await self._unary("delete_collection", request, context)
+    ) -> api_pb2.ListResponse:
+        return cast(api_pb2.ListResponse, await self._unary("delete_collection", request, context))
 
-    async def Bind(self, request: api_pb2.BindRequest, context: grpc.aio.ServicerContext) -> Any:
-        return await self._unary("bind", request, context)
+    async def Bind(self, request: api_pb2.BindRequest, context: grpc.aio.ServicerContext) -> api_pb2.ObjectResponse:
+        return cast(api_pb2.ObjectResponse, await self._unary("bind", request, context))
 
-    async def Evict(self, request: api_pb2.EvictRequest, context: grpc.aio.ServicerContext) -> Any:
-        return await self._unary("evict", request, context)
+    async def Evict(self, request: api_pb2.EvictRequest, context: grpc.aio.ServicerContext) -> api_pb2.ObjectResponse:
+        return cast(api_pb2.ObjectResponse, await self._unary("evict", request, context))
 
-    async def Commit(self, request: api_pb2.CommitRequest, context: grpc.aio.ServicerContext) -> Any:
-        return await self._unary("commit", request, context)
+    async def Commit(self, request: api_pb2.CommitRequest, context: grpc.aio.ServicerContext) -> api_pb2.CommitResponse:
+        return cast(api_pb2.CommitResponse, await self._unary("commit", request, context))
 
-    async def _unary(self, verb: str, request: Any, context: grpc.aio.ServicerContext) -> Any:
+    async def _unary(self, verb: str, request: Message, context: grpc.aio.ServicerContext) -> Any:
         await self._is_open.wait()
         try:
             return await self.answer(verb, request)

@@ -56,7 +56,7 @@ _CUT = " ..."
 class Sink(Protocol):
     """The part of :class:`kemu.emulated.client.clients.Client` that writes events."""
 
-    async def create(self, obj: Any) -> Any: ...
+    async def create(self, obj: KubernetesObject) -> KubernetesObject: ...
 
     async def patch(
         self,
@@ -66,7 +66,7 @@ class Sink(Protocol):
         patch: Mapping[str, Any],
         subresource: str = "",
         type: str = "merge",  # noqa: A002  (the field's word)
-    ) -> Any: ...
+    ) -> KubernetesObject: ...
 
 
 MOST_KNOWN = 4096

@@ -73,7 +73,7 @@ class ResourceQuotaController(controllers.Controller):
         if not resource_lists.is_same(resource_lists.read(old.spec.hard), resource_lists.read(new.spec.hard)):
             self._quota_added(new)
 
-    def _quota_deleted(self, obj: Any) -> None:
+    def _quota_deleted(self, obj: KubernetesObject) -> None:
         of_namespace = self._of_namespace[obj.metadata.namespace]
         del of_namespace[controllers.key_of(obj)]
         if not of_namespace:

@@ -7,7 +7,7 @@ import contextlib
 import socket
 import ssl
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -51,7 +51,12 @@ class Certificates:
 class Application(Protocol):
     """What is served: an ASGI application that can be told to end what goes on."""
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None: ...
+    async def __call__(
+        self,
+        scope: MutableMapping[str, Any],
+        receive: Callable[[], Awaitable[MutableMapping[str, Any]]],
+        send: Callable[[MutableMapping[str, Any]], Awaitable[None]],
+    ) -> None: ...
 
     def close(self) -> None: ...
 

@@ -28,10 +28,11 @@ import contextlib
 import contextvars
 import errno
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, TypeVar
 
 import grpc
+from google.protobuf.message import Message
 
 from kemu.emulated import variants
 from kemu.emulated.store import journal, mvcc, operations, watches
@@ -182,7 +183,7 @@ class Store(variants.Varied):
         self._stated = space.revision
         self.env.log(StoreState(rev=space.revision, key_count=len(space), digest=space.digest()))
 
-    async def check_intact(self, context: Any) -> None:
+    async def check_intact(self, context: grpc.aio.ServicerContext) -> None:
         """Refuses everything when the alarm CORRUPT is raised."""
         if self.corrupt is not None:
             await context.abort(*operations.corrupt(self.corrupt))
@@ -210,7 +211,7 @@ class Store(variants.Varied):
         self._work()
         return False
 
-    def begin_txn(self, request: rpc_pb2.TxnRequest, context: Any) -> None:
+    def begin_txn(self, request: rpc_pb2.TxnRequest, context: grpc.aio.ServicerContext) -> None:
         """A transaction whose caller is in memory: it is answered in a step of its own when it is durable."""
         if self.no_space:
             context.refuse(*operations.NO_SPACE)
@@ -379,7 +380,7 @@ class _KV(rpc_pb2_grpc.KVServicer):  # type: ignore[misc]
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def Range(self, request: rpc_pb2.RangeRequest, context: Any) -> rpc_pb2.RangeResponse:
+    async def Range(self, request: rpc_pb2.RangeRequest, context: grpc.aio.ServicerContext) -> rpc_pb2.RangeResponse:
         while True:
             with contextlib.suppress(NoSpace):  # what it saw was taken back: look again
                 return await self._answer(self._store.requests.range, request, context)
@@ -396,7 +397,9 @@ class _KV(rpc_pb2_grpc.KVServicer):  # type: ignore[misc]
     async def Txn(self, request: rpc_pb2.TxnRequest, context: grpc.aio.ServicerContext) -> rpc_pb2.TxnResponse:
         return await self._write(self._store.requests.txn, request, context)
 
-    async def Compact(self, request: rpc_pb2.CompactionRequest, context: Any) -> rpc_pb2.CompactionResponse:
+    async def Compact(
+        self, request: rpc_pb2.CompactionRequest, context: grpc.aio.ServicerContext
+    ) -> rpc_pb2.CompactionResponse:
         store = self._store
         await store.check_intact(context)
         try:
@@ -463,7 +466,7 @@ class _Watch(rpc_pb2_grpc.WatchServicer):  # type: ignore[misc]
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def Watch(self, request_iterator: Any, context: Any) -> None:
+    async def Watch(self, request_iterator: AsyncIterator[Message], context: grpc.aio.ServicerContext) -> None:
         store = self._store
         await store.check_intact(context)
         hub = store.hub

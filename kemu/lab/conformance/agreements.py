@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from kemu.emulated.objects.plain import Json
 from kemu.lab.conformance import case_files, comparisons, registry
 
 _WORTH_A_PROCESS = 50
@@ -125,7 +126,7 @@ def _leaves(answer: dict[str, Any] | None) -> dict[str, str]:
     return leaves
 
 
-def _collect(path: str, value: Any, leaves: dict[str, str]) -> None:
+def _collect(path: str, value: Json, leaves: dict[str, str]) -> None:
     """The values of an answer by their path in it, without empty ones."""
     if isinstance(value, dict):
         for key in sorted(value):

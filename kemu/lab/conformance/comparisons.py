@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from kemu.emulated.objects.plain import Json
+
 Comparison = Callable[[str, Any, Any, list[str]], bool]
 """``(path, recorded, answered, differences)``: returns whether it has compared this value itself."""
 
 _EMPTY = (None, "", 0, False)
 
 
-def is_empty(value: Any) -> bool:
+def is_empty(value: Json) -> bool:
     return value in ([], {}) if isinstance(value, list | dict) else value in _EMPTY
 
 
-def compare(recorded: Any, answered: Any, special: Comparison | None = None) -> list[str]:
+def compare(recorded: Json, answered: Json, special: Comparison | None = None) -> list[str]:
     """What differs, one line each."""
     found: list[str] = []
     _compare("", recorded, answered, special, found)
@@ -27,7 +29,7 @@ def set_of(values: Sequence[Any] | None) -> list[str]:
     return sorted({canonical(value) for value in values or ()})
 
 
-def canonical(value: Any) -> str:
+def canonical(value: Json) -> str:
     """A value as text, without empty keys: equal values have equal texts."""
     if isinstance(value, Mapping):
         return (
@@ -40,7 +42,7 @@ def canonical(value: Any) -> str:
     return repr(value)
 
 
-def _compare(path: str, recorded: Any, answered: Any, special: Comparison | None, found: list[str]) -> None:
+def _compare(path: str, recorded: Json, answered: Json, special: Comparison | None, found: list[str]) -> None:
     if special is not None and special(path, recorded, answered, found):
         return
     if is_empty(recorded) and is_empty(answered):

@@ -75,7 +75,7 @@ class ControlPlane:
             if value == entry.value or (await self._storage.swap(key, entry.revision, value))[1] is None:
                 return
 
-    async def remove(self, obj: Any) -> None:
+    async def remove(self, obj: KubernetesObject) -> None:
         """Delete the stored object that has the name of ``obj``; nothing happens if there is none."""
         key = _key(obj)
         while (entry := await self._storage.read(key)) is not None:
@@ -98,7 +98,7 @@ class Deletions:
         """When, in ns, and the name."""
         self._plane = plane
 
-    def on_add(self, obj: Any) -> None:
+    def on_add(self, obj: KubernetesObject) -> None:
         pass
 
     def on_update(self, old: Any, new: Any) -> None:

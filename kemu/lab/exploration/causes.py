@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from kemu.emulated.objects.plain import Json
 from kemu.lab.checks.history import History
 from kemu.lab.scenario.scenarios import DEFAULT_SCHEDULER
 
@@ -72,7 +73,7 @@ def _schedulers(document: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
         yield scheduler.get("name", DEFAULT_SCHEDULER), scheduler.get("replicas", 1)
 
 
-def _named(data: Any) -> Iterator[str]:
+def _named(data: Json) -> Iterator[str]:
     """Everything that a document calls a name."""
     if isinstance(data, Mapping):
         for key, value in data.items():

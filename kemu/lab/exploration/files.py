@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import kemu
+from kemu.emulated.objects.plain import Json
 from kemu.errors import KemuError
 from kemu.lab.exploration import results
 from kemu.lab.exploration.results import RunRecord
@@ -67,7 +68,7 @@ class CampaignFile:
         if not end:
             raise KemuError(f"{self._path}: not a campaign")
 
-    def _compare(self, found: Any, wanted: Mapping[str, Any]) -> None:
+    def _compare(self, found: Json, wanted: Mapping[str, Any]) -> None:
         for key, value in wanted.items():
             if not isinstance(found, dict) or found.get(key) != value:
                 raise KemuError(f"{self._path} is another campaign: its {key} differs; choose another folder (--out)")
@@ -85,6 +86,6 @@ class CampaignFile:
             self._unwritten.clear()
 
 
-def text_of(value: Any) -> str:
+def text_of(value: Json) -> str:
     """For ``--set``: JSON is YAML."""
     return json.dumps(value)

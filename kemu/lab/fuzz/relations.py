@@ -16,6 +16,7 @@ from typing import Any
 
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.conversion import convert
+from kemu.emulated.objects.plain import Json
 from kemu.emulated.settings.values import duration_ns
 from kemu.lab.exploration.executions import execute
 from kemu.lab.fuzz import facts
@@ -179,7 +180,7 @@ def nodes_renamed(data: Data, dice: Dice) -> Data | None:
                 names[node[key]] = f"zz-{node[key]}"
     pattern = re.compile("|".join(rf"(?<![\w.-]){re.escape(name)}" for name in sorted(names, key=len, reverse=True)))
 
-    def renamed(value: Any) -> Any:
+    def renamed(value: Json) -> Json:
         if isinstance(value, dict):
             return {key: renamed(item) for key, item in value.items()}
         if isinstance(value, list):

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from kemu.emulated.objects.plain import Json
 from kemu.emulated.settings.values import duration_ns
 from kemu.lab.exploration.shrinking import documents
 from kemu.lab.fuzz.drawing.canvases import seconds
@@ -133,7 +134,7 @@ class _Shrinker:
         self._try(documents.with_single_nodes(self.best))
 
 
-def _ways(value: Any, way: documents.Way) -> Iterator[documents.Way]:
+def _ways(value: Json, way: documents.Way) -> Iterator[documents.Way]:
     """Keys and items that could be left out, those above first."""
     level = [(value, way)]
     while level:
@@ -147,7 +148,7 @@ def _ways(value: Any, way: documents.Way) -> Iterator[documents.Way]:
         level = below
 
 
-def _numbers(value: Any, way: documents.Way) -> Iterator[tuple[documents.Way, int]]:
+def _numbers(value: Json, way: documents.Way) -> Iterator[tuple[documents.Way, int]]:
     if isinstance(value, dict):
         for key, item in value.items():
             if key in NUMBERS and isinstance(item, int) and not isinstance(item, bool) and item > 1:

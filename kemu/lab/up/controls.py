@@ -25,6 +25,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from kemu.emulated.gateway.limits import connections
 from kemu.emulated.gateway.settings import Authenticator
+from kemu.emulated.objects.plain import Json
 from kemu.errors import ApiError, Forbidden, KemuError, NotFound
 from kemu.lab.up.chaos.desks import Desk, NoSuchFault
 
@@ -39,7 +40,12 @@ Send = Callable[[Message], Awaitable[None]]
 
 
 class Application(Protocol):
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None: ...
+    async def __call__(
+        self,
+        scope: MutableMapping[str, Any],
+        receive: Callable[[], Awaitable[MutableMapping[str, Any]]],
+        send: Callable[[MutableMapping[str, Any]], Awaitable[None]],
+    ) -> None: ...
 
     def close(self) -> None: ...
 
@@ -188,7 +194,7 @@ async def _body(receive: Receive) -> dict[str, Any]:
     return found
 
 
-def _found(data: Any) -> Answer:
+def _found(data: Json) -> Answer:
     return Answer(200, json.dumps(data).encode() + b"\n")
 
 

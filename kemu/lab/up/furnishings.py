@@ -14,6 +14,7 @@ from typing import Any, cast
 from kemu import errors
 from kemu.emulated.client import clients, informers, retries
 from kemu.messages.k8s import core_v1_pb2, discovery_v1_pb2, meta_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import Env
 
 SERVICE_ADDRESS = "10.96.0.1"
@@ -49,7 +50,7 @@ class Furnisher:
             roots.metadata.name, roots.metadata.namespace = "kube-root-ca.crt", namespace
             await self._make(roots)
 
-    async def _make(self, found: Any) -> None:
+    async def _make(self, found: KubernetesObject) -> None:
         # It may be there, or its namespace gone again.
         with contextlib.suppress(errors.AlreadyExists, errors.NotFound, errors.Forbidden):
             await retries.patiently(self._env, lambda: self._client.create(found))

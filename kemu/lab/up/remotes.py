@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from kemu.emulated.objects.conversion import user_files
+from kemu.emulated.objects.plain import Json
 from kemu.errors import KemuError
 from kemu.lab.up import kubeconfigs
 from kemu.lab.up.controls import PREFIX
@@ -92,15 +93,15 @@ class Remote:
             "does code in it (a plugin) not return?"
         )
 
-    def call(self, method: str, what: str, body: Any = None, timeout_s: float | None = PATIENCE_S) -> Any:
+    def call(self, method: str, what: str, body: Json = None, timeout_s: float | None = PATIENCE_S) -> Any:
         """Raises KemuError with what the cluster says."""
         text = self.text(method, what, body, timeout_s)
         return json.loads(text) if text else {}
 
-    def text(self, method: str, what: str, body: Any = None, timeout_s: float | None = PATIENCE_S) -> str:
+    def text(self, method: str, what: str, body: Json = None, timeout_s: float | None = PATIENCE_S) -> str:
         return self.ask(method, f"{PREFIX}{what}", body, timeout_s)
 
-    def ask(self, method: str, path: str, body: Any = None, timeout_s: float | None = None) -> str:
+    def ask(self, method: str, path: str, body: Json = None, timeout_s: float | None = None) -> str:
         """Any path of the server, such as one of Kubernetes' API. Raises KemuError with what it says."""
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(f"{self._server}{path}", data, method=method)
@@ -128,7 +129,7 @@ def default_file() -> Path:
     return Path(named[0]) if named else Path.home() / ".kube" / "config"
 
 
-def _named(document: dict[str, Any], plural: str, key: str, name: Any) -> dict[str, Any]:
+def _named(document: dict[str, Any], plural: str, key: str, name: Json) -> dict[str, Any]:
     for each in document.get(plural) or ():
         if each.get("name") == name and isinstance(each.get(key), dict):
             return dict(each[key])

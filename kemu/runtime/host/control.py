@@ -106,7 +106,7 @@ class Cell(cell_pb2_grpc.CellServicer):  # type: ignore[misc]
         self.segment.append(self.host.clock.now_ns(), f"{CELL}{self.name}", "cell.unhandled", data)
         loop.default_exception_handler(context)
 
-    async def Configure(self, request: cell_pb2.ConfigureRequest, context: Any) -> cell_pb2.Empty:
+    async def Configure(self, request: cell_pb2.ConfigureRequest, context: grpc.aio.ServicerContext) -> cell_pb2.Empty:
         self.host.configure(
             seed=request.seed,
             directory=Path(request.directory),
@@ -121,7 +121,7 @@ class Cell(cell_pb2_grpc.CellServicer):  # type: ignore[misc]
         self.host.clock.configure(epoch_unix_ns=clock.epoch_unix_ns, speed=clock.speed, epoch_unix_s=clock.epoch_unix_s)
         return cell_pb2.Empty()
 
-    async def Start(self, request: cell_pb2.StartRequest, context: Any) -> cell_pb2.Empty:
+    async def Start(self, request: cell_pb2.StartRequest, context: grpc.aio.ServicerContext) -> cell_pb2.Empty:
         for actor in request.actors:
             if not user_code.is_admitted(actor.factory):
                 await context.abort(
@@ -142,7 +142,7 @@ class Cell(cell_pb2_grpc.CellServicer):  # type: ignore[misc]
             await context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))
         return cell_pb2.Empty()
 
-    async def Stop(self, request: cell_pb2.StopRequest, context: Any) -> cell_pb2.Empty:
+    async def Stop(self, request: cell_pb2.StopRequest, context: grpc.aio.ServicerContext) -> cell_pb2.Empty:
         for name in request.actors:
             if name not in self.host.residents:
                 continue  # it crashed or failed meanwhile
@@ -158,7 +158,7 @@ class Cell(cell_pb2_grpc.CellServicer):  # type: ignore[misc]
             os.kill(os.getpid(), signal.SIGKILL)
         self.host.crash(name)
 
-    async def Inject(self, request: cell_pb2.Fault, context: Any) -> cell_pb2.Empty:
+    async def Inject(self, request: cell_pb2.Fault, context: grpc.aio.ServicerContext) -> cell_pb2.Empty:
         if request.HasField("step"):
             self.host.arm(request.id, request.step.actor, request.step.step)
         else:
@@ -167,10 +167,12 @@ class Cell(cell_pb2_grpc.CellServicer):  # type: ignore[misc]
             )
         return cell_pb2.Empty()
 
-    async def Heal(self, request: cell_pb2.HealRequest, context: Any) -> cell_pb2.HealResponse:
+    async def Heal(self, request: cell_pb2.HealRequest, context: grpc.aio.ServicerContext) -> cell_pb2.HealResponse:
         return cell_pb2.HealResponse(hits=self.host.heal(request.id))
 
-    async def Statistics(self, request: cell_pb2.Empty, context: Any) -> cell_pb2.StatisticsResponse:
+    async def Statistics(
+        self, request: cell_pb2.Empty, context: grpc.aio.ServicerContext
+    ) -> cell_pb2.StatisticsResponse:
         states = [cell_pb2.ActorState(name=name, running=True) for name in sorted(self.host.residents)]
         states += [cell_pb2.ActorState(name=name, error=error) for name, error in sorted(self._errors.items())]
         return cell_pb2.StatisticsResponse(
@@ -187,7 +189,9 @@ class Cell(cell_pb2_grpc.CellServicer):  # type: ignore[misc]
             self._pending = self.host.pending
         return self._pending
 
-    async def Log(self, request: cell_pb2.LogRequest, context: Any) -> AsyncIterator[cell_pb2.LogSegment]:
+    async def Log(
+        self, request: cell_pb2.LogRequest, context: grpc.aio.ServicerContext
+    ) -> AsyncIterator[cell_pb2.LogSegment]:
         offset = request.offset
         silent_since = 0.0
         while True:
@@ -220,7 +224,7 @@ class _Reflection(reflection_pb2_grpc.ServerReflectionServicer):  # type: ignore
     def __init__(self, host: hosts.Host) -> None:
         self._host = host
 
-    async def ServerReflectionInfo(self, requests: Any, context: Any) -> AsyncIterator[Any]:
+    async def ServerReflectionInfo(self, requests: Any, context: grpc.aio.ServicerContext) -> AsyncIterator[Any]:
         names = {CELL_SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME}
         for resident in self._host.residents.values():
             names.update(resident.offered.services())
@@ -239,13 +243,13 @@ class _Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
         status = health_pb2.HealthCheckResponse
         return health_pb2.HealthCheckResponse(status=status.SERVING if known else status.SERVICE_UNKNOWN)
 
-    async def Check(self, request: Any, context: Any) -> Any:
+    async def Check(self, request: Any, context: grpc.aio.ServicerContext) -> Any:
         response = self._status(request.service)
         if response.status == health_pb2.HealthCheckResponse.SERVICE_UNKNOWN:
             await context.abort(grpc.StatusCode.NOT_FOUND, f"no actor of this cell offers {request.service}")
         return response
 
-    async def Watch(self, request: Any, context: Any) -> AsyncIterator[Any]:
+    async def Watch(self, request: Any, context: grpc.aio.ServicerContext) -> AsyncIterator[Any]:
         last = None
         while True:
             response = self._status(request.service)

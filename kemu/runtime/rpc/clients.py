@@ -14,6 +14,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, G
 from typing import Any
 
 import grpc
+from google.protobuf.message import Message
 
 from kemu.runtime.rpc.ends import (
     EOF,
@@ -113,7 +114,7 @@ class MultiCallable:
 
     def __call__(
         self,
-        request: Any = None,
+        request: Message | bytes | None = None,
         *,
         timeout: float | None = None,
         metadata: Metadata | None = None,
@@ -430,7 +431,7 @@ class _StreamRequest(Call):
         if requests is not None:
             self._writer = self.loop.create_task(self._write_all(requests))
 
-    async def write(self, request: Any) -> None:
+    async def write(self, request: Message | bytes | None) -> None:
         """Send one request. Waits while the flow-control window is full.
 
         Raises ``asyncio.InvalidStateError`` when the call is over, ``AioRpcError`` when it ends meanwhile.
@@ -454,7 +455,7 @@ class _StreamRequest(Call):
         self.unread += len(data)
         self.link.send(self, self._forward, data)
 
-    async def _write(self, request: Any) -> None:
+    async def _write(self, request: Message | bytes | None) -> None:
         if self.status is None and not self._half_closed and not self.link.connected:
             await self._wait_for_link()
         self.post(request)
@@ -511,7 +512,9 @@ class UnaryUnaryCall(_UnaryResponse):
 
     __slots__ = ()
 
-    def __init__(self, multi: MultiCallable, request: Any, timeout: float | None, metadata: Metadata | None) -> None:
+    def __init__(
+        self, multi: MultiCallable, request: Message | bytes | None, timeout: float | None, metadata: Metadata | None
+    ) -> None:
         super().__init__(multi, request, timeout, metadata, later=True)
 
 

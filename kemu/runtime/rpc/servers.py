@@ -271,7 +271,7 @@ class Context(ServerEnd):
     can_post = True
     """:meth:`post` may take the place of :meth:`write`."""
 
-    def post(self, message: Any) -> None:
+    def post(self, message: Message | bytes) -> None:
         """:meth:`write` without waiting, even if the window is full."""
         if self._finished or self._abort_error is not None:
             self._raise_if_over()
@@ -279,7 +279,7 @@ class Context(ServerEnd):
         self.unread += len(data)
         self.link.send(self, self._call.receive, data)
 
-    async def write(self, message: Any) -> None:
+    async def write(self, message: Message | bytes) -> None:
         """Send a response. Waits while the flow-control window is full."""
         self.post(message)
         if self.unread > WINDOW_BYTES:
@@ -319,7 +319,7 @@ class Context(ServerEnd):
     def details(self) -> str:
         return self._details
 
-    def answer(self, response: Any) -> None:
+    def answer(self, response: Message | bytes) -> None:
         """End the call well, where no handler waits. The caller gets this very message: nobody may change it."""
         if not self._finished:
             self._finish(Status(grpc.StatusCode.OK, self._details, self._trailing, message=response))

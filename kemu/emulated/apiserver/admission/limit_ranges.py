@@ -164,7 +164,7 @@ def _check(item: core_v1_pb2.LimitRangeItem, requests: Amounts, limits: Amounts,
         found += _ratio_above(item.type, name, bound, requests.get(name), limits.get(name))
 
 
-def _check_claim(item: Any, requests: Amounts, found: list[str]) -> None:
+def _check_claim(item: core_v1_pb2.LimitRangeItem, requests: Amounts, found: list[str]) -> None:
     for name, bound in resource_lists.read(item.min).items():
         found += _below(item.type, name, bound, requests.get(name), None)
     for name, bound in resource_lists.read(item.max).items():

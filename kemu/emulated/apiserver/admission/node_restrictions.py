@@ -6,6 +6,7 @@ write the status of pods, say) is narrowed here to its own objects. On by defaul
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, cast
 
 from kemu.emulated.apiserver import errors
@@ -190,7 +191,7 @@ def _check_node_update(requester: Requester, new: core_v1_pb2.Node, old: core_v1
         _refuse(NODES, name, f"is not allowed to modify labels: {found}")
 
 
-def _forbidden_labels(new: Any, old: Any) -> str:
+def _forbidden_labels(new: Mapping[str, str], old: Mapping[str, str]) -> str:
     """Those that are set, changed or taken away and are not a kubelet's (``getForbiddenLabels``)."""
     changed = sorted(key for key in {*new, *old} if (key in new) != (key in old) or new[key] != old[key])
     return ", ".join(key for key in changed if not _is_kubelets(key))

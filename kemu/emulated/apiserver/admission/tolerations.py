@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
 
 from kemu.emulated.apiserver.admission.base import Plugin
 from kemu.emulated.objects import resources
@@ -27,7 +27,7 @@ class DefaultTolerationSeconds(Plugin[core_v1_pb2.Pod]):
         _add_tolerations(new.spec.tolerations)
 
 
-def _add_tolerations(tolerations: Any) -> None:
+def _add_tolerations(tolerations: RepeatedCompositeFieldContainer[core_v1_pb2.Toleration]) -> None:
     missing = [NOT_READY, UNREACHABLE]
     for toleration in tolerations:
         if toleration.effect in ("NoExecute", ""):

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeVar, cast
 
+from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import Message
 
 from kemu.emulated.apiserver.registry import bodies, json_patches, options, strategic_merges
@@ -318,7 +319,7 @@ def _remove_elements(elements: Any, doomed: Any, key: Any) -> None:
 
 
 @lru_cache(256)
-def _places(descriptor: Any) -> Places:
+def _places(descriptor: Descriptor) -> Places:
     keys = MERGE_KEYS.get(descriptor.name, {})
     places: Places = {}
     for field in descriptor.fields:

@@ -114,7 +114,7 @@ class Feed:
         request.create_request.start_revision = 1
         found = 0
 
-        def handle(response: Any) -> bool:
+        def handle(response: rpc_pb2.WatchResponse) -> bool:
             nonlocal found
             found = response.compact_revision
             return bool(response.canceled)
@@ -283,7 +283,7 @@ class Feed:
         await self._env.clock.sleep(RETRY_S * (0.5 + self._env.random.random()))
 
 
-async def _request_progress(call: Any) -> None:
+async def _request_progress(call: grpc.aio.StreamStreamCall) -> None:
     request = rpc_pb2.WatchRequest()
     request.progress_request.SetInParent()
     try:

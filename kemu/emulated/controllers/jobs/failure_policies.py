@@ -66,7 +66,7 @@ def _matches(rule: batch_v1_pb2.PodFailurePolicyRule, pod: core_v1_pb2.Pod) -> s
     return ""
 
 
-def _exited(statuses: Iterable[Any], wanted: Any) -> Any | None:
+def _exited(statuses: Iterable[Any], wanted: Any) -> Any:
     """The first container whose exit code matches (``getMatchingContainerFromList``)."""
     for status in statuses:
         if not status.state.HasField("terminated"):

@@ -184,7 +184,7 @@ class JobSync:
         )
         return restarts >= max(1, int(spec.backoffLimit))
 
-    def _failure_of_indexes(self, failed: intervals.Intervals) -> Any | None:
+    def _failure_of_indexes(self, failed: intervals.Intervals) -> batch_v1_pb2.JobCondition | None:
         spec, count = self._job.spec, intervals.total(failed)
         if spec.HasField("maxFailedIndexes") and count > spec.maxFailedIndexes:
             message = "Job has exceeded the specified maximal number of failed indexes"

@@ -319,7 +319,7 @@ def _selector(job: batch_v1_pb2.Job) -> selectors.LabelSelector:
     return selectors.compile_labels_field(job.spec, "selector")
 
 
-def _with_finalizer(pod: core_v1_pb2.Pod) -> Any:
+def _with_finalizer(pod: core_v1_pb2.Pod) -> core_v1_pb2.Pod:
     if tracking.has_finalizer(pod):
         return pod
     copy = type(pod)()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kemu.emulated.controllers.jobs import intervals
 from kemu.messages.k8s import batch_v1_pb2
 
@@ -18,7 +16,7 @@ def met(job: batch_v1_pb2.Job, succeeded: intervals.Intervals) -> str:
     return ""
 
 
-def _is_met(rule: Any, succeeded: intervals.Intervals, completions: int) -> bool:
+def _is_met(rule: batch_v1_pb2.SuccessPolicyRule, succeeded: intervals.Intervals, completions: int) -> bool:
     if not rule.HasField("succeededIndexes"):
         return bool(rule.HasField("succeededCount")) and intervals.total(succeeded) >= int(rule.succeededCount)
     required = intervals.parse(rule.succeededIndexes, completions)

@@ -11,7 +11,7 @@ off the claim, which sends the pod back to the scheduler; otherwise it tries aga
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from kemu import errors
@@ -350,10 +350,17 @@ class CsiDrivers(controllers.Controller):
 class _Calls:
     """A handler that is told which object came, changed or went."""
 
-    def __init__(self, changed: Any) -> None:
-        self.on_add = changed
-        self.on_delete = changed
-        self.on_update = lambda old, new: changed(new)
+    def __init__(self, changed: Callable[[KubernetesObject], object]) -> None:
+        self._changed = changed
+
+    def on_add(self, obj: KubernetesObject) -> None:
+        self._changed(obj)
+
+    def on_update(self, old: KubernetesObject, new: KubernetesObject) -> None:
+        self._changed(new)
+
+    def on_delete(self, old: KubernetesObject) -> None:
+        self._changed(old)
 
 
 def _volume(

@@ -11,7 +11,7 @@ drivers (:mod:`kemu.emulated.controllers.volumes.csi_drivers`); there are no plu
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from typing import Any, TypeVar
 
 from kemu import errors
@@ -325,7 +325,7 @@ class PersistentVolumeController(controllers.Controller):
                 return None
         return claim
 
-    async def _live_claim(self, reference: core_v1_pb2.ObjectReference) -> Any | None:
+    async def _live_claim(self, reference: core_v1_pb2.ObjectReference) -> core_v1_pb2.PersistentVolumeClaim | None:
         try:
             return await self.client.get("persistentvolumeclaims", reference.name, reference.namespace)
         except errors.NotFound:
@@ -464,7 +464,7 @@ class PersistentVolumeController(controllers.Controller):
 
     # Events ----------------------------------------------------------------------------------------------------------
 
-    def _warn(self, obj: Any, reason: str, text: str) -> None:
+    def _warn(self, obj: KubernetesObject, reason: str, text: str) -> None:
         self._recorder.event(obj, recorders.WARNING, reason, reason, text)
 
     def _tell(self, obj: KubernetesObject, reason: str, text: str, *, routine: bool = True) -> None:
@@ -522,7 +522,7 @@ def _has_deleter(volume: core_v1_pb2.PersistentVolume) -> bool:
     return claims.MIGRATED_TO in annotations or volume.spec.persistentVolumeSource.HasField("csi")
 
 
-def _migrate(annotations: Any, key: str) -> bool:
+def _migrate(annotations: MutableMapping[str, str], key: str) -> bool:
     """``updateMigrationAnnotations``: True if there was something to change."""
     provisioner = annotations.get(key)
     if provisioner is None:

@@ -66,7 +66,7 @@ class Histories:
         found = (store[key] for key in self._orphans.get(owner.metadata.namespace, ()))
         return [one for one in found if selector.matches(one.metadata.labels)]
 
-    async def renumber(self, revision: apps_v1_pb2.ControllerRevision, number: int) -> Any:
+    async def renumber(self, revision: apps_v1_pb2.ControllerRevision, number: int) -> apps_v1_pb2.ControllerRevision:
         """``UpdateControllerRevision``."""
         wanted = apps_v1_pb2.ControllerRevision()
         wanted.CopyFrom(revision)

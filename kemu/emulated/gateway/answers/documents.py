@@ -12,6 +12,7 @@ from google.protobuf.message import Message
 
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.managed_fields import schemas
+from kemu.emulated.objects.plain import Json
 from kemu.emulated.objects.resources import Resource
 from kemu.messages.k8s.objects import KubernetesObject
 
@@ -43,7 +44,7 @@ def of(message: Message) -> dict[str, Any]:
     return convert.to_json(message)
 
 
-def text(document: Any) -> bytes:
+def text(document: Json) -> bytes:
     return _encoder.encode(document).encode()
 
 

@@ -7,7 +7,7 @@ the API server sent, as long as there is room.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, cast
 
 from kemu.emulated.gateway.answers import documents
@@ -39,7 +39,7 @@ class Cache:
         self._old: dict[Any, bytes] = {}
         self._size = 0
 
-    def get(self, key: Any) -> bytes | None:
+    def get(self, key: Hashable) -> bytes | None:
         found = self._new.get(key)
         if found is None:
             found = self._old.get(key)

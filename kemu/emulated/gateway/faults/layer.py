@@ -29,7 +29,12 @@ _COUNTED = 10_000
 
 
 class Application(Protocol):
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None: ...
+    async def __call__(
+        self,
+        scope: MutableMapping[str, Any],
+        receive: Callable[[], Awaitable[MutableMapping[str, Any]]],
+        send: Callable[[MutableMapping[str, Any]], Awaitable[None]],
+    ) -> None: ...
 
     def close(self) -> None: ...
 

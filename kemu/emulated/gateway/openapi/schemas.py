@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from kemu.emulated.gateway.openapi import descriptions
 from kemu.emulated.objects import events, resources
@@ -43,7 +43,7 @@ _TYPES = {
 _ZEROS: dict[str, Any] = {"string": "", "integer": 0, "boolean": False, "number": 0}
 
 
-def name_of(descriptor: Any) -> str:
+def name_of(descriptor: Descriptor) -> str:
     """``io.k8s.api.core.v1.Pod``."""
     package = descriptor.full_name.removeprefix("kemu.k8s.").removesuffix(f".{descriptor.name}")
     if package == "meta.v1":
@@ -60,7 +60,7 @@ class Collection:
     def __init__(self) -> None:
         self.found: dict[str, dict[str, Any]] = {}
 
-    def refer(self, descriptor: Any) -> dict[str, str]:
+    def refer(self, descriptor: Descriptor) -> dict[str, str]:
         """A reference to the schema of a message, which is made if there is none yet."""
         name = name_of(descriptor)
         if name not in self.found:
@@ -104,7 +104,7 @@ class Collection:
         }
         return {"$ref": f"{REFERENCE}{name}"}
 
-    def _made(self, descriptor: Any, name: str) -> dict[str, Any]:
+    def _made(self, descriptor: Descriptor, name: str) -> dict[str, Any]:
         described = {"description": descriptions.of_type(descriptions.short(name))}
         scalar = _SCALARS.get(descriptor.name)
         if scalar is not None:

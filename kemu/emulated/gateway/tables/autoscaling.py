@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from kemu.emulated.gateway.tables import texts
 from kemu.emulated.gateway.tables.printers import AGE, NAME, Cell, Column, Printer
@@ -66,7 +65,7 @@ def _amount(values: autoscaling_v2_pb2.MetricTarget | autoscaling_v2_pb2.MetricV
     return texts.quantity(getattr(values, field).string) if values.HasField(field) else "<nil>"
 
 
-def _scale(scale: Any, now_ns: int) -> list[Cell]:
+def _scale(scale: autoscaling_v1_pb2.Scale, now_ns: int) -> list[Cell]:
     return [scale.metadata.name, scale.spec.replicas, scale.status.replicas, texts.age(scale, now_ns)]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 from kemu.emulated.gateway.tables import texts
 from kemu.emulated.gateway.tables.printers import AGE, CONTAINERS, IMAGES, NAME, SELECTOR, Cell, Column, Printer, wide
@@ -39,7 +39,7 @@ def _node(node: core_v1_pb2.Node, now_ns: int) -> list[Cell]:
     ]
 
 
-def _roles(labels: Any) -> list[str]:
+def _roles(labels: Mapping[str, str]) -> list[str]:
     """``findNodeRoles``."""
     roles = {key.removeprefix(_ROLE_PREFIX) for key in labels if key.startswith(_ROLE_PREFIX)}
     if _ROLE in labels:

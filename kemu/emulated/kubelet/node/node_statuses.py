@@ -22,6 +22,7 @@ from kemu.emulated.kubelet.node import boots, leases
 from kemu.emulated.kubelet.settings import kubelet_configurations
 from kemu.emulated.objects import heartbeats, meta
 from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import SECOND_NS, Env
 
 IMAGES_EVERY_NS = 30 * SECOND_NS
@@ -382,7 +383,7 @@ class OwnNode:
 
     # --- called by the informer --------------------------------------------------------------------------------------
 
-    def on_add(self, obj: Any) -> None:
+    def on_add(self, obj: KubernetesObject) -> None:
         self.view_is_old = True
 
     def on_update(self, old: core_v1_pb2.Node, new: core_v1_pb2.Node) -> None:
@@ -390,7 +391,7 @@ class OwnNode:
         if self._started and not self._is_as_reported(new):
             self.report_soon()
 
-    def on_delete(self, old: Any) -> None:
+    def on_delete(self, old: core_v1_pb2.Node) -> None:
         """Somebody removed the Node; a kubelet does not register twice."""
 
     def _is_as_reported(self, node: core_v1_pb2.Node) -> bool:

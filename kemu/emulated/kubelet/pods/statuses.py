@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
+
 from kemu.emulated.kubelet.pods.containers import (
     BACKING_OFF,
     DONE,
@@ -209,7 +211,7 @@ def _has_initialized(container: Container) -> bool:
 
 def _set_conditions(
     pod: core_v1_pb2.Pod,
-    conditions: Any,
+    conditions: RepeatedCompositeFieldContainer[core_v1_pb2.PodCondition],
     containers: Sequence[Container],
     phase: str,
     sandbox: bool,

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from kemu.emulated.kubelet.usage import stats
 from kemu.emulated.objects.amounts import quantities, requests
-from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 
 
 def node_condition(conditions: Sequence[str]) -> str:
@@ -64,7 +63,7 @@ def _bytes(amount: int) -> quantities.Quantity:
     return quantities.Quantity(amount * quantities.NANO, quantities.Format.BINARY_SI)
 
 
-def _of(amounts: Any, resource: str) -> quantities.Quantity:
+def _of(amounts: Mapping[str, meta_v1_pb2.Quantity], resource: str) -> quantities.Quantity:
     return quantities.parse(amounts[resource].string) if resource in amounts else quantities.ZERO
 
 

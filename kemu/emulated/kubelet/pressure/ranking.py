@@ -128,7 +128,7 @@ def _disk_usage(pod: core_v1_pb2.Pod, usage: stats.PodStats, parts: tuple[str, .
     return sum(amount or 0 for amount in used)
 
 
-def is_local(volume: Any) -> bool:
+def is_local(volume: core_v1_pb2.Volume) -> bool:
     """Whether a volume takes room on the node's disk."""
     source = volume.volumeSource
     if source.HasField("emptyDir"):

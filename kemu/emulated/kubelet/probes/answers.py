@@ -36,6 +36,7 @@ import yaml
 from kemu.emulated.kubelet.usage import curves
 from kemu.emulated.objects import times
 from kemu.emulated.objects.conversion import yaml_texts
+from kemu.emulated.objects.plain import Json
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS
 
@@ -241,7 +242,7 @@ def _parse_text(text: str, seed: str) -> Mapping[str, Mapping[str, Rules]]:
     return parse(data, seed)
 
 
-def parse(data: Any, seed: str = "") -> Mapping[str, Mapping[str, Rules]]:
+def parse(data: Json, seed: str = "") -> Mapping[str, Mapping[str, Rules]]:
     """Raises ProbesError."""
     return {
         str(name): {
@@ -251,7 +252,7 @@ def parse(data: Any, seed: str = "") -> Mapping[str, Mapping[str, Rules]]:
     }
 
 
-def _rules(data: Any, path: str, seed: str) -> Rules:
+def _rules(data: Json, path: str, seed: str) -> Rules:
     fields = _mapping(data, path, KEYS)
     for key, needs in (("failsFor", "failsFrom"), ("every", "failsFor")):
         if key in fields and needs not in fields:
@@ -282,7 +283,7 @@ def _rules(data: Any, path: str, seed: str) -> Rules:
     )
 
 
-def _above(resource: str, data: Any, path: str) -> tuple[str, int, bool]:
+def _above(resource: str, data: Json, path: str) -> tuple[str, int, bool]:
     if isinstance(data, str) and (found := re.fullmatch(r"(\d{1,4})%", data)):
         return resource, int(found[1]), True
     try:
@@ -294,7 +295,7 @@ def _above(resource: str, data: Any, path: str) -> tuple[str, int, bool]:
     return resource, constant.value, False
 
 
-def _latency(data: Any, path: str, seed: str) -> int | curves.Curve:
+def _latency(data: Json, path: str, seed: str) -> int | curves.Curve:
     if not isinstance(data, Mapping):
         return _duration(data, path)
     try:
@@ -303,7 +304,7 @@ def _latency(data: Any, path: str, seed: str) -> int | curves.Curve:
         raise ProbesError(f"{path}.{error.path}" if error.path else path, error.message) from None
 
 
-def _duration(data: Any, path: str, *, positive: bool = False) -> int:
+def _duration(data: Json, path: str, *, positive: bool = False) -> int:
     try:
         if isinstance(data, bool) or not isinstance(data, int | float | str):
             raise ValueError
@@ -315,7 +316,7 @@ def _duration(data: Any, path: str, *, positive: bool = False) -> int:
     return found
 
 
-def _mapping(data: Any, path: str, known: tuple[str, ...] | None) -> Mapping[str, Any]:
+def _mapping(data: Json, path: str, known: tuple[str, ...] | None) -> Mapping[str, Any]:
     if not isinstance(data, Mapping):
         raise ProbesError(path, "must be a mapping")
     for key in data if known is not None else ():

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kemu.emulated.objects import times
+from kemu.emulated.objects.plain import Json
 from kemu.runtime.env import SECOND_NS
 
 DEFAULT_PRIORITY, CRITICAL_PRIORITY = 0, 2_000_000_000
@@ -60,7 +61,7 @@ def _period_ns(kubelet: Mapping[str, Any], field: str) -> int:
     return found_ns
 
 
-def _whole(entry: Any, field: str, index: int) -> int:
+def _whole(entry: Json, field: str, index: int) -> int:
     """Absent is 0, as in Go."""
     value = entry.get(field, 0) if isinstance(entry, Mapping) else None
     if type(value) is not int:

@@ -24,6 +24,7 @@ from typing import Any, Protocol
 
 from kemu.emulated.objects import times
 from kemu.emulated.objects.amounts import quantities
+from kemu.emulated.objects.plain import Json
 
 SECOND_NS = 1_000_000_000
 _PART = 1024
@@ -196,7 +197,7 @@ class RandomWalk:
 # From data ----------------------------------------------------------------------------------------------------------
 
 
-def parse(data: Any, path: str = "", seed: str = "", *, milli: bool = False) -> Curve:
+def parse(data: Json, path: str = "", seed: str = "", *, milli: bool = False) -> Curve:
     """``milli``: amounts become thousandths (cpu). ``seed``: of a random walk. Raises CurveError."""
     reader = _Reader(seed, milli)
     if not isinstance(data, Mapping):
@@ -214,7 +215,7 @@ class _Reader:
         self._seed = seed
         self._milli = milli
 
-    def amount(self, data: Any, path: str) -> int:
+    def amount(self, data: Json, path: str) -> int:
         if isinstance(data, bool) or not isinstance(data, int | float | str):
             raise CurveError(path, f"must be an amount such as 100Mi, not {data!r}")
         try:
@@ -226,7 +227,7 @@ class _Reader:
             raise CurveError(path, f"must not be negative: {data}")
         return found
 
-    def seconds(self, data: Any, path: str, *, positive: bool = False) -> int:
+    def seconds(self, data: Json, path: str, *, positive: bool = False) -> int:
         """Whole ones."""
         if isinstance(data, str):
             try:
@@ -243,7 +244,7 @@ class _Reader:
             raise CurveError(path, "must be more than 0")
         return int(found)
 
-    def fields(self, data: Any, path: str, required: Sequence[str], optional: Mapping[str, Any]) -> dict[str, Any]:
+    def fields(self, data: Json, path: str, required: Sequence[str], optional: Mapping[str, Any]) -> dict[str, Any]:
         if not isinstance(data, Mapping):
             raise CurveError(path, "must be a mapping")
         for key in data:
@@ -254,7 +255,7 @@ class _Reader:
                 raise CurveError(path, f"{key} is missing")
         return {**optional, **data}
 
-    def points(self, data: Any, path: str) -> list[tuple[int, int]]:
+    def points(self, data: Json, path: str) -> list[tuple[int, int]]:
         if not isinstance(data, Sequence) or isinstance(data, str) or not data:
             raise CurveError(path, "must be a list of {at, value}")
         found: list[tuple[int, int]] = []
@@ -267,10 +268,10 @@ class _Reader:
             found.append((second, self.amount(point["value"], f"{place}.value")))
         return found
 
-    def read_constant(self, data: Any, path: str) -> Curve:
+    def read_constant(self, data: Json, path: str) -> Curve:
         return Constant(self.amount(data, path))
 
-    def read_ramp(self, data: Any, path: str) -> Curve:
+    def read_ramp(self, data: Json, path: str) -> Curve:
         fields = self.fields(data, path, ("from", "to", "over"), {"after": 0})
         return Ramp(
             self.amount(fields["from"], f"{path}.from"),
@@ -279,7 +280,7 @@ class _Reader:
             self.seconds(fields["after"], f"{path}.after"),
         )
 
-    def read_sine(self, data: Any, path: str) -> Curve:
+    def read_sine(self, data: Json, path: str) -> Curve:
         fields = self.fields(data, path, ("mean", "amplitude", "period"), {"phase": 0})
         return Sine(
             self.amount(fields["mean"], f"{path}.mean"),
@@ -288,13 +289,13 @@ class _Reader:
             self.seconds(fields["phase"], f"{path}.phase"),
         )
 
-    def read_steps(self, data: Any, path: str) -> Curve:
+    def read_steps(self, data: Json, path: str) -> Curve:
         return Steps(self.points(data, path))
 
-    def read_trace(self, data: Any, path: str) -> Curve:
+    def read_trace(self, data: Json, path: str) -> Curve:
         return Trace(self.points(data, path))
 
-    def read_randomWalk(self, data: Any, path: str) -> Curve:
+    def read_randomWalk(self, data: Json, path: str) -> Curve:
         fields = self.fields(data, path, ("from", "step", "every", "max"), {"min": 0})
         least, greatest = (self.amount(fields[key], f"{path}.{key}") for key in ("min", "max"))
         if least > greatest:

@@ -19,6 +19,7 @@ from kemu.emulated.kubelet.usage import stats, usages
 from kemu.emulated.kubelet.usage.curves import Curve
 from kemu.emulated.kubelet.usage.usages import Gauge
 from kemu.emulated.objects.amounts import quantities
+from kemu.emulated.objects.plain import Json
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS, Disk
 
@@ -92,7 +93,7 @@ def _file_system(capacity: int, given: Mapping[str, Any]) -> FileSystem:
     return FileSystem(capacity, _value(given["inodes"]) if "inodes" in given else capacity // BYTES_PER_INODE)
 
 
-def _value(amount: Any) -> int:
+def _value(amount: Json) -> int:
     return quantities.value(str(amount))
 
 

@@ -30,6 +30,7 @@ from kemu.emulated.kubelet.usage import curves, stats, storage_limits
 from kemu.emulated.kubelet.usage.curves import Curve, CurveError
 from kemu.emulated.objects.amounts import quantities, requests
 from kemu.emulated.objects.conversion import yaml_texts
+from kemu.emulated.objects.plain import Json
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS
 
@@ -76,7 +77,7 @@ class Usage:
             yield self.pids
 
 
-def parse(data: Any, seed: str = "", path: str = "") -> Usage:
+def parse(data: Json, seed: str = "", path: str = "") -> Usage:
     """Raises CurveError with the path of the mistake."""
     fields = _mapping(data, path, KEYS)
     shared = _curves(fields, path, seed, _OF_CONTAINERS)
@@ -97,7 +98,7 @@ def parse(data: Any, seed: str = "", path: str = "") -> Usage:
     return Usage(shared, own, volumes, pids)
 
 
-def parse_node(data: Any, seed: str = "", path: str = "") -> dict[str, Curve]:
+def parse_node(data: Json, seed: str = "", path: str = "") -> dict[str, Curve]:
     """What a node uses besides its pods, from the start of the run. Raises CurveError."""
     return _curves(_mapping(data, path, NODE_KEYS), path, seed, NODE_KEYS)
 
@@ -129,7 +130,7 @@ def _load(text: str) -> Any:
         return yaml_texts.safe_load(text)
 
 
-def _mapping(data: Any, path: str, known: Iterable[str] | None) -> Mapping[str, Any]:
+def _mapping(data: Json, path: str, known: Iterable[str] | None) -> Mapping[str, Any]:
     if not isinstance(data, Mapping):
         raise CurveError(path, "must be a mapping")
     for key in data if known is not None else ():

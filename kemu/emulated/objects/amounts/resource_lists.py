@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from google.protobuf.internal.containers import MessageMap
+
 from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.amounts.quantities import Quantity
+from kemu.messages.k8s import meta_v1_pb2
 
 Amounts = Mapping[str, Quantity]
 ONE = Quantity(quantities.NANO)
@@ -21,7 +24,7 @@ def read(amounts: Mapping[str, Any]) -> dict[str, Quantity]:
     return {name: quantities.parse(amounts[name].string) for name in sorted(amounts)}
 
 
-def write(field: Any, amounts: Amounts) -> None:
+def write(field: MessageMap[str, meta_v1_pb2.Quantity], amounts: Amounts) -> None:
     """Replace what a ``map<string, Quantity>`` field holds, in canonical texts."""
     field.clear()
     for name in sorted(amounts):

@@ -45,7 +45,7 @@ def _complete(
             rules.policies.add(type=type_, value=value, periodSeconds=_PERIOD_S)
 
 
-def _prepare_autoscaler(autoscaler: Any) -> None:
+def _prepare_autoscaler(autoscaler: autoscaling_v2_pb2.HorizontalPodAutoscaler) -> None:
     autoscaler.ClearField("status")
 
 

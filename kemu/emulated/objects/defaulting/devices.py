@@ -8,6 +8,7 @@ from typing import Any
 from google.protobuf.message import Message
 
 from kemu.messages.k8s import core_v1_pb2, resource_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 
 
 def _default_spec(spec: resource_v1_pb2.ResourceClaimSpec) -> None:
@@ -37,7 +38,7 @@ def _prepare_claim(claim: core_v1_pb2.PersistentVolumeClaim) -> None:
     claim.ClearField("status")
 
 
-def _prepare_counted(obj: Any) -> None:
+def _prepare_counted(obj: KubernetesObject) -> None:
     obj.metadata.generation = 1
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
 
 from kemu.emulated.objects.amounts import pod_totals, qos, quantities, requests
 from kemu.emulated.objects.defaulting import storage
-from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 
 DEFAULT_SCHEDULER = "default-scheduler"
 DEFAULT_GRACE_PERIOD_S = 30
@@ -179,7 +179,7 @@ def _default_pod_resources(pod: core_v1_pb2.Pod) -> None:
     round_up(wanted)
 
 
-def round_up(amounts: Any) -> None:
+def round_up(amounts: Mapping[str, meta_v1_pb2.Quantity]) -> None:
     """Kubernetes stores amounts in thousandths at the finest."""
     for name in amounts:
         text = amounts[name].string
@@ -228,7 +228,9 @@ def prepare_pod(pod: core_v1_pb2.Pod) -> None:
 
 
 def _merge_label_keys(
-    pod: core_v1_pb2.Pod, term: core_v1_pb2.PodAffinityTerm | core_v1_pb2.TopologySpreadConstraint, mismatch_keys: Any
+    pod: core_v1_pb2.Pod,
+    term: core_v1_pb2.PodAffinityTerm | core_v1_pb2.TopologySpreadConstraint,
+    mismatch_keys: Sequence[str],
 ) -> None:
     """Turn the pod's own values of ``matchLabelKeys`` and ``mismatchLabelKeys`` into requirements of the selector."""
     if not term.HasField("labelSelector"):

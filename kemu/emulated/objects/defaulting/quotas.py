@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from google.protobuf.message import Message
 
-from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 
 
 def _fill_limit_range(limit_range: core_v1_pb2.LimitRange) -> None:
@@ -19,7 +19,7 @@ def _fill_limit_range(limit_range: core_v1_pb2.LimitRange) -> None:
             _complete(item.defaultRequest, item.min)
 
 
-def _complete(amounts: Any, others: Any) -> None:
+def _complete(amounts: Mapping[str, meta_v1_pb2.Quantity], others: Mapping[str, meta_v1_pb2.Quantity]) -> None:
     for name in sorted(others):
         if name not in amounts:
             amounts[name].CopyFrom(others[name])

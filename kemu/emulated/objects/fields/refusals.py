@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
+from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import Message
 
 from kemu.emulated.objects.conversion import descriptors
@@ -60,7 +60,7 @@ def _in_message(message: Message, path: str) -> Iterator[Cause]:
 
 
 @lru_cache(1024)
-def _steps(descriptor: Any) -> tuple[_Step, ...]:
+def _steps(descriptor: Descriptor) -> tuple[_Step, ...]:
     steps = []
     for field, sort in tables.parts_of(descriptor):
         if isinstance(sort, Refused):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.conversion import descriptors
@@ -71,6 +71,6 @@ def _walk(descriptor: Any, path: str) -> Iterator[Field]:
 
 
 @lru_cache(1024)
-def parts_of(descriptor: Any) -> tuple[tuple[FieldDescriptor, Sort | None], ...]:
+def parts_of(descriptor: Descriptor) -> tuple[tuple[FieldDescriptor, Sort | None], ...]:
     """The fields of a message and their sorts."""
     return tuple((field, SORTS.get(f"{descriptor.name}.{field.name}")) for field in descriptor.fields)

@@ -34,7 +34,7 @@ def key(values: dict[str, Any]) -> str:
     return "k:" + write(values)
 
 
-def value(element: Any) -> str:
+def value(element: Json) -> str:
     """The step to an element of a set."""
     return "v:" + write(element)
 
@@ -177,7 +177,7 @@ def text_of_step(step: str) -> str:
     return f"[{','.join(f'{name}={text_of_value(plain[name])}' for name in sorted(plain))}]"
 
 
-def text_of_value(plain: Any) -> str:
+def text_of_value(plain: Json) -> str:
     """``value.ToString``."""
     return write(plain)
 

@@ -130,7 +130,7 @@ def _in_scalar(scalar: str, go: str, value: Json, struct: str, path: str) -> Ite
             yield f"json: cannot unmarshal number {shown} into Go struct field {struct}.{path} of type {go}"
 
 
-def _in_bytes(value: Any, struct: str, path: str) -> Iterator[str]:
+def _in_bytes(value: Json, struct: str, path: str) -> Iterator[str]:
     if isinstance(value, list) and value:
         for one in value:
             if isinstance(one, bool) or not isinstance(one, int):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kemu.emulated.objects.managed_fields import fieldsets
 from kemu.emulated.objects.plain import Json
 
@@ -23,7 +21,7 @@ def type_of(value: Json) -> str:
     return "[]interface {}" if isinstance(value, list) else "map[string]interface {}"
 
 
-def syntax(value: Any) -> str:
+def syntax(value: Json) -> str:
     """``%#v``."""
     if isinstance(value, bool):
         return "true" if value else "false"

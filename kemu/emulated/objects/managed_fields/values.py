@@ -54,7 +54,7 @@ def step_of(kind: Type, element: Json) -> str:
     return fieldsets.key(found)
 
 
-def _step_of_set(element: Any) -> str:
+def _step_of_set(element: Json) -> str:
     if isinstance(element, dict):
         raise ValueError("associative list without keys has an element that's a map type")
     if isinstance(element, list):

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+from google.protobuf.message import Message
+
 from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.plain import Json
 from kemu.emulated.objects.templates import types
@@ -27,7 +29,7 @@ def text(template: core_v1_pb2.PodTemplateSpec) -> str:
     return f"({types.TEMPLATE}){_body(types.TEMPLATE, template)}"
 
 
-def _typed(name: str, value: Any) -> str:
+def _typed(name: str, value: Json | Message) -> str:
     """A value after its type, as a field of a struct prints."""
     if name.startswith("*"):
         return f"({name})<nil>" if value is None else f"({name}){_body(name[1:], value)}"

@@ -10,6 +10,7 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
+from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import Message
 
 TEMPLATE = "v1.PodTemplateSpec"
@@ -83,7 +84,7 @@ def element_type(name: str) -> str | None:
 
 
 @lru_cache(4096)
-def member(descriptor: Any, struct: str, field: Field) -> str:
+def member(descriptor: Descriptor, struct: str, field: Field) -> str:
     """The name of the field in the message that stands for a struct; empty: kemu's message has none."""
     if field.json:
         return field.json if field.json in descriptor.fields_by_name else ""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any
 
 from kemu.emulated.objects import names
 from kemu.emulated.objects.amounts import quantities, requests
@@ -12,7 +11,7 @@ from kemu.emulated.objects.amounts.requests import HUGE_PAGES_PREFIX
 from kemu.emulated.objects.validation.causes import forbidden, invalid, not_supported, required
 from kemu.emulated.objects.validation.metadata import NOT_NEGATIVE
 from kemu.errors import Cause
-from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 
 _CONTAINER_RESOURCES = ("cpu", "memory", "ephemeral-storage")
 _QUOTA_RESOURCES = (
@@ -95,7 +94,9 @@ def _amount_problem(name: str, text: str) -> tuple[str, str] | None:
     return None
 
 
-def check_amounts(amounts: Any, path: str, name_rule: NameRule, found: list[Cause]) -> bool:
+def check_amounts(
+    amounts: Mapping[str, meta_v1_pb2.Quantity], path: str, name_rule: NameRule, found: list[Cause]
+) -> bool:
     """Check the names and quantities of a resource list; returns whether all quantities can be parsed."""
     readable = True
     for name in sorted(amounts):
@@ -140,7 +141,7 @@ def check_requirements(
     return True
 
 
-def check_overhead(overhead: Any, path: str, found: list[Cause]) -> None:
+def check_overhead(overhead: Mapping[str, meta_v1_pb2.Quantity], path: str, found: list[Cause]) -> None:
     """Check the overhead of a pod or runtime class, as the limits of a container (``validateOverhead``)."""
     limits = core_v1_pb2.ResourceRequirements()
     for name in sorted(overhead):
@@ -148,7 +149,7 @@ def check_overhead(overhead: Any, path: str, found: list[Cause]) -> None:
     check_requirements(limits, path, container_resource_name, found)
 
 
-def check_pod_level_names(amounts: Any, path: str, found: list[Cause]) -> None:
+def check_pod_level_names(amounts: Mapping[str, meta_v1_pb2.Quantity], path: str, found: list[Cause]) -> None:
     """``spec.resources`` of a pod may name only cpu, memory and huge pages."""
     other = [name for name in sorted(amounts) if not requests.is_pod_level_resource(name)]
     found.extend(not_supported(f"{path}[{name}]", name, ("cpu", HUGE_PAGES_PREFIX, "memory")) for name in other)

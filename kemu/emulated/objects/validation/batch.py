@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from kemu.emulated.objects import cron_expressions, names, selectors
 from kemu.emulated.objects.defaulting import batch as defaulting
@@ -202,7 +201,9 @@ def _check_action(spec: batch_v1_pb2.JobSpec, action: str, path: str, found: lis
         found.append(_choice(path, action, _ACTIONS))
 
 
-def _check_exit_codes(codes: Any, path: str, containers: set[str], found: list[Cause]) -> None:
+def _check_exit_codes(
+    codes: batch_v1_pb2.PodFailurePolicyOnExitCodesRequirement, path: str, containers: set[str], found: list[Cause]
+) -> None:
     if codes.operator not in _OPERATORS:
         found.append(_choice(f"{path}.operator", codes.operator, _OPERATORS))
     if codes.HasField("containerName") and codes.containerName not in containers:
@@ -223,7 +224,7 @@ def _check_exit_codes(codes: Any, path: str, containers: set[str], found: list[C
         found.append(invalid(f"{path}.values", values, "must be ordered"))
 
 
-def _check_success_policy(spec: Any, path: str, found: list[Cause]) -> None:
+def _check_success_policy(spec: batch_v1_pb2.JobSpec, path: str, found: list[Cause]) -> None:
     rules, completions = spec.successPolicy.rules, spec.completions
     if not rules:
         what = "at least one rules must be specified when the successPolicy is specified"
@@ -246,7 +247,9 @@ def _check_success_policy(spec: Any, path: str, found: list[Cause]) -> None:
             _check_succeeded_count(rule, completions, total, f"{here}.succeededCount", found)
 
 
-def _check_succeeded_count(rule: Any, completions: int, total: int, path: str, found: list[Cause]) -> None:
+def _check_succeeded_count(
+    rule: batch_v1_pb2.SuccessPolicyRule, completions: int, total: int, path: str, found: list[Cause]
+) -> None:
     count = rule.succeededCount
     check_not_negative(count, path, found)
     if count > completions:

@@ -33,7 +33,7 @@ def required(field: str, detail: str = "") -> Cause:
     return Cause(field, REQUIRED, f"Required value: {detail}" if detail else "Required value")
 
 
-def duplicate(field: str, value: Any) -> Cause:
+def duplicate(field: str, value: Json | Message) -> Cause:
     return Cause(field, DUPLICATE, f"Duplicate value: {shown(value)}")
 
 
@@ -54,7 +54,7 @@ def too_long(field: str, limit_bytes: int) -> Cause:
     return Cause(field, TOO_LONG, f"Too long: may not be more than {limit_bytes} bytes")
 
 
-def shown(value: Any) -> str:
+def shown(value: Json | Message) -> str:
     """A refused value as Kubernetes prints it: strings quoted, messages (also in lists) as JSON."""
     if isinstance(value, Message):
         value = convert.to_value(value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from kemu.emulated.objects import names, selectors
 from kemu.emulated.objects.validation import finalizers, placement
@@ -30,7 +30,7 @@ def _check_node(node: core_v1_pb2.Node, found: list[Cause]) -> None:
     check_amounts(status.allocatable, "status.allocatable", any_resource_name, found)
 
 
-def _check_taints(taints: Any, path: str, found: list[Cause]) -> None:
+def _check_taints(taints: Sequence[core_v1_pb2.Taint], path: str, found: list[Cause]) -> None:
     seen: dict[tuple[str, str], None] = {}
     for index, taint in enumerate(taints):
         here = f"{path}[{index}]"

@@ -5,7 +5,7 @@ kemu evaluates no CEL: any text passes as an expression, and so do parameters of
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from kemu.emulated.objects import names
 from kemu.emulated.objects.validation.causes import IMMUTABLE, duplicate, invalid, not_supported, required
@@ -17,7 +17,7 @@ _MODES = ("All", "ExactCount")
 _PLACES = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 
 
-def _check_name(name: str, path: str, rule: Any, found: list[Cause]) -> None:
+def _check_name(name: str, path: str, rule: Callable[[str], Sequence[str]], found: list[Cause]) -> None:
     if name:
         found.extend(invalid(path, name, problem) for problem in rule(name))
     else:

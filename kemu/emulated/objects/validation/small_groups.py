@@ -4,7 +4,6 @@ only kept."""
 from __future__ import annotations
 
 import ipaddress
-from typing import Any
 
 from kemu.emulated.objects import names
 from kemu.emulated.objects.validation import placement
@@ -171,7 +170,7 @@ def _check_endpoint_slice_update(
         found.append(invalid("addressType", new.addressType, IMMUTABLE))
 
 
-def _check_address(address: Any, found: list[Cause]) -> None:
+def _check_address(address: networking_v1_pb2.IPAddress, found: list[Cause]) -> None:
     """``ValidateIPAddress``."""
     parent = address.spec.parentRef
     if not address.spec.HasField("parentRef"):
@@ -180,7 +179,9 @@ def _check_address(address: Any, found: list[Cause]) -> None:
     found += [required(f"spec.parentRef.{field}") for field in ("resource", "name") if not getattr(parent, field)]
 
 
-def _check_address_update(new: Any, old: Any, found: list[Cause]) -> None:
+def _check_address_update(
+    new: networking_v1_pb2.IPAddress, old: networking_v1_pb2.IPAddress, found: list[Cause]
+) -> None:
     if new.spec != old.spec:
         found.append(invalid("spec", new.spec, IMMUTABLE))
 

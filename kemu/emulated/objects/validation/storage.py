@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from kemu.emulated.objects import names
 from kemu.emulated.objects.amounts import quantities
@@ -158,7 +157,7 @@ def _check_class(storage_class: storage_v1_pb2.StorageClass, found: list[Cause])
     _check_topologies(storage_class.allowedTopologies, found)
 
 
-def _check_topologies(terms: Any, found: list[Cause]) -> None:
+def _check_topologies(terms: Sequence[core_v1_pb2.TopologySelectorTerm], found: list[Cause]) -> None:
     """``validateAllowedTopologies``."""
     seen: list[dict[str, list[str]]] = []
     for index, term in enumerate(terms):
@@ -207,7 +206,7 @@ def _check_csi_node(csi_node: storage_v1_pb2.CSINode, found: list[Cause]) -> Non
         seen[driver.name] = None
 
 
-def _check_csi_driver_update(new: Any, old: Any, found: list[Cause]) -> None:
+def _check_csi_driver_update(new: storage_v1_pb2.CSIDriver, old: storage_v1_pb2.CSIDriver, found: list[Cause]) -> None:
     if new.spec.attachRequired != old.spec.attachRequired:
         found.append(invalid("spec.attachedRequired", new.spec.attachRequired, IMMUTABLE))
     if list(new.spec.volumeLifecycleModes) != list(old.spec.volumeLifecycleModes):

@@ -6,8 +6,7 @@ Mirrors ``k8s.io/component-helpers/storage`` (volume/pv_helpers.go, volume/helpe
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 from kemu.emulated.objects import meta
 from kemu.emulated.objects.amounts import quantities
@@ -69,7 +68,7 @@ def is_default(storage_class: storage_v1_pb2.StorageClass) -> bool:
     return "true" in (annotations.get(DEFAULT_CLASS), annotations.get(BETA_DEFAULT_CLASS))
 
 
-def default_of(classes: Any) -> storage_v1_pb2.StorageClass | None:
+def default_of(classes: Iterable[storage_v1_pb2.StorageClass]) -> storage_v1_pb2.StorageClass | None:
     """Of these classes the default one: the newest, then the first by name (``GetDefaultClass``)."""
     found = [one for one in classes if is_default(one)]
     found.sort(key=lambda one: (-one.metadata.creationTimestamp.seconds, one.metadata.name))
@@ -129,7 +128,9 @@ def is_bound_to(volume: core_v1_pb2.PersistentVolume, claim: core_v1_pb2.Persist
     return not reference.uid or reference.uid == metadata.uid
 
 
-def bound_to(volume: core_v1_pb2.PersistentVolume, claim: core_v1_pb2.PersistentVolumeClaim) -> Any | None:
+def bound_to(
+    volume: core_v1_pb2.PersistentVolume, claim: core_v1_pb2.PersistentVolumeClaim
+) -> core_v1_pb2.PersistentVolume | None:
     """A copy of the volume that refers to the claim; None if it does already (``GetBindVolumeToClaim``)."""
     by_controller = not is_bound_to(volume, claim)
     reference, metadata = volume.spec.claimRef, claim.metadata

@@ -97,7 +97,7 @@ class AvoidedNodes:
     def on_update(self, old: core_v1_pb2.Pod, new: core_v1_pb2.Pod) -> None:
         """A pod that has failed does not fail again."""
 
-    def on_delete(self, old: Any) -> None:
+    def on_delete(self, old: core_v1_pb2.Pod) -> None:
         """The deletion of a failed pod says nothing about the node."""
 
     async def _forget(self, pod: core_v1_pb2.Pod, workload: Workload, node: str, until_ns: int) -> None:

@@ -53,6 +53,7 @@ from kemu.emulated.scheduler.framework.signers import Fragments
 from kemu.emulated.scheduler.framework.statuses import Status
 from kemu.errors import FieldError
 from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime import user_code
 from kemu.runtime.env import Clock, Random
 
@@ -101,7 +102,7 @@ class Api(Protocol):
 
     async def delete(self, resource: str, name: str, namespace: str = "", *, uid: str = "") -> Any: ...
 
-    async def update(self, obj: Any) -> Any:
+    async def update(self, obj: KubernetesObject) -> Any:
         """Replaces an object that is still as it was read (Conflict). Returns it as it is now."""
         ...
 

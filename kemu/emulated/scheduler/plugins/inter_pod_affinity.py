@@ -309,7 +309,7 @@ class InterPodAffinity(FilterPlugin, ScorePlugin, SignPlugin):
             total += by_domain[ids[: len(cluster)] if rows is None else ids[rows]]
         return total
 
-    def normalize(self, state: Any, scores: IntArray) -> IntArray:
+    def normalize(self, state: Mapping[str, IntArray], scores: IntArray) -> IntArray:
         lowest, highest = int(scores.min()), int(scores.max())
         if lowest == highest:
             return np.zeros_like(scores)

@@ -243,11 +243,23 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin, SignPlugin):
         return self._fits_empty(pod, new) and any(after.get(name, 0) > before.get(name, 0) for name in wanted)
 
 
-def _least_allocated(allocatable: Any, requested: Any, divisor: Any, lower: Any, higher: Any) -> Any:
+def _least_allocated(
+    allocatable: Any,
+    requested: Any,
+    divisor: Any,
+    lower: Any,
+    higher: Any,
+) -> Any:
     return higher(allocatable - requested, 0) * MAX_SCORE // divisor
 
 
-def _most_allocated(allocatable: Any, requested: Any, divisor: Any, lower: Any, higher: Any) -> Any:
+def _most_allocated(
+    allocatable: Any,
+    requested: Any,
+    divisor: Any,
+    lower: Any,
+    higher: Any,
+) -> Any:
     return lower(requested * MAX_SCORE // divisor, MAX_SCORE)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import yaml
 
+from kemu.emulated.objects.plain import Json
 from kemu.errors import KemuError
 
 
@@ -73,7 +74,7 @@ class Connection:
     def __exit__(self, *_: object) -> None:
         self._http.close()
 
-    def ask(self, method: str, path: str, body: Any = None) -> Any:
+    def ask(self, method: str, path: str, body: Json = None) -> Any:
         """The answer's document. Raises KemuError when the server refuses."""
         text = None if body is None else json.dumps(body).encode()
         self._http.request(method, path, text, self._headers)

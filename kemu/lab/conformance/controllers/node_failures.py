@@ -178,7 +178,7 @@ class _Truncations:
     def __init__(self, plane: ControlPlane) -> None:
         self._plane = plane
 
-    def on_add(self, obj: Any) -> None:
+    def on_add(self, obj: KubernetesObject) -> None:
         pass
 
     def on_update(self, old: Any, new: Any) -> None:

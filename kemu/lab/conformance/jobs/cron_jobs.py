@@ -12,6 +12,7 @@ from kemu.emulated.objects import meta, times
 from kemu.emulated.objects.conversion import convert
 from kemu.lab.conformance.control_planes import ControlPlane
 from kemu.messages.k8s import batch_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import SECOND_NS, Env
 
 Json = dict[str, Any]
@@ -31,7 +32,7 @@ class _Client(clients.Client):
     __slots__ = ()
     course: Course
 
-    async def create(self, obj: Any) -> Any:
+    async def create(self, obj: KubernetesObject) -> Any:
         if not isinstance(obj, batch_v1_pb2.Job):
             return await super().create(obj)
         self.course.check("create")

@@ -18,7 +18,8 @@ from kemu.emulated.objects.defaulting import defaults
 from kemu.emulated.objects.pods import pod_phases
 from kemu.lab.conformance import readings
 from kemu.lab.conformance.control_planes import ControlPlane
-from kemu.messages.k8s import batch_v1_pb2, core_v1_pb2
+from kemu.messages.k8s import batch_v1_pb2, core_v1_pb2, meta_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import Env
 
 Json = dict[str, Any]
@@ -41,7 +42,7 @@ class _Client(clients.Client):
     __slots__ = ()
     course: Course
 
-    async def create(self, obj: Any) -> Any:
+    async def create(self, obj: KubernetesObject) -> Any:
         if isinstance(obj, core_v1_pb2.Pod):
             self.course.check("create")
         created = await super().create(obj)
@@ -182,7 +183,7 @@ class Course:
         """With the names that pods have in the record."""
         return " ".join(self._name_by_key.get(word, word) for word in message.split(" "))
 
-    def _seconds(self, time: Any) -> int:
+    def _seconds(self, time: meta_v1_pb2.Time) -> int:
         return int(time.seconds) - self.plane.clock.epoch_unix_s
 
     # --- what the case does ------------------------------------------------------------------------------------------
@@ -240,14 +241,14 @@ class Course:
     def _live(self, pod: core_v1_pb2.Pod, behaviour: Json) -> None:
         now_ns = self.plane.clock.unix_ns
 
-        def start(now: Any) -> None:
+        def start(now: core_v1_pb2.Pod) -> None:
             now.spec.nodeName = "node"
             now.status.phase = pod_phases.RUNNING
             status = now.status.containerStatuses.add(name=now.spec.containers[0].name)
             status.restartCount = behaviour.get("restarts", 0)
             status.state.running.SetInParent()
 
-        def end(now: Any) -> None:
+        def end(now: core_v1_pb2.Pod) -> None:
             if behaviour.get("disrupted"):
                 _renew(now, "DisruptionTarget", "True", now_ns())
             self._end(now, behaviour.get("exitCode", 0))

@@ -9,6 +9,7 @@ from kemu.emulated.kubelet.pods import claims, containers, workers
 from kemu.emulated.kubelet.resizes import allocations
 from kemu.lab.conformance import readings
 from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.runlog.events import Event
 from kemu.runtime.sim.simulation import SimRuntime
 
@@ -119,6 +120,6 @@ class _World:
     def resized(self, worker: workers.Worker, memory_limits: dict[str, int]) -> None:
         pass
 
-    def event(self, regarding: Any, event_type: str, reason: str, action: str, note: str) -> None:
+    def event(self, regarding: KubernetesObject, event_type: str, reason: str, action: str, note: str) -> None:
         """Of the recorder."""
         self._events.append(reason)

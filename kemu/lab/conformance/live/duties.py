@@ -51,20 +51,20 @@ class VolumeDuty:
         await self._claims.synced()
         await self._volumes.synced()
 
-    def _volume(self, volume: Any) -> None:
+    def _volume(self, volume: core_v1_pb2.PersistentVolume) -> None:
         reference = volume.spec.claimRef
         claim = self._claims.store.get(f"{reference.namespace}/{reference.name}")
         if reference.uid and claim is not None and claim.metadata.uid == reference.uid and not claim.spec.volumeName:
             self._env.spawn(self._bind(volume.metadata.name, claim), "bind a claim")
 
-    def _claim(self, claim: Any) -> None:
+    def _claim(self, claim: core_v1_pb2.PersistentVolumeClaim) -> None:
         if claim.spec.volumeName or not claim.metadata.annotations.get(SELECTED):
             return
         if claim.metadata.uid not in self._provisioned:
             self._provisioned.add(claim.metadata.uid)
             self._env.spawn(self._provision(claim), "provision a volume")
 
-    async def _bind(self, volume: str, claim: Any) -> None:
+    async def _bind(self, volume: str, claim: core_v1_pb2.PersistentVolumeClaim) -> None:
         metadata = claim.metadata
         patch = {
             "metadata": {"annotations": {COMPLETED: "yes", BY_CONTROLLER: "yes"}},
@@ -75,7 +75,7 @@ class VolumeDuty:
         bound = {"status": {"phase": "Bound"}}
         await self._quietly(lambda: self._client.patch("persistentvolumes", volume, "", bound, "status"))
 
-    async def _provision(self, claim: Any) -> None:
+    async def _provision(self, claim: core_v1_pb2.PersistentVolumeClaim) -> None:
         metadata = claim.metadata
         volume = core_v1_pb2.PersistentVolume()
         volume.metadata.name = f"pvc-{metadata.uid}"

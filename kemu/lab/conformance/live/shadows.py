@@ -21,6 +21,7 @@ from kemu.emulated.scheduler.loop import Engine
 from kemu.emulated.scheduler.plugins import in_tree
 from kemu.lab.conformance.scheduler import decisions
 from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import Env
 
 Json = dict[str, Any]
@@ -144,7 +145,7 @@ class _Waking:
         self._shadow = shadow
         self._handler = handler
 
-    def on_add(self, obj: Any) -> None:
+    def on_add(self, obj: KubernetesObject) -> None:
         self._handler.on_add(obj)
         self._shadow.wake()
 

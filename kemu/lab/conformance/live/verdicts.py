@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from kemu.emulated.objects import plain
 from kemu.lab.conformance.live.speech import BOUND, ERROR, FAILED, Attempt
 
 Json = dict[str, Any]
@@ -121,7 +122,7 @@ def _failed(found: list[str], attempt: Attempt, answer: Json) -> list[str]:
     return right
 
 
-def _compare(found: list[str], what: str, real: Any, kemu: Any) -> None:
+def _compare(found: list[str], what: str, real: plain.Json, kemu: plain.Json) -> None:
     if real != kemu:
         found.append(f"{what}: real {real!r}, kemu {kemu!r}")
 

@@ -17,7 +17,7 @@ from kemu.emulated.apiserver.admission.quotas import checks, limited_resources
 from kemu.emulated.apiserver.admission.quotas.accounts import Accounts
 from kemu.emulated.apiserver.admission.quotas.evaluations import Evaluations
 from kemu.emulated.controllers import quotas as quota_controller
-from kemu.emulated.objects import meta, resources
+from kemu.emulated.objects import meta, plain, resources
 from kemu.emulated.objects.amounts import qos, resource_lists
 from kemu.emulated.objects.defaulting import defaults
 from kemu.emulated.objects.quotas import quotas, registry
@@ -51,7 +51,7 @@ def agrees(expect: Json, answered: Json) -> list[str]:
     return nearest or ["nothing was recorded"]
 
 
-def _messages(path: str, recorded: Any, answered: Any, found: list[str]) -> bool:
+def _messages(path: str, recorded: plain.Json, answered: plain.Json, found: list[str]) -> bool:
     """Limit ranges complain of several resources in any order."""
     if not (path.endswith(".message") and isinstance(recorded, str) and isinstance(answered, str)):
         return False

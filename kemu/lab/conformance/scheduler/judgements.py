@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from kemu.emulated.objects import plain
+
 Json = dict[str, Any]
 
 _TEXTS = ("message", "fullMessage")
@@ -66,6 +68,6 @@ def _compare_by_node(found: list[str], what: str, recorded: Json, ours: Json) ->
         _compare(found, f"{what}.{node}", recorded.get(node), ours.get(node))
 
 
-def _compare(found: list[str], place: str, recorded: Any, ours: Any) -> None:
+def _compare(found: list[str], place: str, recorded: plain.Json, ours: plain.Json) -> None:
     if recorded != ours:
         found.append(f"{place}: recorded {recorded!r}, kemu {ours!r}")

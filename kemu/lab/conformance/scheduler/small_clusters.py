@@ -33,6 +33,7 @@ from kemu.emulated.scheduler.plugins.default_preemption import DefaultPreemption
 from kemu.emulated.scheduler.queue.queues import QueuedPod
 from kemu.lab.conformance.scheduler import scripts
 from kemu.messages.k8s import core_v1_pb2, policy_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import MILLISECOND_NS, SECOND_NS, ActorSpec
 from kemu.runtime.runlog.events import Event
 from kemu.runtime.sim.simulation import SimEnv, SimRuntime
@@ -216,7 +217,7 @@ class World:
             self.deleted_by_scheduler.add(name)
             self.terminate(name, None)
 
-    async def update(self, obj: Any) -> Any:
+    async def update(self, obj: KubernetesObject) -> Any:
         raise AssertionError("no plugin of these cases replaces objects")
 
     # What happens to pods -------------------------------------------------------------------------------------------

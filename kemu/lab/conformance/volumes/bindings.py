@@ -20,6 +20,7 @@ from kemu.emulated.scheduler.plugins.volumes.volume_binding import VolumeBinding
 from kemu.lab.conformance.volumes import storage_worlds
 from kemu.lab.conformance.volumes.storage_worlds import Objects
 from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.sim.simulation import SimRuntime
 
@@ -75,7 +76,7 @@ class _World:
             self.objects.remove(old)
         self._show(old, new)
 
-    async def update(self, obj: Any) -> Any:
+    async def update(self, obj: KubernetesObject) -> Any:
         """The API as the plugin calls it."""
         row = resources.of(obj)
         old = self.objects.find(row.kind, obj.metadata.namespace, obj.metadata.name)
@@ -86,7 +87,7 @@ class _World:
         self._show(old, self.objects.put(new))
         return new
 
-    def _show(self, old: Any | None, new: Any | None) -> None:
+    def _show(self, old: Any, new: Any) -> None:
         """What a watch does."""
         obj = old if new is None else new
         if obj is None:

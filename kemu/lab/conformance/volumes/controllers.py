@@ -7,6 +7,7 @@ from typing import Any
 from kemu.emulated.objects import meta, resources
 from kemu.lab.conformance.control_planes import ControlPlane
 from kemu.lab.conformance.volumes import storage_worlds
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import SECOND_NS
 
 Json = dict[str, Any]
@@ -61,7 +62,7 @@ async def _happen(plane: ControlPlane, stores: dict[str, dict[str, Any]], event:
 class _Deaf:
     """A handler that does nothing."""
 
-    def on_add(self, obj: Any) -> None:
+    def on_add(self, obj: KubernetesObject) -> None:
         pass
 
     def on_update(self, old: Any, new: Any) -> None:

@@ -10,6 +10,7 @@ from kemu.emulated.objects import resources
 from kemu.emulated.objects.conversion import convert
 from kemu.lab.conformance import storages
 from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 
 Json = dict[str, Any]
 
@@ -64,13 +65,13 @@ class Objects:
         self._versions = itertools.count(1)
         self.by_key: dict[tuple[str, str, str], Any] = {}
 
-    def put(self, obj: Any) -> Any:
+    def put(self, obj: KubernetesObject) -> Any:
         """Store an object under a new version."""
         obj.metadata.resourceVersion = str(next(self._versions))
         self.by_key[self._key(obj)] = obj
         return obj
 
-    def remove(self, obj: Any) -> None:
+    def remove(self, obj: KubernetesObject) -> None:
         del self.by_key[self._key(obj)]
 
     def find(self, kind: str, namespace: str, name: str) -> Any | None:
@@ -83,7 +84,7 @@ class Objects:
         return resources.of(obj).kind, obj.metadata.namespace, obj.metadata.name
 
 
-def volume_state(volume: Any) -> Json:
+def volume_state(volume: core_v1_pb2.PersistentVolume) -> Json:
     """What the record says about a volume."""
     state: Json = {"annotations": dict(volume.metadata.annotations), "finalizers": list(volume.metadata.finalizers)}
     state |= {"phase": volume.status.phase, "message": volume.status.message}
@@ -93,7 +94,7 @@ def volume_state(volume: Any) -> Json:
     return {key: value for key, value in state.items() if value}
 
 
-def claim_state(claim: Any) -> Json:
+def claim_state(claim: core_v1_pb2.PersistentVolumeClaim) -> Json:
     """What the record says about a claim."""
     status = claim.status
     state: Json = {"volume": claim.spec.volumeName, "annotations": dict(claim.metadata.annotations)}

@@ -6,6 +6,7 @@ import copy
 from typing import Any
 
 from kemu.emulated.apiserver.registry import json_patches, patches, strategic_merges
+from kemu.emulated.objects import plain
 from kemu.errors import ApiError
 from kemu.lab.conformance import comparisons
 
@@ -43,5 +44,5 @@ def agrees(expect: Json, answered: Json) -> list[str]:
     return comparisons.compare(expect, answered) or [f"recorded {expect}, kemu {answered}"]
 
 
-def _is_same(one: Any, other: Any) -> bool:
+def _is_same(one: plain.Json, other: plain.Json) -> bool:
     return bool(one == other)

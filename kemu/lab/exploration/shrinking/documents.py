@@ -12,6 +12,7 @@ from typing import Any
 
 from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.conversion import convert
+from kemu.emulated.objects.plain import Json
 from kemu.emulated.settings.values import duration_ns, duration_text
 from kemu.lab.exploration.shrinking.candidates import Data, copied
 from kemu.lab.scenario.format.keys import timing_keys
@@ -67,7 +68,7 @@ def happenings(data: Data) -> list[Item]:
     return [("events", index) for index, event in enumerate(events) if not is_pod(event.get("create"))]
 
 
-def is_pod(item: Any) -> bool:
+def is_pod(item: Json) -> bool:
     return isinstance(item, Mapping) and item.get("kind") == "Pod"
 
 
@@ -381,7 +382,7 @@ def _order(way: Way) -> list[tuple[int, str]]:
     return [(step, "") if isinstance(step, int) else (-1, step) for step in way]
 
 
-def _remove(data: Any, way: Way) -> None:
+def _remove(data: Json, way: Way) -> None:
     parents: list[Any] = [data]
     for step in way[:-1]:
         parents.append(parents[-1][step])
@@ -394,7 +395,7 @@ def _remove(data: Any, way: Way) -> None:
             return
 
 
-def changed_at(data: Data, way: Way, value: Any) -> dict[str, Any]:
+def changed_at(data: Data, way: Way, value: Json) -> dict[str, Any]:
     changed = copied(data)
     parent: Any = changed
     for step in way[:-1]:
@@ -410,7 +411,7 @@ def at(data: Data, way: Way) -> Any:
     return value
 
 
-def is_distribution(value: Any) -> bool:
+def is_distribution(value: Json) -> bool:
     return isinstance(value, Mapping) and len(value) == 1 and next(iter(value)) in _MIDDLES
 
 
@@ -436,7 +437,7 @@ def distributions(data: Data) -> list[Way]:
     """All distributions of the times of the cluster, of faults and of workloads."""
     found: list[Way] = []
 
-    def search(value: Any, way: Way) -> None:
+    def search(value: Json, way: Way) -> None:
         if is_distribution(value):
             found.append(way)
         elif isinstance(value, Mapping):

@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from kemu.emulated.objects.plain import Json
 from kemu.emulated.settings import documents
 from kemu.lab.scenario.format import schema
 
@@ -47,7 +48,7 @@ def _folded(words: str, indent: int) -> str:
     return "\n".join(" " * indent + each for each in (*lines, line))
 
 
-def _section(name: str, value: Any, indent: int) -> str:
+def _section(name: str, value: Json, indent: int) -> str:
     flow = _flow(value)
     lead = f"{' ' * indent}{_flow(name)}:"
     is_short = len(lead) + 1 + len(flow) <= _WIDTH
@@ -59,7 +60,7 @@ def _section(name: str, value: Any, indent: int) -> str:
     return f"{lead} {flow}\n"
 
 
-def _item(item: Any, indent: int) -> str:
+def _item(item: Json, indent: int) -> str:
     flow = _flow(item)
     lead = " " * indent
     if indent + 2 + len(flow) <= _WIDTH or not isinstance(item, Mapping):
@@ -71,7 +72,7 @@ def _item(item: Any, indent: int) -> str:
 _FIRST = ("apiVersion", "kind", "metadata")
 
 
-def _ordered(value: Any) -> Any:
+def _ordered(value: Json) -> Any:
     """Objects as people write them."""
     if isinstance(value, Mapping):
         first = [key for key in _FIRST if key in value] if "kind" in value else []
@@ -79,13 +80,13 @@ def _ordered(value: Any) -> Any:
     return [_ordered(item) for item in value] if isinstance(value, list) else value
 
 
-def _flow(value: Any) -> str:
+def _flow(value: Json) -> str:
     dumped = yaml.dump(value, Dumper=_Dumper, default_flow_style=True, sort_keys=False, allow_unicode=True, width=10**6)
     return dumped.removesuffix("\n").removesuffix("\n...")
 
 
 class _Dumper(yaml.SafeDumper):
-    def ignore_aliases(self, data: Any) -> bool:
+    def ignore_aliases(self, data: Json) -> bool:
         return True
 
     def represent_text(self, data: str) -> yaml.ScalarNode:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kemu.emulated.objects.plain import Json
 from kemu.emulated.settings.documents import Path
 from kemu.emulated.settings.shapes import (
     DEFINITIONS,
@@ -48,7 +49,7 @@ _SERIES = Record(
 class _Values:
     """What a path takes: a list, a range ``1..10``, or a series ``{from, to, steps, log}``; given back as a list."""
 
-    def check(self, value: Any, path: Path, report: Report) -> Any:
+    def check(self, value: Json, path: Path, report: Report) -> Any:
         if not isinstance(value, dict):
             checked = matrix_keys.VALUES.check(value, path, report)
             if isinstance(checked, str):
@@ -75,7 +76,7 @@ class _Values:
 class _Vary:
     """``{path: values, parameters: {name: {values, sets}}}``; of a path the list of its values is given back."""
 
-    def check(self, value: Any, path: Path, report: Report) -> Any:
+    def check(self, value: Json, path: Path, report: Report) -> Any:
         if not isinstance(value, dict):
             report.add(path, f"must be a mapping of paths to values, not {kind_of(value)}")
             return INVALID
@@ -95,7 +96,7 @@ class _Vary:
 class _Seeds:
     """How many, from 1 on; or which: a list, or a range. Given back as a tuple."""
 
-    def check(self, value: Any, path: Path, report: Report) -> Any:
+    def check(self, value: Json, path: Path, report: Report) -> Any:
         if isinstance(value, str) and (numbers := matrix_keys.numbers(value)) is not None:
             value = list(numbers)
         if not isinstance(value, list):
@@ -122,7 +123,7 @@ class _Seeds:
 class _ScenarioOrName:
     """A path, the name of a shipped scenario, or a scenario as it stands in a file of its own, or only its spec."""
 
-    def check(self, value: Any, path: Path, report: Report) -> Any:
+    def check(self, value: Json, path: Path, report: Report) -> Any:
         if isinstance(value, dict):
             return value  # the loader of scenarios looks at it
         return Text(what="a path, the name of a shipped scenario, or a scenario").check(value, path, report)
@@ -144,7 +145,7 @@ _METRIC = Record(
 class _Metrics:
     """Names, or ``{metric, priority}``."""
 
-    def check(self, value: Any, path: Path, report: Report) -> Any:
+    def check(self, value: Json, path: Path, report: Report) -> Any:
         if not isinstance(value, list):
             report.add(path, f"must be a list of metrics, not {kind_of(value)}")
             return INVALID

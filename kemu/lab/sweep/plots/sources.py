@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kemu.emulated.objects.plain import Json
 from kemu.errors import KemuError
 from kemu.lab.sweep.results import folders, queries, tables
 from kemu.lab.sweep.statistics import intervals, samples
@@ -158,7 +159,7 @@ def _axis(name: str, values: Sequence[Any]) -> Axis:
     return Axis(name, units.pop() if is_number else "", is_number)
 
 
-def _number(value: Any) -> float:
+def _number(value: Json) -> float:
     match = _NUMBER.fullmatch(_text(value))
     assert match is not None
     return float(match[1])

@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, Self
 import msgpack
 
 import kemu
+from kemu.emulated.objects.plain import Json
 from kemu.errors import KemuError
 from kemu.lab.sweep.cells import Cell, CellRecord, CellRows
 from kemu.runtime.runlog import folders, frames
@@ -154,7 +155,7 @@ def _frames(file: BinaryIO) -> Iterator[tuple[Key, int]]:
         yield _key(payload), place
 
 
-def _difference(key: str, found: Any, wanted: Any) -> str:
+def _difference(key: str, found: Json, wanted: Json) -> str:
     if key == "scenario":
         return "its scenario differs"
     if key == "tables":

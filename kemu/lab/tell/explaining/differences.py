@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
+from kemu.emulated.objects.plain import Json
 from kemu.lab.tell.explaining.names import at
 from kemu.lab.tell.explaining.tellings import Telling
 from kemu.runtime.runlog.frames import Event
@@ -75,7 +75,7 @@ def _later(event: Event, telling: Telling, since_ns: int) -> Event | None:
     return next((one for one in same if _content(one) == wanted), None)
 
 
-def _content(event: Event) -> Any:
+def _content(event: Event) -> Json:
     """Without times, and without what follows from them."""
     data = {key: value for key, value in event[3].items() if key not in _TIMES}
     if event[2] == "store.txn":

@@ -21,6 +21,7 @@ from collections.abc import AsyncGenerator, Callable
 from types import TracebackType
 from typing import Any, Self
 
+from kemu.emulated.objects.plain import Json
 from kemu.errors import RunLogError
 from kemu.lab.tell.live.runs import Runs
 from kemu.runtime.runlog.frames import Event
@@ -130,7 +131,7 @@ class _Log:
         self.close()
 
 
-def _message(event: str, data: Any, run: int = 0, cursor: Cursor | None = None) -> bytes:
+def _message(event: str, data: Json, run: int = 0, cursor: Cursor | None = None) -> bytes:
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     where = f"id: {run}.{cursor.place}.{cursor.offset}\n" if cursor is not None else ""
     return f"event: {event}\n{where}data: {text}\n\n".encode()

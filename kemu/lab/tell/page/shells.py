@@ -18,6 +18,8 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from kemu.emulated.objects.plain import Json
+
 _FILES = "kemu.lab.tell.page"
 
 
@@ -54,7 +56,7 @@ def first_screen(run: Mapping[str, Any], index: int, page: Mapping[str, Any]) ->
     return _template("first.html.jinja").render(run=run, index=index, whole=whole)
 
 
-def packed(data: Any) -> str:
+def packed(data: Json) -> str:
     """As it stands in the page."""
     return packed_text(json.dumps(data, ensure_ascii=False, separators=(",", ":")))
 

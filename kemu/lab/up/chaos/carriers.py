@@ -16,6 +16,7 @@ from kemu.emulated.client import clients, informers
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.conversion import yaml_texts
 from kemu.errors import KemuError
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import Env
 from kemu.runtime.faults.kinds import CLIENT_FAULTS, KINDS
 from kemu.runtime.runlog.events import FaultRefused
@@ -48,7 +49,7 @@ class Carriers:
             handler = informers.Callbacks(self._changed, lambda old, new: self._changed(new), self._gone)
             informers.Informer(client, plural, handler=handler, compact=True).start()
 
-    def _changed(self, found: Any) -> None:
+    def _changed(self, found: KubernetesObject) -> None:
         key = _key(found)
         text = found.metadata.annotations.get(ANNOTATION, "")
         before, fault_id = self._in_force.get(key, ("", ""))
@@ -68,13 +69,13 @@ class Carriers:
             self._env.log(FaultRefused(object_key=key, message=str(error)))
             self._in_force[key] = text, ""
 
-    def _gone(self, old: Any) -> None:
+    def _gone(self, old: KubernetesObject) -> None:
         _, fault_id = self._in_force.pop(_key(old), ("", ""))
         if fault_id:
             self._heal(fault_id)
 
 
-def fault_of(carrier: Any, text: str) -> dict[str, Any]:
+def fault_of(carrier: KubernetesObject, text: str) -> dict[str, Any]:
     """The fault that an object carries, with whom it concerns. Raises KemuError."""
     try:
         found: Any = yaml_texts.safe_load(text)
@@ -87,7 +88,7 @@ def fault_of(carrier: Any, text: str) -> dict[str, Any]:
     return {**found, kind.name: {**_concerned(carrier, kind.name, detail), **detail}}
 
 
-def _concerned(carrier: Any, what: str, detail: Mapping[str, Any]) -> dict[str, Any]:
+def _concerned(carrier: KubernetesObject, what: str, detail: Mapping[str, Any]) -> dict[str, Any]:
     plural, metadata = resources.of(carrier).plural, carrier.metadata
     if what in CLIENT_FAULTS:
         if "resource" in detail or "name" in detail:

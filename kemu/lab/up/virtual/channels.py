@@ -16,6 +16,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Generator, I
 from typing import Any
 
 import grpc
+from google.protobuf.message import Message
 
 from kemu.lab.up.virtual.drivers import Driver, Ended
 from kemu.lab.up.virtual.worlds import Answer
@@ -70,7 +71,7 @@ class MultiCallable:
 
     def __call__(
         self,
-        request: Any = None,
+        request: Message | None = None,
         *,
         timeout: float | None = None,
         metadata: Metadata | None = None,
@@ -221,7 +222,7 @@ class StreamCall(_Call):
         self._driver.told()
         super().end(answer)
 
-    async def write(self, request: Any) -> None:
+    async def write(self, request: Message | None) -> None:
         """Raises ``asyncio.InvalidStateError`` when the call is over."""
         self.post(request)
 

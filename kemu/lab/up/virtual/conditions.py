@@ -26,6 +26,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.conversion import convert, descriptors, json_writers
+from kemu.emulated.objects.plain import Json
 from kemu.errors import KemuError
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 from kemu.runtime import near_words
@@ -253,7 +254,7 @@ def _at(found: Any, path: Path, missing: Any) -> Any:
     return found
 
 
-def _as_text(value: Any) -> str:
+def _as_text(value: Json) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -22,6 +22,7 @@ from kemu.lab.scenario.playing.heartbeats import Heartbeats
 from kemu.lab.scenario.scenarios import Scenario
 from kemu.lab.up import furnishings
 from kemu.lab.up.chaos import carriers, desks
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.faults.handlers import Assignment, End
 from kemu.runtime.faults.hits import CHAOS
 from kemu.runtime.faults.kinds import CLIENT_FAULTS
@@ -299,7 +300,7 @@ class _Seeing:
     def __init__(self, hearer: Hearer) -> None:
         self._see = hearer.see if isinstance(hearer, Observer) else None
 
-    def on_add(self, obj: Any) -> None:
+    def on_add(self, obj: KubernetesObject) -> None:
         pass
 
     def on_update(self, old: Any, new: Any) -> None:

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import grpc
 import grpc.aio
+from google.protobuf.message import Message
 
 from kemu.runtime.host.calls import far_calls
 from kemu.runtime.host.calls.relays import TO
@@ -198,7 +199,12 @@ class PeerMethod:
         self._route: far_calls.Route | None = None
 
     def __call__(
-        self, request: Any = None, *, timeout: float | None = None, metadata: Any = None, **others: Any
+        self,
+        request: Message | bytes | None = None,
+        *,
+        timeout: float | None = None,
+        metadata: Any = None,
+        **others: Any,
     ) -> Any:
         """``timeout`` in virtual seconds."""
         channel = self._channel

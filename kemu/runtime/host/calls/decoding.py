@@ -32,7 +32,7 @@ def tolerant(deserialize: Callable[[bytes], Any] | None) -> Callable[[bytes], An
     return read
 
 
-async def refuse(context: Any, malformed: Malformed) -> None:
+async def refuse(context: grpc.aio.ServicerContext, malformed: Malformed) -> None:
     await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(malformed))
 
 
@@ -65,7 +65,7 @@ def _guarded(handler: Any) -> Any:
 
 
 def _unary(behaviour: Callable[[Any, Any], Awaitable[Any]]) -> Callable[[Any, Any], Awaitable[Any]]:
-    async def answer(request: Any, context: Any) -> Any:
+    async def answer(request: Any, context: grpc.aio.ServicerContext) -> Any:
         if isinstance(request, Malformed):
             await refuse(context, request)
         try:
@@ -77,7 +77,7 @@ def _unary(behaviour: Callable[[Any, Any], Awaitable[Any]]) -> Callable[[Any, An
 
 
 def _stream(behaviour: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    async def answer(request: Any, context: Any) -> Any:
+    async def answer(request: Any, context: grpc.aio.ServicerContext) -> Any:
         if isinstance(request, Malformed):
             await refuse(context, request)
         async for message in behaviour(request, context):

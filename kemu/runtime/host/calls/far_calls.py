@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import grpc
 import grpc.aio
+from google.protobuf.message import Message
 
 from kemu.runtime.host.calls.relays import Relay
 from kemu.runtime.rpc import clients
@@ -229,7 +230,7 @@ class FarStream(FarCall):
             self._handed = None
         return EOF if message is EOF else message.SerializeToString()
 
-    async def write(self, message: Any) -> None:
+    async def write(self, message: Message | bytes | None) -> None:
         if self._near is not None:
             await self._near.write(message)
             return

@@ -114,7 +114,7 @@ class InboundCalls:
     ) -> Callable[[Any, Any], Awaitable[Any]]:
         actor, traffic = self._actor, self._traffic
 
-        async def answer(request: Any, context: Any) -> Any:
+        async def answer(request: Any, context: grpc.aio.ServicerContext) -> Any:
             if isinstance(request, decoding.Malformed):
                 await decoding.refuse(context, request)
             if actor.gone:
@@ -182,7 +182,7 @@ class GuardedContext:
 
     __slots__ = ("_actor", "_context", "_first_write", "_traffic")
 
-    def __init__(self, context: Any, actor: Receiver, traffic: Traffic) -> None:
+    def __init__(self, context: grpc.aio.ServicerContext, actor: Receiver, traffic: Traffic) -> None:
         self._traffic = traffic
         self._first_write: asyncio.Task[None] | None = None
         self._context = context
@@ -274,7 +274,7 @@ def _from_metadata(metadata: Any, key: str) -> str | None:
 def refusal(code: grpc.StatusCode, why: str) -> RpcMethodHandler:
     """Of a call, whatever its method is and without reading its request."""
 
-    async def refuse(request: Any, context: Any) -> None:
+    async def refuse(request: Any, context: grpc.aio.ServicerContext) -> None:
         await context.abort(code, why)
 
     # Whatever the method is, a stream handler can end the call.

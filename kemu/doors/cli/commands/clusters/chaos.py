@@ -11,6 +11,7 @@ from typing import Any
 
 from kemu.doors.cli import exits
 from kemu.doors.cli.commands.clusters import step
+from kemu.emulated.objects.plain import Json
 from kemu.errors import KemuError
 from kemu.runtime.faults.kinds import KINDS, Form, Kind, Parameter
 
@@ -53,7 +54,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         _add_kind(below, kind)
 
 
-def _add_kind(below: Any, kind: Kind) -> None:
+def _add_kind(below: argparse._SubParsersAction[Any], kind: Kind) -> None:
     parser = below.add_parser(kind.name, help=kind.doc, description=kind.doc)
     for one in kind.parameters:
         _add_parameter(parser, one)
@@ -149,7 +150,7 @@ def _told(fault: Mapping[str, Any]) -> str:
     return f"{fault['id']}: {fault['what']} {of}, {since}, struck {fault['hits']}"
 
 
-def _short(value: Any) -> str:
+def _short(value: Json) -> str:
     return ",".join(_short(each) for each in value) if isinstance(value, list) else str(value)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from kemu.doors.cli import exits, run_folders
+from kemu.emulated.objects.plain import Json
 from kemu.errors import KemuError
 
 
@@ -76,7 +77,7 @@ def _pods(found: list[Path]) -> Iterator[dict[str, Any]]:
             yield {**chosen, **{name: _cell(value) for name, value in row.items()}}
 
 
-def _cell(value: Any) -> Any:
+def _cell(value: Json) -> Json:
     return str(value).lower() if isinstance(value, bool) else value
 
 

@@ -14,6 +14,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from kemu.emulated.objects.plain import Json
 from kemu.lab.sweep.results.queries import Answer
 from kemu.lab.tell import layouts
 
@@ -49,7 +50,7 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
-def _cell(value: Any) -> Any:
+def _cell(value: Json) -> Json:
     """As CSV has it: nothing for what is not known, lists as JSON."""
     plain = _plain(value)
     if isinstance(plain, bool):
@@ -96,7 +97,7 @@ def _as_records(names: Sequence[str], rows: Sequence[Sequence[str]], width: int)
             yield from layouts.hanging(Text(name.ljust(lead) + " " * layouts.GAP, "dim"), Text(cell), width)
 
 
-def _shown(value: Any) -> str:
+def _shown(value: Json) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from kemu.doors.cli import progress
+from kemu.emulated.objects.plain import Json
 from kemu.lab.checks.results import counted
 from kemu.lab.scenario.playing import runner
 from kemu.lab.sweep.cells import DONE, FAILED, SATURATED, Cell, CellRecord, Metric
@@ -244,7 +245,7 @@ def _telling_cell(sweep: Sweep) -> tuple[Cell, str] | None:
     return highest.cell, f"the highest {metric.text}"
 
 
-def _yaml(value: Any) -> str:
+def _yaml(value: Json) -> str:
     """As ``--set`` reads it: a word as it is, anything else as JSON, which is YAML."""
     return value if isinstance(value, str) and _WORD.fullmatch(value) else json.dumps(value, ensure_ascii=False)
 

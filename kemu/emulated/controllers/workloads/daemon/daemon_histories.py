@@ -9,6 +9,7 @@ from typing import Any
 from kemu import errors
 from kemu.emulated.client import clients
 from kemu.emulated.controllers.workloads import claims, histories
+from kemu.emulated.objects import selectors
 from kemu.emulated.objects.templates import documents, hashes
 from kemu.messages.k8s import apps_v1_pb2
 
@@ -22,7 +23,7 @@ class DaemonHistories(histories.Histories):
         super().__init__(client, "DaemonSet")
 
     async def revise(
-        self, owner: apps_v1_pb2.DaemonSet, claim: claims.Claims, pods: Iterable[Any], selector: Any
+        self, owner: apps_v1_pb2.DaemonSet, claim: claims.Claims, pods: Iterable[Any], selector: selectors.LabelSelector
     ) -> tuple[str, list[Any]]:
         """The hash of the current revision, which is made if there is none, and the old revisions
         (``constructHistory``). ``claim``: of revisions; ``pods``: of the owner."""
@@ -44,7 +45,7 @@ class DaemonHistories(histories.Histories):
                 await self.renumber(chosen, number)
         return str(chosen.metadata.labels[LABEL]), old
 
-    async def _label(self, revision: apps_v1_pb2.ControllerRevision) -> Any:
+    async def _label(self, revision: apps_v1_pb2.ControllerRevision) -> apps_v1_pb2.ControllerRevision:
         """One of another version of Kubernetes lacks it; its name serves as well."""
         wanted = apps_v1_pb2.ControllerRevision()
         wanted.CopyFrom(revision)

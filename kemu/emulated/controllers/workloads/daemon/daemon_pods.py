@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
 
 from kemu.emulated.controllers.workloads import scaling
 from kemu.emulated.objects import selectors
@@ -96,5 +96,5 @@ def target(pod: core_v1_pb2.Pod) -> str:
     return ""
 
 
-def _terms(spec: core_v1_pb2.PodSpec) -> Any:
+def _terms(spec: core_v1_pb2.PodSpec) -> RepeatedCompositeFieldContainer[core_v1_pb2.NodeSelectorTerm]:
     return spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, MutableMapping
 from functools import lru_cache
 from typing import Any
 
@@ -115,7 +115,7 @@ def set_new(deployment: apps_v1_pb2.Deployment, new: KubernetesObject, number: i
     return changed
 
 
-def _remember(annotations: Any, number: str) -> None:
+def _remember(annotations: MutableMapping[str, str], number: str) -> None:
     """Add a revision to the list of former ones, and drop as many of the oldest as its length demands."""
     former = annotations.get(HISTORY, "")
     numbers = former.split(",")

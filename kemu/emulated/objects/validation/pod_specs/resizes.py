@@ -7,14 +7,14 @@ resources of its containers: all kubelets here can resize.
 
 from __future__ import annotations
 
-from typing import Any
+from google.protobuf.internal.containers import MessageMap
 
 from kemu.emulated.objects.amounts import qos, quantities
 from kemu.emulated.objects.validation import metadata
 from kemu.emulated.objects.validation.causes import forbidden, invalid
 from kemu.emulated.objects.validation.pod_specs import pods
 from kemu.errors import Cause
-from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 
 RESIZABLE = ("cpu", "memory")
 _MIRROR = "kubernetes.io/config.mirror"
@@ -72,7 +72,7 @@ def _state_resources(status: core_v1_pb2.PodStatus, spec: core_v1_pb2.PodSpec) -
         _copy_requests(status.allocatedResources, spec.resources)
 
 
-def _copy_requests(amounts: Any, resources: core_v1_pb2.ResourceRequirements) -> None:
+def _copy_requests(amounts: MessageMap[str, meta_v1_pb2.Quantity], resources: core_v1_pb2.ResourceRequirements) -> None:
     for name in sorted(resources.requests):
         amounts[name].string = resources.requests[name].string
 
@@ -119,7 +119,7 @@ def _differs_beside(new: core_v1_pb2.PodSpec, old: core_v1_pb2.PodSpec) -> bool:
     return bool(one != other)
 
 
-def _check_init(new: Any, old: Any, path: str, found: list[Cause]) -> None:
+def _check_init(new: core_v1_pb2.Container, old: core_v1_pb2.Container, path: str, found: list[Cause]) -> None:
     if _without_resizes(new, old) != old:
         detail = "only cpu and memory resources for init or sidecar containers are mutable"
         found.append(forbidden(path, detail))
@@ -128,7 +128,7 @@ def _check_init(new: Any, old: Any, path: str, found: list[Cause]) -> None:
         found.extend(forbidden(path, detail) for one in new.resizePolicy if one.restartPolicy == "RestartContainer")
 
 
-def _check_pod_level(new: Any, old: Any, found: list[Cause]) -> None:
+def _check_pod_level(new: core_v1_pb2.PodSpec, old: core_v1_pb2.PodSpec, found: list[Cause]) -> None:
     had = old.HasField("resources")
     if had and not new.HasField("resources"):
         found.append(forbidden("spec.resources", "pod-level resources cannot be removed"))

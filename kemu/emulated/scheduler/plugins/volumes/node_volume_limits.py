@@ -131,7 +131,9 @@ class NodeVolumeLimits(FilterPlugin, SignPlugin):
                 if driver and handle:
                     found[f"{driver}/{handle}"] = driver
 
-    def _count_inline(self, name: str, source: Any, csi_node: storage_v1_pb2.CSINode | None, found: Volumes) -> None:
+    def _count_inline(
+        self, name: str, source: core_v1_pb2.VolumeSource, csi_node: storage_v1_pb2.CSINode | None, found: Volumes
+    ) -> None:
         """``checkAttachableInlineVolume``."""
         if csi_node is None or not migration.is_inline(source):
             return

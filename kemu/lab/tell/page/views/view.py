@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from kemu.emulated.objects.plain import Json
 from kemu.lab.checks.history import History
 from kemu.lab.tell.page.tables import Tables
 
@@ -36,6 +37,6 @@ class View(Protocol):
         """By kind of event."""
         ...
 
-    def data(self, told: Told) -> Any:
+    def data(self, told: Told) -> Json:
         """JSON; may be asked for more than once."""
         ...
