@@ -98,9 +98,9 @@ class Actuator:
 
         ``seen``: by which revisions that was decided, for the log."""
         settings = self._settings
-        room = settings.maxParallelism - len(self.empty) - len(self.drained)
+        room = settings.max_parallelism - len(self.empty) - len(self.drained)
         empty = self._cropped(empty, room)
-        drains = min(room - len(empty), settings.maxDrainParallelism - len(self.drained))
+        drains = min(room - len(empty), settings.max_drain_parallelism - len(self.drained))
         full = self._cropped(full, drains)
         if not await self._taint_all(empty):
             raise errors.Conflict(f"couldn't taint {len(empty)} nodes with ToBeDeleted")
@@ -210,7 +210,7 @@ class Actuator:
     async def _delete(self, node: core_v1_pb2.Node, group: NodeGroup, drain: bool) -> None:
         """``deleteNodesAsync``, and what follows."""
         name = node.metadata.name
-        await self._env.clock.sleep(self._settings.deleteDelayAfterTaint)
+        await self._env.clock.sleep(self._settings.delete_delay_after_taint_s)
         why = await self._empty(node, drain)
         if not why:
             try:
@@ -251,7 +251,9 @@ class Actuator:
                 return f'failed to delete empty node "{name}", new pods scheduled'
             if moves.waits_for:
                 return f'failed to delete empty node "{name}", active on-completion pods present'
-        by_default = settings.daemonSetEvictionForOccupiedNodes if drain else settings.daemonSetEvictionForEmptyNodes
+        by_default = (
+            settings.daemon_set_eviction_for_occupied_nodes if drain else settings.daemon_set_eviction_for_empty_nodes
+        )
         daemons = [pod for pod in moves.daemons if _evicts_daemon(pod, by_default)]
         for pod in daemons:
             self._env.spawn(self._evict(pod, needed=False), f"evict {pod.metadata.name}")
@@ -267,8 +269,8 @@ class Actuator:
         """Until it is allowed; why not, if not (``evictPod``)."""
         clock, settings, metadata = self._env.clock, self._settings, pod.metadata
         self._record(pod, "Normal", "ScaleDown", "deleting pod for node scale down")
-        grace_s = min(pod_rules.grace_s(pod), int(settings.maxGracefulTermination))
-        until_ns = clock.now_ns() + round(settings.maxPodEvictionTime * SECOND_NS)
+        grace_s = min(pod_rules.grace_s(pod), int(settings.max_graceful_termination_s))
+        until_ns = clock.now_ns() + round(settings.max_pod_eviction_time_s * SECOND_NS)
         while True:
             try:
                 await self._client.evict(metadata.namespace, metadata.name, grace_s)
@@ -289,7 +291,7 @@ class Actuator:
     async def _disappear(self, node: str, pods: Sequence[core_v1_pb2.Pod]) -> str:
         """``waitPodsToDisappear``."""
         clock = self._env.clock
-        limit_s = self._settings.maxGracefulTermination + HEADROOM_S
+        limit_s = self._settings.max_graceful_termination_s + HEADROOM_S
         until_ns = clock.now_ns() + round(limit_s * SECOND_NS)
         while True:
             there = [await self._is_on(pod, node) for pod in pods]

@@ -31,7 +31,7 @@ from kemu.emulated.objects import meta
 from kemu.emulated.objects.pods import pod_phases
 from kemu.emulated.scheduler import feeds
 from kemu.emulated.scheduler.cache.cluster import Cluster
-from kemu.emulated.settings import declared
+from kemu.emulated.settings.declared import restored
 from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime import distributions
@@ -59,14 +59,14 @@ class ClusterAutoscaler:
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         """Raises ValueError that names the setting."""
         self._env = env
-        self._settings = declared.read(settings.Settings, config["autoscaler"])
+        self._settings = restored(settings.Settings, config["autoscaler"])
         self._lag = distributions.parse(config.get("lag", 0))
         self._client = clients.of_actor(env, config)
         self._recorder = recorders.Recorder(env, self._client, NAME, "0", config.get("events", recorders.NOTABLE))
         self._cluster = Cluster()
         self._snapshot = Snapshot(self._cluster, env.random)
         self._provider = Provider(env, config["groups"])
-        self._templates = Templates(self._provider, force_daemon_sets=self._settings.forceDaemonSets)
+        self._templates = Templates(self._provider, force_daemon_sets=self._settings.force_daemon_sets)
         self._state = ClusterState(self._provider, self._settings, self._tell)
         self._pending: dict[str, Any] = {}
         """Pods without a node, by key."""
@@ -79,12 +79,12 @@ class ClusterAutoscaler:
         self._news = asyncio.Event()
         self._informers = self._watch()
         rules = drainability.Rules(
-            self._settings.scaleDown,
+            self._settings.scale_down,
             {name: self._informers[name].store for name in ("daemonsets", "jobs", "replicasets", "statefulsets")},
         )
-        self._planner = scale_downs.Planner(self._provider, self._settings.scaleDown, rules)
+        self._planner = scale_downs.Planner(self._provider, self._settings.scale_down, rules)
         self._actuator = actuators.Actuator(
-            env, self._client, self._provider, self._state, self._settings.scaleDown, rules, self,
+            env, self._client, self._provider, self._state, self._settings.scale_down, rules, self,
             self._record, self._tell,
         )  # fmt: skip
         self._placements = Placements()
@@ -141,7 +141,7 @@ class ClusterAutoscaler:
         if not pod.spec.nodeName:
             self._pending[key] = pod
             self._wake_up_for(pod)
-        elif not pod_rules.is_expendable(pod, self._settings.cutOff):
+        elif not pod_rules.is_expendable(pod, self._settings.cut_off):
             self._by_node.setdefault(pod.spec.nodeName, {})[key] = pod
             self._cluster.change(self._see, pod)
 
@@ -220,7 +220,7 @@ class ClusterAutoscaler:
             # At once; but time must pass where requests take none.
             await clock.sleep_until_ns(last_ns + MILLISECOND_NS)
             return
-        scan_ns = round(self._settings.scanInterval * SECOND_NS)
+        scan_ns = round(self._settings.scan_interval_s * SECOND_NS)
         next_ns = last_ns + scan_ns
         while not self._urgent:
             self._news.clear()
@@ -249,7 +249,7 @@ class ClusterAutoscaler:
         await self._provider.refresh()
         for node in list(self._informers["nodes"].store.values()):
             if self._provider.group_of(node.metadata.name) and taints.has(node, taints.TO_BE_DELETED):
-                await self._actuator.unmark(node, taints.TO_BE_DELETED, uncordon=self._settings.scaleDown.cordon)
+                await self._actuator.unmark(node, taints.TO_BE_DELETED, uncordon=self._settings.scale_down.cordon)
 
     async def _iterate(self) -> None:
         """``RunOnce``."""
@@ -283,9 +283,9 @@ class ClusterAutoscaler:
         nodes = self._add_upcoming(nodes, templates, now_ns)
         pods = self._unschedulable(now_ns, unix_ns)
         forbidden = await self._scale_up(pods, templates, now_ns, unix_ns)
-        if self._settings.scaleDown.enabled:
+        if self._settings.scale_down.enabled:
             await self._scale_down(nodes, forbidden, now_ns, unix_ns)
-        if self._settings.enforceNodeGroupMinSize:
+        if self._settings.enforce_node_group_min_size:
             await self._grow(scale_ups.to_minimum(self._provider, state, now_ns), (), now_ns)
 
     def _place_nominated(self) -> None:
@@ -293,7 +293,7 @@ class ClusterAutoscaler:
         for pod in self._pending.values():
             node = pod.status.nominatedNodeName
             counts = node and self._snapshot.node(node) is not None and not pod.metadata.HasField("deletionTimestamp")
-            if counts and not pod_rules.is_expendable(pod, self._settings.cutOff):
+            if counts and not pod_rules.is_expendable(pod, self._settings.cut_off):
                 self._snapshot.place(pod, node)
 
     async def _remove_late(self, now_ns: int) -> None:
@@ -327,7 +327,7 @@ class ClusterAutoscaler:
             if not pod.metadata.HasField("deletionTimestamp")
             and not pod.status.nominatedNodeName
             and pod_rules.is_unschedulable(pod)
-            and not pod_rules.is_expendable(pod, self._settings.cutOff)
+            and not pod_rules.is_expendable(pod, self._settings.cut_off)
         ]
         for node in self._actuator.drained:
             if self._snapshot.node(node) is None:
@@ -350,7 +350,7 @@ class ClusterAutoscaler:
 
     def _patience_s(self, pod: core_v1_pb2.Pod) -> float:
         """``filterOutYoungPods``."""
-        least = self._settings.newPodScaleUpDelay
+        least = self._settings.new_pod_scale_up_delay_s
         said = pod.metadata.annotations.get(pod_rules.SCALE_UP_DELAY, "")
         return max(least, pod_rules.seconds(said, least))
 
@@ -360,8 +360,8 @@ class ClusterAutoscaler:
         """Returns whether nothing may be removed in this iteration."""
         if not pods:
             return False
-        if self._settings.maxNodesTotal and len(self._state.total.ready) >= self._settings.maxNodesTotal:
-            text = f"Max total nodes in cluster reached: {self._settings.maxNodesTotal}"
+        if self._settings.max_nodes_total and len(self._state.total.ready) >= self._settings.max_nodes_total:
+            text = f"Max total nodes in cluster reached: {self._settings.max_nodes_total}"
             self._tell("Warning", "MaxNodesTotalReached", text)
             self._give_up([(pod, scale_ups.MAX_NODES) for pod in pods])
             return False
@@ -374,7 +374,7 @@ class ClusterAutoscaler:
             self._snapshot, pods, templates, self._provider, self._state, self._settings, self._env.random, now_ns
         )
         if plan.limited:
-            text = f"Max total nodes in cluster reached: {self._settings.maxNodesTotal}"
+            text = f"Max total nodes in cluster reached: {self._settings.max_nodes_total}"
             self._tell("Warning", "MaxNodesTotalReached", text)
         if plan.resizes:
             await self._grow(plan.resizes, plan.pods, now_ns)
@@ -424,7 +424,7 @@ class ClusterAutoscaler:
                 self._env.log(ScaleUpImpossible(pod=key, uid=uid, why=why))
 
     async def _scale_down(self, nodes: Sequence[core_v1_pb2.Node], forbidden: bool, now_ns: int, unix_ns: int) -> None:
-        planner, flags = self._planner, self._settings.scaleDown
+        planner, flags = self._planner, self._settings.scale_down
         before = list(planner.unneeded)
         planner.update(self._snapshot, nodes, self._actuator.going(), (), self.budgets(), now_ns, unix_ns)
         if list(planner.unneeded) != before:
@@ -432,9 +432,9 @@ class ClusterAutoscaler:
         cooling = forbidden or any(
             since_ns + round(delay_s * SECOND_NS) > now_ns
             for since_ns, delay_s in (
-                (self._scaled_up_ns, flags.delayAfterAdd),
-                (self._failed_ns, flags.delayAfterFailure),
-                (self._deleted_ns, flags.delayAfterDelete),
+                (self._scaled_up_ns, flags.delay_after_add_s),
+                (self._failed_ns, flags.delay_after_failure_s),
+                (self._deleted_ns, flags.delay_after_delete_s),
             )
         )
         if not cooling:
@@ -449,7 +449,7 @@ class ClusterAutoscaler:
 
     async def _soft_taints(self, nodes: Sequence[core_v1_pb2.Node]) -> None:
         """Mark unneeded nodes, so that schedulers prefer others (``UpdateSoftDeletionTaints``)."""
-        left = self._settings.scaleDown.maxBulkSoftTaints
+        left = self._settings.scale_down.max_bulk_soft_taints
         mine = [node for node in nodes if self._group(node) and not taints.has(node, taints.TO_BE_DELETED)]
         going = self._actuator.going()
         for wanted in (False, True):

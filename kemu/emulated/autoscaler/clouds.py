@@ -184,7 +184,8 @@ class Cloud(cloud_pb2_grpc.CloudServicer):
         """Whether this failure comes now."""
         now_ns = self._env.clock.now_ns()
         for failure in group.failures:
-            if failure["kind"] != kind or not failure["from_ns"] <= now_ns < failure["until_ns"]:
+            until_ns = failure["until_ns"]
+            if failure["kind"] != kind or now_ns < failure["from_ns"] or (until_ns is not None and now_ns >= until_ns):
                 continue
             if failure["share"] >= 1 or self._env.random.random() < failure["share"]:
                 return True

@@ -83,7 +83,7 @@ class ClusterState:
     def scaled_up(self, group: NodeGroup, by: int, now_ns: int) -> None:
         """``RegisterScaleUp``; a negative number: so many of them will not come."""
         known = self._scale_ups.get(group.name)
-        expected_ns = now_ns + round(self._settings.maxNodeProvisionTime * SECOND_NS)
+        expected_ns = now_ns + round(self._settings.max_node_provision_time_s * SECOND_NS)
         if known is None:
             if by > 0:
                 self._scale_ups[group.name] = _ScaleUp(now_ns, expected_ns, by)
@@ -101,11 +101,11 @@ class ClusterState:
     def failed(self, group: NodeGroup, now_ns: int) -> None:
         """Back off from a group (``RegisterFailedScaleUp``, ``exponentialBackoff``)."""
         settings, known = self._settings, self._backoffs.get(group.name)
-        duration_s = settings.initialNodeGroupBackoff
+        duration_s = settings.initial_node_group_backoff_s
         if known is not None:
             duration_s = known.duration_s
             if known.until_ns < now_ns:
-                duration_s = min(2 * known.duration_s, settings.maxNodeGroupBackoff)
+                duration_s = min(2 * known.duration_s, settings.max_node_group_backoff_s)
         until_ns = now_ns + round(duration_s * SECOND_NS)
         self._backoffs[group.name] = _Backoff(duration_s, until_ns, now_ns)
 
@@ -132,7 +132,7 @@ class ClusterState:
 
     def _update_readiness(self, nodes: Iterable[core_v1_pb2.Node], now_ns: int, unix_ns: int) -> None:
         self.readiness, self.total = {}, Readiness()
-        startup_ns = round(self._settings.maxNodeStartupTime * SECOND_NS)
+        startup_ns = round(self._settings.max_node_startup_time_s * SECOND_NS)
         for node in nodes:
             name = node.metadata.name
             group = self._provider.group_of(name)
@@ -157,11 +157,11 @@ class ClusterState:
                 (count.long_unregistered if self._is_late(since_ns, now_ns) else count.unregistered).append(name)
 
     def _is_late(self, since_ns: int, now_ns: int) -> bool:
-        return since_ns + round(self._settings.maxNodeProvisionTime * SECOND_NS) < now_ns
+        return since_ns + round(self._settings.max_node_provision_time_s * SECOND_NS) < now_ns
 
     async def _update_requests(self, now_ns: int) -> None:
         """Forget scale-ups that are done; give up those that take too long (``updateScaleRequests``)."""
-        reset_ns = round(self._settings.nodeGroupBackoffReset * SECOND_NS)
+        reset_ns = round(self._settings.node_group_backoff_reset_s * SECOND_NS)
         for name in [name for name, one in self._backoffs.items() if one.failed_ns + reset_ns < now_ns]:
             del self._backoffs[name]
         for name, request in list(self._scale_ups.items()):
@@ -236,8 +236,8 @@ class ClusterState:
     def is_healthy(self) -> bool:
         """Whether few enough nodes are broken (``IsClusterHealthy``)."""
         unready, settings = len(self.total.unready), self._settings
-        few = unready <= settings.okTotalUnreadyCount
-        return few or unready <= settings.maxTotalUnreadyPercentage / 100 * self._nodes
+        few = unready <= settings.ok_total_unready_count
+        return few or unready <= settings.max_total_unready_percentage / 100 * self._nodes
 
     def is_group_healthy(self, group: NodeGroup) -> bool:
         """``IsNodeGroupHealthy``."""
@@ -248,8 +248,8 @@ class ClusterState:
         missing = max(0, least - len(count.ready))
         known = len(count.ready) + len(count.unready) + len(count.not_started)
         settings = self._settings
-        few = missing <= settings.okTotalUnreadyCount
-        return few or missing <= settings.maxTotalUnreadyPercentage / 100 * known
+        few = missing <= settings.ok_total_unready_count
+        return few or missing <= settings.max_total_unready_percentage / 100 * known
 
     def _least(self, group: NodeGroup) -> int:
         count = self.readiness.get(group.name, Readiness())

@@ -120,7 +120,7 @@ class Planner:
             removable = self._simulate(snapshot, node, names, budgets, unix_ns)
             if isinstance(removable, str):
                 self.reasons[name] = removable
-                until_ns = now_ns + round(self.settings.unremovableRecheckTime * SECOND_NS)
+                until_ns = now_ns + round(self.settings.unremovable_recheck_time_s * SECOND_NS)
                 self._until_ns[name] = until_ns, self.changes
                 continue
             del names[name]
@@ -151,8 +151,8 @@ class Planner:
 
     def _limit(self) -> int:
         """``unneededNodesLimit``."""
-        parallel = self.settings.maxParallelism
-        unneeded_ns = max(round(self.settings.unneededTime * SECOND_NS), self._interval_ns)
+        parallel = self.settings.max_parallelism
+        unneeded_ns = max(round(self.settings.unneeded_time_s * SECOND_NS), self._interval_ns)
         return min(len(self.unneeded) + 2 * parallel, parallel * (unneeded_ns // self._interval_ns) + parallel)
 
     def _ineligible(self, snapshot: Snapshot, node: core_v1_pb2.Node, now_ns: int, unix_ns: int) -> str:
@@ -165,12 +165,12 @@ class Planner:
         if node.metadata.annotations.get(taints.SCALE_DOWN_DISABLED) == "true":
             return DISABLED
         used, resource = utilization(
-            node, snapshot.pods_on(name), unix_ns, ignore_daemons=self.settings.ignoreDaemonSetsUtilization
+            node, snapshot.pods_on(name), unix_ns, ignore_daemons=self.settings.ignore_daemon_sets_utilization
         )
-        if not self.settings.unreadyEnabled and not taints.readiness(node)[0]:
+        if not self.settings.unready_enabled and not taints.readiness(node)[0]:
             return UNREADY
         self.utilization[name] = used
-        threshold = self.settings.gpuUtilizationThreshold if resource == GPU else self.settings.utilizationThreshold
+        threshold = self.settings.gpu_utilization_threshold if resource == GPU else self.settings.utilization_threshold
         return BUSY if used > threshold else ""
 
     def _simulate(
@@ -237,7 +237,7 @@ class Planner:
 
     def _too_early(self, one: Removable, now_ns: int) -> str:
         ready = taints.readiness(one.node)[0]
-        wait_ns = round((self.settings.unneededTime if ready else self.settings.unreadyTime) * SECOND_NS)
+        wait_ns = round((self.settings.unneeded_time_s if ready else self.settings.unready_time_s) * SECOND_NS)
         if wait_ns > 0 and one.since_ns + wait_ns >= now_ns:
             return TOO_EARLY if ready else TOO_EARLY_UNREADY
         return ""

@@ -81,7 +81,7 @@ def plan(
     fitting = {group.name: _fitting(snapshot, groups, group, templates[group.name]) for group in valid}
     options = []
     for group in valid:
-        similar = _similar(group, valid, fitting, templates) if settings.balanceSimilarNodeGroups else []
+        similar = _similar(group, valid, fitting, templates) if settings.balance_similar_node_groups else []
         limit = _limit(group, similar, cluster_size, settings)
         if fitting[group.name] and limit:
             nodes, taken = estimators.estimate(snapshot, fitting[group.name], templates[group.name], limit)
@@ -92,11 +92,11 @@ def plan(
     if best is None:
         return Plan(hopeless=hopeless)
     wanted = best.nodes
-    if settings.maxNodesTotal and wanted + cluster_size > settings.maxNodesTotal:
-        wanted = settings.maxNodesTotal - cluster_size
+    if settings.max_nodes_total and wanted + cluster_size > settings.max_nodes_total:
+        wanted = settings.max_nodes_total - cluster_size
         if wanted < 1:
             return Plan(hopeless=hopeless, limited=True)
-    similar = _similar(best.group, valid, fitting, templates) if settings.balanceSimilarNodeGroups else []
+    similar = _similar(best.group, valid, fitting, templates) if settings.balance_similar_node_groups else []
     return Plan(balanced([best.group, *similar], wanted), best.pods, hopeless)
 
 
@@ -140,10 +140,10 @@ def _limit(group: NodeGroup, similar: Sequence[NodeGroup], cluster_size: int, se
     """How many nodes an estimate may add (``thresholdBasedEstimationLimiter``)."""
     room = sum(max(0, each.max_size - each.target_size) for each in (group, *similar))
     limits = [room]
-    if settings.maxNodesPerScaleUp:
-        limits.append(settings.maxNodesPerScaleUp)
-    if settings.maxNodesTotal:
-        limits.append(max(0, settings.maxNodesTotal - cluster_size))
+    if settings.max_nodes_per_scale_up:
+        limits.append(settings.max_nodes_per_scale_up)
+    if settings.max_nodes_total:
+        limits.append(max(0, settings.max_nodes_total - cluster_size))
     return min(limits)
 
 

@@ -1,87 +1,186 @@
-"""Settings as dataclasses: each field states its shape, its document and its default once.
+"""Settings, each declared once: one field of a dataclass says its shape, default and meaning.
 
-    @dataclass(frozen=True)
+    @dataclass(frozen=True, kw_only=True)
     class ScaleDown:
-        unneededTime: float = setting(SECONDS, "How long a node must be unneeded; {default}.", "10m")
+        delay_after_add_s: float = setting(SECONDS, "After a scale-up, until nodes are removed; {default}.", "10m")
 
-    keys(ScaleDown)              the keys of a scenario, with their schema
-    read(ScaleDown, data)        the settings, from values that those keys have checked
-    rows(ScaleDown)              the rows of a table in the documents
+    Section(ScaleDown)             a shape: checks a mapping and makes a ScaleDown of it; is JSON Schema
+    plain(found), restored(…)      to plain data, as configurations travel to actors, and back
+    rows(ScaleDown)                the rows of a table in the documents
 
-A default is written as a user would write it, and read by the shape, so it cannot differ from what the document says.
+The key is the name of the field in camelCase without its unit (``delayAfterAdd``). The default is written as a user
+writes it, and read by the same shape. Rules about several fields are a method ``complaints`` of the dataclass.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache, cached_property
 from typing import Any, TypeVar
 
-from kemu import errors
-from kemu.emulated.settings.documents import Document
-from kemu.emulated.settings.shapes import INVALID, Key, Record, Report, Shape
+from kemu.emulated.settings.documents import Document, Path
+from kemu.emulated.settings.shapes import INVALID, Key, ListOf, MapOf, Record, Report, Shape
+from kemu.errors import Problem
 
-Settings = TypeVar("Settings")
+REQUIRED: Any = object()
+"""As a default: the key must stand there."""
+ABSENT = None
+"""As a default: the setting is None where the key does not stand there."""
 
-_KEY = "kemu.setting"
+Complaint = tuple[Path, str, str]
+"""Where, below the section; what is wrong; a suggestion or nothing."""
+
+T = TypeVar("T")
+_UNIT = re.compile(r"_(s|ns|bytes)$")
 
 
 @dataclass(frozen=True)
-class _Declared:
-    """What a field says beside its name and type."""
-
+class _Setting:
     shape: Shape
     doc: str
+    key: str
     default: object
+    required: bool
+    choice: bool
 
 
-def setting(shape: Shape, doc: str, default: object) -> Any:
-    """A field of a dataclass of settings. ``{default}`` in ``doc`` stands for the default as it was written.
+def setting(
+    shape: Shape,
+    doc: str,
+    default: Any = ABSENT,
+    *,
+    key: str = "",
+    required: bool = False,
+    choice: bool = False,
+) -> Any:
+    """A field of a dataclass that is a :class:`Section`.
 
-    Raises ValueError for a default that the shape refuses.
+    ``doc``: a sentence, in which ``{default}`` stands for the default. ``default``: as a user writes it, or
+    :data:`REQUIRED`. ``required``: the key must stand there although Python code may leave the field out. ``choice``:
+    exactly one of the fields with this mark may stand there. Raises ValueError for a default that the shape refuses.
     """
-    problems: list[errors.Problem] = []
-    value = shape.check(default, (), Report(Document("", default), problems))
-    if value is INVALID or problems:
-        raise ValueError(f"{default!r} is no default: {problems[0].message}")
-    metadata = {_KEY: _Declared(shape, doc.replace("{default}", str(default)), default)}
-    if isinstance(value, dict | list):
-        return dataclasses.field(default_factory=lambda: type(value)(value), metadata=metadata)
-    return dataclasses.field(default=value, metadata=metadata)
-
-
-def section(kind: type[Any], doc: str) -> Any:
-    """A field whose value is another dataclass of settings."""
-    return dataclasses.field(default_factory=kind, metadata={_KEY: _Declared(Record(keys(kind)), doc, kind)})
-
-
-def keys(kind: type[Any]) -> dict[str, Key]:
-    """The keys that a user may write, by name."""
-    return {name: Key(one.shape, one.doc) for name, one in _declared(kind)}
-
-
-def read(kind: type[Settings], data: Mapping[str, Any]) -> Settings:
-    """The settings, from values that were checked by :func:`keys`. Other keys of ``data`` are not for them."""
-    values = {
-        name: read(one.default, data[name]) if isinstance(one.default, type) else data[name]
-        for name, one in _declared(kind)
-        if name in data
+    shown = "" if default is REQUIRED or default is ABSENT else _written(default)
+    metadata = {
+        "setting": _Setting(
+            shape, doc.replace("{default}", shown), key, default, required or default is REQUIRED, choice
+        )
     }
-    return kind(**values)
+    if default is REQUIRED:
+        return field(metadata=metadata)
+    made = None if default is ABSENT else _read(shape, default)
+    if isinstance(made, list | dict):
+        return field(default_factory=lambda: made.copy(), metadata=metadata)
+    return field(default=made, metadata=metadata)
 
 
-def rows(kind: type[Any]) -> Iterator[tuple[str, str, str]]:
-    """Name, default and document of each setting; those of a section stand below its name, with a point between."""
-    for name, one in _declared(kind):
-        if isinstance(one.default, type):
-            yield from ((f"{name}.{inner}", default, doc) for inner, default, doc in rows(one.default))
+def _written(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _read(shape: Shape, written: object) -> Any:
+    problems: list[Problem] = []
+    value = shape.check(written, (), Report(Document("", written), problems))
+    if problems:
+        raise ValueError(f"{written!r} is no default: {problems[0].message}")
+    return value
+
+
+@cache
+def _settings(cls: type) -> Mapping[str, tuple[str, _Setting]]:
+    """By key: the name of the field, and what was declared."""
+    found = {}
+    for one in dataclasses.fields(cls):
+        declared = one.metadata.get("setting")
+        if declared is not None:
+            found[declared.key or key_of(one.name)] = (one.name, declared)
+    return found
+
+
+def key_of(name: str) -> str:
+    """The key of a field: ``delay_after_add_s`` is ``delayAfterAdd``."""
+    first, *rest = _UNIT.sub("", name).split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+@dataclass(frozen=True)
+class Section:
+    """A mapping whose keys a dataclass declares; checked, an instance of it.
+
+    A mistake in a key leaves its field at the default; without a required one there is no instance.
+    """
+
+    cls: type
+    shapes: Mapping[str, Shape] = field(default_factory=dict)
+    """By key: shapes that are known only here, above the dataclass."""
+    noun: str = ""
+    """What the fields marked as choices are, as in "an event needs one action"."""
+    choice_required: bool = True
+
+    @cached_property
+    def record(self) -> Record:
+        keys: dict[str, Key] = {}
+        choices: dict[str, Key] = {}
+        for key, (_, declared) in _settings(self.cls).items():
+            (choices if declared.choice else keys)[key] = Key(
+                self.shapes.get(key, declared.shape), declared.doc, declared.required
+            )
+        return Record(keys, choices, self.noun, choice_required=self.choice_required)
+
+    def check(self, value: Any, path: Path, report: Report) -> Any:
+        checked = self.record.check(value, path, report)
+        if checked is INVALID:
+            return INVALID
+        declared = _settings(self.cls)
+        if any(one.required and key not in checked for key, (_, one) in declared.items()):
+            return INVALID
+        made = self.cls(**{declared[key][0]: item for key, item in checked.items()})
+        complaints: Callable[[], Iterator[Complaint]] | None = getattr(made, "complaints", None)
+        for where, message, suggestion in complaints() if complaints is not None else ():
+            report.add((*path, *where), message, suggestion)
+        return made
+
+    def schema(self) -> dict[str, Any]:
+        return self.record.schema()
+
+
+def plain(value: Any) -> Any:
+    """A section as plain data by names of fields, as configurations travel to actors; :func:`restored` reads it."""
+    if dataclasses.is_dataclass(value):
+        return {one.name: plain(getattr(value, one.name)) for one in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value
+
+
+def restored(cls: type[T], data: Mapping[str, Any]) -> T:
+    """The section that :func:`plain` made plain."""
+    fields = {name: declared.shape for name, declared in _settings(cls).values()}
+    return cls(**{name: _restored(fields.get(name), value) for name, value in data.items()})
+
+
+def _restored(shape: Shape | None, value: Any) -> Any:
+    if value is None:
+        return None
+    if isinstance(shape, Section):
+        return restored(shape.cls, value)
+    if isinstance(shape, ListOf):
+        return [_restored(shape.item, item) for item in value]
+    if isinstance(shape, MapOf):
+        return {key: _restored(shape.item, item) for key, item in value.items()}
+    return value
+
+
+def rows(cls: type) -> Iterator[tuple[str, str, str]]:
+    """Key, default and meaning of each setting, for the documents; those of a section below its key."""
+    for key, (_, declared) in _settings(cls).items():
+        if isinstance(declared.shape, Section):
+            yield from ((f"{key}.{inner}", default, doc) for inner, default, doc in rows(declared.shape.cls))
+        elif declared.default is REQUIRED or declared.default is ABSENT:
+            yield key, "", declared.doc
         else:
-            default = str(one.default).lower() if isinstance(one.default, bool) else str(one.default)
-            yield name, default, one.doc
-
-
-def _declared(kind: type[Any]) -> Iterator[tuple[str, _Declared]]:
-    for one in dataclasses.fields(kind):
-        if _KEY in one.metadata:
-            yield one.name, one.metadata[_KEY]
+            yield key, _written(declared.default), declared.doc

@@ -14,6 +14,7 @@ import yaml
 from google.protobuf.message import Message
 
 from kemu import errors
+from kemu.emulated.autoscaler import settings as autoscaler_settings
 from kemu.emulated.client import drains
 from kemu.emulated.settings.documents import Document
 from kemu.lab.checks.limits import DEFAULT, Limits
@@ -50,19 +51,15 @@ class Node:
 class NodeGroup:
     """Nodes that a cluster autoscaler adds and removes."""
 
-    name: str
-    min: int
-    max: int
+    settings: autoscaler_settings.NodeGroup
     template: Node
     """Of the nodes to come, which get names of their own."""
     initial: tuple[str, ...]
     """The nodes that are there when the clock starts; they stand among the scenario's nodes."""
-    provisioning: Any
-    """Seconds, or a distribution of them; so the other two."""
-    startup: Any
-    removal: Any
-    price: float
-    failures: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.settings.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +67,7 @@ class Autoscaler:
     """A cluster autoscaler and the provider of its machines."""
 
     groups: tuple[NodeGroup, ...]
-    settings: Mapping[str, Any]
-    """The flags that were given, times in seconds: see :mod:`kemu.emulated.autoscaler.settings`."""
+    settings: autoscaler_settings.Settings
 
 
 @dataclass(frozen=True, slots=True)

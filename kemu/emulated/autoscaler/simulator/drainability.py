@@ -98,7 +98,7 @@ class Rules:
         settings, annotations = self._settings, pod.metadata.annotations
         if pod_rules.is_mirror(pod) or pod_rules.terminates_long(pod, unix_ns):
             return SKIP
-        if settings.skipNodesWithCustomControllerPods and (reason := self._lost_owner(pod)):
+        if settings.skip_nodes_with_custom_controller_pods and (reason := self._lost_owner(pod)):
             return reason
         if pod_rules.of_daemon_set(pod) or annotations.get(pod_rules.SAFE_TO_EVICT) == "true":
             return OK
@@ -107,15 +107,15 @@ class Rules:
         if annotations.get(pod_rules.SAFE_TO_EVICT) == "on-completion":
             return WAIT
         owner = meta.controller_of(pod)
-        if owner is None or (settings.skipNodesWithCustomControllerPods and owner.kind not in _REPLICATED):
+        if owner is None or (settings.skip_nodes_with_custom_controller_pods and owner.kind not in _REPLICATED):
             return NOT_REPLICATED
-        if settings.skipNodesWithSystemPods and pod.metadata.namespace == "kube-system" and not budgets.of(pod):
+        if settings.skip_nodes_with_system_pods and pod.metadata.namespace == "kube-system" and not budgets.of(pod):
             since_ns = meta.unix_ns(pod.metadata.creationTimestamp)
-            patience_ns = round(settings.systemPodDisruptionTime * SECOND_NS)
+            patience_ns = round(settings.system_pod_disruption_time_s * SECOND_NS)
             return OK if unix_ns > since_ns + patience_ns else SYSTEM_POD
         if annotations.get(pod_rules.SAFE_TO_EVICT) == "false":
             return NOT_SAFE
-        if settings.skipNodesWithLocalStorage and pod_rules.has_blocking_local_storage(pod):
+        if settings.skip_nodes_with_local_storage and pod_rules.has_blocking_local_storage(pod):
             return LOCAL_STORAGE
         return NO_BUDGET if budgets.blocks(pod) else UNDECIDED
 
@@ -128,5 +128,5 @@ class Rules:
         owner = self._owners[plural].get(f"{pod.metadata.namespace}/{reference.name}")
         if owner is None:
             return CONTROLLER_NOT_FOUND
-        few = plural == "replicasets" and owner.spec.replicas < self._settings.minReplicaCount
+        few = plural == "replicasets" and owner.spec.replicas < self._settings.min_replica_count
         return MIN_REPLICAS if few else ""

@@ -13,6 +13,8 @@ from kemu.emulated import variants
 from kemu.emulated.apiserver import admission
 from kemu.emulated.apiserver.authorization import authorizers
 from kemu.emulated.apiserver.registry import bind_checks
+from kemu.emulated.autoscaler import settings
+from kemu.emulated.settings.declared import Section
 from kemu.emulated.settings.shapes import (
     DEFINITIONS,
     DURATION,
@@ -33,7 +35,6 @@ from kemu.emulated.settings.shapes import (
     WordOr,
 )
 from kemu.lab.scenario.format.keys import (
-    autoscaler_keys,
     cluster_keys,
     controller_keys,
     expectation_keys,
@@ -48,6 +49,9 @@ from kemu.lab.scenario.format.keys import (
     user_keys,
     workload_keys,
 )
+
+_NODE_GROUP = Section(settings.NodeGroup, {"template": Record(cluster_keys.NODE_FIELDS)})
+_AUTOSCALER = Section(settings.Settings, {"nodeGroups": ListOf(_NODE_GROUP)})
 
 API_VERSION = "kemu.dev/v1"
 KIND = "Scenario"
@@ -65,7 +69,7 @@ SPEC: dict[str, Key] = {
         ListOf(Text()), "Folders with Python modules that it names, relative to its own folder, which is always one."
     ),
     "autoscaler": Key(
-        autoscaler_keys.SHAPE, "A cluster autoscaler: node groups that grow and shrink, and the flags by which they do."
+        _AUTOSCALER, "A cluster autoscaler: node groups that grow and shrink, and the flags by which they do."
     ),
     "users": Key(ListOf(user_keys.USER), "People and programs as whom events may be done, with their roles."),
     "extenders": Key(

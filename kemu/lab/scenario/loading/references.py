@@ -86,7 +86,7 @@ class Names:
             kubelets += added
         self._groups = [group.name for group in node_groups]
         for group in node_groups:
-            coming = [clouds.node_name(group.name, number) for number in range(1, group.max + 1)]
+            coming = [clouds.node_name(group.name, number) for number in range(1, group.settings.max + 1)]
             coming = coming[len(group.initial) :]
             self.nodes += coming
             kubelets += coming

@@ -19,9 +19,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from kemu.emulated.autoscaler import settings
 from kemu.emulated.kubelet.settings import evictions
-from kemu.emulated.settings import declared
 from kemu.lab.checks import costs, groups, registry
 from kemu.lab.checks.counters import counts
 from kemu.lab.checks.history import History
@@ -193,20 +191,25 @@ def _limits(scenario: Scenario, speed: float) -> Limits:
 def _autoscaled(scenario: Scenario) -> Autoscaled | None:
     if scenario.autoscaler is None:
         return None
-    flags = declared.read(settings.Settings, scenario.autoscaler.settings)
+    flags = scenario.autoscaler.settings
     return Autoscaled(
         tuple(
-            NodeGroup(group.name, group.min, group.max, group.template.message.SerializeToString(deterministic=True))
+            NodeGroup(
+                group.name,
+                group.settings.min,
+                group.settings.max,
+                group.template.message.SerializeToString(deterministic=True),
+            )
             for group in scenario.autoscaler.groups
         ),
-        cut_off=flags.cutOff,
-        scan_ns=round(flags.scanInterval * SECOND_NS),
-        pod_delay_ns=round(flags.newPodScaleUpDelay * SECOND_NS),
-        most_nodes=flags.maxNodesTotal,
-        provision_ns=round(flags.maxNodeProvisionTime * SECOND_NS),
-        backoff_ns=round(max(flags.initialNodeGroupBackoff, flags.maxNodeGroupBackoff) * SECOND_NS),
-        unready=flags.okTotalUnreadyCount,
-        all_daemons=flags.forceDaemonSets,
+        cut_off=flags.cut_off,
+        scan_ns=round(flags.scan_interval_s * SECOND_NS),
+        pod_delay_ns=round(flags.new_pod_scale_up_delay_s * SECOND_NS),
+        most_nodes=flags.max_nodes_total,
+        provision_ns=round(flags.max_node_provision_time_s * SECOND_NS),
+        backoff_ns=round(max(flags.initial_node_group_backoff_s, flags.max_node_group_backoff_s) * SECOND_NS),
+        unready=flags.ok_total_unready_count,
+        all_daemons=flags.force_daemon_sets,
     )
 
 

@@ -16,6 +16,7 @@ from kemu.emulated.autoscaler import clouds
 from kemu.emulated.client import recorders
 from kemu.emulated.objects import identities
 from kemu.emulated.scheduler.extenders import servers
+from kemu.emulated.settings.declared import plain
 from kemu.lab.scenario import expectations
 from kemu.lab.scenario.format.keys import controller_keys
 from kemu.lab.scenario.loading import controllers as loading
@@ -213,15 +214,7 @@ def cloud(scenario: Scenario) -> list[ActorSpec]:
     if scenario.autoscaler is None:
         return []
     groups = [
-        {
-            "name": group.name,
-            "initial": list(group.initial),
-            "price": group.price,
-            "provisioning": group.provisioning,
-            "startup": group.startup,
-            "removal": group.removal,
-            "failures": [dict(failure) for failure in group.failures],
-        }
+        {**plain(group.settings), "initial": list(group.initial), "template": None}
         for group in scenario.autoscaler.groups
     ]
     return [_spec(scenario, clouds.NAME, CLOUD_FACTORY, {"groups": groups})]
@@ -233,14 +226,15 @@ def _autoscaler(scenario: Scenario) -> dict[str, Any]:
     groups = [
         {
             "name": group.name,
-            "min": group.min,
-            "max": group.max,
-            "price": group.price,
+            "min": group.settings.min,
+            "max": group.settings.max,
+            "price": group.settings.price,
             "template": group.template.message.SerializeToString(deterministic=True),
         }
         for group in scenario.autoscaler.groups
     ]
-    return {"autoscaler": dict(scenario.autoscaler.settings), "groups": groups, "events": scenario.event_objects}
+    flags = dataclasses.replace(scenario.autoscaler.settings, node_groups=[])
+    return {"autoscaler": plain(flags), "groups": groups, "events": scenario.event_objects}
 
 
 def controllers(scenario: Scenario, beats: Heartbeats) -> list[ActorSpec]:

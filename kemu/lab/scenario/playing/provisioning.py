@@ -42,7 +42,7 @@ class Provisioner:
         if order.what == cloud_pb2.Order.START:
             group = self._groups[order.group]
             node = node_groups.member(group, order.node)
-            if group.startup:
+            if group.settings.startup:
                 node.message.spec.taints.append(core_v1_pb2.Taint(key=clouds.STARTUP_TAINT, effect="NoSchedule"))
             self._starting[order.node] = self._env.spawn(self._operator.add([node]), f"start {order.node}")
             return
