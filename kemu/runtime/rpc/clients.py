@@ -182,8 +182,7 @@ class Call(ClientEnd):
         self._half_closed = False
         self._writer: asyncio.Task[None] | None = None
         if timeout is not None:
-            self.deadline = loop.time() + timeout
-            self._timer = loop.call_later(timeout, self._deadline_exceeded)
+            self._timer = link.limit(self, timeout, self._deadline_exceeded)
         link.start(self)
 
     # For links and servers

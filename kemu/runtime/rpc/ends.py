@@ -343,7 +343,7 @@ class ClientEnd(End, abc.ABC):
     metadata: tuple[Metadatum, ...]
     status: Status | None
     deadline: float | None
-    """In the loop's time."""
+    """In the loop's time; where the other end keeps it, in seconds after the beginning (:meth:`Link.limit`)."""
 
     @property
     @abc.abstractmethod
@@ -415,6 +415,11 @@ class Link(abc.ABC):
     @abc.abstractmethod
     def start(self, call: ClientEnd) -> None:
         """Add the call to ``calls`` and have ``server.accept(call)`` called; if nobody listens, ``break_client``."""
+
+    def limit(self, call: ClientEnd, timeout_s: float, over: Callable[[], object]) -> asyncio.TimerHandle | None:
+        """Before it starts: the call is ``over`` after so long. None: the other end keeps the time."""
+        call.deadline = call.loop.time() + timeout_s
+        return call.loop.call_later(timeout_s, over)
 
     @abc.abstractmethod
     def attach(self, context: ServerEnd) -> None:

@@ -53,7 +53,7 @@ def _pod(name: str) -> api_pb2.CreateRequest:
 class _Cluster:
     def __init__(self, driver: drivers.Driver) -> None:
         self.driver = driver
-        self.api: Any = api_pb2_grpc.ApiStub(channels.Channel(driver, "apiserver/0"))
+        self.api: Any = api_pb2_grpc.ApiStub(channels.channel(driver, "apiserver/0"))
 
     @property
     def now_s(self) -> float:

@@ -131,7 +131,7 @@ class Session:
             )
             driver = drivers.Driver(self.world, settle_s=self._settle_s)
             clock = Clock(driver)
-            api: Any = api_pb2_grpc.ApiStub(channels.Channel(driver, "apiserver/0"))  # type: ignore[no-untyped-call]
+            api: Any = api_pb2_grpc.ApiStub(channels.channel(driver, "apiserver/0"))  # type: ignore[no-untyped-call]
             desk = desks.Desk(
                 scenario,
                 lambda fault, fault_id: driver.put(["strike", dict(fault), fault_id]),
@@ -141,7 +141,7 @@ class Session:
                 endpoints.Place(settings.host, settings.port, settings.insecure_http),
                 made,
                 scenario,
-                lambda name: channels.Channel(driver, name),
+                lambda name: channels.channel(driver, name),
                 clock,
                 lambda namespace, name: _uid_of(api, namespace, name),
                 clock,
