@@ -26,7 +26,7 @@ class Outer:
 
     def complaints(self) -> Iterator[Complaint]:
         if self.count < len(self.names):
-            yield ("names",), "are too many", ""
+            yield Complaint(("names",), "are too many")
 
 
 @dataclass(frozen=True, kw_only=True)

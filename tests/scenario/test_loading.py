@@ -24,7 +24,7 @@ def test_little_is_required() -> None:
     assert scenario.name == "scenario"
     assert [scheduler.name for scheduler in scenario.schedulers] == ["default-scheduler"]
     assert scenario.duration_ns == 600 * SECOND_NS
-    assert (scenario.runtime, scenario.seed, scenario.store_fsync) == ("sim", 0, "batch")
+    assert (scenario.runtime, scenario.seed, scenario.store.fsync) == ("sim", 0, None)
     (node,) = scenario.nodes
     assert node.message.metadata.labels["kubernetes.io/hostname"] == "node-1"
     assert amounts(node.message.status.allocatable) == {

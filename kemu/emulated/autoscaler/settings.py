@@ -77,9 +77,9 @@ class NodeGroup:
 
     def complaints(self) -> Iterator[Complaint]:
         if self.min > self.max:
-            yield ("min",), f"{self.min} is more than max, {self.max}", ""
+            yield Complaint(("min",), f"{self.min} is more than max, {self.max}")
         if self.size > self.max:
-            yield ("initial",), f"{self.size} is more than max, {self.max}", ""
+            yield Complaint(("initial",), f"{self.size} is more than max, {self.max}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,16 +193,16 @@ class Settings:
         expanders = self.expander.split(",")
         for name in expanders:
             if name and name not in EXPANDERS:
-                yield ("expander",), f"{name!r} is no expander", THERE_ARE + ", ".join(EXPANDERS)
+                yield Complaint(("expander",), f"{name!r} is no expander", THERE_ARE + ", ".join(EXPANDERS))
         if "priority" in expanders and not self.priorities:
-            yield ("expander",), "the expander priority needs priorities", ""
+            yield Complaint(("expander",), "the expander priority needs priorities")
         for priority in self.priorities:
             if not str(priority).isdigit():
-                yield ("priorities", priority), f"{priority!r} is not a priority", ""
+                yield Complaint(("priorities", priority), f"{priority!r} is not a priority")
         seen: set[str] = set()
         for index, group in enumerate(self.node_groups):
             if not isinstance(group, NodeGroup):
                 continue
             if group.name in seen:
-                yield ("nodeGroups", index, "name"), f"a second group is called {group.name}", ""
+                yield Complaint(("nodeGroups", index, "name"), f"a second group is called {group.name}")
             seen.add(group.name)

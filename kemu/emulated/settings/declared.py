@@ -19,7 +19,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from kemu.emulated.settings.documents import Document, Path
 from kemu.emulated.settings.shapes import INVALID, Key, ListOf, MapOf, Record, Report, Shape
@@ -30,11 +30,20 @@ REQUIRED: Any = object()
 ABSENT = None
 """As a default: the setting is None where the key does not stand there."""
 
-Complaint = tuple[Path, str, str]
-"""Where, below the section; what is wrong; a suggestion or nothing."""
 
 T = TypeVar("T")
-_UNIT = re.compile(r"_(s|ns|bytes)$")
+_UNIT = re.compile(r"_(s|ns)$")
+
+
+class Complaint(NamedTuple):
+    """What is wrong with a section as a whole."""
+
+    path: Path
+    """Below the section."""
+    message: str
+    suggestion: str = ""
+    key: bool = False
+    """The complaint is about the key, not about its value."""
 
 
 @dataclass(frozen=True)
@@ -138,8 +147,8 @@ class Section:
             return INVALID
         made = self.cls(**{declared[key][0]: item for key, item in checked.items()})
         complaints: Callable[[], Iterator[Complaint]] | None = getattr(made, "complaints", None)
-        for where, message, suggestion in complaints() if complaints is not None else ():
-            report.add((*path, *where), message, suggestion)
+        for one in complaints() if complaints is not None else ():
+            report.add((*path, *one.path), one.message, one.suggestion, key=one.key)
         return made
 
     def schema(self) -> dict[str, Any]:
@@ -159,7 +168,8 @@ def plain(value: Any) -> Any:
 
 def restored(cls: type[T], data: Mapping[str, Any]) -> T:
     """The section that :func:`plain` made plain."""
-    fields = {name: declared.shape for name, declared in _settings(cls).values()}
+    kind: type = cls
+    fields = {name: declared.shape for name, declared in _settings(kind).values()}
     return cls(**{name: _restored(fields.get(name), value) for name, value in data.items()})
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kemu.emulated.settings.declared import Section, setting
+from kemu.emulated.settings.shapes import POSITIVE_DURATION, ListOf, Text, Whole
+
 SECOND_NS = 1_000_000_000
 
 MAX_WAIT_NS = 300 * SECOND_NS
@@ -13,6 +16,46 @@ MAX_OVERTAKEN = 100
 MAX_EVICTION_RETURNS = 3
 MAX_PREEMPTION_RETURNS = 3
 MAX_WATCH_DELAY_NS = 30 * SECOND_NS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Starvation:
+    """What the check no-pod-starves is told; None: :data:`MAX_WAIT_NS`, :data:`MAX_OVERTAKEN`."""
+
+    max_wait_ns: int | None = setting(POSITIVE_DURATION, "No pod may wait longer to be bound.")
+    max_overtaken: int | None = setting(Whole(0), "No pod may be overtaken more often.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loops:
+    """What the checks of loops are told; None: :data:`MAX_EVICTION_RETURNS`, :data:`MAX_PREEMPTION_RETURNS`."""
+
+    evictions: int | None = setting(
+        Whole(0), "A workload may be evicted so often from a node that had evicted it before."
+    )
+    preemptions: int | None = setting(Whole(0), "Two workloads may preempt each other in turn so often.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Watches:
+    """What the check watch-has-no-gaps is told."""
+
+    max_delay_ns: int = setting(
+        POSITIVE_DURATION,
+        "No watch may deliver a change later; the time of faults that hold events back is not counted. {default} by "
+        "default.",
+        f"{MAX_WATCH_DELAY_NS // SECOND_NS}s",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checks:
+    """What a scenario says of the checks, under ``checks``."""
+
+    starvation: Starvation = setting(Section(Starvation), "Limits of the check no-pod-starves.", {})
+    loops: Loops = setting(Section(Loops), "Limits of the checks no-eviction-loop and no-preemption-loop.", {})
+    watches: Watches = setting(Section(Watches), "Limits of the check watch-has-no-gaps.", {})
+    disable: list[str] = setting(ListOf(Text()), "Ids of checks that do not count.", [])
 
 
 @dataclass(frozen=True, slots=True)

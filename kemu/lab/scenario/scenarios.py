@@ -14,17 +14,17 @@ import yaml
 from google.protobuf.message import Message
 
 from kemu import errors
+from kemu.emulated.apiserver.settings import ApiServers
 from kemu.emulated.autoscaler import settings as autoscaler_settings
 from kemu.emulated.client import drains
 from kemu.emulated.settings.documents import Document
-from kemu.lab.checks.limits import DEFAULT, Limits
+from kemu.emulated.store.settings import Store
+from kemu.lab.checks.limits import Checks
 from kemu.lab.scenario.expectations import Expectation
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
-from kemu.runtime.env import SECOND_NS
 from kemu.runtime.faults.kinds import PROCESS_FAULTS
 from kemu.runtime.holds import Hold
 
-DEFAULT_DURATION_NS = 600 * SECOND_NS
 DEFAULT_SCHEDULER = "default-scheduler"
 
 
@@ -280,14 +280,6 @@ class Fault:
         return [pattern for groups in self.actors.values() for group in groups for pattern in group]
 
 
-@dataclass(frozen=True, slots=True)
-class Checks:
-    """Limits of detectors, and checks that do not count."""
-
-    limits: Limits = DEFAULT
-    disabled: tuple[str, ...] = ()
-
-
 @dataclass(frozen=True)
 class Scenario:
     """Everything a run needs to know."""
@@ -312,30 +304,14 @@ class Scenario:
     schedulers: tuple[Scheduler, ...]
     extenders: tuple[Extender, ...]
     autoscaler: Autoscaler | None
-    apiserver_replicas: int
-    apiserver_limits: Mapping[str, int]
-    """``seats`` and ``queue_limit``, where the scenario sets them."""
-    bind_check: str
-    """What bindings are refused for: one of :data:`kemu.emulated.apiserver.registry.bind_checks.KINDS`."""
-    cache_lag_s: float
-    admission_plugins: tuple[str, ...]
-    """Of those that are off by default."""
-    limited_resources: tuple[dict[str, Any], ...]
-    """As plain data: what may only be used under a quota that covers it."""
-    event_ttl_s: float
-    most_event_objects: int
-    """Event objects that are kept; 0: any number."""
+    api_servers: ApiServers
     event_objects: str
     """Which Event objects actors write: ``notable all none``."""
     pod_statuses: str
     """Which statuses of pods kubelets write: ``exact sparing``."""
     heartbeats: str
     """``standing``: kubelets state theirs where nobody can tell; ``exact``: they send them."""
-    store_fsync: str
-    store_segment_bytes: int | None
-    """Size at which the journal begins a new file; None: the store's own."""
-    store_etcd: str
-    """``host:port`` of a real etcd, or empty for kemu's own store."""
+    store: Store
     images: Mapping[str, int]
     """Sizes in bytes, by name with tag."""
     timing: Mapping[str, Any]
@@ -370,11 +346,6 @@ class Scenario:
 
     users: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """By name their ``groups`` and ``roles``."""
-    authorization: tuple[str, ...] = ()
-    """Modes; empty: the usual ones."""
-    disabled_plugins: tuple[str, ...] = ()
-    """Admission plugins, of those that are on by default."""
-
     warnings: tuple[errors.Problem, ...] = ()
     """What is right, but hardly meant; those of a variant are among the scenario's."""
 

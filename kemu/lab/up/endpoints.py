@@ -75,7 +75,7 @@ class Endpoint:
                 account_uid=account_uid,
                 now_s=lambda: clock.unix_ns() / SECOND_NS,
             )
-        names = tuple(f"apiserver/{number}" for number in range(scenario.apiserver_replicas))
+        names = tuple(f"apiserver/{number}" for number in range(scenario.api_servers.replicas))
         settings = GatewaySettings(
             apiservers=names, authenticator=authenticator, accounts=accounts, node_usage=_usage_of_nodes(scenario)
         )

@@ -149,7 +149,7 @@ def _actors(scenario: Scenario) -> set[str]:
     return {
         "user",
         "store",
-        *(f"apiserver/{replica}" for replica in range(scenario.apiserver_replicas)),
+        *(f"apiserver/{replica}" for replica in range(scenario.api_servers.replicas)),
         *(f"scheduler/{one.name}/{replica}" for one in scenario.schedulers for replica in range(one.replicas)),
         *(f"extender/{extender.name}" for extender in scenario.extenders),
         *(f"kubelet/{node.name}" for node in nodes),

@@ -21,7 +21,7 @@ def text(data: Mapping[str, Any]) -> str:
         if key == "metadata":
             lines.append(_metadata(value))
         elif key == "spec":
-            ordered = sorted(value, key=list(schema.SPEC).index)
+            ordered = sorted(value, key=list(schema.SPEC.record.keys).index)
             lines.append("spec:\n" + "".join(_section(name, value[name], 2) for name in ordered))
         else:
             lines.append(f"{key}: {_flow(value)}\n")

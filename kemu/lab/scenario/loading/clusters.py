@@ -441,13 +441,3 @@ def priority_class(name: str, checked: int | Mapping[str, Any]) -> scheduling_v1
     message = scheduling_v1_pb2.PriorityClass(**({"value": checked} if isinstance(checked, int) else checked))
     message.metadata.name = name
     return message
-
-
-def apiserver_limits(found: Mapping[str, Any]) -> dict[str, int]:
-    """How much an API server serves at a time, of ``apiServers``: what the scenario says, with Kubernetes' defaults."""
-    limits = {}
-    if "maxRequestsInFlight" in found or "maxMutatingRequestsInFlight" in found:
-        limits["seats"] = found.get("maxRequestsInFlight", 400) + found.get("maxMutatingRequestsInFlight", 200)
-    if "queueLengthLimit" in found:
-        limits["queue_limit"] = found["queueLengthLimit"]
-    return limits

@@ -19,11 +19,10 @@ from google.protobuf.message import Message
 
 from kemu import errors
 from kemu.emulated import variants as deviations
-from kemu.emulated.apiserver.registry import bind_checks
 from kemu.emulated.settings import documents, values
 from kemu.emulated.settings.documents import Document, Path
 from kemu.emulated.settings.shapes import INVALID, Report
-from kemu.lab.checks.limits import MAX_WATCH_DELAY_NS, Limits
+from kemu.lab.checks.limits import Checks
 from kemu.lab.scenario import expectations, scenarios
 from kemu.lab.scenario.format import schema
 from kemu.lab.scenario.format.keys import kubelet_keys
@@ -48,7 +47,6 @@ from kemu.lab.scenario.loading import (
 )
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime import near_words, user_code
-from kemu.runtime.env import SECOND_NS
 
 Variant = matrices.Variant
 """Path below spec → value."""
@@ -273,41 +271,38 @@ class _Loading:
         checked = schema.SCENARIO.check(self.document.data, (), report)
         if checked is INVALID or not isinstance(self.document.data.get("spec"), dict):
             return None
-        spec, raw = checked.get("spec", {}), self.document.data["spec"]
-        duration_ns = spec.get("duration", scenarios.DEFAULT_DURATION_NS)
-
+        spec: schema.Spec = checked["spec"]
+        raw = self.document.data["spec"]
         # Where the duration itself is wrong, nothing is too late.
-        last_ns = duration_ns if "duration" in spec or raw.get("duration") is None else values.MAX_DURATION_NS
+        is_wrong = any(problem.path == "spec.duration" for problem in report.problems)
+        last_ns = values.MAX_DURATION_NS if is_wrong else spec.duration_ns
 
         timeline = timelines.Timeline(report, last_ns, self.data_dir, self.files, self.resolved["spec"])
-        timeline.add_workloads(spec.get("workloads", []), ("spec", "workloads"))
-        timeline.add_events(spec.get("events", []), raw.get("events") or [], ("spec", "events"))
+        timeline.add_workloads(spec.workloads, ("spec", "workloads"))
+        timeline.add_events(spec.events, raw.get("events") or [], ("spec", "events"))
         sources = self._sources(spec)
         nodes = self._nodes(spec, raw, timeline, sources)
         self._check_unsimulated(spec)
-        autoscaler = node_groups.read(spec.get("autoscaler"), raw.get("autoscaler"), ("spec", "autoscaler"), report)
+        autoscaler = node_groups.read(spec.autoscaler, raw.get("autoscaler"), ("spec", "autoscaler"), report)
         if autoscaler is not None:
             nodes += autoscaler.nodes
         self._find_modules(spec)
-        schedulers = clusters.schedulers(
-            spec.get("schedulers"), self._scheduler_configs(spec), ("spec", "schedulers"), report
-        )
-        extenders = clusters.extenders(spec.get("extenders", []), schedulers, ("spec", "extenders"), self.report)
+        schedulers = clusters.schedulers(spec.schedulers, self._scheduler_configs(spec), ("spec", "schedulers"), report)
+        extenders = clusters.extenders(spec.extenders, schedulers, ("spec", "extenders"), self.report)
         setup, declared = self._setup(spec, timeline, sources)
-        api = spec.get("apiServers", {})
-        has_volumes = "storage" in spec or volumes.are_used(setup, timeline.events, timeline.workloads)
+        has_volumes = spec.storage is not None or volumes.are_used(setup, timeline.events, timeline.workloads)
         running = controllers.chosen(
-            spec.get("controllers"),
+            spec.controllers,
             nodes,
             setup,
             timeline.events,
             timeline.workloads,
-            bool(spec.get("chaos")) or autoscaler is not None,
+            bool(spec.chaos) or autoscaler is not None,
             has_volumes=has_volumes,
         )
         has_autoscaler = raw.get("autoscaler") is not None
-        controllers.check(spec.get("controllers"), running, self.report, has_autoscaler=has_autoscaler)
-        found_users = users.read(spec.get("users", []), self.report)
+        controllers.check(spec.controllers, running, self.report, has_autoscaler=has_autoscaler)
+        found_users = users.read(spec.users, self.report)
         users.check_actors(timeline.events, found_users, self.report)
         names = references.Names(
             nodes,
@@ -315,25 +310,24 @@ class _Loading:
             extenders,
             timeline.workloads,
             timeline.events,
-            apiservers=api.get("replicas", 1),
+            apiservers=spec.api_servers.replicas,
             controllers=running,
             node_groups=() if autoscaler is None else autoscaler.settings.groups,
-            priority_classes=spec.get("priorityClasses", {}),
+            priority_classes=spec.priority_classes,
             raw_workloads=_names(raw.get("workloads")),
             stated=[*self._stated, *timeline.stated, *_created(raw.get("events"))],
             any_pod=self.any_pod,
             excuses=mistakes.Excuses(report.problems, self.document.file, raw),
         )
         zones = _zones(nodes, timeline.events)
-        runtime, cells = spec.get("runtime", ("sim", {}))
+        runtime, cells = spec.runtime
         chaos = faults.FaultReader(report, last_ns, names, zones, cells).read_all(
-            spec.get("chaos", []), raw.get("chaos"), ("spec", "chaos")
+            spec.chaos, raw.get("chaos"), ("spec", "chaos")
         )
-        kept_back = holds.read(spec.get("holds", []), report, names.actors, ("spec", "holds"))
+        kept_back = holds.read(spec.holds, report, names.actors, ("spec", "holds"))
         self._check_names(raw, declared, names, timeline)
         expected, comparisons = self._expectations(spec, raw, names, last_ns, judged=not matrix)
         until = self._until(spec, raw, names, last_ns)
-        store = self._store(spec)
         metadata = checked.get("metadata", {})
         return scenarios.Scenario(
             name=metadata.get("name") or self.file.stem,
@@ -341,45 +335,34 @@ class _Loading:
             file=str(self.file),
             document=self.document,
             resolved=self.resolved,
-            seed=spec.get("seed", 0),
-            duration_ns=duration_ns,
+            seed=spec.seed,
+            duration_ns=spec.duration_ns,
             runtime=runtime,
             cells=cells,
-            speed=spec.get("speed", 1.0),
+            speed=spec.speed,
             nodes=tuple(nodes),
             schedulers=tuple(schedulers),
             extenders=tuple(extenders),
             autoscaler=None if autoscaler is None else autoscaler.settings,
-            apiserver_replicas=api.get("replicas", 1),
-            apiserver_limits=clusters.apiserver_limits(api),
-            bind_check=api.get("bindCheck", bind_checks.NONE),
-            cache_lag_s=api.get("cacheLag", 0) / SECOND_NS,
-            admission_plugins=tuple(api.get("enableAdmissionPlugins", ())),
-            disabled_plugins=tuple(api.get("disableAdmissionPlugins", ())),
-            authorization=tuple(api.get("authorization", ())),
+            api_servers=spec.api_servers,
             users=found_users,
-            limited_resources=tuple(api.get("limitedResources", ())),
-            event_ttl_s=api.get("eventTtl", 3600 * SECOND_NS) / SECOND_NS,
-            most_event_objects=api.get("mostEvents", 0),
-            event_objects=spec.get("eventObjects", "notable"),
-            pod_statuses=spec.get("podStatuses", "exact"),
-            heartbeats=spec.get("heartbeats", "standing"),
-            store_fsync=store.get("fsync", "batch"),
-            store_segment_bytes=store.get("segmentBytes"),
-            store_etcd=store.get("etcd", "").removeprefix("etcd://"),
-            images=clusters.image_sizes(spec.get("images", {}), ("spec", "images"), report),
-            timing=spec.get("timing", {}),
-            storage=spec.get("storage", {}) if has_volumes else None,
+            event_objects=spec.event_objects,
+            pod_statuses=spec.pod_statuses,
+            heartbeats=spec.heartbeats,
+            store=spec.store,
+            images=clusters.image_sizes(spec.images, ("spec", "images"), report),
+            timing=spec.timing,
+            storage=(spec.storage or {}) if has_volumes else None,
             setup=tuple(setup),
             events=tuple(timeline.events),
             workloads=tuple(timeline.workloads),
-            lives=lives.read(spec.get("lives", []), ("spec", "lives"), report),
+            lives=lives.read(spec.lives, ("spec", "lives"), report),
             controllers=running,
-            bugs=tuple(bug for bug in (*spec.get("bugs", ()), *spec.get("fixes", ())) if bug is not INVALID),
+            bugs=tuple(bug for bug in (*spec.bugs, *spec.fixes) if bug is not INVALID),
             chaos=chaos,
             holds=kept_back,
-            ablate=self._ablated(spec, store),
-            checks=self._checks(spec),
+            ablate=self._ablated(spec),
+            checks=self._checks(spec.checks),
             until=until,
             expectations=tuple(expected),
             comparisons=tuple(comparisons),
@@ -388,34 +371,34 @@ class _Loading:
 
     # --- the cluster -------------------------------------------------------------------------------------------------
 
-    def _sources(self, spec: Mapping[str, Any]) -> list[manifest_files.Source]:
+    def _sources(self, spec: schema.Spec) -> list[manifest_files.Source]:
         """The objects of ``manifests``, in their order."""
         found: list[manifest_files.Source] = []
-        for index, item in enumerate(spec.get("manifests", [])):
+        for index, item in enumerate(spec.manifests):
             if item is not INVALID:
                 found += self.files.sources(item, ("spec", "manifests", index), self.report)
         found = self.files.with_owners(found)
-        if spec.get("manifests"):
+        if spec.manifests:
             self.resolved["spec"]["manifests"] = [data for data, _, _ in found]
         return found
 
     def _nodes(
         self,
-        spec: Mapping[str, Any],
+        spec: schema.Spec,
         raw: Mapping[str, Any],
         timeline: timelines.Timeline,
         sources: Sequence[manifest_files.Source],
     ) -> list[scenarios.Node]:
         """Those of ``nodes``, of traces, and the Nodes among the manifests."""
         nodes: list[scenarios.Node] = []
-        strange = [key for key in raw if key not in spec]
+        strange = [key for key in raw if key not in schema.SPEC.record.keys]
         objects = [source for source in sources if _is_node(source)]
         has_others = objects or timeline.traces or ("nodes" not in raw and raw.get("autoscaler") is not None)
         if raw.get("nodes") is None and not has_others and not near_words.nearest_word("nodes", strange):
             manifests_unread = any(problem.path.startswith("spec.manifests") for problem in self.report.problems)
             if not manifests_unread:
                 self.report.add(("spec",), "nodes is missing")
-        for index, item in enumerate(spec.get("nodes", [])):
+        for index, item in enumerate(spec.nodes):
             if item is not INVALID:
                 path: Path = ("spec", "nodes", index)
                 written = raw["nodes"][index]
@@ -458,10 +441,10 @@ class _Loading:
         resolved["kubelet"] = data
         return data
 
-    def _scheduler_configs(self, spec: Mapping[str, Any]) -> dict[int, Any]:
+    def _scheduler_configs(self, spec: schema.Spec) -> dict[int, Any]:
         """What stands in ``configFile`` of each scheduler that has one; taken into the resolved document."""
         configs = {}
-        for index, item in enumerate(spec.get("schedulers", [])):
+        for index, item in enumerate(spec.schedulers or ()):
             if not isinstance(item, dict):
                 continue
             path: Path = ("spec", "schedulers", index, "config")
@@ -484,19 +467,19 @@ class _Loading:
                 self.report.add(path, "must hold one mapping, a KubeSchedulerConfiguration")
         return configs
 
-    def _check_unsimulated(self, spec: Mapping[str, Any]) -> None:
+    def _check_unsimulated(self, spec: schema.Spec) -> None:
         """Only what kemu does not simulate can be left out."""
-        kinds = spec.get("unsimulated")
+        kinds = spec.unsimulated
         for kind in manifest_files.left_out(kinds) if isinstance(kinds, list) else ():
             path: Path = ("spec", "unsimulated", kinds.index(kind))  # type: ignore[union-attr]
             self.report.add(path, f"{kind} is simulated", "leave the objects themselves out")
 
-    def _find_modules(self, spec: Mapping[str, Any]) -> None:
+    def _find_modules(self, spec: schema.Spec) -> None:
         """The user's own Python modules lie beside the scenario or in its folders of modules, or on Python's path."""
-        if not _names_module([spec.get("schedulers"), spec.get("extenders")]):
+        if not _names_module([spec.schedulers, spec.extenders]):
             return
         beside = self.file.parent
-        stated = [FilePath(folder) for folder in spec.get("modules", []) if folder is not INVALID]
+        stated = [FilePath(folder) for folder in spec.modules if folder is not INVALID]
         folders = [beside / folder for folder in stated]
         if not stated or not all(folder.is_absolute() for folder in stated):
             folders.append(beside)  # else it is a resolved document, which has them all
@@ -506,11 +489,11 @@ class _Loading:
         self.resolved["spec"]["modules"] = list(dict.fromkeys(str(folder.resolve()) for folder in folders))
 
     def _setup(
-        self, spec: Mapping[str, Any], timeline: timelines.Timeline, sources: Sequence[manifest_files.Source]
+        self, spec: schema.Spec, timeline: timelines.Timeline, sources: Sequence[manifest_files.Source]
     ) -> tuple[list[scenarios.Manifest], list[manifests.Declared]]:
         """What is created before the clock starts: priority classes first, then the manifests in their order."""
         classes: list[scenarios.Manifest] = []
-        for name, item in spec.get("priorityClasses", {}).items():
+        for name, item in spec.priority_classes.items():
             path: Path = ("spec", "priorityClasses", name)
             value = item if isinstance(item, int) else item.get("value", 0)
             if not -(1 << 31) <= value < 1 << 31:
@@ -523,7 +506,7 @@ class _Loading:
         classes += [
             _manifest(clusters.priority_class(name, value), ("spec", "workloads"), self.report)
             for name, value in timeline.trace_priority_classes.items()
-            if name not in spec.get("priorityClasses", {})
+            if name not in spec.priority_classes
         ]
         setup: list[scenarios.Manifest] = []
         declared = [*self._objects]
@@ -560,44 +543,24 @@ class _Loading:
         references.check_objects(declared, names, [name for name, _ in self._node_names])
         references.check_events(timeline.events, names, self.report)
 
-    def _checks(self, spec: Mapping[str, Any]) -> scenarios.Checks:
-        checks = spec.get("checks", {})
-        disabled = [check for check in checks.get("disable", []) if check is not INVALID]
+    def _checks(self, checks: Checks) -> Checks:
+        """Without what is no check."""
+        disabled = [check for check in checks.disable if check is not INVALID]
         for index, check in enumerate(disabled):
             references.check_id(check, ("spec", "checks", "disable", index), self.report)
-        starvation = checks.get("starvation", {})
-        loops = checks.get("loops", {})
-        limits = Limits(
-            max_wait_ns=starvation.get("maxWait"),
-            max_overtaken=starvation.get("maxOvertaken"),
-            max_eviction_returns=loops.get("evictions"),
-            max_preemption_returns=loops.get("preemptions"),
-            max_watch_delay_ns=checks.get("watches", {}).get("maxDelay", MAX_WATCH_DELAY_NS),
-        )
-        return scenarios.Checks(limits, tuple(disabled))
+        return dataclasses.replace(checks, disable=disabled)
 
-    def _store(self, spec: Mapping[str, Any]) -> Mapping[str, Any]:
-        store: Mapping[str, Any] = spec.get("store", {})
-        if "etcd" in store:
-            for key in ("fsync", "segmentBytes"):
-                if key in store:
-                    self.report.add(
-                        ("spec", "store", key), "is a setting of kemu's own store, not of an etcd", key=True
-                    )
-        return store
-
-    def _ablated(self, spec: Mapping[str, Any], store: Mapping[str, Any]) -> tuple[str, ...]:
-        names = spec.get("ablate", [])
-        for index, name in enumerate(names):
-            if name in deviations.OF_THE_STORE and "etcd" in store:
+    def _ablated(self, spec: schema.Spec) -> tuple[str, ...]:
+        for index, name in enumerate(spec.ablate):
+            if name in deviations.OF_THE_STORE and spec.store.etcd:
                 self.report.add(("spec", "ablate", index), f"{name} is a safeguard of kemu's own store, not of an etcd")
-        return tuple(name for name in deviations.names(deviations.ABLATION) if name in names)
+        return tuple(name for name in deviations.names(deviations.ABLATION) if name in spec.ablate)
 
     # --- expectations ------------------------------------------------------------------------------------------------
 
     def _expectations(
         self,
-        spec: Mapping[str, Any],
+        spec: schema.Spec,
         raw: Mapping[str, Any],
         names: references.Names,
         duration_ns: int,
@@ -611,7 +574,7 @@ class _Loading:
         found, comparisons = [], []
         kept = []
         ids: dict[str, int] = {}
-        for index, item in enumerate(spec.get("expect", [])):
+        for index, item in enumerate(spec.expect):
             if not isinstance(item, dict):
                 continue
             path: Path = ("spec", "expect", index)
@@ -632,12 +595,12 @@ class _Loading:
         return found, comparisons
 
     def _until(
-        self, spec: Mapping[str, Any], raw: Mapping[str, Any], names: references.Names, duration_ns: int
+        self, spec: schema.Spec, raw: Mapping[str, Any], names: references.Names, duration_ns: int
     ) -> expectations.Expectation | None:
-        if "until" not in spec:
+        if spec.until is None:
             return None
         path: Path = ("spec", "until")
-        found = expectations.read(spec["until"], raw["until"], self.document.place(path).line)
+        found = expectations.read(spec.until, raw["until"], self.document.place(path).line)
         if found is None:
             return None
         complaint = expectations.cannot_end_a_run(found)

@@ -50,11 +50,16 @@ class Heartbeats:
         self.watch_ns = 0
         """From there until it comes out of a watch."""
         elects = loading.election(NODE_LIFECYCLE, scenario.controllers.get(NODE_LIFECYCLE, {})) is not None
-        if scenario.heartbeats == "standing" and runtime == "sim" and not scenario.cache_lag_s and not elects:
+        if (
+            scenario.heartbeats == "standing"
+            and runtime == "sim"
+            and not scenario.api_servers.cache_lag_ns
+            and not elects
+        ):
             api_ns, store_ns, watch_ns = latencies
             if api_ns is not None and store_ns is not None and watch_ns is not None:
                 self.arrives_ns, self.watch_ns = api_ns + 2 * store_ns, watch_ns
-        self._servers = [f"apiserver/{index}" for index in range(scenario.apiserver_replicas)]
+        self._servers = [f"apiserver/{index}" for index in range(scenario.api_servers.replicas)]
         self._faults = [(fault, self._times(fault, scenario.duration_ns)) for fault in scenario.chaos]
         self._events = [event for event in scenario.events if event.what not in _HARMLESS]
 

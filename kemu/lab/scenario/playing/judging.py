@@ -13,7 +13,6 @@ the other:
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -58,7 +57,7 @@ class Judge:
 
     def __init__(self, scenario: Scenario, speed: float = 0.0) -> None:
         self._scenario = scenario
-        self._checks = registry.Judge(disabled=scenario.checks.disabled, within=_limits(scenario, speed))
+        self._checks = registry.Judge(disabled=scenario.checks.disable, within=_limits(scenario, speed))
         self.history = self._checks.history
         """Of the events so far."""
         self.feed = self._checks.feed
@@ -166,8 +165,12 @@ _MOST_ERRORS = 20
 def _limits(scenario: Scenario, speed: float) -> Limits:
     """What the scenario asks of the checks, and what they have to know of it."""
     schedulers = scenario.schedulers
-    return dataclasses.replace(
-        scenario.checks.limits,
+    checks = scenario.checks
+    return Limits(
+        max_wait_ns=checks.starvation.max_wait_ns,
+        max_overtaken=checks.starvation.max_overtaken,
+        max_eviction_returns=checks.loops.evictions,
+        max_preemption_returns=checks.loops.preemptions,
         node_eviction_rate=controllers.node_eviction_rate(scenario),
         node_grace_ns=controllers.node_grace_ns(scenario),
         terminated_pods=controllers.terminated_pods(scenario),
@@ -239,9 +242,9 @@ def _max_watch_delay_ns(scenario: Scenario, speed: float) -> int:
     connection. On Ray the machine may be busy for a few seconds of real time."""
     timing = scenario.timing
     keepalive_s = timing.get("keepaliveTime", 0.0) + timing.get("keepaliveTimeout", 0.0)
-    lag_ns = int((scenario.cache_lag_s + keepalive_s) * SECOND_NS)
+    lag_ns = scenario.api_servers.cache_lag_ns + int(keepalive_s * SECOND_NS)
     busy_ns = int(BUSY_S * speed * SECOND_NS)
-    return lag_ns + max(scenario.checks.limits.max_watch_delay_ns, busy_ns)
+    return lag_ns + max(scenario.checks.watches.max_delay_ns, busy_ns)
 
 
 def _check_data(check: Result) -> Mapping[str, Any]:

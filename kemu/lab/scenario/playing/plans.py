@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from kemu.emulated import variants
-from kemu.emulated.apiserver import admission
 from kemu.emulated.autoscaler import clouds
 from kemu.emulated.client import recorders
 from kemu.emulated.objects import identities
@@ -75,12 +74,9 @@ def _bugs(scenario: Scenario, actors: str) -> dict[str, list[str]]:
 
 def store(scenario: Scenario) -> list[ActorSpec]:
     """None where a real etcd takes its place."""
-    if scenario.store_etcd:
+    if scenario.store.etcd_address:
         return []
-    config: dict[str, Any] = {"fsync": scenario.store_fsync}
-    if scenario.store_segment_bytes is not None:
-        config["segment_bytes"] = scenario.store_segment_bytes
-    return [_spec(scenario, STORE, STORE_FACTORY, config)]
+    return [_spec(scenario, STORE, STORE_FACTORY, dict(scenario.store.configuration()))]
 
 
 def _rights(scenario: Scenario) -> dict[str, Any]:
@@ -90,35 +86,23 @@ def _rights(scenario: Scenario) -> dict[str, Any]:
         if one.factory:
             name = identities.of_actor(f"scheduler/{one.name}/0").name
             users.setdefault(name, {"groups": [], "roles": [{"role": "cluster-admin", "namespace": ""}]})
-    found: dict[str, Any] = {"users": users} if users else {}
-    if scenario.authorization:
-        found["authorization"] = list(scenario.authorization)
-    return found
+    return {"users": users} if users else {}
 
 
 def apiservers(scenario: Scenario) -> list[ActorSpec]:
     config: dict[str, Any] = {
         "store": STORE,
-        "bind_check": scenario.bind_check,
-        "cache_lag_s": scenario.cache_lag_s,
-        "event_ttl_s": scenario.event_ttl_s,
-        "admission": [
-            *(one for one in admission.DEFAULT_ON if one not in scenario.disabled_plugins),
-            *scenario.admission_plugins,
-        ],
+        **scenario.api_servers.configuration(),
         "lives": [workloads.plain_lives(each) for each in scenario.lives],
         **_rights(scenario),
-        **({"most_events": scenario.most_event_objects} if scenario.most_event_objects else {}),
-        **({"limited_resources": list(scenario.limited_resources)} if scenario.limited_resources else {}),
         "service_time": scenario.timing.get("apiService"),
-        **scenario.apiserver_limits,
         **_bugs(scenario, variants.APISERVER),
     }
     specs = []
-    for n in range(scenario.apiserver_replicas):
-        if scenario.store_etcd:
+    for n in range(scenario.api_servers.replicas):
+        if scenario.store.etcd_address:
             # A real etcd writes no run log: the first API server does it, from what it watches.
-            config = {**config, "store": f"etcd://{scenario.store_etcd}", "record_store": n == 0}
+            config = {**config, "store": f"etcd://{scenario.store.etcd_address}", "record_store": n == 0}
         specs.append(_spec(scenario, f"apiserver/{n}", APISERVER_FACTORY, config))
     return specs
 
@@ -126,13 +110,13 @@ def apiservers(scenario: Scenario) -> list[ActorSpec]:
 def apiserver_stages(scenario: Scenario) -> list[list[ActorSpec]]:
     """The one that records a real etcd has to find it empty, before the others write to it."""
     specs = apiservers(scenario)
-    return [specs[:1], specs[1:]] if scenario.store_etcd and len(specs) > 1 else [specs]
+    return [specs[:1], specs[1:]] if scenario.store.etcd_address and len(specs) > 1 else [specs]
 
 
 def apiservers_of(scenario: Scenario, index: int) -> str | list[str]:
     """Clients are spread over the API servers in turn. The first one is where the client begins, the others are where
     it goes when that is lost; a plain name if there is only one."""
-    count = scenario.apiserver_replicas
+    count = scenario.api_servers.replicas
     names = [f"apiserver/{(index + n) % count}" for n in range(count)]
     return names if count > 1 else names[0]
 

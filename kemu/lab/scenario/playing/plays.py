@@ -78,7 +78,7 @@ class Recorder:
 
 def refuse_what_sim_cannot(scenario: Scenario) -> None:
     """Raises KemuError for a scenario that needs something from outside of virtual time."""
-    if scenario.store_etcd:
+    if scenario.store.etcd_address:
         raise KemuError("a real etcd is outside of virtual time: store.etcd needs --runtime wall or ray")
     _refuse_processes(scenario, "virtual time")
     outside = clusters.outside_extenders(scenario)

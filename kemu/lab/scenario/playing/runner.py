@@ -298,7 +298,7 @@ def _runtime(
         speed=speed,
         epoch_unix_s=epoch_unix_s,
         timing=scenario.timing,
-        etcd=scenario.store_etcd,
+        etcd=scenario.store.etcd_address,
         below_grpc=any(fault.parameters.get("belowGrpc") for fault in scenario.chaos),
         expected=plans.names(scenario, Heartbeats(scenario, name)),
         code=plans.code(scenario),
