@@ -30,6 +30,7 @@ from kemu.emulated.apiserver.watch.fanout import Fanout, Stream
 from kemu.emulated.apiserver.watch.feed import Feed
 from kemu.emulated.objects.validation import small_groups
 from kemu.messages.k8s import core_v1_pb2, scheduling_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2_grpc
 from kemu.runtime import distributions
 from kemu.runtime.env import Env
@@ -144,16 +145,18 @@ class ApiServer:
         for name in NAMESPACES:
             namespace = core_v1_pb2.Namespace()
             namespace.metadata.name = name
-            await self._ensure("namespaces", namespace.SerializeToString(deterministic=True))
+            await self._ensure("namespaces", namespace)
         for name, value in small_groups.SYSTEM_PRIORITY_CLASSES.items():
             found = scheduling_v1_pb2.PriorityClass(value=value, description=SYSTEM_CLASSES[name])
             found.metadata.name = name
-            await self._ensure("priorityclasses", found.SerializeToString(deterministic=True))
+            await self._ensure("priorityclasses", found)
 
-    async def _ensure(self, plural: str, data: bytes) -> None:
+    async def _ensure(self, plural: str, obj: KubernetesObject) -> None:
         while True:
             try:
-                await self.registry.create(plural, "", data)
+                sent = type(obj)()
+                sent.CopyFrom(obj)
+                await self.registry.create(plural, "", sent)
                 return
             except errors.AlreadyExists:
                 return

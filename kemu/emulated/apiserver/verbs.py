@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, cast
 
 from google.protobuf.message import DecodeError
 
@@ -12,7 +12,7 @@ from kemu.emulated.apiserver import dry_runs, errors, selections
 from kemu.emulated.apiserver.admission import Chain
 from kemu.emulated.apiserver.authorization import attributes, escalations, requesters
 from kemu.emulated.apiserver.authorization.authorizers import Authorizer
-from kemu.emulated.apiserver.registry import applies, bodies, deletions, options, patches, scales, strategies
+from kemu.emulated.apiserver.registry import applies, bodies, deletions, options, patches, registry, scales, strategies
 from kemu.emulated.apiserver.registry.bindings import Binder
 from kemu.emulated.apiserver.registry.evictions import Evictor
 from kemu.emulated.apiserver.registry.reads import Reader
@@ -21,6 +21,7 @@ from kemu.emulated.apiserver.storage import NOT_WRITTEN, Entry
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.wire import shared_objects
 from kemu.messages.k8s import autoscaling_v1_pb2, meta_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import Env
 from kemu.runtime.runlog.events import ApiRequest, RequestRefused
@@ -163,7 +164,8 @@ class Requests:
             return await self._create_with_options(request, by, start_ns)
         where = request.resource
         writer = applies.actor(by, self._tracks_all)
-        entry, obj = await self._registry.create(where.resource, where.namespace, request.object, writer)
+        sent = _sent(where.resource, request.object)
+        entry, obj = await self._registry.create(where.resource, where.namespace, sent, writer)
         if where.resource == "pods":
             self._log_pod("create", obj.metadata, by, start_ns, entry.revision)
         return entry.wire
@@ -171,10 +173,10 @@ class Requests:
     async def _create_with_options(self, request: api_pb2.CreateRequest, by: str, start_ns: int) -> Answer:
         where, asked = request.resource, request.options
         options.check_write("CreateOptions", asked)
-        data, warnings = _body(where.resource, request.object, request.content_type, asked.field_validation)
+        sent, warnings = _body(where.resource, request.object, request.content_type, asked.field_validation)
         with dry_runs.pretending(bool(asked.dry_run)):
             writer = applies.writer(asked, by, self._tracks_all)
-            entry, obj = await self._registry.create(where.resource, where.namespace, data, writer)
+            entry, obj = await self._registry.create(where.resource, where.namespace, sent, writer)
         if asked.dry_run:
             return api_pb2.ObjectResponse(object=entry.value, warnings=warnings)
         if where.resource == "pods":
@@ -197,7 +199,9 @@ class Requests:
             return await self._update_with_options(request, by)
         writer = applies.actor(by, self._tracks_all)
         return _written(
-            *await self._registry.update(where.resource, where.namespace, request.object, request.subresource, writer)
+            *await self._registry.update(
+                where.resource, where.namespace, _sent(where.resource, request.object), request.subresource, writer
+            )
         )
 
     async def _update_with_options(self, request: api_pb2.UpdateRequest, by: str) -> Answer:
@@ -205,15 +209,15 @@ class Requests:
         writer = applies.writer(asked, by, self._tracks_all)
         options.check_write("UpdateOptions", asked)
         plural = scales.SCALE if request.subresource == scales.SCALE else where.resource
-        data, warnings = _body(plural, request.object, request.content_type, asked.field_validation)
+        sent, warnings = _body(plural, request.object, request.content_type, asked.field_validation)
         with dry_runs.pretending(bool(asked.dry_run)):
             if plural == scales.SCALE:
-                wanted = autoscaling_v1_pb2.Scale.FromString(data)
+                wanted = cast(autoscaling_v1_pb2.Scale, sent)
                 name = wanted.metadata.name
                 wire = await self._registry.scale(where.resource, where.namespace, name, lambda scale: wanted, writer)
                 return api_pb2.ObjectResponse(object=wire, warnings=warnings)
             entry, gone, created = await self._registry.put(
-                where.resource, where.namespace, data, request.subresource, writer, request.name
+                where.resource, where.namespace, sent, request.subresource, writer, request.name
             )
         wire = entry.value if entry.revision == NOT_WRITTEN else entry.wire
         return api_pb2.ObjectResponse(object=wire, gone=gone, created=created, warnings=warnings)
@@ -221,7 +225,8 @@ class Requests:
     async def _update_status(self, request: api_pb2.UpdateStatusRequest, by: str, start_ns: int) -> Answer:
         where = request.resource
         writer = applies.actor(by, self._tracks_all)
-        return _written(*await self._registry.update(where.resource, where.namespace, request.object, "status", writer))
+        sent = _sent(where.resource, request.object)
+        return _written(*await self._registry.update(where.resource, where.namespace, sent, "status", writer))
 
     async def _patch(self, request: api_pb2.PatchRequest, by: str, start_ns: int) -> Answer:
         if request.HasField("options") or request.subresource == scales.SCALE or request.type == patches.APPLY:
@@ -335,13 +340,14 @@ def _asking(request: attributes.Request | None, by: str) -> str:
     return f"{by}/{client}" if client else by
 
 
-def _body(plural: str, data: bytes, content_type: str, level: str) -> tuple[bytes, list[str]]:
-    """An object as protobuf, and warnings about it."""
-    if not content_type:
-        return data, []
+def _sent(plural: str, data: bytes) -> KubernetesObject:
+    return registry.decode(strategies.find_strategy(plural).resource, data)
+
+
+def _body(plural: str, data: bytes, content_type: str, level: str) -> tuple[KubernetesObject, list[str]]:
+    """An object, and warnings about it."""
     resource = scales.RESOURCE if plural == scales.SCALE else selections.find_resource(plural)
-    obj, warnings = bodies.read(resource, data, content_type, level)
-    return obj.SerializeToString(deterministic=True), warnings
+    return bodies.read(resource, data, content_type, level) if content_type else (registry.decode(resource, data), [])
 
 
 def _written(entry: Entry, gone: bool) -> Answer:

@@ -22,7 +22,7 @@ class Host:
     """What the API server lends to plugins that do more than read its cache."""
 
     env: Env
-    write_status: Callable[[str, str, bytes], Awaitable[int]]
+    write_status: Callable[[str, str, KubernetesObject], Awaitable[int]]
     """(plural, namespace, object) → the new resource version. Raises :class:`kemu.errors.ApiError`."""
     limited_resources: Sequence[Mapping[str, Any]] = ()
     """``limitedResources`` of the configuration of ResourceQuota."""

@@ -84,11 +84,11 @@ class Registry:
 
     # --- create ------------------------------------------------------------------------------------------------------
 
-    async def create(self, plural: str, namespace: str, data: bytes, by: Writer | None = None) -> tuple[Entry, Any]:
-        """The new object, as stored and parsed."""
-        strategy = strategies.find_strategy(plural)
-        obj = decode(strategy.resource, data)
-        return await self._create(strategy, namespace, obj, by)
+    async def create(
+        self, plural: str, namespace: str, obj: KubernetesObject, by: Writer | None = None
+    ) -> tuple[Entry, Any]:
+        """The new object, as stored and parsed. ``obj`` is changed on the way."""
+        return await self._create(strategies.find_strategy(plural), namespace, obj, by)
 
     async def _create(
         self, strategy: Strategy, namespace: str, obj: KubernetesObject, by: Writer | None
@@ -168,7 +168,7 @@ class Registry:
         self,
         plural: str,
         namespace: str,
-        data: bytes,
+        obj: KubernetesObject,
         subresource: str = "",
         by: Writer | None = None,
     ) -> tuple[Entry, bool]:
@@ -176,11 +176,17 @@ class Registry:
 
         Returns it as it is now; and whether it is gone, because this took away its last finalizer.
         """
-        entry, gone, _ = await self.put(plural, namespace, data, subresource, by, "")
+        entry, gone, _ = await self.put(plural, namespace, obj, subresource, by, "")
         return entry, gone
 
     async def put(
-        self, plural: str, namespace: str, data: bytes, subresource: str, by: Writer | None, in_url: str
+        self,
+        plural: str,
+        namespace: str,
+        obj: KubernetesObject,
+        subresource: str,
+        by: Writer | None,
+        in_url: str,
     ) -> tuple[Entry, bool, bool]:
         """As :meth:`update`, and whether the object was created. ``in_url``: its name as the request says it beside the
         object (``checkName`` of ``endpoints/handlers``).
@@ -188,7 +194,8 @@ class Registry:
         strategy = strategies.find_strategy(plural)
         resource = strategy.resource
         strategies.check_subresource(strategy, subresource)
-        metadata = decode(resource, data).metadata
+        metadata = meta_v1_pb2.ObjectMeta()
+        metadata.CopyFrom(obj.metadata)
         place(resource, metadata, namespace)
         name = metadata.name
         if in_url and name != in_url:
@@ -202,22 +209,25 @@ class Registry:
             raise kemu_errors.BadRequest("the name of the object must be set")
         confirm = self._confirmation(resource, metadata.namespace, subresource)
         try:
-            argument = data, subresource, by, metadata.namespace
+            argument = obj, subresource, by, metadata.namespace
             found = await self.rewrite_in_turn(strategy, metadata.namespace, name, self._updated, argument, confirm)
             return *found, False
         except kemu_errors.NotFound:
             if not strategy.create_on_update or metadata.resourceVersion or subresource:
                 raise
-        return (await self.create(plural, namespace, data, by))[0], False, True
+        return (await self._create(strategy, namespace, obj, by))[0], False, True
 
-    async def write_status(self, plural: str, namespace: str, data: bytes) -> int:
+    async def write_status(self, plural: str, namespace: str, obj: KubernetesObject) -> int:
         """Replace the status of an object on the server's own behalf. Returns its new resource version."""
-        entry, _ = await self.update(plural, namespace, data, "status")
+        entry, _ = await self.update(plural, namespace, obj, "status")
         return entry.revision
 
-    def _updated(self, strategy: Strategy, entry: Entry, argument: tuple[bytes, str, Writer | None, str]) -> bytes:
-        data, subresource, by, namespace = argument
-        new: Any = strategy.resource.message.FromString(data)
+    def _updated(
+        self, strategy: Strategy, entry: Entry, argument: tuple[KubernetesObject, str, Writer | None, str]
+    ) -> bytes:
+        obj, subresource, by, namespace = argument
+        new = type(obj)()
+        new.CopyFrom(obj)
         if namespace and not new.metadata.namespace:
             new.metadata.namespace = namespace
         return self._replaced(strategy, entry, new, subresource, by)

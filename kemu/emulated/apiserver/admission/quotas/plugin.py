@@ -24,10 +24,9 @@ class ResourceQuota(Plugin[KubernetesObject]):
 
     def attach(self, host: Host) -> None:
         async def write_status(quota: core_v1_pb2.ResourceQuota) -> int:
-            data = quota.SerializeToString(deterministic=True)
             # The batch may have begun with a dry run.
             with dry_runs.pretending(False):
-                return await host.write_status("resourcequotas", quota.metadata.namespace, data)
+                return await host.write_status("resourcequotas", quota.metadata.namespace, quota)
 
         self._limited = limited_resources.read(host.limited_resources)
         self._evaluations = Evaluations(host.env, Accounts(self._known, write_status), self._limited)
