@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kemu.lab.checks import registry
-from kemu.lab.checks.history import History
 from kemu.lab.checks.limits import Limits
-from kemu.lab.checks.results import Check, Result
+from kemu.lab.checks.results import Result
 from tests.checks.logs import Log
 
 
@@ -166,14 +165,3 @@ def test_a_victim_of_two_preemptors_is_preempted_once() -> None:
     history, _ = registry.judge(log.events)
     assert history.counts["preemptions"] == 1
     assert [fact.by for fact in history.pods["uid-a"].facts if fact.what == "preempted"] == ["default/c"]
-
-
-def test_a_check_that_names_kinds_of_events_looks_at_them() -> None:
-    with pytest.raises(TypeError, match="Deaf names kinds of events and has no on_event"):
-
-        class Deaf(Check):
-            id = "deaf"
-            kinds = ("store.txn",)
-
-            def result(self, history: History) -> Result:
-                raise AssertionError("not asked")

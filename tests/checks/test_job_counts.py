@@ -9,6 +9,7 @@ import pytest
 from kemu.lab.checks.history import History
 from kemu.lab.checks.workloads import job_counts
 from kemu.messages.k8s import batch_v1_pb2
+from kemu.runtime.runlog.events import Transaction
 
 
 def judged(*statuses: tuple[int, Sequence[str]], mode: str = "NonIndexed", field: str = "failed") -> bool | None:
@@ -20,7 +21,7 @@ def judged(*statuses: tuple[int, Sequence[str]], mode: str = "NonIndexed", field
         setattr(job.status, field, count)
         getattr(job.status.uncountedTerminatedPods, field).extend(uids)
         change = (0, f"{job_counts.JOBS}default/j", job.SerializeToString(deterministic=True), 0, 0)
-        check.on_event(number, "store", "store.txn", {"changes": [change], "rev": number})
+        check.on_event(number, "store", Transaction(rev=number, changes=[change]))
     return check.result(History()).holds
 
 

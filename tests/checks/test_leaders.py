@@ -9,6 +9,7 @@ import pytest
 from kemu.lab.checks.history import History
 from kemu.lab.checks.scheduling import leaders
 from kemu.messages.k8s import coordination_v1_pb2
+from kemu.runtime.runlog.events import typed
 
 KEY = f"{leaders.LEASES}kube-system/kube-scheduler"
 
@@ -37,7 +38,7 @@ class Log:
         self._feed("apiserver/0", "api.request", data)
 
     def _feed(self, actor: str, kind: str, data: dict[str, Any]) -> None:
-        self.check.on_event(self.revision * 1_000_000_000, actor, kind, data)
+        self.check.on_event(self.revision * 1_000_000_000, actor, typed(kind, data))
 
     @property
     def result(self) -> tuple[bool | None, str]:

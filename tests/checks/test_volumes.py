@@ -7,6 +7,7 @@ from typing import Any
 from kemu.lab.checks.history import History
 from kemu.lab.checks.nodes.volumes import VolumeAttachedToOneNode
 from kemu.lab.checks.results import Result
+from kemu.runtime.runlog.events import typed
 
 
 def judged(*events: tuple[str, str, str], modes: tuple[str, ...] = ("ReadWriteOnce",)) -> Result:
@@ -14,7 +15,7 @@ def judged(*events: tuple[str, str, str], modes: tuple[str, ...] = ("ReadWriteOn
     check = VolumeAttachedToOneNode()
     for second, (what, volume, node) in enumerate(events):
         data: dict[str, Any] = {"volume": volume, "node": node, "modes": list(modes)}
-        check.on_event(second * 1_000_000_000, "controller/csi-drivers", f"csi.{what}", data)
+        check.on_event(second * 1_000_000_000, "controller/csi-drivers", typed(f"csi.{what}", data))
     return check.result(History())
 
 

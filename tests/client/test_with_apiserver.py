@@ -45,7 +45,7 @@ class Cluster:
             for ns, actor, kind, data in self.recorder.events:
                 history.feed(ns, actor, kind, data)
                 if kind in check.kinds:
-                    check.on_event(ns, actor, kind, data)
+                    check.on_event(ns, actor, data)
             result = check.result(history)
             assert result.holds, result
 

@@ -7,7 +7,6 @@ long something is to be done, ``Punctual`` makes a check of both.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -15,6 +14,35 @@ from kemu.lab.checks.history import History
 from kemu.lab.checks.history.outages import Outage, Outages
 from kemu.lab.checks.limits import DEFAULT, MAX_WATCH_DELAY_NS, Limits
 from kemu.lab.checks.results import Check, Fold, Result, counted, seconds
+from kemu.runtime.runlog.events import (
+    ActorCrashed,
+    ActorExited,
+    ActorFailed,
+    ActorStarted,
+    ActorStopped,
+    ConnectionLost,
+    Event,
+    FaultBegun,
+    FaultEnded,
+    GetAnswered,
+    LeaseAcquired,
+    LeaseLost,
+    LeaseReleased,
+    ListAnswered,
+    RequestRefused,
+    RequestThrottled,
+    RunEnded,
+    Transaction,
+    WatchDelivered,
+    WritesAcknowledged,
+    handlers,
+)
+
+_Events = (
+    FaultBegun | FaultEnded | ActorStarted | ActorStopped | ActorCrashed | ConnectionLost | Transaction
+    | WritesAcknowledged | GetAnswered | ListAnswered | WatchDelivered | ActorExited | ActorFailed
+    | RequestThrottled | RequestRefused | LeaseAcquired | LeaseLost | LeaseReleased
+)  # fmt: skip
 
 _COMES = ("actor.started", "election.acquired")
 _LATEST = 20_000
@@ -35,12 +63,6 @@ class Attention(Fold):
     Actors are named without their replica: ``controller/job``, ``kubelet/node-1``, ``scheduler/red``.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = (
-        *Outages.kinds, "store.txn", "client.acked", "client.got", "client.listed", "watch.events",
-        "actor.exited", "actor.failed", "api.throttled", "api.refused", "election.acquired", "election.lost",
-        "election.released",
-    )  # fmt: skip
-
     def __init__(self, history: History) -> None:
         super().__init__(history)
         self._outages = _ByKind()
@@ -54,34 +76,34 @@ class Attention(Fold):
         self._written_ns: dict[int, int] = {}
         """When the latest revisions were."""
 
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        if kind == "watch.events":
-            if data["types"][0] == "B":
+    def on_event(self, time_ns: int, actor: str, event: _Events) -> None:
+        if isinstance(event, WatchDelivered):
+            if event.types[0] == "B":
                 return  # A bookmark tells of a revision that nobody had to hear of.
-            written_ns = self._written_ns.get(data["revs"][0])
+            written_ns = self._written_ns.get(event.revs[0])
             if written_ns is not None and time_ns - written_ns > self.lag_ns:
                 self.lag_ns = time_ns - written_ns
             return
-        if kind == "store.txn":
-            self._written_ns[data["rev"]] = time_ns
+        if isinstance(event, Transaction):
+            self._written_ns[event.rev] = time_ns
             if len(self._written_ns) > _LATEST:
                 for revision in list(self._written_ns)[: _LATEST // 2]:
                     del self._written_ns[revision]
             return
-        if kind.startswith("client."):
-            took_ns = max(ack[0] for ack in data["acks"]) if kind == "client.acked" else data["took"]
+        if isinstance(event, WritesAcknowledged | GetAnswered | ListAnswered):
+            took_ns = max(ack[0] for ack in event.acks) if isinstance(event, WritesAcknowledged) else event.took
             self.lag_ns = max(self.lag_ns, took_ns)
             return
-        if kind in Outages.kinds:
-            self._outages.on_event(time_ns, actor, kind, data)
-        if kind == "api.throttled" or (kind == "api.refused" and data["reason"] in _UNAVAILABLE):
-            self._outages.moment(time_ns, sort_of(data["by"]))
+        if isinstance(event, FaultBegun | FaultEnded | ActorStarted | ActorStopped | ActorCrashed | ConnectionLost):
+            self._outages.on_event(time_ns, actor, event)
+        if isinstance(event, RequestThrottled) or (isinstance(event, RequestRefused) and event.reason in _UNAVAILABLE):
+            self._outages.moment(time_ns, sort_of(event.by))
             return
         name = sort_of(actor)
-        if kind in _COMES:
+        if isinstance(event, ActorStarted | LeaseAcquired):
             self.up[name] = self._came_ns[name] = time_ns
             self.known[name] = None
-        elif kind in _GOES:
+        elif isinstance(event, ActorCrashed | ActorStopped | ActorExited | ActorFailed | LeaseLost | LeaseReleased):
             self.up.pop(name, None)
             self._outages.moment(time_ns, name)
 
@@ -214,18 +236,22 @@ class Punctual(Check):
         more_ns = max(0, self._limits.max_watch_delay_ns - MAX_WATCH_DELAY_NS)
         self._overdue = Overdue(self._attention, more_ns)
 
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.kinds = (*handlers.kinds(cls.saw), RunEnded.KIND)
+
+    def on_event(self, time_ns: int, actor: str, event: Event) -> None:
         if self._ended:
             return
-        if kind == "run.ended":
+        if isinstance(event, RunEnded):
             self._ended = True
             self._overdue.finish(time_ns)
         else:
-            self.saw(time_ns, actor, kind, data)
+            self.saw(time_ns, actor, event)
 
     @abstractmethod
-    def saw(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        """An event before the end of the run."""
+    def saw(self, time_ns: int, actor: str, event: Any) -> None:
+        """An event before the end of the run, of those that the annotation of ``event`` names."""
 
     def rolled_back(self, time_ns: int, history: History) -> None:
         self._overdue.clear()

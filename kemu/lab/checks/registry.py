@@ -25,7 +25,8 @@ from kemu.lab.checks.results import Check, Fold, Result
 from kemu.lab.checks.scheduling import budgets, caches, leaders, ledgers, loops, priorities, progress, waiting
 from kemu.lab.checks.watches import events
 from kemu.lab.checks.workloads import collected, countings, job_counts, orders, schedules, shortages, surpluses
-from kemu.runtime.runlog.frames import Event
+from kemu.runtime.runlog import frames
+from kemu.runtime.runlog.events import Event, typed
 
 ALL: tuple[type[Check], ...] = (
     placements.NoNodeOvercommitted,
@@ -94,7 +95,7 @@ class Judge:
     def __init__(self, *, disabled: Collection[str] = (), within: limits.Limits = limits.DEFAULT) -> None:
         self._within = within
         self._checks = [check.within(within) for check in ALL if check.id not in disabled]
-        self._listeners: dict[str, list[Callable[[int, str, str, Mapping[str, Any]], None]]] = {}
+        self._listeners: dict[str, list[Callable[[int, str, Event], None]]] = {}
         self.history = History()
         self._fold = self.history.feed
         self._rollbacks = 0
@@ -111,7 +112,8 @@ class Judge:
 
     def feed(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         """Has the signature of a ``LogSink``."""
-        self._fold(time_ns, actor, kind, data)
+        event = typed(kind, data)
+        self._fold(time_ns, actor, kind, event)
         if kind == "store.recovered" and len(self.history.rollbacks) > self._rollbacks:
             self._rollbacks = len(self.history.rollbacks)
             for check in self._checks:
@@ -119,7 +121,7 @@ class Judge:
         listeners = self._listeners.get(kind)
         if listeners is not None:
             for on_event in listeners:
-                on_event(time_ns, actor, kind, data)
+                on_event(time_ns, actor, event)
 
     def results(self) -> list[Result]:
         """Of all checks, when every event has been fed."""
@@ -128,7 +130,7 @@ class Judge:
 
 
 def judge(
-    events: Iterable[Event], *, disabled: Collection[str] = (), within: limits.Limits = limits.DEFAULT
+    events: Iterable[frames.Event], *, disabled: Collection[str] = (), within: limits.Limits = limits.DEFAULT
 ) -> tuple[History, list[Result]]:
     """The same for a whole log."""
     judge = Judge(disabled=disabled, within=within)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from kemu.lab.checks.history import History
 from kemu.lab.checks.limits import Limits
+from kemu.runtime.runlog.events import handlers
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +29,19 @@ class Fold(ABC):
     """What several checks fold from the log: folded once for all of them, event by event, before they see the event."""
 
     kinds: ClassVar[tuple[str, ...]] = ()
+    """Of the events that it takes."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.kinds = handlers.kinds(cls.on_event)
 
     def __init__(self, history: History) -> None:
         self.history = history
         """As it is after the event."""
 
     @abstractmethod
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        """Called for ``kinds`` only."""
+    def on_event(self, time_ns: int, actor: str, event: Any) -> None:
+        """Called for the events that the annotation of ``event`` names."""
 
 
 class Check(ABC):
@@ -65,8 +70,7 @@ class Check(ABC):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        if cls.kinds and cls.on_event is Check.on_event:
-            raise TypeError(f"{cls.__name__} names kinds of events and has no on_event")
+        cls.kinds = handlers.kinds(cls.on_event)
 
     def given(self, *folds: Any) -> None:  # noqa: B027  # only those with folds
         """Called once, before any event."""
@@ -74,8 +78,8 @@ class Check(ABC):
     def rolled_back(self, time_ns: int, history: History) -> None:  # noqa: B027  # optional
         """The store came back without its latest revisions; the history is as if they had never been."""
 
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:  # noqa: B027  # optional
-        """Called for ``kinds`` only; a check without any judges the history."""
+    def on_event(self, time_ns: int, actor: str, event: Any) -> None:  # noqa: B027  # optional
+        """Called for the events that the annotation of ``event`` names; a check without any judges the history."""
 
     def concluded(self, findings: list[str], judged: int, nothing: str, good: str) -> Result:
         """Of a check that counts what it has judged.

@@ -7,12 +7,11 @@ Asked for by an option, as they double the spans of a run. What a client was tol
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from kemu.lab.telemetry import drafts, spans
 from kemu.lab.telemetry.spans import AttributeValue
+from kemu.runtime.runlog.events import GetAnswered, WritesAcknowledged, handlers
 
 MOST_WAITING = 1 << 16
 """Requests whose answers are awaited; the oldest are sent without the client's side first."""
@@ -50,7 +49,7 @@ class ApiCalls:
         self._drafts = written
         self._waiting: dict[tuple[str, int, str], Served] = {}
         """Those whose clients have not told of the answer yet, by client, revision and UID."""
-        self.handlers: dict[str, drafts.Handler] = {"client.acked": self._on_acked, "client.got": self._on_got}
+        self.handlers: dict[str, drafts.Handler] = handlers.of(self)
 
     def served(self, one: Served) -> None:
         """The server's span waits for that of the client."""
@@ -67,27 +66,27 @@ class ApiCalls:
             one.emit(self._drafts)
         self._waiting.clear()
 
-    def _on_acked(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        for took_ns, revision, key, uid, _ in data["acks"]:
+    def _on_acked(self, time_ns: int, actor: str, event: WritesAcknowledged) -> None:
+        for took_ns, revision, key, uid, _ in event.acks:
             if key.startswith(_POD_PREFIX):
                 one = self._waiting.pop((actor, revision, uid), None)
                 name, verb = key[len(_POD_PREFIX) :], "update" if one is None else one.verb
                 attributes: dict[str, AttributeValue] = {} if one is None else dict(one.attributes)
                 attributes["kemu.revision"] = revision
                 parent = self._drafts.attempt_of(uid, actor) if one is None else one.parent
-                made = self._call(verb, name, uid, actor, time_ns, took_ns, data["server"], attributes, parent)
+                made = self._call(verb, name, uid, actor, time_ns, took_ns, event.server, attributes, parent)
                 if one is not None:
                     one.emit(self._drafts, made)
                     if verb == "create" and (pod := self._drafts.pods.get(uid)) is not None:
                         pod.asked_for_ns = time_ns - took_ns
 
-    def _on_got(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        if data["resource"] == "pods":
-            key = f"{data['namespace']}/{data['name']}"
+    def _on_got(self, time_ns: int, actor: str, event: GetAnswered) -> None:
+        if event.resource == "pods":
+            key = f"{event.namespace}/{event.name}"
             uid = self._drafts.uids.get(key)
             if uid is not None:
                 parent = self._drafts.attempt_of(uid, actor)
-                self._call("get", key, uid, actor, time_ns, data["took"], data["server"], {}, parent)
+                self._call("get", key, uid, actor, time_ns, event.took, event.server, {}, parent)
 
     def _call(
         self,

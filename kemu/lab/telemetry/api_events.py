@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from kemu.lab.telemetry import api_calls, drafts, spans
 from kemu.lab.telemetry.spans import NODE, REASON, AttributeValue, Link
 from kemu.messages.k8s import core_v1_pb2
+from kemu.runtime.runlog.events import (
+    ApiRequest,
+    OfPodDeletion,
+    PodCreated,
+    RequestRefused,
+    StoreRecovered,
+    Transaction,
+    UserPodCreated,
+    handlers,
+)
 
 _POD_PREFIX = "/registry/pods/"
 
@@ -24,21 +31,11 @@ class ApiEvents:
         self._calls = calls
         self._made: dict[str, str] = {}
         """UIDs of the latest pods that the user's workloads made and did not replace yet, by ``namespace/name``."""
-        self.handlers: dict[str, drafts.Handler] = {
-            "store.txn": self._on_txn,
-            "store.recovered": self._on_recovered,
-            "api.request": self._on_request,
-            "api.refused": self._on_refused,
-            "user.pod": self._on_user_pod,
-            "controller.pod": self._on_controller_pod,
-            "taint.eviction": self._on_removed,
-            "affinity.eviction": self._on_removed,
-            "podgc.deleted": self._on_removed,
-        }
+        self.handlers: dict[str, drafts.Handler] = handlers.of(self)
 
-    def _on_txn(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+    def _on_txn(self, time_ns: int, actor: str, event: Transaction) -> None:
         self._drafts.sees_store = True
-        for op, key, value, _, version in data["changes"]:
+        for op, key, value, _, version in event.changes:
             if not key.startswith(_POD_PREFIX):
                 continue
             name = key[len(_POD_PREFIX) :]
@@ -52,34 +49,32 @@ class ApiEvents:
             elif version == 1:
                 written = core_v1_pb2.Pod.FromString(value)
                 spec = written.spec
-                self._drafts.stored(written.metadata.uid, name, time_ns, data["rev"], spec.priority, spec.nodeName)
+                self._drafts.stored(written.metadata.uid, name, time_ns, event.rev, spec.priority, spec.nodeName)
 
-    def _on_recovered(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        self._drafts.undone(time_ns, data["rev"])
+    def _on_recovered(self, time_ns: int, actor: str, event: StoreRecovered) -> None:
+        self._drafts.undone(time_ns, event.rev)
 
-    def _on_request(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        if data["resource"] != "pods":
+    def _on_request(self, time_ns: int, actor: str, event: ApiRequest) -> None:
+        if event.resource != "pods":
             return
-        verb, uid, by = data["verb"], data["uid"], data["by"]
-        key = f"{data['namespace']}/{data['name']}"
+        verb, uid, by = event.verb, event.uid, event.by
+        key = f"{event.namespace}/{event.name}"
         pod = self._drafts.pods.get(uid)
-        attributes: dict[str, AttributeValue] = {"kemu.by": by, "kemu.revision": data["rev"]}
+        attributes: dict[str, AttributeValue] = {"kemu.by": by, "kemu.revision": event.rev}
         if verb == "create":
             if pod is None:
                 pod = self._drafts.pods[uid] = drafts.Draft(uid, key)
-            pod.created_ns, pod.creator = data["start"], by
+            pod.created_ns, pod.creator = event.start, by
             self._drafts.uids[key] = uid
-            self._served(api_calls.Served(verb, spans.ADMISSION, key, uid, actor, data["start"], time_ns, attributes))
+            self._served(api_calls.Served(verb, spans.ADMISSION, key, uid, actor, event.start, time_ns, attributes))
         elif verb == "bind":
             # The scheduler has a span of its own; the losers of a conflict need to know who won.
             if pod is not None:
                 pod.bound_by = by
             if self._calls is not None:
-                self._calls.served(
-                    api_calls.Served(verb, "binding", key, uid, actor, data["start"], time_ns, attributes)
-                )
+                self._calls.served(api_calls.Served(verb, "binding", key, uid, actor, event.start, time_ns, attributes))
         elif verb in ("delete", "evict"):
-            self._served(api_calls.Served(verb, verb, key, uid, actor, data["start"], time_ns, attributes))
+            self._served(api_calls.Served(verb, verb, key, uid, actor, event.start, time_ns, attributes))
             if pod is None or pod.created_ns is None:
                 return
             if pod.asked_to_go_ns is None:
@@ -100,40 +95,40 @@ class ApiEvents:
         else:
             one.emit(self._drafts)
 
-    def _on_refused(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        verb, reason = data["verb"], data["reason"]
-        if data["resource"] != "pods" or verb in ("create", "get", "list", "watch"):
+    def _on_refused(self, time_ns: int, actor: str, event: RequestRefused) -> None:
+        verb, reason = event.verb, event.reason
+        if event.resource != "pods" or verb in ("create", "get", "list", "watch"):
             return
-        key = f"{data['namespace']}/{data['name']}"
-        uid = data["uid"] or self._drafts.uids.get(key)
+        key = f"{event.namespace}/{event.name}"
+        uid = event.uid or self._drafts.uids.get(key)
         if not uid:
             return
-        attributes: dict[str, AttributeValue] = {"kemu.by": data["by"], REASON: reason, "kemu.message": data["message"]}
+        attributes: dict[str, AttributeValue] = {"kemu.by": event.by, REASON: reason, "kemu.message": event.message}
         links: list[Link] = []
         if verb == "bind" and reason == "Conflict":
             links.append(self._drafts.lost_to(uid, key, attributes))
         self._drafts.emit(
-            spans.REFUSED, key, uid, actor, data["start"], time_ns, attributes,
-            name=f"{verb} refused", links=links, error=f"{reason}: {data['message']}", error_type=reason,
-            side="server", parent=self._drafts.attempt_of(uid, data["by"]),
+            spans.REFUSED, key, uid, actor, event.start, time_ns, attributes,
+            name=f"{verb} refused", links=links, error=f"{reason}: {event.message}", error_type=reason,
+            side="server", parent=self._drafts.attempt_of(uid, event.by),
         )  # fmt: skip
 
-    def _on_user_pod(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        key, uid, old = data["pod"], data["uid"], data["replaces"]
+    def _on_user_pod(self, time_ns: int, actor: str, event: UserPodCreated) -> None:
+        key, uid, old = event.pod, event.uid, event.replaces
         old_uid = self._made.pop(old, None)
         self._made[key] = uid
         if len(self._made) > MOST_NAMES:
             del self._made[next(iter(self._made))]
-        attributes: dict[str, AttributeValue] = {"kemu.workload": data["workload"], "kemu.number": data["n"]}
+        attributes: dict[str, AttributeValue] = {"kemu.workload": event.workload, "kemu.number": event.n}
         self._emit_created(time_ns, actor, key, uid, attributes, old, old_uid)
 
-    def _on_controller_pod(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        attributes: dict[str, AttributeValue] = {"kemu.owner": data["owner"]}
-        kind, _, owner = data["owner"].partition(" ")
+    def _on_controller_pod(self, time_ns: int, actor: str, event: PodCreated) -> None:
+        attributes: dict[str, AttributeValue] = {"kemu.owner": event.owner}
+        kind, _, owner = event.owner.partition(" ")
         if kind in spans.OWNER_NAMES:
             attributes[spans.OWNER_NAMES[kind]] = owner.rpartition("/")[2]
         self._emit_created(
-            time_ns, actor, data["pod"], data["uid"], attributes, data["replaces"], data["replaces_uid"]
+            time_ns, actor, event.pod, event.uid, attributes, event.replaces, event.replaces_uid
         )  # fmt: skip
 
     def _emit_created(
@@ -160,13 +155,13 @@ class ApiEvents:
                 )  # fmt: skip
         self._drafts.emit("created", key, uid, actor, time_ns, time_ns, attributes, links=links, sequence="")
 
-    def _on_removed(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+    def _on_removed(self, time_ns: int, actor: str, event: OfPodDeletion) -> None:
         """By a controller, because of the pod's node: ``start`` is when that was due."""
-        why = data.get("why") or f"does not tolerate a taint of {data['node']}"
-        attributes: dict[str, AttributeValue] = {NODE: data["node"], REASON: why}
-        if data["ok"]:
-            self._drafts.end_by(data, f"evicted from {data['node']}" if data["node"] else why)
+        why = event.get("why") or f"does not tolerate a taint of {event.node}"
+        attributes: dict[str, AttributeValue] = {NODE: event.node, REASON: why}
+        if event.ok:
+            self._drafts.end_by(event, f"evicted from {event.node}" if event.node else why)
         self._drafts.emit(
-            "evicted", data["pod"], data["uid"], actor, data["start"], time_ns, attributes,
-            error=why if data["ok"] else "it was gone", error_type=spans.EVICTED_TYPE if data["ok"] else "NotFound",
+            "evicted", event.pod, event.uid, actor, event.start, time_ns, attributes,
+            error=why if event.ok else "it was gone", error_type=spans.EVICTED_TYPE if event.ok else "NotFound",
         )  # fmt: skip

@@ -20,6 +20,7 @@ from kemu.lab.telemetry.kubelet_events import KubeletEvents
 from kemu.lab.telemetry.runs import Run
 from kemu.lab.telemetry.scheduler_events import SchedulerEvents
 from kemu.lab.telemetry.spans import Span
+from kemu.runtime.runlog.events import typed
 from kemu.runtime.runlog.frames import Event, Reader
 
 NOT_UNDERSTOOD = (LookupError, TypeError, AttributeError, ValueError)
@@ -63,7 +64,7 @@ class SpanBuilder:
         handler = self._handlers.get(kind)
         if handler is None:
             return ()
-        handler(time_ns, actor, data)
+        handler(time_ns, actor, typed(kind, data))
         return self._drafts.take()
 
     def of_log(self, reader: Reader) -> Iterator[Sequence[Span]]:

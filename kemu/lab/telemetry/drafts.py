@@ -7,13 +7,14 @@ spans.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from kemu.lab.telemetry import runs, spans
 from kemu.lab.telemetry.fault_events import FaultEvents
 from kemu.lab.telemetry.spans import NODE, OPEN, PRIORITY, AttributeValue, Link, Side, Span
+from kemu.runtime.runlog.events import OfPod
 
 SECOND_NS = 1_000_000_000
 
@@ -26,8 +27,8 @@ MOST_LINKS = 128
 MOST_DOUBTFUL = 1 << 17
 """Pods that are remembered although this builder may never see them end; the oldest are given up first."""
 
-Handler = Callable[[int, str, Mapping[str, Any]], None]
-"""Takes time, actor and data of an event of one kind."""
+Handler = Callable[[int, str, Any], None]
+"""Takes time, actor and an event of one kind."""
 
 
 class Draft:
@@ -256,11 +257,11 @@ class Drafts:
             error=error, error_type=error_type,
         )  # fmt: skip
 
-    def pod(self, data: Mapping[str, Any]) -> Draft:
-        uid = data["uid"]
+    def pod(self, event: OfPod) -> Draft:
+        uid = event.uid
         pod = self.pods.get(uid)
         if pod is None:
-            pod = self.pods[uid] = Draft(uid, data["pod"])
+            pod = self.pods[uid] = Draft(uid, event.pod)
             self.doubt(pod)
         return pod
 
@@ -381,7 +382,7 @@ class Drafts:
             if not on_node:
                 del self.on_node[pod.node]
 
-    def end_by(self, data: Mapping[str, Any], outcome: str) -> None:
-        pod = self.pods.get(data["uid"])
+    def end_by(self, event: OfPod, outcome: str) -> None:
+        pod = self.pods.get(event.uid)
         if pod is not None:
             pod.outcome, pod.loss = outcome, spans.EVICTED_TYPE

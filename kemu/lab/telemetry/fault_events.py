@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kemu.lab.telemetry.spans import SpanEvent
+from kemu.runtime.runlog.events import FaultBegun, FaultEnded, FaultHit, handlers
 
 MOST_REMEMBERED = 256
 """Faults of one actor that are remembered; the oldest are forgotten first."""
@@ -37,11 +38,7 @@ class FaultEvents:
         """Of the faults in force."""
         self._struck: dict[str, list[_Strike]] = {}
         """By actor."""
-        self.handlers: dict[str, Callable[[int, str, Mapping[str, Any]], None]] = {
-            "chaos.begin": self._on_begin,
-            "chaos.hit": self._on_hit,
-            "chaos.end": self._on_end,
-        }
+        self.handlers: dict[str, Callable[[int, str, Mapping[str, Any]], None]] = handlers.of(self)
 
     def during(self, actors: Iterable[str], start_ns: int, end_ns: int) -> tuple[SpanEvent, ...]:
         """The faults that bore on one of the actors in that time, each when it began to."""
@@ -55,24 +52,24 @@ class FaultEvents:
                     found[when_ns, strike.fault] = SpanEvent(when_ns, strike.name, strike.fault)
         return tuple(found[key] for key in sorted(found))
 
-    def _on_begin(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        fault, what = data["id"], data["what"]
+    def _on_begin(self, time_ns: int, actor: str, event: FaultBegun) -> None:
+        fault, what = event.id, event.what
         self._what[fault] = what
         # A crash strikes at once.
-        for name in [*data.get("actors", ()), *(f"kubelet/{node}" for node in data.get("nodes", ()))]:
+        for name in [*event.get("actors", ()), *(f"kubelet/{node}" for node in event.get("nodes", ()))]:
             self._strike(fault, name, what, time_ns)
 
-    def _on_hit(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        fault, struck, peer = data["id"], data["actor"], data.get("peer", "")
+    def _on_hit(self, time_ns: int, actor: str, event: FaultHit) -> None:
+        fault, struck, peer = event.id, event.actor, event.peer
         what = self._what.get(fault, "fault")
         self._strike(fault, struck, f"{what} towards {peer}" if peer else what, time_ns)
         if peer:
             self._strike(fault, peer, f"{what} from {struck}", time_ns)
 
-    def _on_end(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        for strike in self._open.pop(data["id"], ()):
+    def _on_end(self, time_ns: int, actor: str, event: FaultEnded) -> None:
+        for strike in self._open.pop(event.id, ()):
             strike.end_ns = time_ns
-        self._what.pop(data["id"], None)
+        self._what.pop(event.id, None)
 
     def _strike(self, fault: str, actor: str, name: str, time_ns: int) -> None:
         strike = _Strike(fault, name, time_ns)

@@ -28,6 +28,18 @@ import msgpack
 from kemu.lab.telemetry import runs
 from kemu.lab.telemetry.builder import NOT_UNDERSTOOD, SpanBuilder, not_understood
 from kemu.lab.telemetry.spans import Span
+from kemu.runtime.runlog.events import (
+    AdmissionDecided,
+    Event,
+    FaultBegun,
+    FaultEnded,
+    FaultHit,
+    PodAttempted,
+    PodCreated,
+    StoreRecovered,
+    Transaction,
+    UserPodCreated,
+)
 from kemu.runtime.runlog.folders import INDEX_FILE
 from kemu.runtime.runlog.frames import FILE_NAME, Reader
 
@@ -62,46 +74,46 @@ class Index:
 
     # --- building -----------------------------------------------------------------------------------------------------
 
-    def add(self, offset: int, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+    def add(self, offset: int, time_ns: int, actor: str, event: Event) -> None:
         """The next event of the log, and where its frame begins."""
         if time_ns > self.end_ns:
             self.end_ns = time_ns
-        if kind not in _KINDS:
+        if event.KIND not in _KINDS:
             return
-        if kind == "store.txn":
-            self._add_transaction(offset, data)
-        elif kind.startswith("chaos.") or kind == "store.recovered":
+        if isinstance(event, Transaction):
+            self._add_transaction(offset, event)
+        elif isinstance(event, FaultBegun | FaultHit | FaultEnded | StoreRecovered):
             self._of_all.append(offset)
-        elif data.get("resource", "pods") == "pods":
-            key = data.get("pod") or f"{data.get('namespace')}/{data.get('name')}"
-            uid = data.get("uid")
+        elif event.get("resource", "pods") == "pods":
+            key = event.get("pod") or f"{event.get('namespace')}/{event.get('name')}"
+            uid = event.get("uid")
             if uid:
                 self.keys.setdefault(uid, key)
                 _append(self._of_uid, uid, offset)
-                self._add_links(offset, actor, kind, uid, key, data)
+                self._add_links(offset, actor, uid, key, event)
             else:
                 _append(self._of_key, key, offset)
 
-    def _add_transaction(self, offset: int, data: Mapping[str, Any]) -> None:
+    def _add_transaction(self, offset: int, event: Transaction) -> None:
         if not self._sees_store:
             self._sees_store = True
             self._of_all.append(offset)
-        for op, key, _, _, version in data["changes"]:
+        for op, key, _, _, version in event.changes:
             if (op == 1 or version == 1) and key.startswith(_POD_PREFIX):
                 _append(self._of_key, key[len(_POD_PREFIX) :], offset)
 
-    def _add_links(self, offset: int, actor: str, kind: str, uid: str, key: str, data: Mapping[str, Any]) -> None:
+    def _add_links(self, offset: int, actor: str, uid: str, key: str, event: Event) -> None:
         """What the event says of further pods."""
-        if kind == "sched.attempt":
+        if isinstance(event, PodAttempted):
             self.schedulers[actor] = None
-        elif kind == "kubelet.admit":
-            self._on_node.setdefault(data["node"], {})[uid] = None
-            if not data["ok"] and data["reason"].startswith("OutOf"):
-                self._crowded[data["node"]] = None
-        elif kind == "controller.pod" and data["replaces_uid"]:
-            _append(self._of_uid, data["replaces_uid"], offset)
-        elif kind == "user.pod":
-            replaced = self._made.pop(data["replaces"], None)
+        elif isinstance(event, AdmissionDecided):
+            self._on_node.setdefault(event.node, {})[uid] = None
+            if not event.ok and event.reason.startswith("OutOf"):
+                self._crowded[event.node] = None
+        elif isinstance(event, PodCreated) and event.replaces_uid:
+            _append(self._of_uid, event.replaces_uid, offset)
+        elif isinstance(event, UserPodCreated):
+            replaced = self._made.pop(event.replaces, None)
             if replaced is not None:
                 _append(self._of_uid, replaced[0], offset)
                 _append(self._of_uid, uid, replaced[1])
@@ -191,7 +203,7 @@ def of(folder: Path, reader: Reader) -> Index:
     index = Index()
     for time_ns, actor, kind, data in reader:
         try:
-            index.add(reader.offset, time_ns, actor, kind, data)
+            index.add(reader.offset, time_ns, actor, data)
         except NOT_UNDERSTOOD as error:
             raise not_understood(reader, kind, error) from error
     write(folder, index)

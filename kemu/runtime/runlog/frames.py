@@ -22,10 +22,11 @@ from typing import Any, BinaryIO, NamedTuple
 import msgpack
 
 from kemu.errors import LogCutWarning, RunLogError
+from kemu.runtime.runlog import events
 
 MAGIC = b"kemu-run-log/1\n"
 FILE_NAME = "run.kemu"
-CUT = "log.cut"
+CUT = events.LogCut.KIND
 """Kind of the event that a reader adds where the file ends within a frame."""
 _FRAME = struct.Struct("<II")
 MAX_PAYLOAD_BYTES = 256 * 1024 * 1024
@@ -38,7 +39,7 @@ class Event(NamedTuple):
     """Virtual time."""
     actor: str
     kind: str
-    data: dict[str, Any]
+    data: events.Event
 
 
 BUFFER_BYTES = 1 << 20
@@ -63,7 +64,8 @@ def time_of(payload: bytes) -> int:
 
 
 def unpack_event(payload: bytes) -> Event:
-    return Event(*msgpack.unpackb(payload, raw=False, strict_map_key=False))
+    time_ns, actor, kind, data = msgpack.unpackb(payload, raw=False, strict_map_key=False)
+    return Event(time_ns, actor, kind, events.typed(kind, data))
 
 
 def framed(payload: bytes) -> bytes:
@@ -318,7 +320,7 @@ class Reader:
     def _cut(self, last: bytes) -> Iterator[Event]:
         """What says that the file ends within a frame. ``last``: the last whole one."""
         if self.cut_bytes:
-            yield Event(time_of(last) if last else 0, self.path.name, CUT, {"bytes": self.cut_bytes})
+            yield Event(time_of(last) if last else 0, self.path.name, CUT, events.LogCut(cut_bytes=self.cut_bytes))
 
     def at(self, offset: int) -> Event:
         """The event whose frame begins there."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from kemu.emulated.objects import meta
@@ -16,6 +15,9 @@ from kemu.lab.checks.limits import NodeGroup
 from kemu.lab.checks.results import Fold
 from kemu.lab.checks.scheduling import rooms
 from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2
+from kemu.runtime.runlog.events import ConnectionLost, FaultBegun, FaultEnded, InstanceChanged, Transaction
+
+_Events = Transaction | InstanceChanged | FaultBegun | FaultEnded | ConnectionLost
 
 _MORE_S = 30.0
 """For requests that have to be made again, a slow iteration, a node that has just come."""
@@ -101,9 +103,6 @@ class PodsThatWaitGetNodes(Punctual):
     """
 
     id: ClassVar[str] = "pods-that-wait-get-nodes"
-    kinds: ClassVar[tuple[str, ...]] = (
-        "store.txn", "cloud.instance", "chaos.begin", "chaos.end", "net.connection_lost", "run.ended",
-    )  # fmt: skip
     folds: ClassVar[tuple[type[Fold], ...]] = (Attention, Machines)
     nothing: ClassVar[str] = "no pod needed a node of an autoscaler"
     unit: ClassVar[str] = "pod"
@@ -135,26 +134,26 @@ class PodsThatWaitGetNodes(Punctual):
         for key, value in history.values.items() if self._groups else ():
             self._changed(key, value)
 
-    def saw(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+    def saw(self, time_ns: int, actor: str, event: _Events) -> None:
         if not self._groups:
             return
-        if kind == "store.txn":
+        if isinstance(event, Transaction):
             changed = False
-            for op, key, value, _create, _version in data["changes"]:
+            for op, key, value, _create, _version in event.changes:
                 changed |= self._changed(key, value if op == 0 else None)
             if not changed:
                 return
-        elif kind == "cloud.instance":
-            self._provided(time_ns, data)
-        elif kind == "net.connection_lost":
-            if _CLOUD in (actor, data["peer"]):
+        elif isinstance(event, InstanceChanged):
+            self._provided(time_ns, event)
+        elif isinstance(event, ConnectionLost):
+            if _CLOUD in (actor, event.peer):
                 self._reached(time_ns)
-        elif kind == "chaos.end":
-            if data["id"] in self._faults:
-                del self._faults[data["id"]]
+        elif isinstance(event, FaultEnded):
+            if event.id in self._faults:
+                del self._faults[event.id]
                 self._reached(time_ns)
-        elif _names(data, _CLOUD):
-            self._faults[data["id"]] = None
+        elif _names(event, _CLOUD):
+            self._faults[event.id] = None
         self._look(time_ns)
 
     def _reached(self, time_ns: int) -> None:
@@ -162,16 +161,16 @@ class PodsThatWaitGetNodes(Punctual):
         for key in self._overdue.open():
             self._overdue.end(key, time_ns)
 
-    def _provided(self, time_ns: int, data: Mapping[str, Any]) -> None:
+    def _provided(self, time_ns: int, event: InstanceChanged) -> None:
         assert self._autoscaled is not None
-        group, machine = self._groups.get(data["group"]), self._machines.all.get(data["node"])
+        group, machine = self._groups.get(event.group), self._machines.all.get(event.node)
         if group is None:
             return
         late = machine is not None and time_ns - machine.since_ns > self._autoscaled.provision_ns
-        if data["what"] == "running" and data["node"] in self._nodes:
-            group.note(self._nodes[data["node"]].value)
-            group.took(self._daemons.get(data["node"], {}))
-        if data["what"] in ("failed", "refused") or (late and data["what"] in ("running", "gone")):
+        if event.what == "running" and event.node in self._nodes:
+            group.note(self._nodes[event.node].value)
+            group.took(self._daemons.get(event.node, {}))
+        if event.what in ("failed", "refused") or (late and event.what in ("running", "gone")):
             group.blocked_ns = time_ns + self._autoscaled.backoff_ns
 
     # --- what the store tells -----------------------------------------------------------------------------------------
@@ -329,7 +328,7 @@ def _kind(pod: Any, wanted: Amounts) -> tuple[Any, ...]:
     )
 
 
-def _names(data: Mapping[str, Any], name: str) -> bool:
+def _names(data: FaultBegun, name: str) -> bool:
     """Whether a fault strikes that actor."""
     lists = [value for value in data.values() if isinstance(value, list)]
     return any(name in each or any(isinstance(one, list) and name in one for one in each) for each in lists)

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 from kemu.emulated.objects import meta
 from kemu.emulated.objects.amounts import requests
 from kemu.emulated.objects.pods import pod_phases
 from kemu.lab.checks.history import MIRROR, parsed
 from kemu.lab.checks.results import Fold
+from kemu.runtime.runlog.events import InstanceChanged
 
 AUTOSCALER = "controller/cluster-autoscaler"
 _DAEMON_POD = "cluster-autoscaler.kubernetes.io/daemonset-pod"
@@ -38,19 +39,17 @@ class Machine:
 class Machines(Fold):
     """The provider's own words of its instances."""
 
-    kinds: ClassVar[tuple[str, ...]] = ("cloud.instance",)
-
     def __init__(self, history: Any) -> None:
         super().__init__(history)
         self.all: dict[str, Machine] = {}
         """By node."""
 
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        what, node = data["what"], data["node"]
+    def on_event(self, time_ns: int, actor: str, event: InstanceChanged) -> None:
+        what, node = event.what, event.node
         if what == "requested":
-            self.all[node] = Machine(node, data["group"], time_ns)
+            self.all[node] = Machine(node, event.group, time_ns)
         elif what == "running":
-            self.all.setdefault(node, Machine(node, data["group"], time_ns)).ran = True
+            self.all.setdefault(node, Machine(node, event.group, time_ns)).ran = True
         elif what == "gone":
             self.all.pop(node, None)
         elif node in self.all:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from kemu.lab.checks.autoscaling import machines
 from kemu.lab.checks.autoscaling.machines import AUTOSCALER, Amounts, Machines
@@ -11,6 +10,9 @@ from kemu.lab.checks.history import NODE_PREFIX, POD_PREFIX, History
 from kemu.lab.checks.limits import Limits
 from kemu.lab.checks.results import Check, Fold, Result, counted, seconds
 from kemu.lab.checks.scheduling import rooms
+from kemu.runtime.runlog.events import ActorStarted, ScaleDownBegun, ScaleDownEnded, WatchListed
+
+_Events = ScaleDownBegun | ScaleDownEnded | ActorStarted | WatchListed
 
 
 class NodesGoWhenTheirPodsFitElsewhere(Check):
@@ -24,9 +26,6 @@ class NodesGoWhenTheirPodsFitElsewhere(Check):
     """
 
     id: ClassVar[str] = "nodes-go-when-their-pods-fit-elsewhere"
-    kinds: ClassVar[tuple[str, ...]] = (
-        "autoscaler.scale_down", "autoscaler.scaled_down", "actor.started", "watch.listed",
-    )  # fmt: skip
     folds: ClassVar[tuple[type[Fold], ...]] = (Machines,)
 
     def __init__(self, limits: Limits) -> None:
@@ -45,28 +44,28 @@ class NodesGoWhenTheirPodsFitElsewhere(Check):
     def given(self, *folds: Machines) -> None:
         (self._machines,) = folds
 
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+    def on_event(self, time_ns: int, actor: str, event: _Events) -> None:
         if self._autoscaled is None:
             return
-        if kind == "watch.listed":
+        if isinstance(event, WatchListed):
             if actor.startswith(AUTOSCALER):
-                self._unseen.pop(data["resource"], None)
-        elif kind == "actor.started":
+                self._unseen.pop(event.resource, None)
+        elif isinstance(event, ActorStarted):
             if actor.startswith(AUTOSCALER):
                 self._going.clear()
-        elif kind == "autoscaler.scaled_down":
-            self._going.pop(data["node"], None)
+        elif isinstance(event, ScaleDownEnded):
+            self._going.pop(event.node, None)
         else:
-            self._going[data["node"]] = None
+            self._going[event.node] = None
             if not self._unseen:
-                self._judge(time_ns, data)
+                self._judge(time_ns, event)
 
     def rolled_back(self, time_ns: int, history: History) -> None:
         self._unseen = {"pods": None, "nodes": None}
 
-    def _judge(self, time_ns: int, data: Mapping[str, Any]) -> None:
+    def _judge(self, time_ns: int, event: ScaleDownBegun) -> None:
         assert self._autoscaled is not None
-        values = _as_of(self._machines.history, data["pods_rev"], data["nodes_rev"])
+        values = _as_of(self._machines.history, event.pods_rev, event.nodes_rev)
         cut_off = self._autoscaled.cut_off
         nodes, on = machines.occupied(
             machines.stored(values, NODE_PREFIX), machines.stored(values, POD_PREFIX), cut_off
@@ -74,7 +73,7 @@ class NodesGoWhenTheirPodsFitElsewhere(Check):
         self._judged += 1
         moving = [
             pod
-            for pod in on.get(data["node"], ())
+            for pod in on.get(event.node, ())
             if not machines.belongs_to_its_node(pod) and not pod.metadata.HasField("deletionTimestamp")
         ]
         staying = [node for name, node in nodes.items() if name not in self._going]
@@ -84,7 +83,7 @@ class NodesGoWhenTheirPodsFitElsewhere(Check):
             own = machines.wanted_by(pod)
             suiting = [node for node in staying if rooms.suits_node(node.value, pod.spec)]
             if not any(node.has_room(own) for node in suiting):
-                self._blame(time_ns, data, f"{pod.metadata.namespace}/{pod.metadata.name} fits on no other node")
+                self._blame(time_ns, event, f"{pod.metadata.namespace}/{pod.metadata.name} fits on no other node")
                 return
             machines.add(wanted, own)
             useful.update((node.value.metadata.name, node) for node in suiting)
@@ -93,10 +92,10 @@ class NodesGoWhenTheirPodsFitElsewhere(Check):
             machines.add(free, {name: max(0, amount) for name, amount in node.free().items()})
         short = [name for name, amount in wanted.items() if amount > free.get(name, 0)]
         if short:
-            self._blame(time_ns, data, f"the others have not enough {short[0]} for its {counted(len(moving), 'pod')}")
+            self._blame(time_ns, event, f"the others have not enough {short[0]} for its {counted(len(moving), 'pod')}")
 
-    def _blame(self, time_ns: int, data: Mapping[str, Any], why: str) -> None:
-        self._findings.append(f"{seconds(time_ns)}: {AUTOSCALER} removes {data['node']}, and {why}")
+    def _blame(self, time_ns: int, event: ScaleDownBegun | ScaleDownEnded, why: str) -> None:
+        self._findings.append(f"{seconds(time_ns)}: {AUTOSCALER} removes {event.node}, and {why}")
 
     def result(self, history: History) -> Result:
         good = f"{counted(self._judged, 'node')} removed"

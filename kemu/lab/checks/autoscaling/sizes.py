@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from kemu.lab.checks.autoscaling.machines import Machines
 from kemu.lab.checks.history import History
 from kemu.lab.checks.limits import Limits
 from kemu.lab.checks.results import Check, Fold, Result, counted, seconds
+from kemu.runtime.runlog.events import InstanceChanged
 
 
 class NodeGroupsKeepTheirSizes(Check):
@@ -19,7 +19,6 @@ class NodeGroupsKeepTheirSizes(Check):
     """
 
     id: ClassVar[str] = "node-groups-keep-their-sizes"
-    kinds: ClassVar[tuple[str, ...]] = ("cloud.instance",)
     folds: ClassVar[tuple[type[Fold], ...]] = (Machines,)
 
     def __init__(self, limits: Limits) -> None:
@@ -34,17 +33,17 @@ class NodeGroupsKeepTheirSizes(Check):
     def given(self, *folds: Machines) -> None:
         (self._machines,) = folds
 
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        group = self._groups.get(data["group"])
-        if group is None or data["what"] not in ("requested", "deleting"):
+    def on_event(self, time_ns: int, actor: str, event: InstanceChanged) -> None:
+        group = self._groups.get(event.group)
+        if group is None or event.what not in ("requested", "deleting"):
             return
         self._judged += 1
         size = len(self._machines.living(group.name))
         what = f"{seconds(time_ns)}: {group.name} has {counted(size, 'machine')}"
-        if data["what"] == "requested" and size > group.max:
-            self._findings.append(f"{what} with {data['node']}, which is more than its max, {group.max}")
-        elif data["what"] == "deleting" and size < group.min:
-            self._findings.append(f"{what} without {data['node']}, which is less than its min, {group.min}")
+        if event.what == "requested" and size > group.max:
+            self._findings.append(f"{what} with {event.node}, which is more than its max, {group.max}")
+        elif event.what == "deleting" and size < group.min:
+            self._findings.append(f"{what} without {event.node}, which is less than its min, {group.min}")
 
     def result(self, history: History) -> Result:
         good = f"{counted(self._judged, 'machine')} added or removed"

@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from kemu.lab.checks.history import History
 from kemu.lab.checks.results import Check, Result, counted, seconds
+from kemu.runtime.runlog.events import StoreCorrupt, StoreRecovered
 
 
 class JournalIsIntact(Check):
     """When the store starts again, its journal has no damage but what a crash explains: an unfinished end."""
 
     id: ClassVar[str] = "journal-is-intact"
-    kinds: ClassVar[tuple[str, ...]] = ("store.recovered", "store.corrupt")
 
     def __init__(self) -> None:
         self._recoveries = 0
         self._torn = 0
         self._findings: list[str] = []
 
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        if kind == "store.recovered":
+    def on_event(self, time_ns: int, actor: str, event: StoreRecovered | StoreCorrupt) -> None:
+        if isinstance(event, StoreRecovered):
             self._recoveries += 1
-            self._torn += data["torn_bytes"] > 0
+            self._torn += event.torn_bytes > 0
         else:
-            what = f"{data['file']}: offset {data['offset']}: {data['what']}"
+            what = f"{event.file}: offset {event.offset}: {event.what}"
             self._findings.append(f"{actor} has served nothing since {seconds(time_ns)}: {what}")
 
     def result(self, history: History) -> Result:

@@ -10,13 +10,21 @@ of its range that is not before any operation that had ended before this one beg
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from kemu.lab.checks.consistency.versions import Versions
 from kemu.lab.checks.history import History
 from kemu.lab.checks.history.facts import ANY, NEVER
 from kemu.lab.checks.results import Check, Result, counted, seconds, several
+from kemu.runtime.runlog.events import (
+    GetAnswered,
+    ListAnswered,
+    ProcessClockCompared,
+    StoreRecovered,
+    WritesAcknowledged,
+)
+
+_Events = WritesAcknowledged | GetAnswered | ListAnswered | StoreRecovered | ProcessClockCompared
 
 
 class Operation(NamedTuple):
@@ -41,18 +49,15 @@ class Operation(NamedTuple):
         return f"{seconds(self.end_ns)}: the {self.what}{about} by {self.who}, begun at {seconds(self.start_ns)},"
 
 
-def get(time_ns: int, actor: str, data: Mapping[str, Any], recoveries: int) -> Operation:
-    """Of ``client.got``."""
-    namespace, name = data["namespace"], data["name"]
-    key = f"/registry/{data['resource']}/{namespace}/{name}" if namespace else f"/registry/{data['resource']}/{name}"
-    start_ns = time_ns - data["took"]
-    return Operation(start_ns, time_ns, actor, "get", key, data["rev"], data["digest"], recoveries)
-
-
-def list_of(time_ns: int, actor: str, data: Mapping[str, Any], recoveries: int) -> Operation:
-    """Of ``client.listed``."""
-    what = f"list of {data['resource']}"
-    return Operation(time_ns - data["took"], time_ns, actor, what, "", data["rev"], data["digest"], recoveries)
+def read(time_ns: int, actor: str, event: GetAnswered | ListAnswered, recoveries: int) -> Operation:
+    """A get, or a list."""
+    what, key = "get", ""
+    if isinstance(event, ListAnswered):
+        what = f"list of {event.resource}"
+    else:
+        namespace, name = event.namespace, event.name
+        key = f"/registry/{event.resource}/{namespace}/{name}" if namespace else f"/registry/{event.resource}/{name}"
+    return Operation(time_ns - event.took, time_ns, actor, what, key, event.rev, event.digest, recoveries)
 
 
 class Floor:
@@ -157,13 +162,6 @@ class HistoryIsLinearizable(Check):
     """
 
     id: ClassVar[str] = "history-is-linearizable"
-    kinds: ClassVar[tuple[str, ...]] = (
-        "client.acked",
-        "client.got",
-        "client.listed",
-        "store.recovered",
-        "process.clock",
-    )
 
     def __init__(self) -> None:
         self._operations: list[Operation] = []
@@ -171,19 +169,18 @@ class HistoryIsLinearizable(Check):
         self._within_ns = 0
         """The clocks of two actors may be that far apart."""
 
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        if kind == "store.recovered":
+    def on_event(self, time_ns: int, actor: str, event: _Events) -> None:
+        if isinstance(event, StoreRecovered):
             self._recoveries += 1
-        elif kind == "process.clock":
-            self._within_ns = max(self._within_ns, 2 * data["within_ns"])
-        elif kind == "client.acked":
-            for took_ns, revision, key, _, digest in data["acks"]:
+        elif isinstance(event, ProcessClockCompared):
+            self._within_ns = max(self._within_ns, 2 * event.within_ns)
+        elif isinstance(event, WritesAcknowledged):
+            for took_ns, revision, key, _, digest in event.acks:
                 self._operations.append(
                     Operation(time_ns - took_ns, time_ns, actor, "write", key, revision, digest, self._recoveries)
                 )
-        elif not data["version"] and not data.get("continue"):
-            make = get if kind == "client.got" else list_of
-            self._operations.append(make(time_ns, actor, data, self._recoveries))
+        elif not event.version and not (isinstance(event, ListAnswered) and event.token):
+            self._operations.append(read(time_ns, actor, event, self._recoveries))
 
     def result(self, history: History) -> Result:
         versions = history.derived(Versions)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from kemu.lab.checks.history import History
 from kemu.lab.checks.results import Check, Result, counted, seconds
+from kemu.runtime.runlog.events import ActorResumed
 
 
 class PausesKeepTheOrder(Check):
@@ -19,14 +19,13 @@ class PausesKeepTheOrder(Check):
     """
 
     id: ClassVar[str] = "pauses-keep-the-order"
-    kinds: ClassVar[tuple[str, ...]] = ("actor.resumed",)
 
     def __init__(self) -> None:
         self._judged = 0
         self._findings: list[str] = []
 
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        waited, done = data["waited"], data["done"]
+    def on_event(self, time_ns: int, actor: str, event: ActorResumed) -> None:
+        waited, done = event.waited, event.done
         self._judged += 1
         who = f"{seconds(time_ns)}: of {counted(len(waited), 'step')} that a pause held back, {actor}"
         known = frozenset(done)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from kemu.emulated.objects import resources, selectors
-from kemu.lab.checks.consistency.linearizability import Floor, Misplaced, Operation, Unjudged, get, list_of, place
+from kemu.lab.checks.consistency.linearizability import Floor, Misplaced, Operation, Unjudged, place, read
 from kemu.lab.checks.consistency.versions import Versions, read_digest
 from kemu.lab.checks.history import History, parsed
 from kemu.lab.checks.history.facts import NEVER, Change
 from kemu.lab.checks.results import Check, Result, counted, seconds
+from kemu.runtime.runlog.events import GetAnswered, ListAnswered, StoreRecovered
 
 
 class _Read(NamedTuple):
@@ -30,19 +31,17 @@ class ReadsAreMonotonic(Check):
     """
 
     id: ClassVar[str] = "reads-are-monotonic"
-    kinds: ClassVar[tuple[str, ...]] = ("client.got", "client.listed", "store.recovered")
 
     def __init__(self) -> None:
         self._reads: list[_Read] = []
         self._recoveries = 0
 
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        if kind == "store.recovered":
+    def on_event(self, time_ns: int, actor: str, event: GetAnswered | ListAnswered | StoreRecovered) -> None:
+        if isinstance(event, StoreRecovered):
             self._recoveries += 1
-        elif data["version"] and not data.get("continue"):
-            make = get if kind == "client.got" else list_of
-            operation = make(time_ns, actor, data, self._recoveries)
-            self._reads.append(_Read(operation, data["server"], int(data["version"])))
+        elif event.version and not (isinstance(event, ListAnswered) and event.token):
+            operation = read(time_ns, actor, event, self._recoveries)
+            self._reads.append(_Read(operation, event.server, int(event.version)))
 
     def result(self, history: History) -> Result:
         versions = history.derived(Versions)
@@ -97,7 +96,6 @@ class ListsAreSnapshots(Check):
     """A list, over all of its pages, is the collection as the store had it at the one revision that the list states."""
 
     id: ClassVar[str] = "lists-are-snapshots"
-    kinds: ClassVar[tuple[str, ...]] = ("client.listed", "store.recovered")
 
     def __init__(self) -> None:
         self._lists: list[_List] = []
@@ -106,29 +104,27 @@ class ListsAreSnapshots(Check):
         self._recoveries = 0
         self._findings: list[str] = []
 
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        if kind == "store.recovered":
+    def on_event(self, time_ns: int, actor: str, event: ListAnswered | StoreRecovered) -> None:
+        if isinstance(event, StoreRecovered):
             self._recoveries += 1
             return
-        selection = _Selection(data["resource"], data["namespace"], data["label_selector"], data["field_selector"])
-        revision, skipped, count = data["rev"], 0, data["count"]
-        if data["continue"]:
-            found = self._pages.get((selection, data["continue"]))
+        selection = _Selection(event.resource, event.namespace, event.label_selector, event.field_selector)
+        revision, skipped, count = event.rev, 0, event.count
+        if event.token:
+            found = self._pages.get((selection, event.token))
             if found is None:
                 return
             first, skipped = found
             if revision != first:
                 self._findings.append(
-                    f"{seconds(time_ns)}: a page of {data['resource']} for {actor} is of revision {revision}, and its "
+                    f"{seconds(time_ns)}: a page of {event.resource} for {actor} is of revision {revision}, and its "
                     f"first page was of revision {first}"
                 )
                 return
-        if data["next"]:
-            self._pages[selection, data["next"]] = (revision, skipped + count)
+        if event.next:
+            self._pages[selection, event.next] = (revision, skipped + count)
         self._lists.append(
-            _List(
-                actor, time_ns, selection, revision, self._recoveries, skipped, count, not data["next"], data["digest"]
-            )
+            _List(actor, time_ns, selection, revision, self._recoveries, skipped, count, not event.next, event.digest)
         )
 
     def result(self, history: History) -> Result:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from kemu.emulated.objects.wire import wires
 from kemu.lab.checks.history import History
 from kemu.lab.checks.results import Check, Result, counted, seconds, several
+from kemu.runtime.runlog.events import StoreRecovered, StoreState, Transaction
 
 
 class StoreAgreesWithHistory(Check):
@@ -18,7 +18,6 @@ class StoreAgreesWithHistory(Check):
     """
 
     id: ClassVar[str] = "store-agrees-with-history"
-    kinds: ClassVar[tuple[str, ...]] = ("store.txn", "store.recovered", "store.state")
 
     def __init__(self) -> None:
         self._digests: dict[str, int] = {}
@@ -31,10 +30,10 @@ class StoreAgreesWithHistory(Check):
         self._recoveries = 0
         self._findings: list[str] = []
 
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        revision = data["rev"]
-        if kind == "store.txn":
-            for op, key, value, _create, _version in data["changes"]:
+    def on_event(self, time_ns: int, actor: str, event: Transaction | StoreRecovered | StoreState) -> None:
+        revision = event.rev
+        if isinstance(event, Transaction):
+            for op, key, value, _create, _version in event.changes:
                 digest = None
                 if op == 0:
                     digest = wires.entry_digest(key.encode(), wires.digest(value, revision))
@@ -42,22 +41,22 @@ class StoreAgreesWithHistory(Check):
                 self._set(key, digest)
             self._revision = revision
             return
-        if kind == "store.recovered":
+        if isinstance(event, StoreRecovered):
             self._recoveries += 1
             while self._changes and self._changes[-1][0] > revision:
                 _, key, before = self._changes.pop()
                 self._set(key, before)
             # One that came back with more than the log has is a finding below.
             self._revision = min(self._revision, revision)
-        if "digest" not in data:
+        if "digest" not in event:
             return
         self._statements += 1
         keys, total = len(self._digests), self._sum & wires.SUM_MASK
-        if (revision, data["keys"], data["digest"]) != (self._revision, keys, total):
-            when = "it recovered" if kind == "store.recovered" else "it stated its keys"
-            what = f"has {counted(data['keys'], 'key')} at revision {revision}"
+        if (revision, event.key_count, event.digest) != (self._revision, keys, total):
+            when = "it recovered" if isinstance(event, StoreRecovered) else "it stated its keys"
+            what = f"has {counted(event.key_count, 'key')} at revision {revision}"
             wanted = f"{counted(keys, 'key')} at revision {self._revision}"
-            other = " with other contents" if (data["keys"], revision) == (keys, self._revision) else ""
+            other = " with other contents" if (event.key_count, revision) == (keys, self._revision) else ""
             self._findings.append(f"{seconds(time_ns)}: when {when}, the store {what}; its history has {wanted}{other}")
 
     def _set(self, key: str, digest: int | None) -> None:

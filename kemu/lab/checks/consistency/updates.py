@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from kemu.lab.checks.consistency.versions import Versions
 from kemu.lab.checks.history import History
 from kemu.lab.checks.history.facts import Change
 from kemu.lab.checks.results import Check, Result, counted, seconds
+from kemu.runtime.runlog.events import (
+    ActorStarted,
+    GetAnswered,
+    ListAnswered,
+    UnconditionalUpdate,
+    WatchDelivered,
+    WatchListed,
+    WritesAcknowledged,
+)
+
+_Events = (
+    UnconditionalUpdate | WritesAcknowledged | GetAnswered | ListAnswered | WatchListed | WatchDelivered
+    | ActorStarted
+)  # fmt: skip
 
 _OURS = ("autoscaler", "controller/", "kubelet/", "scheduler/")
 """Users may replace what they like, as ``kubectl replace`` does."""
@@ -35,10 +48,6 @@ class UpdatesReplaceWhatWasSeen(Check):
     """
 
     id: ClassVar[str] = "updates-replace-what-was-seen"
-    kinds: ClassVar[tuple[str, ...]] = (
-        "client.unconditional", "client.acked", "client.got", "client.listed", "watch.listed", "watch.events",
-        "actor.started",
-    )  # fmt: skip
 
     def __init__(self) -> None:
         self._shown: dict[tuple[str, str], int] = {}
@@ -49,29 +58,29 @@ class UpdatesReplaceWhatWasSeen(Check):
         """By client and key: since when, and what had been shown."""
         self._updates: list[_Update] = []
 
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+    def on_event(self, time_ns: int, actor: str, event: _Events) -> None:
         if not actor.startswith(_OURS):
             return
-        if kind == "watch.events":
-            self._show(actor, self._resources.get((actor, data["watch"]), ""), data["revs"][-1])
-        elif kind == "client.acked":
-            for _took, revision, key, _uid, _digest in data["acks"]:
+        if isinstance(event, WatchDelivered):
+            self._show(actor, self._resources.get((actor, event.watch), ""), event.revs[-1])
+        elif isinstance(event, WritesAcknowledged):
+            for _took, revision, key, _uid, _digest in event.acks:
                 asked = self._under_way.get((actor, key))
                 if asked:
                     start_ns, seen = asked.pop(0)
                     self._updates.append(_Update(start_ns, time_ns, actor, key, revision, seen))
                 self._show(actor, key, revision)
-        elif kind == "client.unconditional":
-            resource, key = data["resource"], data["key"]
+        elif isinstance(event, UnconditionalUpdate):
+            resource, key = event.resource, event.key
             seen = max(self._shown.get((actor, resource), 0), self._shown.get((actor, key), 0))
             self._under_way.setdefault((actor, key), []).append((time_ns, seen))
-        elif kind == "actor.started":
+        elif isinstance(event, ActorStarted):
             for known in [known for known in self._under_way if known[0] == actor]:
                 del self._under_way[known]
         else:
-            if kind == "watch.listed":
-                self._resources[actor, data["watch"]] = data["resource"]
-            self._show(actor, data["resource"], data["rev"])
+            if isinstance(event, WatchListed):
+                self._resources[actor, event.watch] = event.resource
+            self._show(actor, event.resource, event.rev)
 
     def _show(self, actor: str, what: str, revision: int) -> None:
         if revision > self._shown.get((actor, what), 0):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from kemu.lab.checks.consistency.versions import Versions
 from kemu.lab.checks.history import History
 from kemu.lab.checks.history.facts import Rollback
 from kemu.lab.checks.results import Check, Result, counted, seconds, several
+from kemu.runtime.runlog.events import StoreRecovered, Transaction, WritesAcknowledged
 
 
 class _Acknowledgement(NamedTuple):
@@ -38,7 +38,6 @@ class AcknowledgedWritesSurvive(Check):
     """
 
     id: ClassVar[str] = "acknowledged-writes-survive"
-    kinds: ClassVar[tuple[str, ...]] = ("client.acked", "store.txn", "store.recovered")
 
     def __init__(self) -> None:
         self._acknowledged: list[_Acknowledgement] = []
@@ -46,15 +45,15 @@ class AcknowledgedWritesSurvive(Check):
         self._recoveries = 0
         self._findings: list[str] = []
 
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        if kind == "client.acked":
-            sent_ns, server, recoveries = data["sent"], data["server"], self._recoveries
-            for _, revision, key, uid, digest in data["acks"]:
+    def on_event(self, time_ns: int, actor: str, event: WritesAcknowledged | Transaction | StoreRecovered) -> None:
+        if isinstance(event, WritesAcknowledged):
+            sent_ns, server, recoveries = event.sent, event.server, self._recoveries
+            for _, revision, key, uid, digest in event.acks:
                 self._acknowledged.append(
                     _Acknowledgement(time_ns, sent_ns, actor, server, revision, key, uid, digest, recoveries)
                 )
-        elif kind == "store.txn":
-            revision = data["rev"]
+        elif isinstance(event, Transaction):
+            revision = event.rev
             if self._revision and revision != self._revision + 1:
                 self._findings.append(
                     f"{seconds(time_ns)}: the store went from revision {self._revision} to {revision}"
@@ -62,7 +61,7 @@ class AcknowledgedWritesSurvive(Check):
             self._revision = revision
         else:
             self._recoveries += 1
-            recovered = data["rev"]
+            recovered = event.rev
             if self._revision and recovered > self._revision:
                 self._findings.append(
                     f"{seconds(time_ns)}: the store came back with revision {recovered}, "

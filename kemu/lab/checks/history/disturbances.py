@@ -6,9 +6,17 @@ process itself tells of the times in which it did not run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from kemu.runtime.runlog.events import (
+    ProcessContinued,
+    ProcessDied,
+    ProcessStalled,
+    ProcessStarted,
+    ProcessStopped,
+    handlers,
+)
 
 SECOND_NS = 1_000_000_000
 
@@ -54,42 +62,36 @@ class Disturbances:
     def __init__(self) -> None:
         self.all: list[Disturbance] = []
         """In the order in which they were told of."""
-        self.handlers = {
-            "process.died": self._on_died,
-            "process.started": self._on_started,
-            "process.stopped": self._on_stopped,
-            "process.continued": self._on_continued,
-            "process.stalled": self._on_stalled,
-        }
+        self.handlers = handlers.of(self)
 
     def _open(self, process: str, what: str) -> Disturbance | None:
         found = next((one for one in reversed(self.all) if one.process == process and one.what == what), None)
         return found if found is not None and found.end_ns is None else None
 
-    def _on_died(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+    def _on_died(self, time_ns: int, actor: str, event: ProcessDied) -> None:
         stopped = self._open(actor, STOPPED)
         if stopped is not None:
             stopped.end_ns = time_ns
-        self.all.append(Disturbance(actor, DIED, time_ns, by=data["by"]))
+        self.all.append(Disturbance(actor, DIED, time_ns, by=event.by))
 
-    def _on_started(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+    def _on_started(self, time_ns: int, actor: str, event: ProcessStarted) -> None:
         died = self._open(actor, DIED)
         if died is not None:
             died.end_ns = time_ns
 
-    def _on_stopped(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        self.all.append(Disturbance(actor, STOPPED, data.get("start", time_ns), by=data["by"]))
+    def _on_stopped(self, time_ns: int, actor: str, event: ProcessStopped) -> None:
+        self.all.append(Disturbance(actor, STOPPED, event.get("start", time_ns), by=event.by))
 
-    def _on_continued(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+    def _on_continued(self, time_ns: int, actor: str, event: ProcessContinued) -> None:
         stopped = self._open(actor, STOPPED)
         if stopped is not None:
             stopped.end_ns = time_ns
 
-    def _on_stalled(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        begin_ns = data["start"]
+    def _on_stalled(self, time_ns: int, actor: str, event: ProcessStalled) -> None:
+        begin_ns = event.start
         for known in reversed(self.all):
             # The one who stopped it has told of that already.
             overlaps = known.begin_ns <= time_ns and (known.end_ns is None or known.end_ns >= begin_ns)
             if known.process == actor and known.what == STOPPED and overlaps:
                 return
-        self.all.append(Disturbance(actor, data["what"], begin_ns, time_ns))
+        self.all.append(Disturbance(actor, event.what, begin_ns, time_ns))

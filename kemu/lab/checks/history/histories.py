@@ -7,7 +7,6 @@ history consists of, ``counters`` what is counted in it.
 
 from __future__ import annotations
 
-import functools
 from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -30,7 +29,68 @@ from kemu.lab.checks.history.facts import (
     Scaling,
 )
 from kemu.messages.k8s import core_v1_pb2
-from kemu.runtime.runlog import frames
+from kemu.runtime.runlog.events import (
+    ActorExited,
+    ActorFailed,
+    ActorStopped,
+    AdmissionDecided,
+    ApiRequest,
+    ContainerKilling,
+    CronJobReported,
+    DrainStepped,
+    FaultBegun,
+    FaultEnded,
+    FaultHit,
+    GarbageCollected,
+    HookFailed,
+    InstanceChanged,
+    JobReported,
+    LeaseAcquired,
+    LeaseLost,
+    LeaseReleased,
+    LogCut,
+    LogLate,
+    LogMissing,
+    MachineOff,
+    MachineOn,
+    MountTimedOut,
+    MultiAttachRefused,
+    NamespaceEmptied,
+    OfVictim,
+    OomKilled,
+    OwnedDeleted,
+    PodAttempted,
+    PodBound,
+    PodCreated,
+    PodFinished,
+    PodPreempting,
+    PodResized,
+    PodRunning,
+    PodScored,
+    PodTerminated,
+    ProbeChanged,
+    ProvisioningFailed,
+    ReplicaSetScaled,
+    RequestRefused,
+    RequestThrottled,
+    RolloutEnded,
+    RunEnded,
+    RunLost,
+    ScaleDownBegun,
+    ScaleDownEnded,
+    ScaleUpImpossible,
+    ScaleUpRequested,
+    StoreRecovered,
+    Transaction,
+    UserPodCreated,
+    UserRefused,
+    VictimsSearched,
+    VolumeAttached,
+    VolumeProvisioned,
+    WritesAcknowledged,
+    handlers,
+    typed,
+)
 
 T = TypeVar("T")
 
@@ -55,13 +115,12 @@ _DRAINS = {
     "refused": "drainFailed",
 }
 """Steps of a drain that a node's history keeps."""
-REPORTS = (
-    "kubelet.probed", "kubelet.killing", "kubelet.hook_failed", "kubelet.resize", "kubelet.mount_timeout",
-    "volumes.multi_attach", "csi.provisioned", "csi.provision_failed", "csi.attached",
-    "controller.job", "controller.cronjob", "controller.scaled", "controller.rollout",
-    "gc.deleted", "namespace.emptied",
+Reported = (
+    ProbeChanged | ContainerKilling | HookFailed | PodResized | MountTimedOut | MultiAttachRefused | VolumeProvisioned
+    | ProvisioningFailed | VolumeAttached | JobReported | CronJobReported | ReplicaSetScaled | RolloutEnded
+    | OwnedDeleted | NamespaceEmptied
 )  # fmt: skip
-"""Kinds of events that a story tells and nothing else is derived from."""
+"""Events that a story tells and nothing else is derived from."""
 _OF_QUOTAS = " quota: "
 """In the message of a request that a quota refused."""
 MIRROR = "kubernetes.io/config.mirror"
@@ -142,8 +201,8 @@ class History:
         self.instances: dict[str, InstanceHistory] = {}
         """Machines of a provider, by the name of their node."""
         self.scalings: list[Scaling] = []
-        self.reports: list[tuple[int, str, str, Mapping[str, Any]]] = []
-        """Events that only stories tell (:data:`REPORTS`), as they stand in the log, and requests that a quota
+        self.reports: list[tuple[int, str, Reported | RequestRefused]] = []
+        """Events that only stories tell (:data:`Reported`), and requests that a quota
         refused to controllers (``api.refused``)."""
         self.lost = ""
         """Why the run could not go on, where it could not."""
@@ -161,7 +220,7 @@ class History:
         """Node and scheduler of bindings that succeeded before their write was seen, by the pod's UID."""
         self._replaced: dict[str, str] = {}
         """Of pods that the store has not told of yet: UID → the pod whose place it takes."""
-        self._early: dict[str, list[tuple[int, str, Mapping[str, Any]]]] = {}
+        self._early: dict[str, list[tuple[int, str, ApiRequest]]] = {}
         """By UID, ``api.request`` of pods that the store has not told of yet."""
         self.never_created: dict[str, list[tuple[str, str]]] = {}
         """Pods of a workload that were refused: by workload, why, and whose place they would have taken."""
@@ -173,57 +232,10 @@ class History:
         """Nodes whose machines are shut down."""
         self._derived: dict[Callable[[History], Any], tuple[int, Any]] = {}
         """With the number of events of which it was computed."""
-        self._handlers = {
-            "store.txn": self._on_txn,
-            "store.recovered": self._on_recovered,
-            "sched.attempt": self._on_attempt,
-            "sched.scores": self._on_scores,
-            "sched.search": self._on_search,
-            "sched.victim": self._on_victim,
-            "rescheduler.victim": self._on_victim,
-            "sched.bind": self._on_bind,
-            "kubelet.admit": self._on_admit,
-            "kubelet.running": self._on_running,
-            "kubelet.terminated": self._on_ended,
-            "kubelet.finished": self._on_ended,
-            "kubelet.preempting": self._on_preempting,
-            "kubelet.oom_killed": self._on_oom_killed,
-            "kubelet.collected": self._on_collected,
-            "user.pod": self._on_user_pod,
-            "controller.pod": self._on_controller_pod,
-            "api.request": self._on_request,
-            "autoscaler.scale_up": self._on_scale_up,
-            "autoscaler.scaled_down": self._on_scaled_down,
-            "autoscaler.scale_down": self._on_scale_down,
-            "autoscaler.no_scale_up": self._on_no_scale_up,
-            "cloud.instance": self._on_instance,
-            "machine.off": self._on_machine_off,
-            "machine.on": self._on_machine_on,
-            "actor.stopped": self._on_stopped,
-            "actor.exited": self._on_exited,
-            "election.acquired": self._on_acquired,
-            "election.lost": self._on_lease_lost,
-            "election.released": self._on_released,
-            "run.ended": self._on_run_ended,
-            "api.refused": self._on_refused,
-            "client.acked": self._on_acked,
-            "api.throttled": self._on_throttled,
-            "user.refused": self._on_user_refused,
-            "user.drain": self._on_drain,
-            "chaos.begin": self._on_fault,
-            "chaos.hit": self._on_hit,
-            "chaos.end": self._on_fault_ended,
-            "run.lost": self._on_run_lost,
-            "log.missing": self._on_log_missing,
-            frames.CUT: self._on_log_cut,
-            "log.late": self._on_log_late,
-            **self._disturbances.handlers,
-        }
-        for kind in REPORTS:
-            self._handlers[kind] = functools.partial(self._on_report, kind)
+        self._handlers = {**handlers.of(self), **self._disturbances.handlers}
         if keep_changes:
             self._handlers |= self._sessions.handlers
-        self._handlers["actor.failed"] = self._on_failed
+        self._handlers[ActorFailed.KIND] = self._on_failed
 
     def feed(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         """Has the signature of a ``LogSink``."""
@@ -232,7 +244,7 @@ class History:
         self.kinds[kind] += 1
         handler = self._handlers.get(kind)
         if handler is not None:
-            handler(time_ns, actor, data)
+            handler(time_ns, actor, typed(kind, data))
 
     def derived(self, make: Callable[[History], T]) -> T:
         """What several checks compute from the history when the run is over, computed once."""
@@ -250,11 +262,11 @@ class History:
 
     # --- the store ---------------------------------------------------------------------------------------------------
 
-    def _on_txn(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        self.revision = data["rev"]
+    def _on_txn(self, time_ns: int, actor: str, event: Transaction) -> None:
+        self.revision = event.rev
         self.txns_by = actor
-        bases, born = data.get("bases"), len(self.rollbacks)
-        for index, (op, key, value, _create_rev, _version) in enumerate(data["changes"]):
+        bases, born = event.bases, len(self.rollbacks)
+        for index, (op, key, value, _create_rev, _version) in enumerate(event.changes):
             previous = self.values.get(key)
             if op == 0:
                 self.values[key] = value
@@ -271,27 +283,26 @@ class History:
             elif key.startswith(NODE_PREFIX):
                 self._node_changed(time_ns, key, value)
 
-    def _on_run_lost(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        self.lost = data["why"]
-        self.gaps.append(f"the run was cut short: {data['why']}")
+    def _on_run_lost(self, time_ns: int, actor: str, event: RunLost) -> None:
+        self.lost = event.why
+        self.gaps.append(f"the run was cut short: {event.why}")
 
-    def _on_log_missing(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        self.gaps.append(f"{actor}: the log is missing from event {data['known']} of its process on: {data['what']}")
+    def _on_log_missing(self, time_ns: int, actor: str, event: LogMissing) -> None:
+        self.gaps.append(f"{actor}: the log is missing from event {event.known} of its process on: {event.what}")
 
-    def _on_log_cut(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+    def _on_log_cut(self, time_ns: int, actor: str, event: LogCut) -> None:
         self.gaps.append(
-            f"{actor} is cut off after {time_ns / 1e9:.6f} s: its last {data['bytes']} bytes are no whole event; what"
+            f"{actor} is cut off after {time_ns / 1e9:.6f} s: its last {event.cut_bytes} bytes are no whole event; what"
             " happened later is lost"
         )
 
-    def _on_log_late(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+    def _on_log_late(self, time_ns: int, actor: str, event: LogLate) -> None:
         self.gaps.append(
-            f"{actor}: {data['events']} events came too late to stand in their place, by up to"
-            f" {data['by_ns'] / 1e9:.6f} s"
+            f"{actor}: {event.events} events came too late to stand in their place, by up to {event.by_ns / 1e9:.6f} s"
         )
 
-    def _on_recovered(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        revision = data["rev"]
+    def _on_recovered(self, time_ns: int, actor: str, event: StoreRecovered) -> None:
+        revision = event.rev
         self.replayed_revisions.append((time_ns, revision))
         if revision >= self.revision or not self._keep_changes:
             return
@@ -490,48 +501,51 @@ class History:
 
     # --- who and why -------------------------------------------------------------------------------------------------
 
-    def _on_attempt(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+    def _on_attempt(self, time_ns: int, actor: str, event: PodAttempted) -> None:
         self.counts["scheduling_attempts"] += 1
-        history = self.pods.get(data["uid"])
+        history = self.pods.get(event.uid)
         by = actor.removeprefix("scheduler/")
         if history is not None:
             history.attempts += 1
-            message = data["message"] if data["result"] == "error" else ""
-            history.facts.append(Fact(time_ns, "attempted", data["node"], by, data["result"], message))
-        if data["result"] == "error":
-            self.errors[data["message"]] += 1
-        if data["result"] == "unschedulable":
+            message = event.message if event.result == "error" else ""
+            history.facts.append(Fact(time_ns, "attempted", event.node, by, event.result, message))
+        if event.result == "error":
+            self.errors[event.message] += 1
+        if event.result == "unschedulable":
             self.counts["attempts_unschedulable"] += 1
             if history is not None:
-                history.facts.append(Fact(time_ns, "unschedulable", by=by, message=data["message"]))
+                history.facts.append(Fact(time_ns, "unschedulable", by=by, message=event.message))
 
-    def _on_scores(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        history = self.pods.get(data["uid"])
+    def _on_scores(self, time_ns: int, actor: str, event: PodScored) -> None:
+        history = self.pods.get(event.uid)
         if history is not None:
             by = actor.removeprefix("scheduler/")
-            history.facts += [Fact(time_ns, "scored", node, by=by, amount=total) for node, total in data["totals"]]
+            history.facts += [Fact(time_ns, "scored", node, by=by, amount=total) for node, total in event.totals]
 
-    def _on_search(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        self.counts["search_evaluations"] += data["evaluations"]
-        self.counts["searches_given_up"] += data["gave_up"]
+    def _on_search(self, time_ns: int, actor: str, event: VictimsSearched) -> None:
+        self.counts["search_evaluations"] += event.evaluations
+        self.counts["searches_given_up"] += event.gave_up
 
-    def _on_victim(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        if data["ok"]:
-            self._on_preempting(time_ns, actor, data)
+    def _on_preempting(self, time_ns: int, actor: str, event: PodPreempting) -> None:
+        self._preempted_one(time_ns, actor, event)
 
-    def _on_preempting(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        if data["uid"] in self._preempted:
+    def _on_victim(self, time_ns: int, actor: str, event: OfVictim) -> None:
+        if event.ok:
+            self._preempted_one(time_ns, actor, event)
+
+    def _preempted_one(self, time_ns: int, actor: str, event: PodPreempting | OfVictim) -> None:
+        if event.uid in self._preempted:
             return  # A second preemptor that wants the same victim preempts nobody.
-        how = data.get("how", "")
+        how = event.get("how", "")
         if how != "rejected":  # such a victim lives on, and may be turned away again
-            self._preempted.add(data["uid"])
+            self._preempted.add(event.uid)
         self.counts["preemptions"] += 1
-        self.victims.append((time_ns, data["uid"], data["by_uid"]))
-        history, preemptor = self.pods.get(data["uid"]), self.pods.get(data["by_uid"])
+        self.victims.append((time_ns, event.uid, event.by_uid))
+        history, preemptor = self.pods.get(event.uid), self.pods.get(event.by_uid)
         if history is not None and preemptor is not None and history.owner != preemptor.owner:
             self._count_preemption(time_ns, preemptor.owner, history.owner)
         if history is not None:
-            fact = Fact(time_ns, "preempted", data["node"], by=data["by"], actor=actor)
+            fact = Fact(time_ns, "preempted", event.node, by=event.by, actor=actor)
             fact.reason = "rejected" if how == "rejected" else ""
             history.facts.append(fact)
 
@@ -542,14 +556,14 @@ class History:
             times = self._preemptions[preemptor, victim]
             self.preemption_returns.append(Return(time_ns, victim, preemptor, times))
 
-    def _on_bind(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        if not data["ok"]:
+    def _on_bind(self, time_ns: int, actor: str, event: PodBound) -> None:
+        if not event.ok:
             self.counts["bind_errors"] += 1
-            if data["reason"] == "Conflict":
+            if event.reason == "Conflict":
                 self.counts["bind_conflicts"] += 1
                 self.bind_conflicts[actor.removeprefix("scheduler/")] += 1
             return
-        uid, node, by = data["uid"], data["node"], actor.removeprefix("scheduler/")
+        uid, node, by = event.uid, event.node, actor.removeprefix("scheduler/")
         history = self.pods.get(uid)
         for fact in reversed(history.facts if history is not None else ()):
             if fact.what == "bound" and fact.node == node:
@@ -558,39 +572,44 @@ class History:
         # With a real etcd the write is seen by a watch, which may come later than the response.
         self._binders[uid] = (node, by)
 
-    def _on_admit(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        if data["ok"]:
+    def _on_running(self, time_ns: int, actor: str, event: PodRunning) -> None:
+        self._runs(time_ns, actor, event)
+
+    def _on_admit(self, time_ns: int, actor: str, event: AdmissionDecided) -> None:
+        if event.ok:
             self.counts["admissions"] += 1
-            self._on_running(time_ns, actor, data)
+            self._runs(time_ns, actor, event)
             return
         self.counts["admissions_rejected"] += 1
-        history = self.pods.get(data["uid"])
+        history = self.pods.get(event.uid)
         if history is not None:
-            fact = Fact(time_ns, "rejected", data["node"], reason=data["reason"], message=data["message"])
+            fact = Fact(time_ns, "rejected", event.node, reason=event.reason, message=event.message)
             history.facts.append(fact)
 
-    def _on_running(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        uid = data["uid"]
-        self._taken.setdefault(data["node"], {})[uid] = None
+    def _runs(self, time_ns: int, actor: str, event: PodRunning | AdmissionDecided) -> None:
+        uid = event.uid
+        self._taken.setdefault(event.node, {})[uid] = None
         history = self.pods.get(self._mirrored.get(uid, uid))
         if history is not None and history.ran_ns is None:
             history.ran_ns = time_ns
 
-    def _on_ended(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+    def _on_ended(self, time_ns: int, actor: str, event: PodTerminated | PodFinished) -> None:
         """Its containers have, whatever has become of the object."""
-        uid, node = data["uid"], data["node"]
+        self._ended(time_ns, event.uid, event.node)
+
+    def _ended(self, time_ns: int, uid: str, node: str) -> None:
         self._taken.get(node, {}).pop(uid, None)
         history = self.pods.get(self._mirrored.get(uid, uid))
         if history is not None:
             history.facts.append(Fact(time_ns, "ended", node))
 
-    def _on_stopped(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+    def _on_stopped(self, time_ns: int, actor: str, event: ActorStopped) -> None:
         self._sessions.client_ended(time_ns, actor)
         who, _, node = actor.partition("/")
         if who == "kubelet":  # The machine has been removed.
             self._on_machine_ended(time_ns, node)
 
-    def _on_run_ended(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+    def _on_run_ended(self, time_ns: int, actor: str, event: RunEnded) -> None:
         """What follows is the shutdown, which ends no containers."""
         self.ended_ns = time_ns
         self._taken.clear()
@@ -599,26 +618,24 @@ class History:
     def _on_machine_ended(self, time_ns: int, node: str) -> None:
         """With everything that ran on it."""
         for uid in list(self._taken.get(node, ())):
-            self._on_ended(time_ns, "", {"uid": uid, "node": node})
+            self._ended(time_ns, uid, node)
 
-    def _on_oom_killed(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+    def _on_oom_killed(self, time_ns: int, actor: str, event: OomKilled) -> None:
         self.counts["oom_kills"] += 1
-        history = self.pods.get(data["uid"])
+        history = self.pods.get(event.uid)
         if history is not None:
-            limit = data.get("limit_bytes")
+            limit = event.limit_bytes
             passed = f"it passed its limit of {quantities.shortest(limit)}" if limit else ""
-            history.facts.append(
-                Fact(time_ns, "oomKilled", data["node"], reason=data.get("container", ""), message=passed)
-            )
+            history.facts.append(Fact(time_ns, "oomKilled", event.node, reason=event.container, message=passed))
 
-    def _on_collected(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+    def _on_collected(self, time_ns: int, actor: str, event: GarbageCollected) -> None:
         self.counts["reclaims"] += 1
 
-    def _on_user_pod(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        self._replaces(data["uid"], data.get("replaces") or "")
+    def _on_user_pod(self, time_ns: int, actor: str, event: UserPodCreated) -> None:
+        self._replaces(event.uid, event.replaces or "")
 
-    def _on_controller_pod(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        self._replaces(data["uid"], data["replaces"])
+    def _on_controller_pod(self, time_ns: int, actor: str, event: PodCreated) -> None:
+        self._replaces(event.uid, event.replaces)
 
     def _replaces(self, uid: str, replaced: str) -> None:
         """Whose place a pod takes. On Ray this may be logged before the store's transaction."""
@@ -630,152 +647,152 @@ class History:
         else:
             history.replaces = replaced
 
-    def _on_scale_up(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        says, pods = f"{data['group']} grows from {data['from']} to {data['to']}", data["pods"]
-        if data["ok"]:
+    def _on_scale_up(self, time_ns: int, actor: str, event: ScaleUpRequested) -> None:
+        says, pods = f"{event.group} grows from {event.size_before} to {event.size}", event.pods
+        if event.ok:
             self.counts["scale_ups"] += 1
-            self.counts["nodes_added"] += data["to"] - data["from"]
+            self.counts["nodes_added"] += event.size - event.size_before
         else:
-            says = f"{data['group']} cannot grow: the provider refuses"
+            says = f"{event.group} cannot grow: the provider refuses"
         whom = pods[0].removeprefix("default/") if pods else ""
         why = f"for {whom}" + (f" and {len(pods) - 1} more" if len(pods) > 1 else "") if pods else ""
-        self.scalings.append(Scaling(time_ns, says, data["ok"], why))
+        self.scalings.append(Scaling(time_ns, says, event.ok, why))
 
-    def _on_no_scale_up(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        pod = data["pod"].removeprefix("default/")
-        self.scalings.append(Scaling(time_ns, f"no node would help {pod}", False, data["why"]))
+    def _on_no_scale_up(self, time_ns: int, actor: str, event: ScaleUpImpossible) -> None:
+        pod = event.pod.removeprefix("default/")
+        self.scalings.append(Scaling(time_ns, f"no node would help {pod}", False, event.why))
 
-    def _on_scale_down(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        says = f"{data['node']} is not needed: it is {'drained' if data['drain'] else 'empty'} and goes"
+    def _on_scale_down(self, time_ns: int, actor: str, event: ScaleDownBegun) -> None:
+        says = f"{event.node} is not needed: it is {'drained' if event.drain else 'empty'} and goes"
         self.scalings.append(Scaling(time_ns, says, True))
 
-    def _on_scaled_down(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        self.counts["nodes_removed"] += data["ok"]
-        if not data["ok"]:
-            self.scalings.append(Scaling(time_ns, f"{data['node']} stays", False, data["why"]))
+    def _on_scaled_down(self, time_ns: int, actor: str, event: ScaleDownEnded) -> None:
+        self.counts["nodes_removed"] += event.ok
+        if not event.ok:
+            self.scalings.append(Scaling(time_ns, f"{event.node} stays", False, event.why))
 
-    def _on_instance(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        if data["what"] == "running":
-            self.instances[data["node"]] = InstanceHistory(data["group"], data["price"], time_ns)
-        elif data["what"] == "gone" and data["node"] in self.instances:
-            self.instances[data["node"]].gone_ns = time_ns
+    def _on_instance(self, time_ns: int, actor: str, event: InstanceChanged) -> None:
+        if event.what == "running":
+            self.instances[event.node] = InstanceHistory(event.group, event.price, time_ns)
+        elif event.what == "gone" and event.node in self.instances:
+            self.instances[event.node].gone_ns = time_ns
 
-    def _on_machine_off(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        self._on_machine_ended(time_ns, data["node"])
-        if data["why"] == "shutdown":
-            self._shut_down[data["node"]] = None
-            self.shutdowns.append((time_ns, data["node"], True))
+    def _on_machine_off(self, time_ns: int, actor: str, event: MachineOff) -> None:
+        self._on_machine_ended(time_ns, event.node)
+        if event.why == "shutdown":
+            self._shut_down[event.node] = None
+            self.shutdowns.append((time_ns, event.node, True))
 
-    def _on_machine_on(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        if data["node"] in self._shut_down:
-            del self._shut_down[data["node"]]
-            self.shutdowns.append((time_ns, data["node"], False))
+    def _on_machine_on(self, time_ns: int, actor: str, event: MachineOn) -> None:
+        if event.node in self._shut_down:
+            del self._shut_down[event.node]
+            self.shutdowns.append((time_ns, event.node, False))
 
-    def _on_failed(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        self.failures.append((time_ns, actor, data["error"].partition("\n\n")[0]))
+    def _on_failed(self, time_ns: int, actor: str, event: ActorFailed) -> None:
+        self.failures.append((time_ns, actor, event.error.partition("\n\n")[0]))
         if self._keep_changes:
-            self._sessions.handlers["actor.failed"](time_ns, actor, data)
+            self._sessions.handlers["actor.failed"](time_ns, actor, event)
 
-    def _on_acquired(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        self.elections.append((time_ns, actor, "acquired", data["lease"]))
+    def _on_acquired(self, time_ns: int, actor: str, event: LeaseAcquired) -> None:
+        self.elections.append((time_ns, actor, "acquired", event.lease))
 
-    def _on_lease_lost(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        self.elections.append((time_ns, actor, "lost", data["lease"]))
+    def _on_lease_lost(self, time_ns: int, actor: str, event: LeaseLost) -> None:
+        self.elections.append((time_ns, actor, "lost", event.lease))
 
-    def _on_released(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        self.elections.append((time_ns, actor, "released", data["lease"]))
+    def _on_released(self, time_ns: int, actor: str, event: LeaseReleased) -> None:
+        self.elections.append((time_ns, actor, "released", event.lease))
 
-    def _on_exited(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        self.exits.append((time_ns, actor, data["why"]))
+    def _on_exited(self, time_ns: int, actor: str, event: ActorExited) -> None:
+        self.exits.append((time_ns, actor, event.why))
 
-    def _pod_goes(self, actor: str, data: Mapping[str, Any]) -> None:
-        revision, is_first = data["rev"], data["rev"] not in self._deletions
+    def _pod_goes(self, actor: str, event: ApiRequest) -> None:
+        revision, is_first = event.rev, event.rev not in self._deletions
         if is_first:
             self._deletions[revision] = actor
-            if data["verb"] == "evict":
-                self.api_evictions[revision] = data
+            if event.verb == "evict":
+                self.api_evictions[revision] = event
         elif self._deletions[revision] != actor:
             self.api_evictions.pop(revision, None)  # Nobody knows which of the two servers wrote it.
 
-    def _on_acked(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+    def _on_acked(self, time_ns: int, actor: str, event: WritesAcknowledged) -> None:
         if actor.startswith("controller/disruption"):
-            for took_ns, revision, key, _uid, _digest in data["acks"]:
+            for took_ns, revision, key, _uid, _digest in event.acks:
                 if key.startswith("/registry/poddisruptionbudgets/"):
                     self.budget_writes[revision] = actor, time_ns - took_ns
 
-    def _on_request(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        if data["verb"] in ("evict", "delete") and data["resource"] == "pods":
-            self._pod_goes(actor, data)
-        history = self.pods.get(data["uid"])
+    def _on_request(self, time_ns: int, actor: str, event: ApiRequest) -> None:
+        if event.verb in ("evict", "delete") and event.resource == "pods":
+            self._pod_goes(actor, event)
+        history = self.pods.get(event.uid)
         if history is None:
             # An API server that records a real etcd may have answered before it hears of its own write.
-            self._early.setdefault(data["uid"], []).append((time_ns, actor, data))
+            self._early.setdefault(event.uid, []).append((time_ns, actor, event))
             return
-        if data["verb"] == "create":
-            history.created_by = data["by"]
-        elif data["verb"] == "delete":
-            history.deleted_by.append(data["by"])
-        elif data["verb"] == "bind":
+        if event.verb == "create":
+            history.created_by = event.by
+        elif event.verb == "delete":
+            history.deleted_by.append(event.by)
+        elif event.verb == "bind":
             # Schedulers of the user's own log no sched.bind.
             bound = next((fact for fact in reversed(history.facts) if fact.what == "bound"), None)
             if bound is not None and not bound.by:
-                bound.by = data["by"].removeprefix("scheduler/")
+                bound.by = event.by.removeprefix("scheduler/")
 
-    def _on_user_refused(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        if "workload" in data:
-            why = f"{data['reason']}: {data['message']}"
-            self.never_created.setdefault(data["workload"], []).append((why, data["replaces"]))
+    def _on_user_refused(self, time_ns: int, actor: str, event: UserRefused) -> None:
+        if "workload" in event:
+            why = f"{event.reason}: {event.message}"
+            self.never_created.setdefault(event.workload, []).append((why, event.replaces))
         if len(self.denials) < MOST_DENIALS:
-            self.denials.append((time_ns, data))
+            self.denials.append((time_ns, event))
 
-    def _on_drain(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        what = _DRAINS.get(data["step"])
-        node = self.nodes.get(data["node"])
+    def _on_drain(self, time_ns: int, actor: str, event: DrainStepped) -> None:
+        what = _DRAINS.get(event.step)
+        node = self.nodes.get(event.node)
         if what is not None and node is not None:
-            node.facts.append(Fact(time_ns, what, data["node"], reason=data["pod"], message=data["why"]))
+            node.facts.append(Fact(time_ns, what, event.node, reason=event.pod, message=event.why))
 
-    def _on_throttled(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+    def _on_throttled(self, time_ns: int, actor: str, event: RequestThrottled) -> None:
         self.counts["requests_throttled"] += 1
 
-    def _on_refused(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+    def _on_refused(self, time_ns: int, actor: str, event: RequestRefused) -> None:
         self.counts["requests_refused"] += 1
-        self.refused[f"{data['verb']} {data['resource']}: {data['reason']}"] += 1
-        key = data["verb"], data["resource"], data["namespace"], data["name"], data["reason"]
+        self.refused[f"{event.verb} {event.resource}: {event.reason}"] += 1
+        key = event.verb, event.resource, event.namespace, event.name, event.reason
         refusal = self.refusals.get(key)
         if refusal is None:
             refusal = self.refusals[key] = Refusal(*key, first_ns=time_ns)
         refusal.count += 1
-        if data["verb"] == "bind":
-            self.refused_bindings.append((time_ns, data["uid"], data["by"], data["reason"], data["message"]))
-            if data["by"].startswith(_OUTSIDE) and data["reason"] == "Conflict":
+        if event.verb == "bind":
+            self.refused_bindings.append((time_ns, event.uid, event.by, event.reason, event.message))
+            if event.by.startswith(_OUTSIDE) and event.reason == "Conflict":
                 # A real scheduler: kemu's own tell of it themselves.
                 self.counts["bind_conflicts"] += 1
-                self.bind_conflicts[data["by"]] += 1
-        if data["reason"] == "Conflict":
+                self.bind_conflicts[event.by] += 1
+        if event.reason == "Conflict":
             self.counts["write_conflicts"] += 1
-        if data["reason"] == "Forbidden" and data["by"] != "user" and _OF_QUOTAS in data["message"]:
-            self.reports.append((time_ns, actor, "api.refused", data))
+        if event.reason == "Forbidden" and event.by != "user" and _OF_QUOTAS in event.message:
+            self.reports.append((time_ns, actor, event))
 
-    def _on_report(self, kind: str, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        self.reports.append((time_ns, actor, kind, data))
+    def _on_report(self, time_ns: int, actor: str, event: Reported) -> None:
+        self.reports.append((time_ns, actor, event))
 
-    def _on_fault(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+    def _on_fault(self, time_ns: int, actor: str, event: FaultBegun) -> None:
         self.counts["faults"] += 1
-        fault = Fault(data["id"], data["what"], time_ns, data)
+        fault = Fault(event.id, event.what, time_ns, event)
         # A crash strikes at once, unless it waits for a step.
-        if "step" not in data:
-            fault.hits = {(who, ""): time_ns for key in ("actors", "nodes") for who in data.get(key, ())}
+        if "step" not in event:
+            fault.hits = {(who, ""): time_ns for key in ("actors", "nodes") for who in event.get(key, ())}
         self.faults.append(fault)
 
-    def _on_hit(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+    def _on_hit(self, time_ns: int, actor: str, event: FaultHit) -> None:
         for fault in reversed(self.faults):
-            if fault.id == data["id"]:
-                fault.hits.setdefault((data["actor"], data.get("peer", "")), time_ns)
+            if fault.id == event.id:
+                fault.hits.setdefault((event.actor, event.peer), time_ns)
                 break
 
-    def _on_fault_ended(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+    def _on_fault_ended(self, time_ns: int, actor: str, event: FaultEnded) -> None:
         for fault in reversed(self.faults):
-            if fault.id == data["id"] and fault.end_ns is None:
+            if fault.id == event.id and fault.end_ns is None:
                 fault.end_ns = time_ns
                 break
 

@@ -6,9 +6,11 @@ any API server or the store counts, for as long as it lasts and until clients ha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+
+from kemu.runtime.runlog.events import ActorCrashed, ActorStarted, ActorStopped, ConnectionLost, FaultBegun, FaultEnded
+
+_Events = FaultBegun | FaultEnded | ActorStarted | ActorStopped | ActorCrashed | ConnectionLost
 
 RECOVERY_NS = 60 * 1_000_000_000
 """After a fault clients wait before they connect again: as client-go's reflectors, up to 30 s, stretched at random by
@@ -35,20 +37,20 @@ class Outages:
         self._down: dict[str, Outage] = {}
         """By server."""
 
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        if kind == "chaos.begin":
-            self._faults.setdefault(data["id"], []).append(self._add(time_ns, _concerned(data)))
-        elif kind == "chaos.end":
+    def on_event(self, time_ns: int, actor: str, event: _Events) -> None:
+        if isinstance(event, FaultBegun):
+            self._faults.setdefault(event.id, []).append(self._add(time_ns, _concerned(event)))
+        elif isinstance(event, FaultEnded):
             # A fault of several actors begins and ends once for each: in the same order.
-            begun = self._faults.get(data["id"])
+            begun = self._faults.get(event.id)
             if begun:
                 begun.pop(0).end_ns = time_ns
-        elif kind == "actor.started":
+        elif isinstance(event, ActorStarted):
             outage = self._down.pop(actor, None)
             if outage is not None:
                 outage.end_ns = time_ns
-        elif kind == "net.connection_lost":
-            concerned = None if _is_server(actor) and _is_store(data["peer"]) else frozenset((actor,))
+        elif isinstance(event, ConnectionLost):
+            concerned = None if _is_server(actor) and _is_store(event.peer) else frozenset((actor,))
             self._add(time_ns, concerned).end_ns = time_ns
         elif _is_server(actor) and actor not in self._down:
             self._down[actor] = self._add(time_ns, None)
@@ -86,7 +88,7 @@ def _is_server(actor: str) -> bool:
     return actor.startswith("apiserver") or _is_store(actor)
 
 
-def _concerned(data: Mapping[str, Any]) -> frozenset[str] | None:
+def _concerned(data: FaultBegun) -> frozenset[str] | None:
     """By one fault: a set of clients, or None for everybody."""
     if "between" in data or ("from" in data and "to" in data):
         one, other = data["between"] if "between" in data else (data["from"], data["to"])

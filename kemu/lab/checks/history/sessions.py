@@ -5,10 +5,16 @@ Role: below ``histories``, which keeps the sessions for the checks.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from kemu.lab.checks.history.facts import WatchSession
+from kemu.runtime.runlog.events import (
+    ActorCrashed,
+    ActorFailed,
+    ActorStarted,
+    WatchClosed,
+    WatchDelivered,
+    WatchListed,
+    handlers,
+)
 
 
 class Sessions:
@@ -19,28 +25,21 @@ class Sessions:
         """In the order of their lists."""
         self._open: dict[str, dict[str, WatchSession]] = {}
         """By client and id."""
-        self.handlers = {
-            "watch.listed": self._on_listed,
-            "watch.events": self._on_events,
-            "watch.closed": self._on_closed,
-            "actor.started": self._on_client_ended,
-            "actor.crashed": self._on_client_ended,
-            "actor.failed": self._on_client_ended,
-        }
+        self.handlers = handlers.of(self)
 
-    def _on_listed(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+    def _on_listed(self, time_ns: int, actor: str, event: WatchListed) -> None:
         session = WatchSession(
-            actor, data["watch"], data["resource"], data["namespace"], data["label_selector"], data["field_selector"],
-            data["rev"], time_ns, data["objects"], data["digest"],
+            actor, event.watch, event.resource, event.namespace, event.label_selector, event.field_selector,
+            event.rev, time_ns, event.objects, event.digest,
         )  # fmt: skip
         self.all.append(session)
         self._open.setdefault(actor, {})[session.watch] = session
 
-    def _on_events(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        session = self._open.get(actor, {}).get(data["watch"])
+    def _on_events(self, time_ns: int, actor: str, event: WatchDelivered) -> None:
+        session = self._open.get(actor, {}).get(event.watch)
         if session is None:
             return
-        revisions, types, digests = data["revs"], data["types"], data["digests"]
+        revisions, types, digests = event.revs, event.types, event.digests
         if "B" in types:
             had = len(session.revisions)
             kept: list[int] = []
@@ -52,19 +51,19 @@ class Sessions:
             if not kept:
                 return
             revisions = [revisions[index] for index in kept]
-            types = [types[index] for index in kept]
+            types = "".join(types[index] for index in kept)
             digests = [digests[index] for index in kept]
         session.batches.append((time_ns, len(session.revisions)))
         session.revisions.extend(revisions)
         session.types.extend(types)
         session.digests.extend(digests)
 
-    def _on_closed(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        session = self._open.get(actor, {}).pop(data["watch"], None)
+    def _on_closed(self, time_ns: int, actor: str, event: WatchClosed) -> None:
+        session = self._open.get(actor, {}).pop(event.watch, None)
         if session is not None:
-            session.ended_ns, session.reason = time_ns, data["reason"]
+            session.ended_ns, session.reason = time_ns, event.reason
 
-    def _on_client_ended(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+    def _on_client_ended(self, time_ns: int, actor: str, event: ActorStarted | ActorCrashed | ActorFailed) -> None:
         self.client_ended(time_ns, actor)
 
     def client_ended(self, time_ns: int, actor: str) -> None:

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from kemu.lab.checks.attention import Attention, Punctual
 from kemu.lab.checks.history import MIRROR, POD_PREFIX, History, parsed
 from kemu.lab.checks.nodes.occupancies import KUBELET
+from kemu.runtime.runlog.events import (
+    ActorCrashed,
+    ActorStarted,
+    ActorStopped,
+    MachineOff,
+    PodTerminated,
+    PodTerminating,
+    Transaction,
+    WatchDelivered,
+    WatchListed,
+)
+
+_Events = (
+    Transaction | WatchListed | WatchDelivered | PodTerminating | PodTerminated | MachineOff | ActorCrashed
+    | ActorStopped | ActorStarted
+)  # fmt: skip
 
 _LEAST_S = 2.0
 """What a container gets to end, however long its preStop hook took (``minimumGracePeriodInSeconds``)."""
@@ -41,10 +56,6 @@ class ContainersEndInTime(Punctual):
     """
 
     id: ClassVar[str] = "containers-end-in-time"
-    kinds: ClassVar[tuple[str, ...]] = (
-        "store.txn", "watch.listed", "watch.events", "kubelet.terminating", "kubelet.terminated", "machine.off",
-        "actor.crashed", "actor.stopped", "actor.started", "run.ended",
-    )  # fmt: skip
     nothing: ClassVar[str] = "no container was stopped"
     unit: ClassVar[str] = "pod"
 
@@ -57,22 +68,22 @@ class ContainersEndInTime(Punctual):
         self._endings: dict[str, _Ending] = {}
         """By UID."""
 
-    def saw(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        if kind == "store.txn":
-            for op, key, value, _create, _version in data["changes"]:
+    def saw(self, time_ns: int, actor: str, event: _Events) -> None:
+        if isinstance(event, Transaction):
+            for op, key, value, _create, _version in event.changes:
                 if key.startswith(POD_PREFIX) and op == 0:
-                    self._pod_changed(data["rev"], key, value)
-        elif kind.startswith("watch."):
-            if actor.startswith(KUBELET) and data["watch"].startswith("pods#"):
-                seen = data["rev"] if kind == "watch.listed" else data["revs"][-1]
+                    self._pod_changed(event.rev, key, value)
+        elif isinstance(event, WatchListed | WatchDelivered):
+            if actor.startswith(KUBELET) and event.watch.startswith("pods#"):
+                seen = event.rev if isinstance(event, WatchListed) else event.revs[-1]
                 self._heard(time_ns, actor.removeprefix(KUBELET), seen)
-        elif kind == "kubelet.terminating":
-            self._begins(time_ns, data)
-        elif kind == "kubelet.terminated":
-            if self._endings.pop(data["uid"], None) is not None:
-                self._overdue.end(data["uid"], time_ns)
-        elif kind == "machine.off" or actor.startswith(KUBELET):
-            self._begins_anew(data["node"] if kind == "machine.off" else actor.removeprefix(KUBELET))
+        elif isinstance(event, PodTerminating):
+            self._begins(time_ns, event)
+        elif isinstance(event, PodTerminated):
+            if self._endings.pop(event.uid, None) is not None:
+                self._overdue.end(event.uid, time_ns)
+        elif isinstance(event, MachineOff) or actor.startswith(KUBELET):
+            self._begins_anew(event.node if isinstance(event, MachineOff) else actor.removeprefix(KUBELET))
 
     def _pod_changed(self, revision: int, key: str, value: bytes) -> None:
         pod = parsed.pod(value)
@@ -94,8 +105,8 @@ class ContainersEndInTime(Punctual):
         asked = [grace_s for revision, grace_s in pod.asked.items() if revision <= seen]
         return asked[-1] if asked else max(pod.own_s, *pod.asked.values(), 0)
 
-    def _begins(self, time_ns: int, data: Mapping[str, Any]) -> None:
-        uid, node = data["uid"], data["node"]
+    def _begins(self, time_ns: int, event: PodTerminating | PodTerminated) -> None:
+        uid, node = event.uid, event.node
         pod = self._pods.get(uid)
         if pod is not None and uid not in self._endings:
             self._expect(time_ns, uid, pod, self._grace_s(pod), node)

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from kemu.lab.checks.history import MIRROR, POD_PREFIX, History, parsed
 from kemu.lab.checks.results import Check, Result, counted, seconds, several
+from kemu.runtime.runlog.events import (
+    ActorStopped,
+    ApiRequest,
+    MachineOff,
+    PodFinished,
+    PodRunning,
+    PodTerminated,
+    Transaction,
+)
+
+_Events = Transaction | ApiRequest | PodRunning | PodTerminated | PodFinished | ActorStopped | MachineOff
 
 
 class NoNameRunsTwice(Check):
@@ -22,10 +32,6 @@ class NoNameRunsTwice(Check):
     """
 
     id: ClassVar[str] = "no-name-runs-twice"
-    kinds: ClassVar[tuple[str, ...]] = (
-        "store.txn", "api.request", "kubelet.running", "kubelet.terminated", "kubelet.finished", "actor.stopped",
-        "machine.off",
-    )  # fmt: skip
 
     def __init__(self) -> None:
         self._running: dict[str, dict[str, str]] = {}
@@ -45,24 +51,24 @@ class NoNameRunsTwice(Check):
         self._findings: list[tuple[str, str]] = []
         """The UID of the pod that ran first, and what is wrong."""
 
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        if kind == "store.txn":
-            for op, key, value, _create, _version in data["changes"]:
+    def on_event(self, time_ns: int, actor: str, event: _Events) -> None:
+        if isinstance(event, Transaction):
+            for op, key, value, _create, _version in event.changes:
                 if key.startswith(POD_PREFIX):
-                    self._changed(time_ns, data["rev"], key, value if op == 0 else None)
-        elif kind == "api.request":
-            self._requested(data)
-        elif kind == "kubelet.running":
-            self._ended.discard(data["uid"])
-            self._begin(time_ns, data["pod"], data["uid"], data["node"])
-        elif kind == "machine.off":
-            self._machine_is_off(data["node"])
-        elif kind == "actor.stopped":
+                    self._changed(time_ns, event.rev, key, value if op == 0 else None)
+        elif isinstance(event, ApiRequest):
+            self._requested(event)
+        elif isinstance(event, PodRunning):
+            self._ended.discard(event.uid)
+            self._begin(time_ns, event.pod, event.uid, event.node)
+        elif isinstance(event, MachineOff):
+            self._machine_is_off(event.node)
+        elif isinstance(event, ActorStopped):
             who, _, node = actor.partition("/")
             if who == "kubelet":
                 self._node_is_gone(node)
         else:
-            self._end(data["pod"], data["uid"])
+            self._end(event.pod, event.uid)
 
     def _changed(self, time_ns: int, revision: int, key: str, value: bytes | None) -> None:
         name = key.removeprefix(POD_PREFIX)
@@ -84,10 +90,10 @@ class NoNameRunsTwice(Check):
         if pod.status.phase == "Running":
             self._begin(time_ns, name, uid, node)
 
-    def _requested(self, data: Mapping[str, Any]) -> None:
+    def _requested(self, event: ApiRequest) -> None:
         """Find out who removed the object, and whether that actor may."""
-        found = self._removed.pop(data["rev"], None)
-        if found is not None and data["verb"] == "delete" and data["by"].startswith(("user", "controller/pod-gc")):
+        found = self._removed.pop(event.rev, None)
+        if found is not None and event.verb == "delete" and event.by.startswith(("user", "controller/pod-gc")):
             self._exempt.add(found[1])
             self._end(found[0], found[1])
 

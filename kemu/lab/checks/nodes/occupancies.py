@@ -5,15 +5,30 @@ Role: below ``placements``, whose checks read the findings.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 from kemu.emulated.objects.amounts import requests
 from kemu.emulated.objects.pods import pod_phases
 from kemu.lab.checks.history import MIRROR, NODE_PREFIX, POD_PREFIX, History, parsed
 from kemu.lab.checks.results import Fold, seconds
 from kemu.messages.k8s import core_v1_pb2
+from kemu.runtime.runlog.events import (
+    ActorStarted,
+    ActorStopped,
+    AdmissionDecided,
+    MachineOff,
+    PodFinished,
+    PodRunning,
+    PodTerminated,
+    Transaction,
+    WatchDelivered,
+    WatchListed,
+)
+
+_Events = (
+    Transaction | AdmissionDecided | PodRunning | PodTerminated | PodFinished | ActorStarted | ActorStopped
+    | MachineOff | WatchListed | WatchDelivered
+)  # fmt: skip
 
 KUBELET = "kubelet/"
 """Kubelets are named so, with their nodes."""
@@ -46,11 +61,6 @@ class _Pod:
 
 class Occupancy(Fold):
     """Which pods run where and what they take there, and the admissions and rejections that do not fit that."""
-
-    kinds: ClassVar[tuple[str, ...]] = (
-        "store.txn", "kubelet.admit", "kubelet.running", "kubelet.terminated", "kubelet.finished", "actor.started",
-        "actor.stopped", "machine.off", "watch.listed", "watch.events",
-    )  # fmt: skip
 
     def __init__(self, history: History) -> None:
         super().__init__(history)
@@ -88,39 +98,39 @@ class Occupancy(Fold):
         self.rejected = 0
         """Pods for which a resource was too short, in the kubelet's words."""
 
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        if kind in ("watch.events", "watch.listed"):
+    def on_event(self, time_ns: int, actor: str, event: _Events) -> None:
+        if isinstance(event, WatchDelivered | WatchListed):
             if actor.startswith(KUBELET):
-                self._kubelet_heard(actor.removeprefix(KUBELET), kind, data)
-        elif kind == "store.txn":
-            for op, key, value, _create, _version in data["changes"]:
+                self._kubelet_heard(actor.removeprefix(KUBELET), event)
+        elif isinstance(event, Transaction):
+            for op, key, value, _create, _version in event.changes:
                 if key.startswith(POD_PREFIX):
                     self._pod_changed(time_ns, key, value if op == 0 else None)
                 elif key.startswith(NODE_PREFIX) and op == 0:
-                    self._node_changed(data["rev"], value)
-        elif kind.startswith("actor."):
+                    self._node_changed(event.rev, value)
+        elif isinstance(event, ActorStarted | ActorStopped):
             if actor.startswith(KUBELET):
                 node = actor.removeprefix(KUBELET)
-                if kind == "actor.started":
+                if isinstance(event, ActorStarted):
                     self._kubelets.add(node)
                     self._off.discard(node)
                     self._kubelet_starts_anew(node)
                 else:
                     self._machine_is_off(node)
-        elif kind == "machine.off":
-            self._machine_is_off(data["node"])
-        elif kind in ("kubelet.terminated", "kubelet.finished"):
-            self._unseen.get(data["node"], {}).pop(data["uid"], None)
-            self._end(data["uid"])
+        elif isinstance(event, MachineOff):
+            self._machine_is_off(event.node)
+        elif isinstance(event, PodTerminated | PodFinished):
+            self._unseen.get(event.node, {}).pop(event.uid, None)
+            self._end(event.uid)
         else:
-            self._kubelets.add(data["node"])
-            if kind == "kubelet.running" or data["ok"]:
-                self._begin(time_ns, data["uid"], data["node"])
+            self._kubelets.add(event.node)
+            if isinstance(event, PodRunning) or event.ok:
+                self._begin(time_ns, event.uid, event.node)
             else:
-                self._end(data["uid"])
-                self._refused.add(data["uid"])
-                if data["reason"].startswith(OUT_OF):
-                    self._rejected(time_ns, data)
+                self._end(event.uid)
+                self._refused.add(event.uid)
+                if event.reason.startswith(OUT_OF):
+                    self._rejected(time_ns, event.node, event.uid, event.reason)
 
     @property
     def in_use(self) -> int:
@@ -138,16 +148,16 @@ class Occupancy(Fold):
                 views.clear()
             views.append((revision, allocatable))
 
-    def _kubelet_heard(self, node: str, kind: str, data: Mapping[str, Any]) -> None:
-        resource = data["watch"].partition("#")[0]
-        if resource == "pods" and kind == "watch.listed":
+    def _kubelet_heard(self, node: str, event: WatchListed | WatchDelivered) -> None:
+        resource = event.watch.partition("#")[0]
+        if resource == "pods" and isinstance(event, WatchListed):
             self._kubelet_starts_anew(node)
             self._taken_again[node] = {
                 uid: None for uid in self._again.get(node, ()) if uid not in self._running and self._is_adopted(uid)
             }
         elif resource == "nodes":
             self._sees.add(node)
-            seen = data["rev"] if kind == "watch.listed" else data["revs"][-1]
+            seen = event.rev if isinstance(event, WatchListed) else event.revs[-1]
             views = self._views.get(node, [])
             while len(views) > 1 and views[1][0] <= seen:
                 del views[0]
@@ -186,7 +196,7 @@ class Occupancy(Fold):
             if status.reason.startswith(OUT_OF) and uid not in self._refused and known.node in self._kubelets:
                 # Its kubelet has refused it without a word: one that starts anew, and looks at what runs.
                 self._refused.add(uid)
-                self._rejected(time_ns, {"node": known.node, "uid": uid, "reason": status.reason})
+                self._rejected(time_ns, known.node, uid, status.reason)
             self._over(uid)
 
     def _over(self, uid: str) -> None:
@@ -256,19 +266,19 @@ class Occupancy(Fold):
                 f"{seconds(time_ns)}: {who} on {node} makes {used} of {resource} in use, of {room} allocatable"
             )
 
-    def _rejected(self, time_ns: int, data: Mapping[str, Any]) -> None:
+    def _rejected(self, time_ns: int, node: str, uid: str, reason: str) -> None:
         """For want of a resource: with the pod, more of it would have been in use than any allocatable that the kubelet
         may have known has."""
-        node, resource = data["node"], data["reason"].removeprefix(OUT_OF)
-        pod, views = self._pods.get(data["uid"]), self._views.get(node)
+        resource = reason.removeprefix(OUT_OF)
+        pod, views = self._pods.get(uid), self._views.get(node)
         if pod is None or not views or self._unseen.get(node):
             return
         self.rejected += 1
         used = self._used.get(node, {}).get(resource, 0)
-        for uid in self._taken_again.get(node, ()):
-            used += 1 if resource == "pods" else self._pods[uid].wanted.get(resource, 0)
+        for taken in self._taken_again.get(node, ()):
+            used += 1 if resource == "pods" else self._pods[taken].wanted.get(resource, 0)
         wanted = 1 if resource == "pods" else pod.wanted.get(resource, 0)
-        if data["uid"] in self._running:
+        if uid in self._running:
             used -= wanted
         room = min(allocatable.get(resource, 0) for _, allocatable in views)
         if used + wanted <= room:

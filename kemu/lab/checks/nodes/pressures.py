@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -13,6 +12,19 @@ from kemu.lab.checks.history import POD_PREFIX, History, parsed
 from kemu.lab.checks.nodes.occupancies import KUBELET, is_critical
 from kemu.lab.checks.results import Check, Result, counted, seconds, several
 from kemu.messages.k8s import core_v1_pb2
+from kemu.runtime.runlog.events import (
+    ActorCrashed,
+    ActorStarted,
+    ActorStopped,
+    AdmissionDecided,
+    PodEvicting,
+    PressureChanged,
+    ThresholdsMet,
+    Transaction,
+)
+
+_Events = ThresholdsMet | PressureChanged | PodEvicting | ActorStarted | ActorCrashed | ActorStopped
+_Events2 = Transaction | PressureChanged | AdmissionDecided | ActorStarted | ActorCrashed | ActorStopped
 
 _MEMORY, _DISK, _PIDS = "MemoryPressure", "DiskPressure", "PIDPressure"
 _CONDITIONS = {
@@ -42,10 +54,6 @@ class PressureFollowsWhatIsMeasured(Punctual):
     """
 
     id: ClassVar[str] = "pressure-follows-what-is-measured"
-    kinds: ClassVar[tuple[str, ...]] = (
-        "kubelet.thresholds", "kubelet.pressure", "kubelet.evicting", "actor.started", "actor.crashed", "actor.stopped",
-        "run.ended",
-    )  # fmt: skip
     nothing: ClassVar[str] = "no kubelet was short of anything"
     unit: ClassVar[str] = "decision"
 
@@ -54,25 +62,25 @@ class PressureFollowsWhatIsMeasured(Punctual):
         self._nodes: dict[str, _Node] = {}
         self._findings: list[str] = []
 
-    def saw(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        if kind.startswith("actor."):
+    def saw(self, time_ns: int, actor: str, event: _Events) -> None:
+        if isinstance(event, ActorStarted | ActorCrashed | ActorStopped):
             if actor.startswith(KUBELET):
                 self._begins_anew(actor.removeprefix(KUBELET))
             return
-        node = self._nodes.setdefault(data["node"], _Node())
-        if kind == "kubelet.thresholds":
-            self._measured(time_ns, data["node"], node, data["met"])
-        elif kind == "kubelet.evicting":
-            self._evicts(time_ns, node, data)
+        node = self._nodes.setdefault(event.node, _Node())
+        if isinstance(event, ThresholdsMet):
+            self._measured(time_ns, event.node, node, event.met)
+        elif isinstance(event, PodEvicting):
+            self._evicts(time_ns, node, event)
         else:
             without = {_CONDITIONS[signal] for signal, _, _ in node.met}
-            for condition in data["conditions"]:
+            for condition in event.conditions:
                 if condition not in node.conditions and condition not in without:
-                    text = f"{seconds(time_ns)}: {data['node']} has {condition}, and no threshold of it is met"
+                    text = f"{seconds(time_ns)}: {event.node} has {condition}, and no threshold of it is met"
                     self._findings.append(text)
-            node.conditions = tuple(data["conditions"])
-        if kind != "kubelet.evicting":
-            self._look(time_ns, data["node"], node)
+            node.conditions = tuple(event.conditions)
+        if not isinstance(event, PodEvicting):
+            self._look(time_ns, event.node, node)
 
     def _begins_anew(self, name: str) -> None:
         """A new process has measured nothing."""
@@ -93,15 +101,15 @@ class PressureFollowsWhatIsMeasured(Punctual):
                     f"{available} available"
                 )
 
-    def _evicts(self, time_ns: int, node: _Node, data: Mapping[str, Any]) -> None:
-        signal = data["signal"]
+    def _evicts(self, time_ns: int, node: _Node, event: PodEvicting) -> None:
+        signal = event.signal
         if signal not in _CONDITIONS:
             return
         self._overdue.judged += 1
         since = [time_ns - since_ns >= grace_s * 1e9 for (of, grace_s, _), since_ns in node.met.items() if of == signal]
         if not any(since):
             why = "before the grace period of its threshold is over" if since else "whose threshold is not met"
-            self._findings.append(f"{seconds(time_ns)}: {data['node']} evicts {data['pod']} for {signal}, {why}")
+            self._findings.append(f"{seconds(time_ns)}: {event.node} evicts {event.pod} for {signal}, {why}")
 
     def _look(self, time_ns: int, name: str, node: _Node) -> None:
         caused = {_CONDITIONS[signal] for signal, _, _ in node.met}
@@ -134,9 +142,6 @@ class PressureKeepsPodsOut(Check):
     """
 
     id: ClassVar[str] = "pressure-keeps-pods-out"
-    kinds: ClassVar[tuple[str, ...]] = (
-        "store.txn", "kubelet.pressure", "kubelet.admit", "actor.started", "actor.crashed", "actor.stopped",
-    )  # fmt: skip
 
     def __init__(self) -> None:
         self._pods: dict[str, core_v1_pb2.Pod] = {}
@@ -146,29 +151,29 @@ class PressureKeepsPodsOut(Check):
         self._judged = 0
         self._findings: list[str] = []
 
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        if kind == "store.txn":
-            for op, key, value, _create, _version in data["changes"]:
+    def on_event(self, time_ns: int, actor: str, event: _Events2) -> None:
+        if isinstance(event, Transaction):
+            for op, key, value, _create, _version in event.changes:
                 if key.startswith(POD_PREFIX) and op == 0:
                     pod = parsed.pod(value)
                     self._pods[pod.metadata.uid] = pod
-        elif kind == "kubelet.pressure":
-            self._pressed[data["node"]] = time_ns, tuple(data["conditions"])
-        elif kind == "kubelet.admit":
-            self._decided(time_ns, data)
+        elif isinstance(event, PressureChanged):
+            self._pressed[event.node] = time_ns, tuple(event.conditions)
+        elif isinstance(event, AdmissionDecided):
+            self._decided(time_ns, event)
         elif actor.startswith(KUBELET):
             self._pressed.pop(actor.removeprefix(KUBELET), None)
 
-    def _decided(self, time_ns: int, data: Mapping[str, Any]) -> None:
-        since_ns, conditions = self._pressed.get(data["node"], (time_ns, ()))
-        pod = self._pods.get(data["uid"])
+    def _decided(self, time_ns: int, event: AdmissionDecided) -> None:
+        since_ns, conditions = self._pressed.get(event.node, (time_ns, ()))
+        pod = self._pods.get(event.uid)
         # Between its arrival and the decision about it pressure may come and go.
-        if pod is None or not conditions or since_ns > data["start"]:
+        if pod is None or not conditions or since_ns > event.start:
             return
         self._judged += 1
-        if data["ok"] and not _comes_in(pod, conditions):
+        if event.ok and not _comes_in(pod, conditions):
             has = " and ".join(conditions)
-            self._findings.append(f"{seconds(time_ns)}: {data['node']} has {has} and admits {data['pod']}")
+            self._findings.append(f"{seconds(time_ns)}: {event.node} has {has} and admits {event.pod}")
 
     def result(self, history: History) -> Result:
         good = f"{counted(self._judged, 'decision')} under pressure"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from kemu.emulated.objects.amounts import requests
 from kemu.lab.checks.history import POD_PREFIX, History, parsed
@@ -11,6 +10,7 @@ from kemu.lab.checks.limits import Limits
 from kemu.lab.checks.nodes.occupancies import is_critical
 from kemu.lab.checks.results import Check, Result, counted, seconds
 from kemu.messages.k8s import core_v1_pb2
+from kemu.runtime.runlog.events import PodEvicting, Transaction
 
 _SIGNALS = {"memory.available": "memory", "allocatableMemory.available": "memory", "pid.available": "pid"}
 
@@ -24,7 +24,6 @@ class EvictionsFollowTheRanking(Check):
     """
 
     id: ClassVar[str] = "evictions-follow-the-ranking"
-    kinds: ClassVar[tuple[str, ...]] = ("store.txn", "kubelet.evicting")
 
     def __init__(self) -> None:
         self._pods: dict[str, core_v1_pb2.Pod] = {}
@@ -36,20 +35,20 @@ class EvictionsFollowTheRanking(Check):
     def is_asked(cls, limits: Limits) -> bool:
         return not limits.own_ranking
 
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        if kind == "kubelet.evicting":
-            self._evicting(time_ns, data)
+    def on_event(self, time_ns: int, actor: str, event: Transaction | PodEvicting) -> None:
+        if isinstance(event, PodEvicting):
+            self._evicting(time_ns, event)
             return
-        for op, key, value, _create, _version in data["changes"]:
+        for op, key, value, _create, _version in event.changes:
             if key.startswith(POD_PREFIX) and op == 0:
                 pod = parsed.pod(value)
                 self._pods[pod.metadata.uid] = pod
 
-    def _evicting(self, time_ns: int, data: Mapping[str, Any]) -> None:
-        resource = _SIGNALS.get(data["signal"])
-        used = data.get("used")
-        victim = self._pods.get(data["uid"])
-        if resource is None or not used or victim is None or data["uid"] not in used:
+    def _evicting(self, time_ns: int, event: PodEvicting) -> None:
+        resource = _SIGNALS.get(event.signal)
+        used = event.used
+        victim = self._pods.get(event.uid)
+        if resource is None or not used or victim is None or event.uid not in used:
             return
         self._judged += 1
         keys = {
@@ -57,12 +56,12 @@ class EvictionsFollowTheRanking(Check):
             for uid, amount in used.items()
             if uid in self._pods and not is_critical(self._pods[uid])
         }
-        own = _key(victim, used[data["uid"]], resource)
-        first = min(keys, key=lambda uid: (keys[uid], uid), default=data["uid"])
+        own = _key(victim, used[event.uid], resource)
+        first = min(keys, key=lambda uid: (keys[uid], uid), default=event.uid)
         if is_critical(victim) or keys[first] < own:
             name = self._pods[first].metadata.name
             self._findings.append(
-                f"{seconds(time_ns)}: {data['node']} evicts {data['pod']} for {data['signal']} "
+                f"{seconds(time_ns)}: {event.node} evicts {event.pod} for {event.signal} "
                 f"({_said(own, resource)}), before {name} ({_said(keys.get(first, own), resource)})"
             )
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from kemu.lab.checks.history import NODE_PREFIX, History, parsed
 from kemu.lab.checks.limits import DEFAULT, Limits
 from kemu.lab.checks.results import Check, Result, counted, seconds, several
+from kemu.runtime.runlog.events import ActorStarted, LeaseAcquired, NodeTainted, Transaction
+
+_Events = Transaction | NodeTainted | ActorStarted | LeaseAcquired
 
 _REGION, _ZONE = "topology.kubernetes.io/region", "topology.kubernetes.io/zone"
 _CONTROLLER = "controller/node-lifecycle"
@@ -25,7 +27,6 @@ class NodeEvictionsKeepTheirRate(Check):
     """
 
     id: ClassVar[str] = "node-evictions-keep-their-rate"
-    kinds: ClassVar[tuple[str, ...]] = ("store.txn", "node.tainted", "actor.started", "election.acquired")
 
     def __init__(self, limits: Limits = DEFAULT) -> None:
         self._rate = limits.node_eviction_rate
@@ -44,14 +45,14 @@ class NodeEvictionsKeepTheirRate(Check):
     def within(cls, limits: Limits) -> Self:
         return cls(limits)
 
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        if kind == "store.txn":
-            for op, key, value, _create, _version in data["changes"]:
+    def on_event(self, time_ns: int, actor: str, event: _Events) -> None:
+        if isinstance(event, Transaction):
+            for op, key, value, _create, _version in event.changes:
                 if key.startswith(NODE_PREFIX):
                     self._node_changed(time_ns, key.removeprefix(NODE_PREFIX), value if op == 0 else None)
         elif actor.startswith(_CONTROLLER):
-            if kind == "node.tainted":
-                self._tainted(actor, data)
+            if isinstance(event, NodeTainted):
+                self._tainted(actor, event)
             else:
                 self._lives[actor] = self._lives.get(actor, 0) + 1
 
@@ -67,10 +68,10 @@ class NodeEvictionsKeepTheirRate(Check):
             if not self._present[before]:
                 self._emptied.setdefault(before, []).append(time_ns)
 
-    def _tainted(self, actor: str, data: Mapping[str, Any]) -> None:
-        if not any(taint in _KEYS for taint in data["add"]) or any(taint in _KEYS for taint in data["remove"]):
+    def _tainted(self, actor: str, event: NodeTainted) -> None:
+        if not any(taint in _KEYS for taint in event.add) or any(taint in _KEYS for taint in event.remove):
             return
-        name, decided_ns = data["node"], data["start"]
+        name, decided_ns = event.node, event.start
         zone = self._zones.get(name, "")
         emptied = bisect.bisect_right(self._emptied.get(zone, ()), decided_ns)
         self._taints.append((decided_ns, name, zone, (actor, self._lives.get(actor, 0), emptied)))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from kemu.emulated.objects.pods import pod_phases
 from kemu.lab.checks.attention import Attention, Punctual
 from kemu.lab.checks.history import POD_PREFIX, History, parsed
 from kemu.messages.k8s import core_v1_pb2
+from kemu.runtime.runlog.events import ProbeChanged, Transaction
 
 _SOON_S = 10.0
 """For a kubelet to write a status, or to write it again after a conflict."""
@@ -22,7 +22,6 @@ class ReadinessFollowsProbes(Punctual):
     """
 
     id: ClassVar[str] = "readiness-follows-probes"
-    kinds: ClassVar[tuple[str, ...]] = ("store.txn", "kubelet.probed", "run.ended")
     nothing: ClassVar[str] = "no readiness probe failed"
     unit: ClassVar[str] = "failed probe"
 
@@ -34,17 +33,17 @@ class ReadinessFollowsProbes(Punctual):
         """By UID."""
         self._uid_of_key: dict[str, str] = {}
 
-    def saw(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        if kind == "kubelet.probed":
-            if data["probe"] == "readiness":
-                failing = self._failing.setdefault(data["uid"], {})
-                if data["ok"]:
-                    failing.pop(data["container"], None)
+    def saw(self, time_ns: int, actor: str, event: Transaction | ProbeChanged) -> None:
+        if isinstance(event, ProbeChanged):
+            if event.probe == "readiness":
+                failing = self._failing.setdefault(event.uid, {})
+                if event.ok:
+                    failing.pop(event.container, None)
                 else:
-                    failing[data["container"]] = None
-                self._look(time_ns, data["uid"])
+                    failing[event.container] = None
+                self._look(time_ns, event.uid)
             return
-        for op, key, value, _create, _version in data["changes"]:
+        for op, key, value, _create, _version in event.changes:
             if key.startswith(POD_PREFIX):
                 before = self._uid_of_key.pop(key, "")
                 pod = parsed.pod(value) if op == 0 else None

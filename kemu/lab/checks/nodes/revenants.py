@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from kemu.lab.checks.history import MIRROR, POD_PREFIX, History, parsed
 from kemu.lab.checks.nodes.occupancies import KUBELET
 from kemu.lab.checks.results import Check, Result, counted, seconds
+from kemu.runtime.runlog.events import (
+    ActorStarted,
+    AdmissionDecided,
+    ContainerStarted,
+    PodPreempting,
+    PodRunning,
+    PodTerminating,
+    Transaction,
+    WatchDelivered,
+    WatchListed,
+)
+
+_Events = (
+    Transaction | WatchListed | WatchDelivered | AdmissionDecided | PodRunning | ContainerStarted | PodPreempting
+    | PodTerminating | ActorStarted
+)  # fmt: skip
+_Events2 = AdmissionDecided | PodRunning | ContainerStarted | PodPreempting | PodTerminating
 
 _START_NS = 1_000_000_000
 """A start that is under way when the kubelet hears that the pod is gone may still succeed for so long. It may take as
@@ -59,10 +75,6 @@ class GonePodsStartNothing(Check):
     """
 
     id: ClassVar[str] = "gone-pods-start-nothing"
-    kinds: ClassVar[tuple[str, ...]] = (
-        "store.txn", "watch.listed", "watch.events", "kubelet.admit", "kubelet.running", "kubelet.started",
-        "kubelet.preempting", "kubelet.terminating", "actor.started",
-    )  # fmt: skip
 
     def __init__(self) -> None:
         self._uids: dict[str, tuple[str, str]] = {}
@@ -74,50 +86,51 @@ class GonePodsStartNothing(Check):
         self._judged = 0
         self._findings: list[str] = []
 
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        if kind == "store.txn":
-            for op, key, value, _create, _version in data["changes"]:
+    def on_event(self, time_ns: int, actor: str, event: _Events) -> None:
+        if isinstance(event, Transaction):
+            for op, key, value, _create, _version in event.changes:
                 if key.startswith(POD_PREFIX):
-                    self._pod_changed(data["rev"], key, value if op == 0 else None)
-        elif kind.startswith("watch."):
-            if actor.startswith(KUBELET) and data["watch"].startswith("pods#"):
-                self._delivered(time_ns, self._node(actor.removeprefix(KUBELET)), data)
-        elif kind == "actor.started":
+                    self._pod_changed(event.rev, key, value if op == 0 else None)
+        elif isinstance(event, WatchListed | WatchDelivered):
+            if actor.startswith(KUBELET) and event.watch.startswith("pods#"):
+                self._delivered(time_ns, self._node(actor.removeprefix(KUBELET)), event)
+        elif isinstance(event, ActorStarted):
             # A process that is new has heard of nothing.
             known = self._nodes.pop(actor.removeprefix(KUBELET), None)
             if known is not None:
                 self._node(actor.removeprefix(KUBELET)).unheard = known.unheard
-        elif kind == "kubelet.preempting":
-            self._node(data["node"]).preempts_for = data["by_uid"]
-        elif kind == "kubelet.terminating":
+        elif isinstance(event, PodPreempting):
+            self._node(event.node).preempts_for = event.by_uid
+        elif isinstance(event, PodTerminating):
             # It knows already, whatever news waits.
-            node = self._node(data["node"])
-            node.stopping[data["uid"]] = None
-            if data["uid"] in node.heard:
-                node.heard[data["uid"]] = node.heard[data["uid"]][0], ()
+            node = self._node(event.node)
+            node.stopping[event.uid] = None
+            if event.uid in node.heard:
+                node.heard[event.uid] = node.heard[event.uid][0], ()
         else:
-            node = self._node(data["node"])
-            if kind != "kubelet.admit" or data["ok"]:
-                self._begins(time_ns, kind, data, node)
-            if kind == "kubelet.admit":
-                self._decided(time_ns, data, node)
+            node = self._node(event.node)
+            if not isinstance(event, AdmissionDecided) or event.ok:
+                self._begins(time_ns, event, node)
+            if isinstance(event, AdmissionDecided):
+                self._decided(time_ns, event, node)
 
     def _node(self, name: str) -> _Node:
         return self._nodes.setdefault(name, _Node())
 
-    def _delivered(self, time_ns: int, node: _Node, data: Mapping[str, Any]) -> None:
-        node.delivered.extend([time_ns] * len(data.get("revs", (0,))))
-        seen = data["rev"] if "rev" in data else data["revs"][-1]
+    def _delivered(self, time_ns: int, node: _Node, event: WatchListed | WatchDelivered) -> None:
+        revisions = [event.rev] if isinstance(event, WatchListed) else event.revs
+        node.delivered.extend([time_ns] * len(revisions))
+        seen = revisions[-1]
         for uid in [uid for uid, revision in node.unheard.items() if revision <= seen]:
             del node.unheard[uid]
             node.heard[uid] = time_ns, () if uid in node.stopping else tuple(node.delivered)
 
-    def _decided(self, time_ns: int, data: Mapping[str, Any], node: _Node) -> None:
+    def _decided(self, time_ns: int, event: AdmissionDecided | PodRunning, node: _Node) -> None:
         """The kubelet has acted on the news of this pod, and on what came before it."""
-        has_preempted = data["uid"] == node.preempts_for
-        self._took_ns.append(0 if has_preempted else max(0, time_ns - max(data["start"], node.decided_ns)))
+        has_preempted = event.uid == node.preempts_for
+        self._took_ns.append(0 if has_preempted else max(0, time_ns - max(event.start, node.decided_ns)))
         node.decided_ns = time_ns
-        node.acted_ns = max(node.acted_ns, data["start"])
+        node.acted_ns = max(node.acted_ns, event.start)
         node.delivered = [moment for moment in node.delivered if moment > node.acted_ns]
         if has_preempted:
             node.preempts_for = ""
@@ -135,18 +148,18 @@ class GonePodsStartNothing(Check):
         if pod is not None and MIRROR not in pod.metadata.annotations:
             self._uids[key] = pod.metadata.uid, pod.spec.nodeName
 
-    def _begins(self, time_ns: int, kind: str, data: Mapping[str, Any], node: _Node) -> None:
+    def _begins(self, time_ns: int, event: _Events2, node: _Node) -> None:
         self._judged += 1
-        heard = node.heard.get(data["uid"])
+        heard = node.heard.get(event.uid)
         if heard is None:
             return
         heard_ns, before = heard
-        does = "admits" if kind == "kubelet.admit" else "starts containers of"
+        does = "admits" if isinstance(event, AdmissionDecided) else "starts containers of"
         text = (
-            f"{seconds(time_ns)}: {data['node']} {does} {data['pod']}, of which it heard at {seconds(heard_ns)} that "
+            f"{seconds(time_ns)}: {event.node} {does} {event.pod}, of which it heard at {seconds(heard_ns)} that "
             "it is gone"
         )
-        if kind == "kubelet.admit" and node.acted_ns > heard_ns:
+        if isinstance(event, AdmissionDecided) and node.acted_ns > heard_ns:
             self._findings.append(text)
         else:
             self._late.append(_Late(len(self._took_ns), time_ns, heard_ns, before, text))

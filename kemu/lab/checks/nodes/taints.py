@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,6 +11,9 @@ from kemu.lab.checks.attention import Punctual
 from kemu.lab.checks.history import NODE_PREFIX, POD_PREFIX, History, parsed
 from kemu.lab.checks.results import seconds
 from kemu.messages.k8s import core_v1_pb2
+from kemu.runtime.runlog.events import ActorCrashed, ActorStarted, MachineOff, NodeUnknown, TaintEviction, Transaction
+
+_Events = Transaction | NodeUnknown | ActorStarted | ActorCrashed | MachineOff
 
 _LIFECYCLE = "controller/node-lifecycle"
 _EVICTION = "controller/taint-eviction"
@@ -45,12 +47,11 @@ class TaintsFollowConditions(Punctual):
     """
 
     id: ClassVar[str] = "taints-follow-conditions"
-    kinds: ClassVar[tuple[str, ...]] = ("store.txn", "run.ended")
     nothing: ClassVar[str] = "no taint had to change"
     unit: ClassVar[str] = "taint"
 
-    def saw(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        for op, key, value, _create, _version in data["changes"]:
+    def saw(self, time_ns: int, actor: str, event: Transaction) -> None:
+        for op, key, value, _create, _version in event.changes:
             if key.startswith(NODE_PREFIX):
                 name = key.removeprefix(NODE_PREFIX)
                 if op != 0:
@@ -97,9 +98,6 @@ class LostNodesAreNoticed(Punctual):
     """
 
     id: ClassVar[str] = "lost-nodes-are-noticed"
-    kinds: ClassVar[tuple[str, ...]] = (
-        "store.txn", "node.unknown", "actor.started", "actor.crashed", "machine.off", "run.ended",
-    )  # fmt: skip
     nothing: ClassVar[str] = "no node fell silent"
     unit: ClassVar[str] = "silent node"
 
@@ -112,9 +110,9 @@ class LostNodesAreNoticed(Punctual):
         """Nodes whose kubelets run."""
         self._was_ready: dict[str, None] = {}
 
-    def saw(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        if kind == "store.txn":
-            for op, key, value, _create, _version in data["changes"]:
+    def saw(self, time_ns: int, actor: str, event: _Events) -> None:
+        if isinstance(event, Transaction):
+            for op, key, value, _create, _version in event.changes:
                 if key.startswith(NODE_PREFIX):
                     name = key.removeprefix(NODE_PREFIX)
                     found = parsed.node(value).status.conditions if op == 0 else ()
@@ -122,11 +120,11 @@ class LostNodesAreNoticed(Punctual):
                     if self._ready[name] == "True":
                         self._was_ready[name] = None
                     self._look(time_ns, name)
-        elif kind == "node.unknown":
-            self._declared(time_ns, data["node"])
-        elif kind == "machine.off" or actor.startswith(_KUBELET):
-            name = data["node"] if kind == "machine.off" else actor.removeprefix(_KUBELET)
-            if kind == "actor.started":
+        elif isinstance(event, NodeUnknown):
+            self._declared(time_ns, event.node)
+        elif isinstance(event, MachineOff) or actor.startswith(_KUBELET):
+            name = event.node if isinstance(event, MachineOff) else actor.removeprefix(_KUBELET)
+            if isinstance(event, ActorStarted):
                 self._silent.pop(name, None)
                 self._overdue.drop(name)
                 self._running[name] = None
@@ -182,7 +180,6 @@ class PodsLeaveWhenTheirTolerationEnds(Punctual):
     """
 
     id: ClassVar[str] = "pods-leave-when-their-toleration-ends"
-    kinds: ClassVar[tuple[str, ...]] = ("store.txn", "taint.eviction", "run.ended")
     nothing: ClassVar[str] = "no pod had to leave a node for a taint"
     unit: ClassVar[str] = "pod"
 
@@ -199,11 +196,11 @@ class PodsLeaveWhenTheirTolerationEnds(Punctual):
         self._over: dict[str, int] = {}
         """By UID: when the last stay among taints was over."""
 
-    def saw(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        if kind == "taint.eviction":
-            self._evicted(time_ns, data)
+    def saw(self, time_ns: int, actor: str, event: Transaction | TaintEviction) -> None:
+        if isinstance(event, TaintEviction):
+            self._evicted(time_ns, event)
             return
-        for op, key, value, _create, _version in data["changes"]:
+        for op, key, value, _create, _version in event.changes:
             self._changed(time_ns, key, value if op == 0 else None)
 
     def _changed(self, time_ns: int, key: str, value: bytes | None) -> None:
@@ -266,10 +263,10 @@ class PodsLeaveWhenTheirTolerationEnds(Punctual):
             self._overdue.end(uid, time_ns)
             self._overdue.begin(uid, time_ns, _EVICTION, stay_s + _SOON_S, what)
 
-    def _evicted(self, time_ns: int, data: Mapping[str, Any]) -> None:
-        uid = data["uid"]
+    def _evicted(self, time_ns: int, event: TaintEviction) -> None:
+        uid = event.uid
         stay, known = self._stays.get(uid), self._pods.get(uid)
-        if known is None or not data["ok"]:
+        if known is None or not event.ok:
             return
         who = f"{seconds(time_ns)}: {_EVICTION} deletes {known[0]} on {known[1]}"
         if stay is None or stay.due_ns is None:
@@ -278,7 +275,7 @@ class PodsLeaveWhenTheirTolerationEnds(Punctual):
                 time_ns > over_ns + round(_SOON_S * 1e9)
             ):
                 self._overdue.note(f"{who}, which tolerates its taints")
-        elif data["start"] < stay.due_ns and self._attention.is_clear(
+        elif event.start < stay.due_ns and self._attention.is_clear(
             _EVICTION, max(0, stay.since_ns - _RELISTS_NS), time_ns
         ):
             self._overdue.note(f"{who}, where it may stay until {seconds(stay.due_ns)}")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from kemu.lab.checks.history import History
 from kemu.lab.checks.results import Check, Result, seconds
+from kemu.runtime.runlog.events import OfAttachment, VolumeDetached
 
 _MANY = ("ReadWriteMany", "ReadOnlyMany")
 
@@ -16,20 +14,19 @@ class VolumeAttachedToOneNode(Check):
     detached it. Two nodes that write to one disk destroy what is on it."""
 
     id = "volume-attached-to-one-node"
-    kinds = ("csi.attached", "csi.detached")
 
     def __init__(self) -> None:
         self._nodes: dict[str, dict[str, None]] = {}
         self._attached = 0
         self._wrong: list[str] = []
 
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        volume, node = data["volume"], data["node"]
+    def on_event(self, time_ns: int, actor: str, event: OfAttachment) -> None:
+        volume, node = event.volume, event.node
         nodes = self._nodes.setdefault(volume, {})
-        if kind == "csi.detached":
+        if isinstance(event, VolumeDetached):
             nodes.pop(node, None)
             return
-        if not data["modes"] or any(mode in _MANY for mode in data["modes"]):
+        if not event.modes or any(mode in _MANY for mode in event.modes):
             return
         self._attached += 1
         others = [other for other in nodes if other != node]

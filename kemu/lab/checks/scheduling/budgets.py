@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from kemu.lab.checks.history import History
 from kemu.lab.checks.results import Check, Result, counted, seconds, several
 from kemu.lab.checks.scheduling import ledgers
+from kemu.runtime.runlog.events import ApiRequest
 
 AUTOSCALER = "controller/cluster-autoscaler"
 
@@ -23,16 +23,15 @@ class VoluntaryEvictionsRespectBudgets(Check):
     """
 
     id: ClassVar[str] = "voluntary-evictions-respect-budgets"
-    kinds: ClassVar[tuple[str, ...]] = ("api.request",)
 
     def __init__(self) -> None:
         self._deleted: list[str] = []
         """By whom they should have been evicted."""
 
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        if data["verb"] == "delete" and data["by"].startswith(AUTOSCALER):
-            pod = f"{data['namespace']}/{data['name']}"
-            self._deleted.append(f"{seconds(time_ns)}: {data['by']} deleted {pod} and asked no budget")
+    def on_event(self, time_ns: int, actor: str, event: ApiRequest) -> None:
+        if event.verb == "delete" and event.by.startswith(AUTOSCALER):
+            pod = f"{event.namespace}/{event.name}"
+            self._deleted.append(f"{seconds(time_ns)}: {event.by} deleted {pod} and asked no budget")
 
     def result(self, history: History) -> Result:
         ledger = ledgers.of(history)

@@ -11,6 +11,9 @@ from kemu.emulated.objects.pods import pod_phases
 from kemu.emulated.objects.wire import fingerprints
 from kemu.lab.checks.history import NODE_PREFIX, POD_PREFIX, History, parsed
 from kemu.lab.checks.results import Check, Result, counted, seconds
+from kemu.runtime.runlog.events import CacheAudited, StoreRecovered, Transaction, WatchListed
+
+_Events = Transaction | StoreRecovered | WatchListed | CacheAudited
 
 
 @dataclass(slots=True)
@@ -156,7 +159,6 @@ class CacheAgreesWithStore(Check):
     """
 
     id: ClassVar[str] = "cache-agrees-with-store"
-    kinds: ClassVar[tuple[str, ...]] = ("store.txn", "store.recovered", "watch.listed", "sched.cache")
 
     def __init__(self) -> None:
         self._changes: dict[str, list[_Change]] = {NODE_PREFIX: [], POD_PREFIX: []}
@@ -168,22 +170,22 @@ class CacheAgreesWithStore(Check):
         self._compared = 0
         self._findings: list[str] = []
 
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        if kind == "store.txn":
-            self._revision = data["rev"]
-            for op, key, value, _create, _version in data["changes"]:
+    def on_event(self, time_ns: int, actor: str, event: _Events) -> None:
+        if isinstance(event, Transaction):
+            self._revision = event.rev
+            for op, key, value, _create, _version in event.changes:
                 for prefix, changes in self._changes.items():
                     if key.startswith(prefix):
                         changes.append(_Change(self._revision, key, value if op == 0 else None))
-        elif kind == "watch.listed":
+        elif isinstance(event, WatchListed):
             if actor.startswith("scheduler/"):
                 self._actors[actor] = None
-                self._stale.get(actor, set()).discard(data["resource"])
-        elif kind == "sched.cache":
+                self._stale.get(actor, set()).discard(event.resource)
+        elif isinstance(event, CacheAudited):
             if not self._stale.get(actor):
-                self._reports.append(_Report(time_ns, actor, data))
-        elif data["rev"] < self._revision:
-            self._forget(data["rev"])
+                self._reports.append(_Report(time_ns, actor, event))
+        elif event.rev < self._revision:
+            self._forget(event.rev)
 
     def _forget(self, revision: int) -> None:
         """The store lost its latest writes. A scheduler that saw them must list anew before it is compared again."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from kemu.lab.checks.history import History
 from kemu.lab.checks.results import Check, Result, counted, seconds, several
 from kemu.messages.k8s import coordination_v1_pb2
+from kemu.runtime.runlog.events import ApiRequest, FaultBegun, LeaseAcquired, Transaction
 
 LEASES = "/registry/leases/"
 
@@ -28,7 +28,6 @@ class OneLeaderAtATime(Check):
     """
 
     id: ClassVar[str] = "one-leader-at-a-time"
-    kinds: ClassVar[tuple[str, ...]] = ("store.txn", "api.request", "election.acquired")
 
     def __init__(self) -> None:
         self._terms: dict[str, _Term] = {}
@@ -39,29 +38,29 @@ class OneLeaderAtATime(Check):
         """By who wrote and who held the lease."""
         self._count = 0
 
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        if kind == "store.txn":
-            for op, key, value, _create, _version in data["changes"]:
+    def on_event(self, time_ns: int, actor: str, event: Transaction | ApiRequest | LeaseAcquired) -> None:
+        if isinstance(event, Transaction):
+            for op, key, value, _create, _version in event.changes:
                 if key.startswith(LEASES):
                     holder = coordination_v1_pb2.Lease.FromString(value).spec.holderIdentity if op == 0 else ""
                     held = self._holders.setdefault(key.removeprefix(LEASES), [])
                     if not held or held[-1][1] != holder:
-                        held.append((data["rev"], holder))
-        elif kind == "election.acquired":
-            self._terms[actor] = _Term(data["lease"], data["identity"])
+                        held.append((event.rev, holder))
+        elif isinstance(event, LeaseAcquired):
+            self._terms[actor] = _Term(event.lease, event.identity)
         else:
-            term = self._terms.get(data["by"])
+            term = self._terms.get(event.by)
             if term is not None:
-                self._wrote(time_ns, data, term)
+                self._wrote(time_ns, event, term)
 
-    def _wrote(self, time_ns: int, data: Mapping[str, Any], term: _Term) -> None:
+    def _wrote(self, time_ns: int, event: ApiRequest, term: _Term) -> None:
         self._count += 1
-        holder = next((who for rev, who in reversed(self._holders[term.lease]) if rev <= data["rev"]), "")
+        holder = next((who for rev, who in reversed(self._holders[term.lease]) if rev <= event.rev), "")
         if holder == term.identity:
             return
         leader = f"{_name(holder)} leads" if holder else "nobody leads"
         who = _name(term.identity)
-        where = f"{data['verb']} {data['namespace']}/{data['name']}"
+        where = f"{event.verb} {event.namespace}/{event.name}"
         found = self._findings.setdefault((term.identity, holder), [])
         found.append(f"{seconds(time_ns)}: {who} made the request {where}, while {leader} ({term.lease})")
 
@@ -85,7 +84,6 @@ class LeasesAreTakenWhenTheyRunOut(Check):
     """
 
     id: ClassVar[str] = "leases-are-taken-when-they-run-out"
-    kinds: ClassVar[tuple[str, ...]] = ("store.txn", "chaos.begin")
 
     def __init__(self) -> None:
         self._held: dict[str, tuple[str, int, int]] = {}
@@ -94,11 +92,11 @@ class LeasesAreTakenWhenTheyRunOut(Check):
         self._taken = 0
         self._findings: list[str] = []
 
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        if kind == "chaos.begin":
-            self._are_clocks_right &= not data["what"].startswith("clock")
+    def on_event(self, time_ns: int, actor: str, event: Transaction | FaultBegun) -> None:
+        if isinstance(event, FaultBegun):
+            self._are_clocks_right &= not event.what.startswith("clock")
             return
-        for op, key, value, _create, _version in data["changes"]:
+        for op, key, value, _create, _version in event.changes:
             if not key.startswith(LEASES):
                 continue
             if op != 0:

@@ -12,6 +12,17 @@ from kemu.lab.checks.history import NODE_PREFIX, POD_PREFIX, History, parsed
 from kemu.lab.checks.history.facts import PodHistory
 from kemu.lab.checks.limits import DEFAULT, Limits
 from kemu.lab.checks.results import Check, Result, counted, seconds, several
+from kemu.runtime.runlog.events import (
+    OfVictim,
+    PodAttempted,
+    PodBound,
+    PodNominated,
+    PodPreempting,
+    PodQueued,
+    PreemptionPlanned,
+)
+
+_Events = PodQueued | PodAttempted | PreemptionPlanned | PodNominated | PodBound
 
 SYSTEM_CRITICAL = 2_000_000_000
 """A pod of this priority or a higher one is critical (``SystemCriticalPriority`` in pkg/apis/scheduling)."""
@@ -26,7 +37,6 @@ class PreemptorsOutrankVictims(Check):
     """
 
     id: ClassVar[str] = "preemptors-outrank-victims"
-    kinds: ClassVar[tuple[str, ...]] = ("sched.victim", "rescheduler.victim", "kubelet.preempting")
 
     def __init__(self, limits: Limits = DEFAULT) -> None:
         self._by_qos = limits.rank_by_qos
@@ -36,8 +46,8 @@ class PreemptorsOutrankVictims(Check):
     def within(cls, limits: Limits) -> Self:
         return cls(limits)
 
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        self._preemptions.append((time_ns, actor, kind, data))
+    def on_event(self, time_ns: int, actor: str, event: PodPreempting | OfVictim) -> None:
+        self._preemptions.append((time_ns, actor, event.KIND, event))
 
     def result(self, history: History) -> Result:
         findings: list[str] = []
@@ -107,9 +117,6 @@ class NoPriorityInversion(Check):
     """
 
     id: ClassVar[str] = "no-priority-inversion"
-    kinds: ClassVar[tuple[str, ...]] = (
-        "sched.queued", "sched.attempt", "sched.preemption", "sched.nominated", "sched.bind",
-    )  # fmt: skip
 
     def __init__(self) -> None:
         self._events: list[tuple[str, str, str, int, int, str]] = []
@@ -121,22 +128,22 @@ class NoPriorityInversion(Check):
     def is_asked(cls, limits: Limits) -> bool:
         return not limits.own_queues
 
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        if kind == "sched.attempt":
-            rest = data["node"] if data["result"] == "scheduled" else ""
-            if _ends_nomination(data):
-                self._ending.add((actor, data["start"], data["uid"]))
-        elif kind == "sched.queued":
-            rest = data["queue"]
-        elif kind == "sched.preemption":
-            rest = data["node"]
-        elif kind == "sched.nominated":
-            rest = data["node"] if data["why"] != "binding" else ""
-        elif data["ok"]:
+    def on_event(self, time_ns: int, actor: str, event: _Events) -> None:
+        if isinstance(event, PodAttempted):
+            rest = event.node if event.result == "scheduled" else ""
+            if _ends_nomination(event):
+                self._ending.add((actor, event.start, event.uid))
+        elif isinstance(event, PodQueued):
+            rest = event.queue
+        elif isinstance(event, PreemptionPlanned):
+            rest = event.node
+        elif isinstance(event, PodNominated):
+            rest = event.node if event.why != "binding" else ""
+        elif event.ok:
             return
         else:
-            rest = data["node"]
-        self._events.append((kind, actor, data["uid"], time_ns, data["start"], rest))
+            rest = event.node
+        self._events.append((event.KIND, actor, event.uid, time_ns, event.start, rest))
 
     def result(self, history: History) -> Result:
         schedulers: dict[str, _Scheduler] = {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -14,6 +13,35 @@ from kemu.lab.checks.history.outages import Outages
 from kemu.lab.checks.limits import DEFAULT, MAX_WATCH_DELAY_NS, SECOND_NS, Limits
 from kemu.lab.checks.results import Check, Result, counted, seconds
 from kemu.lab.checks.scheduling import rooms
+from kemu.runtime.runlog.events import (
+    ActorCrashed,
+    ActorStarted,
+    ActorStopped,
+    ConnectionLost,
+    ExtenderAsked,
+    FaultBegun,
+    FaultEnded,
+    LeaseAcquired,
+    LeaseLost,
+    LeaseReleased,
+    PodAttempted,
+    PodBound,
+    PreemptionPlanned,
+    RunEnded,
+    StatusLost,
+    Transaction,
+    VictimDeleted,
+    WatchDelivered,
+    WatchListed,
+    WritesAcknowledged,
+    handlers,
+)
+
+_Events = (
+    Transaction | PodAttempted | StatusLost | WritesAcknowledged | PodBound | ExtenderAsked | PreemptionPlanned
+    | VictimDeleted | WatchListed | WatchDelivered | LeaseAcquired | LeaseLost | LeaseReleased | RunEnded
+    | FaultBegun | FaultEnded | ActorStarted | ActorStopped | ActorCrashed | ConnectionLost
+)  # fmt: skip
 
 SCHEDULER = "scheduler/"
 _ROUNDING_NS = SECOND_NS
@@ -126,13 +154,6 @@ class PodsThatFitAreTried(Check):
     """
 
     id: ClassVar[str] = "pods-that-fit-are-tried"
-    kinds: ClassVar[tuple[str, ...]] = (
-        "store.txn", "sched.attempt", "sched.status_lost", "client.acked", "sched.bind", "sched.extender",
-        "sched.preemption", "sched.victim",
-        "watch.listed", "watch.events", "election.acquired", "election.lost", "election.released",
-        "run.ended", "chaos.begin", "chaos.end", "actor.started", "actor.stopped", "actor.crashed",
-        "net.connection_lost",
-    )  # fmt: skip
 
     def __init__(self, limits: Limits = DEFAULT) -> None:
         self._slack_ns = _SLACK_NS + limits.max_watch_delay_ns - min(limits.max_watch_delay_ns, MAX_WATCH_DELAY_NS)
@@ -152,17 +173,7 @@ class PodsThatFitAreTried(Check):
         self._ended = ""
         self._findings: list[str] = []
         self._judged = 0
-        self._handlers = {
-            "store.txn": self._on_txn,
-            "sched.attempt": self._on_attempt,
-            "sched.bind": self._on_bind,
-            "client.acked": self._on_acked,
-            "sched.status_lost": self._on_status_lost,
-            "sched.preemption": self._on_preemption,
-            "sched.victim": self._on_victim,
-            "watch.events": self._on_events,
-            "watch.listed": self._on_listed,
-        }
+        self._handlers = handlers.of(self)
 
     @classmethod
     def within(cls, limits: Limits) -> Self:
@@ -172,28 +183,30 @@ class PodsThatFitAreTried(Check):
     def is_asked(cls, limits: Limits) -> bool:
         return not limits.own_queues
 
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+    def on_event(self, time_ns: int, actor: str, event: _Events) -> None:
         if self._ended:
             return
         self._now_ns = max(self._now_ns, time_ns)
-        handler = self._handlers.get(kind)
+        handler = self._handlers.get(event.KIND)
         if handler is not None:
-            handler(time_ns, actor, data)
+            handler(time_ns, actor, event)
             return
-        if kind in Outages.kinds:
-            self._outages.on_event(time_ns, actor, kind, data)
-        if kind == "run.ended":
-            self._end(data)
-        elif kind == "sched.extender":
+        if isinstance(event, FaultBegun | FaultEnded | ActorStarted | ActorStopped | ActorCrashed | ConnectionLost):
+            self._outages.on_event(time_ns, actor, event)
+        if isinstance(event, RunEnded):
+            self._end(event)
+        elif isinstance(event, ExtenderAsked):
             self._extended[actor] = None
-        elif actor.startswith(SCHEDULER) and kind != "net.connection_lost":
+        elif actor.startswith(SCHEDULER) and not isinstance(event, ConnectionLost):
             known = self._schedulers.get(actor)
-            elects = kind.startswith("election.") or (known is not None and known.elects)
-            leads = kind == "election.acquired" or (kind == "actor.started" and not elects)
+            elects = isinstance(event, LeaseAcquired | LeaseLost | LeaseReleased) or (
+                known is not None and known.elects
+            )
+            leads = isinstance(event, LeaseAcquired) or (isinstance(event, ActorStarted) and not elects)
             anew = self._schedulers[actor] = _Scheduler(time_ns if leads else None, elects)
             if known is not None:
                 anew.names = known.names
-                if kind.startswith("election."):
+                if isinstance(event, LeaseAcquired | LeaseLost | LeaseReleased):
                     anew.seen = known.seen
                 for uid, node in known.placed.items():
                     self._no_longer_placed(uid)
@@ -218,9 +231,9 @@ class PodsThatFitAreTried(Check):
 
     # --- what the store tells -----------------------------------------------------------------------------------------
 
-    def _on_txn(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        revision = data["rev"]
-        for op, key, value, _create, _version in data["changes"]:
+    def _on_txn(self, time_ns: int, actor: str, event: Transaction) -> None:
+        revision = event.rev
+        for op, key, value, _create, _version in event.changes:
             if key.startswith(POD_PREFIX):
                 self._pod_changed(time_ns, revision, key, value if op == 0 else None)
             elif key.startswith(NODE_PREFIX):
@@ -278,20 +291,20 @@ class PodsThatFitAreTried(Check):
 
     # --- what schedulers do -------------------------------------------------------------------------------------------
 
-    def _on_preemption(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        victims = {uid: None for _key, uid, *_ in data["victims"]}
+    def _on_preemption(self, time_ns: int, actor: str, event: PreemptionPlanned) -> None:
+        victims = {uid: None for _key, uid, *_ in event.victims}
         if victims:
             scheduler = self._schedulers.setdefault(actor, _Scheduler(time_ns))
-            scheduler.preempts[data["uid"]] = _Preemption(dict(victims), victims)
+            scheduler.preempts[event.uid] = _Preemption(dict(victims), victims)
 
-    def _on_victim(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+    def _on_victim(self, time_ns: int, actor: str, event: VictimDeleted) -> None:
         scheduler = self._schedulers.get(actor)
-        preemption = scheduler.preempts.get(data["by_uid"]) if scheduler is not None else None
+        preemption = scheduler.preempts.get(event.by_uid) if scheduler is not None else None
         if preemption is not None:
-            preemption.asked.pop(data["uid"], None)
+            preemption.asked.pop(event.uid, None)
             preemption.ended_ns = preemption.over_ns = time_ns
-            if not data["ok"]:
-                preemption.staying.pop(data["uid"], None)
+            if not event.ok:
+                preemption.staying.pop(event.uid, None)
 
     def _woken_ns(self, scheduler: _Scheduler, uid: str, known_ns: int) -> int | None:
         """When a scheduler could try a pod, of whose room it knew then; None: not yet."""
@@ -311,13 +324,13 @@ class PodsThatFitAreTried(Check):
             preemption.over_ns = max(preemption.over_ns, seen_ns)
         return preemption.over_ns
 
-    def _on_events(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+    def _on_events(self, time_ns: int, actor: str, event: WatchDelivered) -> None:
         if actor.startswith(SCHEDULER):
-            self._saw(time_ns, actor, data["watch"].partition("#")[0], data["revs"][-1])
+            self._saw(time_ns, actor, event.watch.partition("#")[0], event.revs[-1])
 
-    def _on_listed(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+    def _on_listed(self, time_ns: int, actor: str, event: WatchListed) -> None:
         if actor.startswith(SCHEDULER):
-            self._saw(time_ns, actor, data["resource"], data["rev"])
+            self._saw(time_ns, actor, event.resource, event.rev)
             scheduler = self._schedulers[actor]
             if not scheduler.starts and scheduler.since_ns is not None:
                 scheduler.since_ns = time_ns  # It begins when all of its caches are filled.
@@ -329,49 +342,49 @@ class PodsThatFitAreTried(Check):
             seen[0].append(revision)
             seen[1].append(time_ns)
 
-    def _on_attempt(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        scheduler, uid, start_ns = self._schedulers.setdefault(actor, _Scheduler(time_ns)), data["uid"], data["start"]
+    def _on_attempt(self, time_ns: int, actor: str, event: PodAttempted) -> None:
+        scheduler, uid, start_ns = self._schedulers.setdefault(actor, _Scheduler(time_ns)), event.uid, event.start
         scheduler.starts.append(start_ns)
         scheduler.ends.append(time_ns)
         scheduler.busy.append(scheduler.busy[-1] + time_ns - start_ns)
         scheduler.longest_ns = max(scheduler.longest_ns, time_ns - start_ns)
         pod = self._pods.get(uid)
-        is_told = data["result"] in ("scheduled", "skipped")
-        if pod is not None and pod.said[1] == data["message"]:
+        is_told = event.result in ("scheduled", "skipped")
+        if pod is not None and pod.said[1] == event.message:
             is_told = is_told or scheduler.had_seen("pods", time_ns) >= pod.said[0]
-        scheduler.writes = "" if is_told else POD_PREFIX + data["pod"]
+        scheduler.writes = "" if is_told else POD_PREFIX + event.pod
         if pod is None:
             return
         scheduler.names.setdefault(pod.scheduler_name)
         self._judge(pod, scheduler, actor, start_ns)
         scheduler.preempts.pop(uid, None)
         scheduler.tries.setdefault(uid, []).append((start_ns, time_ns))
-        if data["result"] == "scheduled":
+        if event.result == "scheduled":
             if pod.waits and not pod.value.spec.nodeName:
                 self._leaves(time_ns, uid, but_waits=True)
-                scheduler.placed[uid] = data["node"]
+                scheduler.placed[uid] = event.node
                 self._placed[uid] = self._placed.get(uid, 0) + 1
-                self._rooms.put(time_ns, scheduler.had_seen("pods", time_ns), uid, data["node"], pod.wanted)
-        elif data["result"] == "unschedulable" and _AVOIDS in data.get("plugins", ()):
+                self._rooms.put(time_ns, scheduler.had_seen("pods", time_ns), uid, event.node, pod.wanted)
+        elif event.result == "unschedulable" and _AVOIDS in event.plugins:
             self._leaves(time_ns, uid, but_waits=True)
-        elif data["result"] == "unschedulable" and pod.waits and pod.is_judged:
+        elif event.result == "unschedulable" and pod.waits and pod.is_judged:
             seen = scheduler.had_seen("pods", start_ns), scheduler.had_seen("nodes", start_ns)
             self._wait(time_ns, uid, pod, seen)
 
-    def _on_acked(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+    def _on_acked(self, time_ns: int, actor: str, event: WritesAcknowledged) -> None:
         """The status of a pod that was tried in vain, which the scheduler writes before it tries the next one
         (``handleSchedulingFailure``)."""
         scheduler = self._schedulers.get(actor)
         if scheduler is None or not scheduler.writes:
             return
-        for took_ns, _revision, key, _uid, _digest in data["acks"]:
+        for took_ns, _revision, key, _uid, _digest in event.acks:
             if key == scheduler.writes and time_ns - took_ns >= scheduler.ends[-1]:
                 self._written(time_ns, scheduler)
                 return
 
-    def _on_status_lost(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+    def _on_status_lost(self, time_ns: int, actor: str, event: StatusLost) -> None:
         scheduler = self._schedulers.get(actor)
-        if scheduler is not None and scheduler.writes == POD_PREFIX + data["pod"]:
+        if scheduler is not None and scheduler.writes == POD_PREFIX + event.pod:
             self._written(time_ns, scheduler)
 
     def _written(self, time_ns: int, scheduler: _Scheduler) -> None:
@@ -382,13 +395,13 @@ class PodsThatFitAreTried(Check):
     def _wait(self, time_ns: int, uid: str, pod: _Pod, seen: tuple[int, int]) -> None:
         self._rooms.wait(time_ns, uid, pod.value, pod.wanted, seen)
 
-    def _on_bind(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+    def _on_bind(self, time_ns: int, actor: str, event: PodBound) -> None:
         scheduler = self._schedulers.get(actor)
-        node = scheduler.placed.pop(data["uid"], "") if scheduler is not None else ""
+        node = scheduler.placed.pop(event.uid, "") if scheduler is not None else ""
         if node:
-            self._no_longer_placed(data["uid"])
-        if node and not data["ok"]:
-            self._give_up(time_ns, data["uid"], node, actor)
+            self._no_longer_placed(event.uid)
+        if node and not event.ok:
+            self._give_up(time_ns, event.uid, node, actor)
 
     def _no_longer_placed(self, uid: str) -> None:
         self._placed[uid] -= 1
@@ -470,8 +483,8 @@ class PodsThatFitAreTried(Check):
             said = f"did not mean to try it when nothing more was to happen, at {until}"
         self._findings.append(f"{pod.name} {why}; {who} {said}")
 
-    def _end(self, data: Mapping[str, Any]) -> None:
-        self._ended = data["reason"] if data.get("still", True) else "deadline"
+    def _end(self, event: StatusLost | PodBound | RunEnded) -> None:
+        self._ended = event.reason if event.get("still", True) else "deadline"
         for pod in self._pods.values():
             if pod.waits:
                 for actor, scheduler in self._schedulers.items():

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_right
-from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from kemu.lab.checks.history import History
 from kemu.lab.checks.history.facts import WatchSession
@@ -17,6 +16,23 @@ from kemu.lab.checks.limits import MAX_WATCH_DELAY_NS, Limits
 from kemu.lab.checks.results import Check, Result, counted, seconds, several
 from kemu.lab.checks.watches import deliveries
 from kemu.lab.checks.watches.deliveries import Deliveries, Line
+from kemu.runtime.runlog.events import (
+    ActorCrashed,
+    ActorFailed,
+    ActorStarted,
+    ActorStopped,
+    ConnectionLost,
+    FaultBegun,
+    FaultEnded,
+    RunEnded,
+    WatchClosed,
+    WatchListed,
+)
+
+_Events = (
+    FaultBegun | FaultEnded | ActorStarted | ActorStopped | ActorCrashed | ConnectionLost | ActorFailed
+    | WatchListed | WatchClosed | RunEnded
+)  # fmt: skip
 
 _WORDS = {"A": "ADDED", "M": "MODIFIED", "D": "DELETED"}
 
@@ -31,7 +47,6 @@ class WatchHasNoGaps(Check):
     """
 
     id: ClassVar[str] = "watch-has-no-gaps"
-    kinds: ClassVar[tuple[str, ...]] = (*Outages.kinds, "actor.failed", "watch.listed", "watch.closed", "run.ended")
 
     @classmethod
     def within(cls, limits: Limits) -> Self:
@@ -47,25 +62,25 @@ class WatchHasNoGaps(Check):
         self._end_ns: int | None = None
         self._idle = False
 
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+    def on_event(self, time_ns: int, actor: str, event: _Events) -> None:
         if self._end_ns is not None:
             return  # the shutdown
-        if kind == "watch.listed":
-            selection = (data["resource"], data["namespace"], data["label_selector"], data["field_selector"])
-            self._selections[actor, data["watch"]] = selection
+        if isinstance(event, WatchListed):
+            selection = (event.resource, event.namespace, event.label_selector, event.field_selector)
+            self._selections[actor, event.watch] = selection
             self._relisting.pop((actor, *selection), None)
-        elif kind == "watch.closed":
-            closed = self._selections.pop((actor, data["watch"]), None)
-            if closed is not None and data["reason"] != "stopped":
+        elif isinstance(event, WatchClosed):
+            closed = self._selections.pop((actor, event.watch), None)
+            if closed is not None and event.reason != "stopped":
                 self._relisting[actor, *closed] = time_ns
-        elif kind == "run.ended":
-            self._end_ns, self._idle = time_ns, data["reason"] == "idle" and data.get("still", True)
+        elif isinstance(event, RunEnded):
+            self._end_ns, self._idle = time_ns, event.reason == "idle" and event.get("still", True)
         else:
-            if kind.startswith("actor."):
+            if isinstance(event, ActorStarted | ActorStopped | ActorCrashed | ActorFailed):
                 for key in [key for key in self._relisting if key[0] == actor]:
                     del self._relisting[key]
-            if kind in Outages.kinds:
-                self._outages.on_event(time_ns, actor, kind, data)
+            if isinstance(event, FaultBegun | FaultEnded | ActorStarted | ActorStopped | ActorCrashed | ConnectionLost):
+                self._outages.on_event(time_ns, actor, event)
 
     def result(self, history: History) -> Result:
         end_ns = history.now_ns if self._end_ns is None else self._end_ns

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 from kemu.emulated.objects import meta, resources
@@ -12,6 +11,7 @@ from kemu.lab.checks.history import NODE_PREFIX, POD_PREFIX, parsed
 from kemu.lab.checks.limits import DEFAULT, Limits
 from kemu.lab.checks.results import seconds
 from kemu.lab.checks.workloads.views import ByView, decided_since
+from kemu.runtime.runlog.events import ApiRequest, FaultBegun, OwnedDeleted, Transaction, WritesAcknowledged
 
 _COLLECTOR, _POD_COLLECTOR = "controller/garbage-collector", "controller/pod-gc"
 _QUARANTINE_NS = 40_000_000_000
@@ -30,7 +30,6 @@ class GarbageHasNoOwner(ByView):
     """
 
     id: ClassVar[str] = "garbage-has-no-owner"
-    kinds: ClassVar[tuple[str, ...]] = ("client.acked", "gc.deleted")
     nothing: ClassVar[str] = "the garbage collector deleted nothing"
     unit: ClassVar[str] = "object"
 
@@ -38,16 +37,16 @@ class GarbageHasNoOwner(ByView):
         self._acked: dict[tuple[str, str], tuple[int, int, str]] = {}
         """By actor and UID: when it asked for its last write of an object, the revision, and the key."""
 
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+    def on_event(self, time_ns: int, actor: str, event: WritesAcknowledged | OwnedDeleted) -> None:
         if self._is_lost or sort_of(actor) != _COLLECTOR:
             return
-        if kind == "client.acked":
-            for took_ns, revision, key, uid, _digest in data["acks"]:
+        if isinstance(event, WritesAcknowledged):
+            for took_ns, revision, key, uid, _digest in event.acks:
                 self._acked[actor, uid] = time_ns - took_ns, revision, key
             return
-        acked = self._acked.pop((actor, data["uid"]), None)
+        acked = self._acked.pop((actor, event.uid), None)
         if acked is not None:
-            self._deleted(time_ns, actor, *acked, f"{data['kind']} {data['name']}")
+            self._deleted(time_ns, actor, *acked, f"{event.resource_kind} {event.name}")
 
     def _deleted(self, time_ns: int, actor: str, asked_ns: int, revision: int, key: str, what: str) -> None:
         change = self._views.change(revision, key)
@@ -106,7 +105,6 @@ class PodsAreCollectedForAReason(ByView):
     """
 
     id: ClassVar[str] = "pods-are-collected-for-a-reason"
-    kinds: ClassVar[tuple[str, ...]] = ("store.txn", "api.request", "chaos.begin")
     nothing: ClassVar[str] = "the pod garbage collector deleted nothing"
     unit: ClassVar[str] = "pod"
 
@@ -125,24 +123,24 @@ class PodsAreCollectedForAReason(ByView):
     def within(cls, limits: Limits) -> Self:
         return cls(limits)
 
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        if kind == "chaos.begin":
-            self._are_clocks_right &= not data["what"].startswith("clock")
-        elif kind == "store.txn":
-            for op, key, value, _create, _version in data["changes"]:
+    def on_event(self, time_ns: int, actor: str, event: Transaction | ApiRequest | FaultBegun) -> None:
+        if isinstance(event, FaultBegun):
+            self._are_clocks_right &= not event.what.startswith("clock")
+        elif isinstance(event, Transaction):
+            for op, key, value, _create, _version in event.changes:
                 if key.startswith(NODE_PREFIX):
                     self._node_changed(time_ns, key.removeprefix(NODE_PREFIX), op == 0)
                 elif key.startswith(POD_PREFIX):
                     self._pod_changed(time_ns, key, parsed.pod(value) if op == 0 else None)
-        elif data["verb"] == "delete" and sort_of(data["by"]) == _POD_COLLECTOR and not self._is_lost:
-            key = f"{POD_PREFIX}{data['namespace']}/{data['name']}"
-            change = self._views.change(data["rev"], key)
-            if change is not None and change.previous is not None and change.time_ns >= data["start"]:
+        elif event.verb == "delete" and sort_of(event.by) == _POD_COLLECTOR and not self._is_lost:
+            key = f"{POD_PREFIX}{event.namespace}/{event.name}"
+            change = self._views.change(event.rev, key)
+            if change is not None and change.previous is not None and change.time_ns >= event.start:
                 self._judged += 1
                 pod = parsed.pod(change.previous)
-                if why := self._objection(data["by"], pod, data["start"]):
+                if why := self._objection(event.by, pod, event.start):
                     self._findings.append(
-                        f"{seconds(time_ns)}: {_POD_COLLECTOR} deletes {data['namespace']}/{data['name']}, {why}"
+                        f"{seconds(time_ns)}: {_POD_COLLECTOR} deletes {event.namespace}/{event.name}, {why}"
                     )
 
     def _node_changed(self, time_ns: int, name: str, is_there: bool) -> None:

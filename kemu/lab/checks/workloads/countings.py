@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -14,6 +13,7 @@ from kemu.lab.checks import scales
 from kemu.lab.checks.attention import Punctual
 from kemu.lab.checks.history import POD_PREFIX, parsed
 from kemu.messages.k8s import core_v1_pb2, policy_v1_pb2
+from kemu.runtime.runlog.events import RequestRefused, Transaction
 
 _QUOTAS = "/registry/resourcequotas/"
 _BUDGETS = "/registry/poddisruptionbudgets/"
@@ -52,7 +52,6 @@ class _Counter:
 class _Counts(Punctual):
     """What both have in common: pods by namespace."""
 
-    kinds: ClassVar[tuple[str, ...]] = ("store.txn", "run.ended")
     prefix: ClassVar[str]
 
     def __init__(self, *args: Any) -> None:
@@ -63,8 +62,8 @@ class _Counts(Punctual):
         self._unread: dict[str, bytes] = {}
         """Pods, as long as there is nobody who counts them."""
 
-    def saw(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        for op, key, value, _create, _version in data["changes"]:
+    def saw(self, time_ns: int, actor: str, event: Transaction) -> None:
+        for op, key, value, _create, _version in event.changes:
             self._changed(time_ns, key, value if op == 0 else None)
 
     def _changed(self, time_ns: int, key: str, value: bytes | None) -> None:
@@ -137,21 +136,20 @@ class QuotasCountWhatExists(_Counts):
     prefix: ClassVar[str] = _QUOTAS
     nothing: ClassVar[str] = "no quota had to be counted"
     unit: ClassVar[str] = "count"
-    kinds: ClassVar[tuple[str, ...]] = ("store.txn", "api.refused", "run.ended")
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._late: dict[str, None] = {}
         """Namespaces in which quotas may reserve what was refused already."""
 
-    def saw(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        if kind == "store.txn":
-            super().saw(time_ns, actor, kind, data)
-        elif data["verb"] == "create" and " quota: " not in data["message"]:
-            if data["message"].endswith(_TIMED_OUT):
-                self._late[data["namespace"]] = None
+    def saw(self, time_ns: int, actor: str, event: Transaction | RequestRefused) -> None:
+        if isinstance(event, Transaction):
+            super().saw(time_ns, actor, event)
+        elif event.verb == "create" and " quota: " not in event.message:
+            if event.message.endswith(_TIMED_OUT):
+                self._late[event.namespace] = None
             for key in self._overdue.open():
-                if key[2] == "more" and key[0].startswith(f"{data['namespace']}/"):
+                if key[2] == "more" and key[0].startswith(f"{event.namespace}/"):
                     self._overdue.drop(key)
 
     def _counter(self, key: str, namespace: str, value: bytes) -> _Counter:

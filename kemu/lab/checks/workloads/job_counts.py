@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from kemu.emulated.objects import meta
 from kemu.emulated.objects.pods import pod_phases
 from kemu.lab.checks.history import POD_PREFIX, History, parsed
 from kemu.lab.checks.results import Check, Result, counted, seconds, several
 from kemu.messages.k8s import batch_v1_pb2, core_v1_pb2
+from kemu.runtime.runlog.events import Transaction
 
 JOBS = "/registry/jobs/"
 _INDEX = "batch.kubernetes.io/job-completion-index"
@@ -36,7 +36,6 @@ class JobCountsEachPodOnce(Check):
     """
 
     id: ClassVar[str] = "job-counts-each-pod-once"
-    kinds: ClassVar[tuple[str, ...]] = ("store.txn",)
 
     def __init__(self) -> None:
         self._jobs: dict[tuple[str, str], _Counted] = {}
@@ -45,8 +44,8 @@ class JobCountsEachPodOnce(Check):
         """By the UID of a Job, the indexes of which a pod has succeeded."""
         self._findings: list[str] = []
 
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        for op, key, value, _create, _version in data["changes"]:
+    def on_event(self, time_ns: int, actor: str, event: Transaction) -> None:
+        for op, key, value, _create, _version in event.changes:
             if op == 0 and key.startswith(POD_PREFIX) and _INDEX_BYTES in value:
                 self._pod_written(parsed.pod(value))
             elif op == 0 and key.startswith(JOBS):

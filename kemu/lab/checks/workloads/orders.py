@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -11,6 +10,7 @@ from kemu.lab.checks.attention import LAGS_NS, Attention
 from kemu.lab.checks.history import History
 from kemu.lab.checks.results import Check, Fold, Result, counted, seconds
 from kemu.lab.checks.workloads.owners import Owner, Pod, Workloads
+from kemu.runtime.runlog.events import ApiRequest
 
 _LAG_NS = 10_000_000_000
 """How far a controller may be behind the store."""
@@ -176,7 +176,6 @@ class StatefulSetsGoInOrder(Check):
     """
 
     id: ClassVar[str] = "stateful-sets-go-in-order"
-    kinds: ClassVar[tuple[str, ...]] = ("api.request",)
     folds: ClassVar[tuple[type[Fold], ...]] = (Attention, Workloads)
 
     def given(self, *folds: Any) -> None:
@@ -215,9 +214,9 @@ class StatefulSetsGoInOrder(Check):
                 )
                 return
 
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        known = self._known.get(data["uid"])
-        if known is None or data["verb"] != "delete" or not data["by"].startswith("controller/statefulset"):
+    def on_event(self, time_ns: int, actor: str, event: ApiRequest) -> None:
+        known = self._known.get(event.uid)
+        if known is None or event.verb != "delete" or not event.by.startswith("controller/statefulset"):
             return
         owner, pod = known
         spec = owner.value.spec

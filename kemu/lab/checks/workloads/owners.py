@@ -5,14 +5,15 @@ Role: below ``shortages`` and ``orders``, which listen to it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 from kemu.emulated.objects import meta, resources
 from kemu.emulated.objects.pods import pod_phases
 from kemu.lab.checks.history import NODE_PREFIX, POD_PREFIX, History, parsed
 from kemu.lab.checks.results import Fold
+from kemu.runtime.runlog.events import Transaction
 
 KINDS = {
     "/registry/replicasets/": "ReplicaSet",
@@ -87,8 +88,6 @@ class Owner:
 class Workloads(Fold):
     """``on_owner``, ``on_pod`` and ``on_node`` are told of what has changed, after it has."""
 
-    kinds: ClassVar[tuple[str, ...]] = ("store.txn",)
-
     def __init__(self, history: History) -> None:
         super().__init__(history)
         self.owners: dict[str, Owner] = {}
@@ -105,8 +104,8 @@ class Workloads(Fold):
         self.on_node: list[Callable[[int, str], object]] = []
         self.changed_node: str = ""
 
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        for op, key, value, _create, _version in data["changes"]:
+    def on_event(self, time_ns: int, actor: str, event: Transaction) -> None:
+        for op, key, value, _create, _version in event.changes:
             self._changed(time_ns, key, value if op == 0 else None)
 
     def _changed(self, time_ns: int, key: str, value: bytes | None) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from kemu.emulated.objects import meta
@@ -11,6 +10,7 @@ from kemu.lab.checks.results import seconds
 from kemu.lab.checks.workloads.job_counts import JOBS
 from kemu.lab.checks.workloads.views import ByView, decided_since
 from kemu.messages.k8s import batch_v1_pb2
+from kemu.runtime.runlog.events import FaultBegun, WritesAcknowledged
 
 _ACTOR = "controller/cronjob"
 _MINUTE_S = 60
@@ -26,20 +26,19 @@ class CronJobsKeepTheirPolicy(ByView):
     """
 
     id: ClassVar[str] = "cron-jobs-keep-their-policy"
-    kinds: ClassVar[tuple[str, ...]] = ("client.acked", "chaos.begin")
     nothing: ClassVar[str] = "no CronJob started a Job"
     unit: ClassVar[str] = "Job"
 
     def __init__(self) -> None:
         self._are_clocks_right = True
 
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        if kind == "chaos.begin":
-            self._are_clocks_right &= not data["what"].startswith("clock")
+    def on_event(self, time_ns: int, actor: str, event: WritesAcknowledged | FaultBegun) -> None:
+        if isinstance(event, FaultBegun):
+            self._are_clocks_right &= not event.what.startswith("clock")
             return
         if sort_of(actor) != _ACTOR or self._is_lost:
             return
-        for took_ns, revision, key, _uid, _digest in data["acks"]:
+        for took_ns, revision, key, _uid, _digest in event.acks:
             change = self._views.change(revision, key) if key.startswith(JOBS) else None
             if change is None or change.previous is not None or change.value is None:
                 continue

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from kemu.emulated.objects import selectors
 from kemu.lab.checks.attention import Attention, Punctual, sort_of
 from kemu.lab.checks.results import Fold, counted
 from kemu.lab.checks.workloads.owners import Owner, Pod, Workloads
+from kemu.runtime.runlog.events import RequestRefused
 
 _ACTORS = {
     "ReplicaSet": "controller/replicaset",
@@ -39,7 +39,6 @@ class WorkloadsCreateWhatTheyLack(Punctual):
     """
 
     id: ClassVar[str] = "workloads-create-what-they-lack"
-    kinds: ClassVar[tuple[str, ...]] = ("api.refused", "run.ended")
     folds: ClassVar[tuple[type[Fold], ...]] = (Attention, Workloads)
     nothing: ClassVar[str] = "no workload was short of pods"
     unit: ClassVar[str] = "shortage"
@@ -56,9 +55,9 @@ class WorkloadsCreateWhatTheyLack(Punctual):
         self._troubled: dict[str, None] = {}
         """Jobs of which a pod has failed or was deleted: they have their back-off."""
 
-    def saw(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        if data["verb"] == "create" and data["by"].startswith("controller/"):
-            self._refused[sort_of(data["by"]), data["namespace"]] = None
+    def saw(self, time_ns: int, actor: str, event: RequestRefused) -> None:
+        if event.verb == "create" and event.by.startswith("controller/"):
+            self._refused[sort_of(event.by), event.namespace] = None
             for key in self._overdue.open():
                 self._overdue.drop(key)
 

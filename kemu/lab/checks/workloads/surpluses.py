@@ -12,6 +12,7 @@ from kemu.lab.checks.results import Fold, counted, seconds
 from kemu.lab.checks.workloads.job_counts import indexes_in
 from kemu.lab.checks.workloads.owners import Owner, Workloads
 from kemu.lab.checks.workloads.views import ByView, Member, Members, Views, decided_since, is_prompt
+from kemu.runtime.runlog.events import ActorStarted, ApiRequest, WritesAcknowledged
 
 _JOB_ACTOR = "controller/job"
 _FORGOTTEN_NS = 300_000_000_000
@@ -54,7 +55,6 @@ class JobsKeepTheirParallelism(_Judging):
     """
 
     id: ClassVar[str] = "jobs-keep-their-parallelism"
-    kinds: ClassVar[tuple[str, ...]] = ("client.acked", "actor.started")
     nothing: ClassVar[str] = "no Job created a pod"
     unit: ClassVar[str] = "pod"
 
@@ -63,13 +63,13 @@ class JobsKeepTheirParallelism(_Judging):
         self._own: dict[str, dict[str, dict[str, int]]] = {}
         """By process and Job, UIDs of the pods that it knows to have created, and since when."""
 
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+    def on_event(self, time_ns: int, actor: str, event: WritesAcknowledged | ActorStarted) -> None:
         if sort_of(actor) != _JOB_ACTOR:
             return
-        if kind == "actor.started":
+        if isinstance(event, ActorStarted):
             self._own.pop(actor, None)
             return
-        for took_ns, revision, key, uid, _digest in data["acks"]:
+        for took_ns, revision, key, uid, _digest in event.acks:
             if not key.startswith(POD_PREFIX) or self._is_lost:
                 continue
             change = self._views.change(revision, key)
@@ -147,7 +147,6 @@ class ScaleDownsKeepWhatIsWanted(_Judging):
     """
 
     id: ClassVar[str] = "scale-downs-keep-what-is-wanted"
-    kinds: ClassVar[tuple[str, ...]] = ("api.request", "actor.started")
     nothing: ClassVar[str] = "no workload deleted a pod"
     unit: ClassVar[str] = "deletion"
 
@@ -156,22 +155,22 @@ class ScaleDownsKeepWhatIsWanted(_Judging):
         self._asked: dict[str, dict[str, int]] = {}
         """By process, the pods that it has asked to delete, and when."""
 
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        if kind == "actor.started":
+    def on_event(self, time_ns: int, actor: str, event: ApiRequest | ActorStarted) -> None:
+        if isinstance(event, ActorStarted):
             self._asked.pop(actor, None)
             return
-        if data["verb"] != "delete" or not data["by"].startswith("controller/") or self._is_lost:
+        if event.verb != "delete" or not event.by.startswith("controller/") or self._is_lost:
             return
         kinds = {f"controller/{name.lower()}": name for name in _REPLICATED}
-        name = kinds.get(sort_of(data["by"]))
-        change = self._views.change(data["rev"], f"{POD_PREFIX}{data['namespace']}/{data['name']}") if name else None
-        if change is None or change.previous is None or change.time_ns < data["start"]:
+        name = kinds.get(sort_of(event.by))
+        change = self._views.change(event.rev, f"{POD_PREFIX}{event.namespace}/{event.name}") if name else None
+        if change is None or change.previous is None or change.time_ns < event.start:
             return  # It was being deleted already.
         pod = parsed.pod(change.previous)
         for reference in pod.metadata.ownerReferences:
             owner = self._workloads.owners.get(reference.uid)
             if reference.controller and owner is not None and owner.kind == name:
-                self._deleted(time_ns, data["by"], owner, pod, data["start"])
+                self._deleted(time_ns, event.by, owner, pod, event.start)
 
     def _deleted(self, time_ns: int, actor: str, owner: Owner, pod: Any, asked_ns: int) -> None:
         since_ns = decided_since(self._attention, actor, asked_ns)

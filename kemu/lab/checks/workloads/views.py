@@ -8,7 +8,6 @@ which it decided, and blames it only if nothing of that explains the write.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -18,6 +17,9 @@ from kemu.lab.checks.attention import LAGS_NS, Attention, sort_of
 from kemu.lab.checks.history import POD_PREFIX, History, parsed
 from kemu.lab.checks.history.facts import Change
 from kemu.lab.checks.results import Check, Fold, Result, counted
+from kemu.runtime.runlog.events import ActorStarted, Transaction, WatchDelivered, WatchListed
+
+_Events = Transaction | WatchListed | WatchDelivered | ActorStarted
 
 _KEPT_NS = 600_000_000_000
 """For how long it is remembered what a controller had seen, and pods that are gone."""
@@ -34,8 +36,6 @@ _INDEX = "batch.kubernetes.io/job-completion-index"
 class Views(Fold):
     """What each controller has seen, by the revisions that its watches state."""
 
-    kinds: ClassVar[tuple[str, ...]] = ("store.txn", "watch.listed", "watch.events", "actor.started")
-
     def __init__(self, history: History) -> None:
         super().__init__(history)
         self._resources: dict[tuple[str, str], str] = {}
@@ -45,26 +45,26 @@ class Views(Fold):
         self._versions: dict[str, tuple[list[int], list[bytes | None]]] = {}
         """By key: the revisions that changed it, and its values."""
 
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        if kind == "store.txn":
-            for op, key, value, _create, _version in data["changes"]:
+    def on_event(self, time_ns: int, actor: str, event: _Events) -> None:
+        if isinstance(event, Transaction):
+            for op, key, value, _create, _version in event.changes:
                 if key.startswith(_DECIDED_BY):
                     changed, held = self._versions.setdefault(key, ([], []))
-                    changed.append(data["rev"])
+                    changed.append(event.rev)
                     held.append(value if op == 0 else None)
             return
         if not actor.startswith("controller/"):
             return
-        if kind == "actor.started":
+        if isinstance(event, ActorStarted):
             for known in [known for known in self._seen if known[0] == actor]:
                 del self._seen[known]
             return
-        if kind == "watch.listed":
-            self._resources[actor, data["watch"]] = data["resource"]
-            revision = data["rev"]
+        if isinstance(event, WatchListed):
+            self._resources[actor, event.watch] = event.resource
+            revision = event.rev
         else:
-            revision = data["revs"][-1]
-        resource = self._resources.get((actor, data["watch"]))
+            revision = event.revs[-1]
+        resource = self._resources.get((actor, event.watch))
         if resource is not None:
             times, revisions = self._seen.setdefault((actor, resource), ([], []))
             times.append(time_ns)
@@ -159,8 +159,6 @@ class Member:
 class Members(Fold):
     """The pods of each workload."""
 
-    kinds: ClassVar[tuple[str, ...]] = ("store.txn",)
-
     def __init__(self, history: History) -> None:
         super().__init__(history)
         self.of: dict[str, dict[str, Member]] = {}
@@ -169,10 +167,10 @@ class Members(Fold):
         """UID of the pod that has a name."""
         self._gone: list[Member] = []
 
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        for op, key, value, _create, _version in data["changes"]:
+    def on_event(self, time_ns: int, actor: str, event: Transaction) -> None:
+        for op, key, value, _create, _version in event.changes:
             if key.startswith(POD_PREFIX):
-                self._changed(time_ns, data["rev"], key, value if op == 0 else None)
+                self._changed(time_ns, event.rev, key, value if op == 0 else None)
 
     def _changed(self, time_ns: int, revision: int, key: str, value: bytes | None) -> None:
         pod = parsed.pod(value) if value is not None else None

@@ -316,7 +316,7 @@ def judge(scenario: Scenario, folder: Path, end: judging.End, progress: Progress
         index = indexes.Index()
         for time_ns, actor, kind, data in reader:
             feed(time_ns, actor, kind, data)
-            index.add(reader.offset, time_ns, actor, kind, data)
+            index.add(reader.offset, time_ns, actor, data)
             if progress is not None:
                 progress.read_bytes = reader.offset
     indexes.write(folder, index)

@@ -9,12 +9,30 @@ from kemu.emulated.objects.amounts import quantities, requests
 from kemu.emulated.objects.pods import pod_phases
 from kemu.lab.telemetry.perfetto.timelines import FAULTS, Instant, Slice, Timeline, Track
 from kemu.messages.k8s import core_v1_pb2
+from kemu.runtime.runlog.events import (
+    ActorCrashed,
+    ActorExited,
+    ActorFailed,
+    FaultBegun,
+    FaultEnded,
+    FaultHit,
+    MachineOff,
+    MachineOn,
+    NodeTainted,
+    PressureChanged,
+    StoreRecovered,
+    Transaction,
+    UserActed,
+    WatchDelivered,
+    handlers,
+    typed,
+)
 
 _POD_PREFIX = "/registry/pods/"
 _NODE_PREFIX = "/registry/nodes/"
 _SHOWN = (requests.CPU, requests.MEMORY)
 _CPU, _MEMORY = "requested cpu", "requested memory"
-_EVENTS_OF_ACTORS = {"actor.crashed": "crashed", "actor.exited": "exited", "actor.failed": "failed"}
+_EVENTS_OF_ACTORS = {ActorCrashed.KIND: "crashed", ActorExited.KIND: "exited", ActorFailed.KIND: "failed"}
 
 
 class Levels:
@@ -38,26 +56,14 @@ class Levels:
         """By what: faults by id, conditions of nodes, machines that are off."""
         self._faults: dict[str, str] = {}
         """Kinds of the faults in force, by id."""
-        self._handlers: dict[str, Callable[[int, str, Mapping[str, Any]], None]] = {
-            "store.txn": self._on_txn,
-            "store.recovered": self._on_recovered,
-            "watch.events": self._on_watch_events,
-            "chaos.begin": self._on_fault,
-            "chaos.hit": self._on_hit,
-            "chaos.end": self._on_fault_ended,
-            "machine.off": self._on_machine_off,
-            "machine.on": self._on_machine_on,
-            "kubelet.pressure": self._on_pressure,
-            "node.tainted": self._on_tainted,
-            "user.event": self._on_user_event,
-        }
+        self._handlers: dict[str, Callable[[int, str, Mapping[str, Any]], None]] = handlers.of(self)
 
     def feed(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         if time_ns > self._timeline.end_ns:
             self._timeline.end_ns = time_ns
         handler = self._handlers.get(kind)
         if handler is not None:
-            handler(time_ns, actor, data)
+            handler(time_ns, actor, typed(kind, data))
         elif kind in _EVENTS_OF_ACTORS:
             track = self._timeline.of_actor(actor).track("faults", 20)
             track.instants.append(Instant(_EVENTS_OF_ACTORS[kind], time_ns, "fault", _plain(data)))
@@ -73,10 +79,10 @@ class Levels:
 
     # --- requests -----------------------------------------------------------------------------------------------------
 
-    def _on_txn(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        revision = data["rev"]
+    def _on_txn(self, time_ns: int, actor: str, event: Transaction) -> None:
+        revision = event.rev
         self._written_ns[revision] = time_ns
-        for op, key, value, *_ in data["changes"]:
+        for op, key, value, *_ in event.changes:
             if key.startswith(_POD_PREFIX):
                 self._undo.append((revision, key, self._values.get(key)))
                 self._pod(time_ns, key, None if op == 1 else value)
@@ -86,9 +92,9 @@ class Levels:
                 self._allocatable[name] = requests.resource_list(node.status.allocatable)
                 self._sample(time_ns, name, self._used.setdefault(name, {}))
 
-    def _on_recovered(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+    def _on_recovered(self, time_ns: int, actor: str, event: StoreRecovered) -> None:
         """The store may have lost its latest revisions."""
-        while self._undo and self._undo[-1][0] > data["rev"]:
+        while self._undo and self._undo[-1][0] > event.rev:
             _, key, value = self._undo.pop()
             self._pod(time_ns, key, value)
 
@@ -127,9 +133,9 @@ class Levels:
 
     # --- watches ------------------------------------------------------------------------------------------------------
 
-    def _on_watch_events(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+    def _on_watch_events(self, time_ns: int, actor: str, event: WatchDelivered) -> None:
         """A bookmark is as old as the last change of its kind: that is no lag."""
-        told = (revision for revision, kind in zip(data["revs"], data["types"], strict=True) if kind != "B")
+        told = (revision for revision, kind in zip(event.revs, event.types, strict=True) if kind != "B")
         known = [self._written_ns[revision] for revision in told if revision in self._written_ns]
         if known:
             lag = self._timeline.of_actor(actor).counter("watch lag", 15, "ns")
@@ -137,44 +143,44 @@ class Levels:
 
     # --- faults -------------------------------------------------------------------------------------------------------
 
-    def _on_fault(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        fault, what = data["id"], data["what"]
+    def _on_fault(self, time_ns: int, actor: str, event: FaultBegun) -> None:
+        fault, what = event.id, event.what
         self._faults[fault] = what
-        whom = [*data.get("nodes", ()), *data.get("actors", ())][:3]
+        whom = [*event.get("nodes", ()), *event.get("actors", ())][:3]
         track = self._timeline.process(FAULTS).track(FAULTS)
-        self._begin(fault, f"{what} {', '.join(whom)}".rstrip(), time_ns, track, data)
+        self._begin(fault, f"{what} {', '.join(whom)}".rstrip(), time_ns, track, event)
 
-    def _on_fault_ended(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        self._end(data["id"], time_ns)
+    def _on_fault_ended(self, time_ns: int, actor: str, event: FaultEnded) -> None:
+        self._end(event.id, time_ns)
 
-    def _on_hit(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        what, struck, peer = self._faults.get(data["id"], "fault"), data["actor"], data.get("peer", "")
+    def _on_hit(self, time_ns: int, actor: str, event: FaultHit) -> None:
+        what, struck, peer = self._faults.get(event.id, "fault"), event.actor, event.peer
         track = self._timeline.of_actor(struck).track("faults", 20)
         name = f"{what} towards {peer}" if peer else what
-        track.instants.append(Instant(name, time_ns, "fault", _plain(data)))
+        track.instants.append(Instant(name, time_ns, "fault", _plain(event)))
 
-    def _on_machine_off(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        node = data["node"]
-        self._begin(f"machine {node}", "machine off", time_ns, self._timeline.node(node).track("machine", 3), data)
+    def _on_machine_off(self, time_ns: int, actor: str, event: MachineOff) -> None:
+        node = event.node
+        self._begin(f"machine {node}", "machine off", time_ns, self._timeline.node(node).track("machine", 3), event)
 
-    def _on_machine_on(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        self._end(f"machine {data['node']}", time_ns)
+    def _on_machine_on(self, time_ns: int, actor: str, event: MachineOn) -> None:
+        self._end(f"machine {event.node}", time_ns)
 
-    def _on_pressure(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        node, conditions = data["node"], data["conditions"]
+    def _on_pressure(self, time_ns: int, actor: str, event: PressureChanged) -> None:
+        node, conditions = event.node, event.conditions
         self._end(f"pressure {node}", time_ns)
         if conditions:
             track = self._timeline.node(node).track("pressure", 4)
-            self._begin(f"pressure {node}", ", ".join(conditions), time_ns, track, data)
+            self._begin(f"pressure {node}", ", ".join(conditions), time_ns, track, event)
 
-    def _on_tainted(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        track = self._timeline.node(data["node"]).track("taints", 5)
-        changes = [*(f"+{taint}" for taint in data["add"]), *(f"-{taint}" for taint in data["remove"])]
-        track.instants.append(Instant(" ".join(changes), time_ns, "node", _plain(data)))
+    def _on_tainted(self, time_ns: int, actor: str, event: NodeTainted) -> None:
+        track = self._timeline.node(event.node).track("taints", 5)
+        changes = [*(f"+{taint}" for taint in event.add), *(f"-{taint}" for taint in event.remove)]
+        track.instants.append(Instant(" ".join(changes), time_ns, "node", _plain(event)))
 
-    def _on_user_event(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+    def _on_user_event(self, time_ns: int, actor: str, event: UserActed) -> None:
         track = self._timeline.of_actor(actor).track("events of the scenario")
-        track.instants.append(Instant(str(data.get("what", "event")), time_ns, "user", _plain(data)))
+        track.instants.append(Instant(str(event.what), time_ns, "user", _plain(event)))
 
     def _begin(self, key: str, name: str, time_ns: int, track: Track, data: Mapping[str, Any]) -> None:
         self._end(key, time_ns)

@@ -284,7 +284,7 @@ class World:
         fault = self._assignments.get(fault_id)
         if fault is not None:
             fault.hit(peer)
-        self._env.log(typed(RequestStruck.KIND, dict(data)))
+        self._env.log(typed(RequestStruck.KIND, data))
 
     def _on_end(self, hearer: Hearer, reason: str) -> None:
         """The run is over."""

@@ -117,9 +117,11 @@ BY_KIND: dict[str, type[Event]] = {}
 E = TypeVar("E", bound=Event)
 
 
-def typed(kind: str, data: dict[str, Any]) -> Event:
+def typed(kind: str, data: Mapping[str, Any]) -> Event:
     """The event that stands in a log: of its class; where its kind is another version's or a user's, of none."""
-    declared: Callable[[dict[str, Any]], Event] | None = BY_KIND.get(kind)
+    if isinstance(data, Event):
+        return data
+    declared: Callable[[Mapping[str, Any]], Event] | None = BY_KIND.get(kind)
     return own(kind, data) if declared is None else declared(data)
 
 

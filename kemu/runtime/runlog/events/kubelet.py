@@ -21,8 +21,8 @@ class ImagePulled(OfPodOnNode, kind="kubelet.pulled", by="kubelet"):
     """An image was pulled"""
 
     start: int
-    container: str
-    image: str
+    container: str = ""
+    image: str = ""
 
 
 class ImagePullFailed(OfPodOnNode, kind="kubelet.pull_failed", by="kubelet"):
@@ -178,7 +178,7 @@ class PressureChanged(Event, kind="kubelet.pressure", by="kubelet"):
 class OomKilled(OfPodOnNode, kind="kubelet.oom_killed", by="kubelet"):
     """The kernel killed a container"""
 
-    container: str
+    container: str = ""
     limit_bytes: int | None = None
     """If it passed its own limit."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kemu.runtime.runlog.events.declared import Event
+from kemu.runtime.runlog.events.declared import Event, field
 from kemu.runtime.runlog.events.subjects import OfPod, OfPodOnNode
 
 
@@ -26,7 +26,7 @@ class PodAttempted(OfPod, kind="sched.attempt", by="scheduler"):
     node: str
     evaluated: int
     feasible: int
-    plugins: dict[str, int]
+    plugins: dict[str, int] = field(default={})
     """How many nodes each plugin refused."""
     message: str
 

@@ -18,6 +18,7 @@ from kemu.emulated.objects import resources
 from kemu.emulated.objects.conversion import convert
 from kemu.errors import RunLogError
 from kemu.lab.checks.results import counted
+from kemu.runtime.runlog.events import Transaction
 from kemu.runtime.runlog.frames import Event, Reader, unpack_event
 
 ENDS = "the log ends here"
@@ -123,8 +124,8 @@ def _told(event: Event | str) -> str:
 
 def _fields(event: Event) -> dict[str, str]:
     """Every value of the event, by its path."""
-    data = event[3]
-    if event[2] == "store.txn" and isinstance(data, dict):
+    data: dict[str, Any] = event[3]
+    if isinstance(data, Transaction):
         data = {**data, "changes": [_change(change) for change in data.get("changes", ())]}
     return dict(_flat(data, ""))
 

@@ -22,6 +22,7 @@ import msgpack
 
 from kemu.runtime.env import SECOND_NS, LogSink
 from kemu.runtime.ray.driver.logs import causes
+from kemu.runtime.runlog.events import typed
 
 PATIENCE_S = 5.0
 """Of real time: more than the clocks of machines are apart."""
@@ -96,8 +97,9 @@ class LogMerger:
         added = []
         for payload in payloads:
             time_ns, actor, kind, data = msgpack.unpackb(payload, raw=False, strict_map_key=False)
-            self._wait(source, stream, time_ns, actor, kind, data)
-            added.append((actor, kind, data))
+            event = typed(kind, data)
+            self._wait(source, stream, time_ns, actor, kind, event)
+            added.append((actor, kind, event))
         if reached_ns > stream.reached_ns:
             stream.reached_ns = reached_ns
             self._emit()
