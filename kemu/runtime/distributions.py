@@ -143,7 +143,7 @@ def _inner(share: float) -> float:
     return min(max(share, 2.0**-53), 1 - 2.0**-53)
 
 
-def parse(data: Any, *, number: Callable[[Any], float] | None = None, minimum: float | None = 0.0) -> Distribution:
+def parse(data: object, *, number: Callable[[Any], float] | None = None, minimum: float | None = 0.0) -> Distribution:
     """Read a distribution from plain data.
 
     ``number`` reads one number (the default takes ints and floats only): a scenario passes its parser of durations.
@@ -152,7 +152,7 @@ def parse(data: Any, *, number: Callable[[Any], float] | None = None, minimum: f
     """
     read = number or _plain_number
 
-    def value(path: str, raw: Any) -> float:
+    def value(path: str, raw: object) -> float:
         try:
             result = float(read(raw))
         except DistributionError:
@@ -163,7 +163,7 @@ def parse(data: Any, *, number: Callable[[Any], float] | None = None, minimum: f
             raise DistributionError(path, f"{raw!r} is not finite")
         return result
 
-    def at_least(path: str, raw: Any, lower: float | None) -> float:
+    def at_least(path: str, raw: object, lower: float | None) -> float:
         result = value(path, raw)
         if lower is not None and result < lower:
             raise DistributionError(path, f"must be at least {lower:g}, is {result:g}")
@@ -212,13 +212,13 @@ _KINDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 """Required and optional parameters by kind."""
 
 
-def _plain_number(raw: Any) -> float:
+def _plain_number(raw: object) -> float:
     if isinstance(raw, bool) or not isinstance(raw, int | float):
         raise TypeError(f"expected a number, got {raw!r}")
     return float(raw)
 
 
-def _parameters(kind: str, parameters: Any) -> Mapping[str, Any]:
+def _parameters(kind: str, parameters: object) -> Mapping[str, Any]:
     required, optional = _KINDS[kind]
     if not isinstance(parameters, Mapping):
         raise DistributionError(kind, f"expected a mapping with {', '.join(required)}")
@@ -231,7 +231,7 @@ def _parameters(kind: str, parameters: Any) -> Mapping[str, Any]:
     return parameters
 
 
-def _choice(entries: Any, value: Callable[[str, Any], float]) -> Choice:
+def _choice(entries: object, value: Callable[[str, Any], float]) -> Choice:
     if not isinstance(entries, Sequence) or isinstance(entries, str | bytes) or not entries:
         raise DistributionError("choice", "expected a list of {value, weight}")
     values: list[float] = []

@@ -155,16 +155,48 @@ class Disk(Protocol):
     def remove(self, name: str) -> None: ...
 
 
+Codec = Callable[[Any], Any]
+"""Turns a message into bytes, or bytes into a message."""
+
+
 class Channel(Protocol):
     """The part of ``grpc.aio.Channel`` that generated stubs use. In ``sim`` it is an in-memory one."""
 
-    def unary_unary(self, method: str, *args: Any, **kwargs: Any) -> Any: ...
+    def unary_unary(
+        self,
+        method: str,
+        request_serializer: Codec | None = None,
+        response_deserializer: Codec | None = None,
+        *,
+        _registered_method: bool | None = False,
+    ) -> Callable[..., Any]: ...
 
-    def unary_stream(self, method: str, *args: Any, **kwargs: Any) -> Any: ...
+    def unary_stream(
+        self,
+        method: str,
+        request_serializer: Codec | None = None,
+        response_deserializer: Codec | None = None,
+        *,
+        _registered_method: bool | None = False,
+    ) -> Callable[..., Any]: ...
 
-    def stream_unary(self, method: str, *args: Any, **kwargs: Any) -> Any: ...
+    def stream_unary(
+        self,
+        method: str,
+        request_serializer: Codec | None = None,
+        response_deserializer: Codec | None = None,
+        *,
+        _registered_method: bool | None = False,
+    ) -> Callable[..., Any]: ...
 
-    def stream_stream(self, method: str, *args: Any, **kwargs: Any) -> Any: ...
+    def stream_stream(
+        self,
+        method: str,
+        request_serializer: Codec | None = None,
+        response_deserializer: Codec | None = None,
+        *,
+        _registered_method: bool | None = False,
+    ) -> Callable[..., Any]: ...
 
 
 Took = Callable[[int], int]

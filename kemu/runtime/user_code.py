@@ -113,7 +113,7 @@ def is_importable(name: str) -> bool:
     return name not in _given and not name.startswith("__main__:")
 
 
-def named_in(data: Any) -> Iterator[str]:
+def named_in(data: object) -> Iterator[str]:
     """Everything in plain data that looks like ``module:Class``."""
     if isinstance(data, str):
         if NAME.fullmatch(data):
@@ -126,7 +126,7 @@ def named_in(data: Any) -> Iterator[str]:
             yield from named_in(value)
 
 
-def is_in(config: Any) -> bool:
+def is_in(config: object) -> bool:
     """Whether an actor with that config runs code that users have brought along."""
     return not all(name.startswith("kemu.") for name in named_in(config))
 

@@ -414,7 +414,7 @@ class Cluster:
     def _has(self, uid: str) -> bool:
         return uid in self._judge.history.pods
 
-    async def get(self, name: str, kind: str = "Pod", namespace: str = "default") -> Any:
+    async def get(self, name: str, kind: str = "Pod", namespace: str = "default") -> KubernetesObject:
         """As the API server has it. Raises NotFound."""
         resource = _resource(kind)
         return await self._insist(lambda: self.client.get(resource.plural, name, _scope(resource, namespace)))
@@ -425,7 +425,9 @@ class Cluster:
         found = await self._insist(lambda: self.client.list(plural, namespace, label_selector))
         return list(found.items)
 
-    async def patch(self, name: str, patch: Mapping[str, Any], kind: str = "Pod", namespace: str = "default") -> Any:
+    async def patch(
+        self, name: str, patch: Mapping[str, Any], kind: str = "Pod", namespace: str = "default"
+    ) -> KubernetesObject:
         """A strategic merge patch."""
         resource = _resource(kind)
         scope = _scope(resource, namespace)
@@ -433,13 +435,13 @@ class Cluster:
 
     async def delete(
         self, name: str, kind: str = "Pod", namespace: str = "default", grace_period_s: int | None = None
-    ) -> Any:
+    ) -> KubernetesObject:
         """Returns the object as it is now, or as it was when it is gone."""
         resource = _resource(kind)
         scope = _scope(resource, namespace)
         return await self._insist(lambda: self.client.delete(resource.plural, name, scope, grace_period_s))
 
-    async def evict(self, name: str, namespace: str = "default") -> Any:
+    async def evict(self, name: str, namespace: str = "default") -> KubernetesObject:
         """As ``kubectl drain``. Raises TooManyRequests where a disruption budget does not allow it."""
         return await self.client.evict(namespace, name)
 

@@ -113,7 +113,7 @@ class Cloud(cloud_pb2_grpc.CloudServicer):
             self._env.spawn(self._provision(group, instance, never), f"provision {instance.node}")
         return cloud_pb2.ResizeResponse()
 
-    async def Decrease(self, request: Any, context: grpc.aio.ServicerContext) -> Any:
+    async def Decrease(self, request: cloud_pb2.ResizeRequest, context: grpc.aio.ServicerContext) -> Any:
         group = self._groups[request.group]
         coming = [each for each in group.living() if each.state == _CREATING]
         if len(coming) < request.by:

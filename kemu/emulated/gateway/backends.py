@@ -111,7 +111,7 @@ class Backends:
             raise NotFound(f"there is no API server {number}; there are {len(self._backends)}")
         return int(number), f"/{rest}"
 
-    def of(self, peer: Any, number: int | None) -> Backend:
+    def of(self, peer: tuple[Any, ...] | None, number: int | None) -> Backend:
         """The one that a connection sticks to, or the one with that number."""
         if number is not None:
             return self._backends[number]
@@ -125,7 +125,7 @@ class Backends:
             self._next = (self._next + 1) % len(self._backends)
         return self._backends[chosen]
 
-    def lost(self, peer: Any, backend: Backend) -> None:
+    def lost(self, peer: tuple[Any, ...] | None, backend: Backend) -> None:
         """That API server does not answer: the connection moves on."""
         chosen = self._chosen.get(peer)
         if chosen is not None and self._backends[chosen] is backend:

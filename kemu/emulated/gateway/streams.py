@@ -70,7 +70,7 @@ class Watch:
         self._waiter: asyncio.Future[None] | None = None
         self._ended = False
 
-    def push(self, event: Any) -> None:
+    def push(self, event: api_pb2.WatchEvent) -> None:
         """From the API server."""
         if self._ended:
             return
@@ -166,7 +166,7 @@ class Watch:
 def _leave_be() -> None: ...
 
 
-def _size(event: Any) -> int:
+def _size(event: api_pb2.WatchEvent) -> int:
     return len(event.object) + _EVENT_BYTES
 
 

@@ -501,7 +501,7 @@ class _Watch(rpc_pb2_grpc.WatchServicer):  # type: ignore[misc]
             hub.close(stream)
 
 
-def _add_watch_to_server(servicer: _Watch, server: Any) -> None:
+def _add_watch_to_server(servicer: _Watch, server: grpc.aio.Server) -> None:
     """As the generated function, but for responses that are serialised already."""
     handler = grpc.stream_stream_rpc_method_handler(
         servicer.Watch, request_deserializer=rpc_pb2.WatchRequest.FromString, response_serializer=_as_it_is

@@ -101,10 +101,10 @@ class Deletions:
     def on_add(self, obj: KubernetesObject) -> None:
         pass
 
-    def on_update(self, old: Any, new: Any) -> None:
+    def on_update(self, old: KubernetesObject, new: KubernetesObject) -> None:
         if new.metadata.HasField("deletionTimestamp"):
             self._plane.env.spawn(self._plane.remove(new), f"end of {new.metadata.name}")
 
-    def on_delete(self, old: Any) -> None:
+    def on_delete(self, old: KubernetesObject) -> None:
         if old.metadata.uid not in self._plane.removed:
             self.found.append((self._plane.clock.now_ns(), old.metadata.name))

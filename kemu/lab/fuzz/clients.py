@@ -121,7 +121,7 @@ def _completed(item: Data) -> Data:
     """Containers with images, as clients state them."""
     made = copy.deepcopy(item)
 
-    def fill(value: Any) -> None:
+    def fill(value: object) -> None:
         if isinstance(value, dict):
             for key in ("containers", "initContainers"):
                 for container in value.get(key, ()) if isinstance(value.get(key), list) else ():

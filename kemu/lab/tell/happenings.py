@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kemu.emulated.objects.amounts import quantities
+from kemu.emulated.objects.plain import Json
 from kemu.lab.checks.history import LOST, History, disturbances
 from kemu.lab.checks.history.disturbances import Disturbance
 from kemu.lab.checks.history.facts import Fact, Fault, NodeHistory, PodHistory, Scaling
@@ -279,7 +280,7 @@ def _of_fault(fault: Fault) -> list[Happening]:
     return found
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Json) -> Json:
     """A parameter of a fault in words: names in a row, two sides one by one."""
     if isinstance(value, list):
         return [_plain(side) for side in value] if value and isinstance(value[0], list) else some(value)

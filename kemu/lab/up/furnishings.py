@@ -61,10 +61,10 @@ class Furnisher:
         if obj.status.phase != "Terminating":
             self._env.spawn(self._furnish(obj.metadata.name), f"furnish {obj.metadata.name}")
 
-    def on_update(self, old: Any, new: Any) -> None:
+    def on_update(self, old: KubernetesObject, new: KubernetesObject) -> None:
         pass
 
-    def on_delete(self, old: Any) -> None:
+    def on_delete(self, old: KubernetesObject) -> None:
         pass
 
 

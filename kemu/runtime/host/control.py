@@ -25,6 +25,7 @@ from typing import Any
 import grpc
 import grpc.aio
 import msgpack
+from google.protobuf.message import Message
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 
@@ -224,7 +225,7 @@ class _Reflection(reflection_pb2_grpc.ServerReflectionServicer):  # type: ignore
     def __init__(self, host: hosts.Host) -> None:
         self._host = host
 
-    async def ServerReflectionInfo(self, requests: Any, context: grpc.aio.ServicerContext) -> AsyncIterator[Any]:
+    async def ServerReflectionInfo(self, requests: Message, context: grpc.aio.ServicerContext) -> AsyncIterator[Any]:
         names = {CELL_SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME}
         for resident in self._host.residents.values():
             names.update(resident.offered.services())

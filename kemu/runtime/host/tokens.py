@@ -17,6 +17,8 @@ from typing import Any
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric import ed25519
 
+from kemu.runtime.env import Codec
+
 CALLER = "kemu-actor"
 """Metadata of a call: who calls."""
 TOKEN = "kemu-token"
@@ -76,17 +78,17 @@ class Signed:
         self._channel = channel
         self._metadata = ((CALLER, actor), (TOKEN, token))
 
-    def unary_unary(self, *args: Any, **kwargs: Any) -> Callable[..., Any]:
-        return self._signed(self._channel.unary_unary(*args, **kwargs))
+    def unary_unary(self, method: str, *args: Codec | None, **kwargs: Codec | bool | None) -> Callable[..., Any]:
+        return self._signed(self._channel.unary_unary(method, *args, **kwargs))
 
-    def unary_stream(self, *args: Any, **kwargs: Any) -> Callable[..., Any]:
-        return self._signed(self._channel.unary_stream(*args, **kwargs))
+    def unary_stream(self, method: str, *args: Codec | None, **kwargs: Codec | bool | None) -> Callable[..., Any]:
+        return self._signed(self._channel.unary_stream(method, *args, **kwargs))
 
-    def stream_unary(self, *args: Any, **kwargs: Any) -> Callable[..., Any]:
-        return self._signed(self._channel.stream_unary(*args, **kwargs))
+    def stream_unary(self, method: str, *args: Codec | None, **kwargs: Codec | bool | None) -> Callable[..., Any]:
+        return self._signed(self._channel.stream_unary(method, *args, **kwargs))
 
-    def stream_stream(self, *args: Any, **kwargs: Any) -> Callable[..., Any]:
-        return self._signed(self._channel.stream_stream(*args, **kwargs))
+    def stream_stream(self, method: str, *args: Codec | None, **kwargs: Codec | bool | None) -> Callable[..., Any]:
+        return self._signed(self._channel.stream_stream(method, *args, **kwargs))
 
     def _signed(self, method: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *args, metadata=(), **kwargs: method(*args, metadata=(*self._metadata, *metadata), **kwargs)

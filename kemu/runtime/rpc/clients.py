@@ -16,6 +16,7 @@ from typing import Any
 import grpc
 from google.protobuf.message import Message
 
+from kemu.runtime.env import Codec
 from kemu.runtime.rpc.ends import (
     EOF,
     FINISHED,
@@ -65,17 +66,53 @@ class MemoryChannel:
         """Whether its connection lasts although messages do not get through."""
         return self._link is not None and not self._link.broken and self._link.is_blocked()
 
-    def unary_unary(self, method: str, *args: Any, **kwargs: Any) -> MultiCallable:
-        return MultiCallable(self, UnaryUnaryCall, method, *args, **kwargs)
+    def unary_unary(
+        self,
+        method: str,
+        request_serializer: Codec | None = None,
+        response_deserializer: Codec | None = None,
+        *,
+        _registered_method: bool | None = False,
+    ) -> MultiCallable:
+        return MultiCallable(
+            self, UnaryUnaryCall, method, request_serializer, response_deserializer, _registered_method
+        )
 
-    def unary_stream(self, method: str, *args: Any, **kwargs: Any) -> MultiCallable:
-        return MultiCallable(self, UnaryStreamCall, method, *args, **kwargs)
+    def unary_stream(
+        self,
+        method: str,
+        request_serializer: Codec | None = None,
+        response_deserializer: Codec | None = None,
+        *,
+        _registered_method: bool | None = False,
+    ) -> MultiCallable:
+        return MultiCallable(
+            self, UnaryStreamCall, method, request_serializer, response_deserializer, _registered_method
+        )
 
-    def stream_unary(self, method: str, *args: Any, **kwargs: Any) -> MultiCallable:
-        return MultiCallable(self, StreamUnaryCall, method, *args, **kwargs)
+    def stream_unary(
+        self,
+        method: str,
+        request_serializer: Codec | None = None,
+        response_deserializer: Codec | None = None,
+        *,
+        _registered_method: bool | None = False,
+    ) -> MultiCallable:
+        return MultiCallable(
+            self, StreamUnaryCall, method, request_serializer, response_deserializer, _registered_method
+        )
 
-    def stream_stream(self, method: str, *args: Any, **kwargs: Any) -> MultiCallable:
-        return MultiCallable(self, StreamStreamCall, method, *args, **kwargs)
+    def stream_stream(
+        self,
+        method: str,
+        request_serializer: Codec | None = None,
+        response_deserializer: Codec | None = None,
+        *,
+        _registered_method: bool | None = False,
+    ) -> MultiCallable:
+        return MultiCallable(
+            self, StreamStreamCall, method, request_serializer, response_deserializer, _registered_method
+        )
 
     async def close(self, grace: float | None = None) -> None:
         """Cancel all calls; new ones are refused."""
@@ -520,14 +557,26 @@ class UnaryUnaryCall(_UnaryResponse):
 class UnaryStreamCall(_StreamResponse):
     __slots__ = ()
 
-    def __init__(self, multi: MultiCallable, request: Any, timeout: float | None, metadata: Metadata | None) -> None:
+    def __init__(
+        self,
+        multi: MultiCallable,
+        request: Any,
+        timeout: float | None,
+        metadata: Metadata | None,
+    ) -> None:
         super().__init__(multi, multi.serialize(request), timeout, metadata)
 
 
 class StreamUnaryCall(_StreamRequest, _UnaryResponse):
     __slots__ = ()
 
-    def __init__(self, multi: MultiCallable, request: Any, timeout: float | None, metadata: Metadata | None) -> None:
+    def __init__(
+        self,
+        multi: MultiCallable,
+        request: Any,
+        timeout: float | None,
+        metadata: Metadata | None,
+    ) -> None:
         super().__init__(multi, b"", timeout, metadata)
         self._start_writing(request)
 
@@ -535,6 +584,12 @@ class StreamUnaryCall(_StreamRequest, _UnaryResponse):
 class StreamStreamCall(_StreamRequest, _StreamResponse):
     __slots__ = ()
 
-    def __init__(self, multi: MultiCallable, request: Any, timeout: float | None, metadata: Metadata | None) -> None:
+    def __init__(
+        self,
+        multi: MultiCallable,
+        request: Any,
+        timeout: float | None,
+        metadata: Metadata | None,
+    ) -> None:
         super().__init__(multi, b"", timeout, metadata)
         self._start_writing(request)

@@ -12,7 +12,7 @@ import asyncio
 import contextvars
 from collections import deque
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 import grpc
 
@@ -31,9 +31,11 @@ EOF: Any = grpc.aio.EOF  # type: ignore[attr-defined]
 """What a reader gets after the last message of a half-closed stream."""
 FINISHED = "RPC already finished."
 
-Deliver = Callable[[Any], object]
+P = TypeVar("P")
+"""What a message carries."""
+Deliver = Callable[[P], object]
 """Takes the payload of a message at the end that it is for."""
-Send = Callable[["End", Deliver, Any], None]
+Send = Callable[["End", Deliver[Any], Any], None]
 """Has ``deliver(payload)`` called at the other end; messages from one end arrive in the order in which they were sent.
 """
 
@@ -108,12 +110,12 @@ class Listener:
         else:
             self.end.loop.call_soon(self.come, data, context=self.context)
 
-    def come(self, data: Any) -> None:
+    def come(self, data: bytes) -> None:
         """A step of the loop: a message, or EOF, and those that have arrived meanwhile."""
         if self.take(data) and self._ready is not None:
             self._ready.rotate(1)
 
-    def take(self, data: Any) -> bool:
+    def take(self, data: bytes) -> bool:
         """Returns whether that was the end, so that somebody waits no more for :attr:`over`."""
         end, over = self.end, self.over
         try:

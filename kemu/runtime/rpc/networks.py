@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from kemu.runtime.env import SECOND_NS, Timer
-from kemu.runtime.rpc.ends import Acceptor, ClientEnd, Deliver, End, Link, ServerEnd, Status
+from kemu.runtime.rpc.ends import Acceptor, ClientEnd, Deliver, End, Link, P, ServerEnd, Status
 from kemu.runtime.rpc.impairments import Impairment, Impairments, Lane
 from kemu.runtime.rpc.partitions import DEFAULT_KEEPALIVE_TIMEOUT_S, Partitions
 from kemu.runtime.rpc.repeats import RepeatedCall
@@ -28,7 +28,7 @@ OnLost = Callable[[str, str], None]
 OnStruck = Callable[[str, str, str], None]
 """Told that a fault has hit what one actor sends to another: its id, sender and receiver."""
 
-Held = tuple[End, Deliver, Any]
+Held = tuple[End, Deliver[Any], Any]
 """A message that was sent into a partition: the arguments of ``Link.send``."""
 
 BATCHES = "/Session"
@@ -44,11 +44,11 @@ class Wire(Protocol):
         """An end of a call came into being."""
         ...
 
-    def carry(self, end: End, deliver: Deliver, payload: Any) -> None:
+    def carry(self, end: End, deliver: Deliver[P], payload: P) -> None:
         """Have ``deliver(payload)`` called at the other end, behind what ``end`` sent before."""
         ...
 
-    def carry_later(self, seconds: float, end: End, deliver: Deliver, payload: Any) -> None:
+    def carry_later(self, seconds: float, end: End, deliver: Deliver[P], payload: P) -> None:
         """The same for a message that sets out so much later."""
         ...
 
@@ -82,7 +82,7 @@ class LoopWire:
     def add(self, end: ClientEnd | ServerEnd) -> None:
         pass
 
-    def carry(self, end: End, deliver: Deliver, payload: Any) -> None:
+    def carry(self, end: End, deliver: Deliver[P], payload: P) -> None:
         if end.last_ns:
             # An impairment is over, but a message that it made late is still under way. Its time may have come: the
             # loop looks at timers when it is through with what is due at once.
@@ -90,12 +90,12 @@ class LoopWire:
         else:
             self._loop.call_soon(deliver, payload)
 
-    def carry_later(self, seconds: float, end: End, deliver: Deliver, payload: Any) -> None:
+    def carry_later(self, seconds: float, end: End, deliver: Deliver[P], payload: P) -> None:
         # Timers of the same instant may fire in any order: a microsecond apart they cannot.
         end.last_ns = max(end.last_ns + 1000, round((self._loop.time() + seconds / self._speed()) * SECOND_NS))
         self._loop.call_at(end.last_ns / SECOND_NS, self._arrive, end, end.last_ns, deliver, payload)
 
-    def _arrive(self, end: End, due_ns: int, deliver: Deliver, payload: Any) -> None:
+    def _arrive(self, end: End, due_ns: int, deliver: Deliver[P], payload: P) -> None:
         if end.last_ns == due_ns:
             end.last_ns = 0
         deliver(payload)
@@ -309,7 +309,7 @@ class PartitionedLink(Link):
         self.contexts[context] = None
         self._wire.add(context)
 
-    def _steer(self, end: End, deliver: Deliver, payload: Any) -> None:
+    def _steer(self, end: End, deliver: Deliver[P], payload: P) -> None:
         """``send`` while anything is in the way of either direction."""
         way = self._requests if end.is_client else self._responses
         if way.muted:
@@ -323,7 +323,7 @@ class PartitionedLink(Link):
         else:
             self._wire.carry(end, deliver, payload)
 
-    def _pass(self, way: Way, lane: Lane, end: End, deliver: Deliver, payload: Any) -> None:
+    def _pass(self, way: Way, lane: Lane, end: End, deliver: Deliver[P], payload: P) -> None:
         """Send along an impaired direction."""
         source, target = self._ends_of(way)
 
@@ -339,9 +339,10 @@ class PartitionedLink(Link):
         self._wire.carry_later(wait_s, end, deliver, payload)
         if not isinstance(end, ClientEnd):
             return
-        if end is payload and end.is_repeatable:
+        if isinstance(payload, ClientEnd) and end is payload and payload.is_repeatable:
             for again_s in lane.repeats(struck):
-                self._wire.carry_later(wait_s + again_s, end, deliver, RepeatedCall(end))
+                again: Deliver[Any] = deliver
+                self._wire.carry_later(wait_s + again_s, end, again, RepeatedCall(end))
         elif isinstance(payload, bytes) and end.method.endswith(BATCHES):
             for again_s in lane.repeats(struck):
                 end.unread += len(payload)
@@ -482,7 +483,7 @@ def _is_open(way: Way) -> bool:
     return way.held is None and not way.muted
 
 
-def _size(payload: Any) -> int:
+def _size(payload: object) -> int:
     """About how many bytes a message takes."""
     if isinstance(payload, bytes):
         return HEADER_BYTES + len(payload)
@@ -494,7 +495,7 @@ def _size(payload: Any) -> int:
     return HEADER_BYTES
 
 
-def _discard(end: End, deliver: Deliver, payload: Any) -> None:
+def _discard(end: End, deliver: Deliver[P], payload: P) -> None:
     """``send`` of a broken connection."""
 
 

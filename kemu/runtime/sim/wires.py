@@ -14,7 +14,7 @@ from typing import Any
 from kemu.runtime import distributions
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.random_streams import Streams
-from kemu.runtime.rpc.ends import ClientEnd, Deliver, End, ServerEnd
+from kemu.runtime.rpc.ends import ClientEnd, Deliver, End, P, ServerEnd
 from kemu.runtime.rpc.partitions import DEFAULT_KEEPALIVE_TIMEOUT_S
 from kemu.runtime.sim.agendas import LoopTimer
 from kemu.runtime.sim.loops import VirtualLoop
@@ -117,7 +117,7 @@ class SimWire:
         latencies = self._watch_latencies if is_watch else self._latencies
         end.latency = latencies.constant or latencies.of(*ends_of(end))
 
-    def carry(self, end: End, deliver: Deliver, payload: Any) -> None:
+    def carry(self, end: End, deliver: Deliver[P], payload: P) -> None:
         latency = end.latency
         delay_ns = latency.constant_ns
         if delay_ns < 0:
@@ -140,10 +140,10 @@ class SimWire:
         else:
             bucket.append((deliver, (payload,), None))
 
-    def carry_later(self, seconds: float, end: End, deliver: Deliver, payload: Any) -> None:
+    def carry_later(self, seconds: float, end: End, deliver: Deliver[P], payload: P) -> None:
         self._post(self._loop.now_ns + end.latency.next_ns() + round(seconds * SECOND_NS), end, deliver, payload)
 
-    def _post(self, when_ns: int, end: End, deliver: Deliver, payload: Any) -> None:
+    def _post(self, when_ns: int, end: End, deliver: Deliver[P], payload: P) -> None:
         when_ns = end.last_ns = max(when_ns, end.last_ns)
         self._loop.post(when_ns, deliver, (payload,))
 
@@ -172,10 +172,10 @@ class SteeredWire(SimWire):
         super().__init__(loop, latencies, watch_latencies)
         self._steering = steering
 
-    def carry(self, end: End, deliver: Deliver, payload: Any) -> None:
+    def carry(self, end: End, deliver: Deliver[P], payload: P) -> None:
         self._steering.carry(end, deliver, payload, self._loop.now_ns + end.latency.next_ns())
 
-    def _post(self, when_ns: int, end: End, deliver: Deliver, payload: Any) -> None:
+    def _post(self, when_ns: int, end: End, deliver: Deliver[P], payload: P) -> None:
         self._steering.carry(end, deliver, payload, when_ns)
 
 

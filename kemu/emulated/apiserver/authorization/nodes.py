@@ -118,7 +118,7 @@ class NodeAuthorizer:
             return self._related(node, asked, self._is_named)
         return "can only create tokens for individual service accounts"
 
-    def _related(self, node: str, asked: Attributes, is_related: Any) -> str | None:
+    def _related(self, node: str, asked: Attributes, is_related: Callable[..., bool]) -> str | None:
         if not asked.name:
             return "No Object name found"
         if is_related(node, asked):

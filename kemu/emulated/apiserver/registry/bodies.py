@@ -15,7 +15,7 @@ from google.protobuf.message import DecodeError
 
 from kemu.emulated.apiserver.registry import options
 from kemu.emulated.objects import resources
-from kemu.emulated.objects.conversion import convert, go_values, sizes, yaml_texts
+from kemu.emulated.objects.conversion import convert, go_values, json_readers, sizes, yaml_texts
 from kemu.emulated.objects.managed_fields import go_decoding, schemas
 from kemu.emulated.objects.plain import Json
 from kemu.emulated.objects.resources import Resource
@@ -166,7 +166,7 @@ def strict(problems: Sequence[str]) -> str:
     return f"strict decoding error: {', '.join(problems)}"
 
 
-def _is_unknown(problem: Any) -> bool:
+def _is_unknown(problem: json_readers.FieldProblem) -> bool:
     return bool(problem.message.startswith("unknown field"))
 
 

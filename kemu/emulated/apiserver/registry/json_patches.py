@@ -165,7 +165,7 @@ def _index(step: str, size: int, last: int) -> int:
     return index
 
 
-def _equal(one: Any, other: Any) -> bool:
+def _equal(one: object, other: object) -> bool:
     """Scalars are compared as they are written."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)

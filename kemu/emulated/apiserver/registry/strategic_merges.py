@@ -277,7 +277,7 @@ def _merge_elements(old: list[Any], new: list[Any], merge_key: str, expression: 
     return old
 
 
-def _find(elements: list[Any], merge_key: str, value: Any) -> int | None:
+def _find(elements: list[Any], merge_key: str, value: object) -> int | None:
     for index, one in enumerate(elements):
         if not isinstance(one, dict):
             raise ApiError(f"value for key {index} is not a map")

@@ -8,7 +8,7 @@ that shall leave them (``orphan``) goes when they no longer refer to it. Mirrors
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kemu import errors
@@ -63,7 +63,7 @@ class GarbageCollector(controllers.Controller):
     def _look(self, node: graphs.Node) -> None:
         self._to_delete.add_after(node, self.lag_s())
 
-    async def _work_on(self, queue: workqueues.WorkQueue[graphs.Node], act: Any) -> None:
+    async def _work_on(self, queue: workqueues.WorkQueue[graphs.Node], act: Callable[..., Any]) -> None:
         while True:
             node = await queue.get()
             try:

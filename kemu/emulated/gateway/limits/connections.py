@@ -58,7 +58,7 @@ class Tally:
     def __init__(self) -> None:
         self._count = 0
 
-    def add(self, client: Any) -> None:
+    def add(self, client: tuple[Any, ...] | None) -> None:
         self._count += 1
         if self._count == 1:
             who = client[0] if client else "a client"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 from kemu.emulated.gateway.answers import representations
 from kemu.emulated.gateway.answers.responses import Response
 from kemu.emulated.gateway.backends import Refused
 from kemu.emulated.gateway.requests import bodies
+from kemu.emulated.gateway.requests.negotiation import Form
 from kemu.emulated.gateway.verbs import calls, deletes, logs, reads, writes
 from kemu.emulated.gateway.verbs.calls import Call
 from kemu.emulated.objects.resources import Resource
@@ -133,7 +133,7 @@ def _pods(call: Call) -> api_pb2.Resource:
     return api_pb2.Resource(resource="pods", namespace=call.path.namespace)
 
 
-def _done(form: Any) -> Response:
+def _done(form: Form) -> Response:
     status = meta_v1_pb2.Status(status="Success", code=201)
     status.metadata.SetInParent()
     return Response(201, form.media, (representations.message(form, "v1", "Status", status),))

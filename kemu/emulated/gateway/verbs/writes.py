@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kemu.emulated.gateway.answers import responses
 from kemu.emulated.gateway.answers.responses import Response
 from kemu.emulated.gateway.requests import bodies, negotiation
 from kemu.emulated.gateway.requests import events as stored_events
+from kemu.emulated.gateway.requests.negotiation import Form
 from kemu.emulated.gateway.verbs.calls import Call
 from kemu.emulated.objects import events
 from kemu.messages.v1 import api_pb2
@@ -62,7 +61,7 @@ async def patch(call: Call) -> Response:
     return written(call, form, await call.ask("Patch", request))
 
 
-def written(call: Call, form: Any, answer: api_pb2.ObjectResponse) -> Response:
+def written(call: Call, form: Form, answer: api_pb2.ObjectResponse) -> Response:
     return Response(
         201 if answer.created else 200,
         form.media,

@@ -8,6 +8,7 @@ A text that is not a number counts as absent: the API server accepts any annotat
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from kemu.emulated.kubelet.pods.containers import INIT, MAIN, Container
@@ -92,7 +93,7 @@ def finish(pod: core_v1_pb2.Pod) -> int | None:
     return _code(pod, FINISH)
 
 
-def _of(pod: core_v1_pb2.Pod, name: str, container: Container, read: Any) -> Any:
+def _of(pod: core_v1_pb2.Pod, name: str, container: Container, read: Callable[..., Any]) -> Any:
     if not pod.metadata.annotations:
         return None
     own = read(pod, f"{name}.{container.name}")

@@ -10,6 +10,7 @@ probes at every tick.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from kemu.emulated.kubelet.pods.containers import Container
@@ -341,7 +342,7 @@ class ProbeWorker:
     def _tick_from(self, when_ns: int) -> int:
         return self._next_ns - (self._next_ns - when_ns) // self._period_ns * self._period_ns
 
-    def _at(self, when_ns: int, callback: Any, *args: Any) -> None:
+    def _at(self, when_ns: int, callback: Callable[..., Any], *args: Any) -> None:
         self._cancel()
         self._timer = self._clock.call_at_ns(when_ns, callback, *args)
 

@@ -13,6 +13,7 @@ what ``HandlePodUpdates`` and ``SyncPod`` of ``pkg/kubelet`` do with it, and ``c
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from kemu.emulated.client import recorders
@@ -340,7 +341,7 @@ class Allocations:
             self._host.report(worker)
         self._later(worker, BACKOFF_S * SECOND_NS, self._sync)
 
-    def _later(self, worker: Worker, delay_ns: int, act: Any) -> None:
+    def _later(self, worker: Worker, delay_ns: int, act: Callable[..., Any]) -> None:
         resize = worker.resize
         assert resize is not None
         self._cancel(resize)

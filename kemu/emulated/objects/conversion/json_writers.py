@@ -61,7 +61,7 @@ def _writer(field: FieldDescriptor) -> Writer:
 
         return write_list
 
-    def write_one(value: Any, data: dict[str, Any]) -> None:
+    def write_one(value: Json | Message, data: dict[str, Any]) -> None:
         data[name] = value if convert is None else convert(value)
 
     return write_one

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
 from kemu.emulated.objects import names
 from kemu.emulated.objects.validation import finalizers
@@ -116,7 +115,7 @@ def _check_annotations(annotations: Mapping[str, str], found: list[Cause]) -> No
         found.append(too_long("metadata.annotations", ANNOTATIONS_LIMIT_BYTES))
 
 
-def _check_owners(references: Any, found: list[Cause]) -> None:
+def _check_owners(references: Sequence[meta_v1_pb2.OwnerReference], found: list[Cause]) -> None:
     path = "metadata.ownerReferences"
     controller = ""
     for reference in references:

@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from google.protobuf.message import Message
+
 from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
 
 ZONE, BETA_ZONE = "topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"
@@ -132,7 +134,7 @@ def handle_of(source: Any, labels: Mapping[str, str]) -> tuple[str, str] | None:
     return plugin.driver, plugin.handle(getattr(source, plugin.field), labels)
 
 
-def inline_handle(source: Any) -> tuple[str, str] | None:
+def inline_handle(source: Message) -> tuple[str, str] | None:
     """:func:`handle_of` for a volume that a pod names itself (``TranslateInTreeInlineVolumeToCSI``)."""
     return handle_of(source, {})
 

@@ -32,12 +32,12 @@ def shown(answer: Any) -> str:
     return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
 
 
-def status_of(method: str, answer: Any, instead: str = "None or a Status") -> Status:
+def status_of(method: str, answer: object, instead: str = "None or a Status") -> Status:
     """The answer, or an error where it is no status."""
     return answer if isinstance(answer, Status) else Status(ERROR, (_wrong(method, answer, instead),))
 
 
-def answer_of(point: str, plugin: str, method: str, answer: Any) -> Status:
+def answer_of(point: str, plugin: str, method: str, answer: object) -> Status:
     """The status that a plugin returned at an extension point, with its name; an error says where it came from."""
     status = status_of(method, answer)
     if status.rejected:
@@ -45,7 +45,7 @@ def answer_of(point: str, plugin: str, method: str, answer: Any) -> Status:
     return Status(status.code, (f'running {point} plugin "{plugin}": {status.message}',), plugin)
 
 
-def whole_scores(plugin: str, method: str, scores: Any, nodes: int) -> IntArray:
+def whole_scores(plugin: str, method: str, scores: object, nodes: int) -> IntArray:
     """The raw scores of so many nodes. Raises InvalidAnswer where they are no whole numbers (``RunScorePlugins``)."""
     wrong = ""
     if isinstance(scores, list):
@@ -69,5 +69,5 @@ def check_range(plugin: str, scores: IntArray) -> None:
         raise InvalidAnswer(text, plugin)
 
 
-def _wrong(method: str, answer: Any, instead: str) -> str:
+def _wrong(method: str, answer: object, instead: str) -> str:
     return f"{method} returned {shown(answer)}; it must return {instead}"

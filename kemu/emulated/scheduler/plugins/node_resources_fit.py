@@ -247,8 +247,8 @@ def _least_allocated(
     allocatable: Any,
     requested: Any,
     divisor: Any,
-    lower: Any,
-    higher: Any,
+    lower: Callable[..., Any],
+    higher: Callable[..., Any],
 ) -> Any:
     return higher(allocatable - requested, 0) * MAX_SCORE // divisor
 
@@ -257,8 +257,8 @@ def _most_allocated(
     allocatable: Any,
     requested: Any,
     divisor: Any,
-    lower: Any,
-    higher: Any,
+    lower: Callable[..., Any],
+    higher: Callable[..., Any],
 ) -> Any:
     return lower(requested * MAX_SCORE // divisor, MAX_SCORE)
 

@@ -12,7 +12,7 @@ import asyncio
 import random
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -92,7 +92,7 @@ class _Driver:
         self.nodes.append(node.metadata.name)
         await self.client.create(node)
 
-    async def _try(self, change: Any) -> None:
+    async def _try(self, change: Awaitable[object]) -> None:
         """Something may be gone already, or be changed by the scheduler at the same time."""
         try:
             await change

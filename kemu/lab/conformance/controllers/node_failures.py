@@ -185,7 +185,7 @@ class _Truncations:
         if list(old.spec.taints) != list(new.spec.taints):
             self._plane.env.spawn(self._plane.change(new, self._truncate), f"times of {new.metadata.name}")
 
-    def on_delete(self, old: Any) -> None:
+    def on_delete(self, old: KubernetesObject) -> None:
         pass
 
     def _truncate(self, node: core_v1_pb2.Node) -> None:

@@ -25,6 +25,7 @@ from kemu.emulated.objects.defaulting import defaults
 from kemu.emulated.objects.templates import documents
 from kemu.lab.conformance.control_planes import ControlPlane
 from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import SECOND_NS
 
 Json = dict[str, Any]
@@ -184,7 +185,7 @@ class _World:
         await self._moment()
         return []
 
-    def _stored(self, kind: str, name: str) -> Any | None:
+    def _stored(self, kind: str, name: str) -> KubernetesObject | None:
         if kind == "Node":
             return core_v1_pb2.Node(metadata={"name": name})
         return self._stores[kind].get(f"default/{name}")

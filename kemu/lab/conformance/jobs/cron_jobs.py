@@ -183,5 +183,5 @@ def _respecify(cron_job: batch_v1_pb2.CronJob, spec: batch_v1_pb2.CronJobSpec) -
     cron_job.metadata.generation += 1
 
 
-def _text(status: Any, field: str) -> str:
+def _text(status: batch_v1_pb2.CronJobStatus, field: str) -> str:
     return times.format_time(meta.unix_ns(getattr(status, field)) // SECOND_NS) if status.HasField(field) else ""

@@ -264,7 +264,7 @@ class Course:
     def _later(self, pod: core_v1_pb2.Pod, ms: int, phase: str, change: Callable[[Any], None]) -> None:
         """Change a pod that is in this phase and not being deleted."""
 
-        def apply(now: Any) -> None:
+        def apply(now: core_v1_pb2.Pod) -> None:
             if now.status.phase == phase and not now.metadata.HasField("deletionTimestamp"):
                 change(now)
 
@@ -323,7 +323,7 @@ class _Kubelet:
         if new.metadata.HasField("deletionTimestamp") and not old.metadata.HasField("deletionTimestamp"):
             self._course.terminates(new)
 
-    def on_delete(self, old: Any) -> None:
+    def on_delete(self, old: KubernetesObject) -> None:
         pass
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kemu.emulated.objects.amounts import floats
@@ -108,7 +109,7 @@ def _compare_courses(recorded: Json, answered: Json) -> list[str]:
     return found
 
 
-def _by_name(entries: Any, name: str) -> dict[str, list[tuple[float, Json]]]:
+def _by_name(entries: Iterable[Mapping[str, Any]], name: str) -> dict[str, list[tuple[float, Json]]]:
     found: dict[str, list[tuple[float, Json]]] = {}
     for entry in entries:
         rest = {key: entry[key] or None for key in sorted(entry) if key not in (name, "atSeconds")}

@@ -149,10 +149,10 @@ class _Waking:
         self._handler.on_add(obj)
         self._shadow.wake()
 
-    def on_update(self, old: Any, new: Any) -> None:
+    def on_update(self, old: KubernetesObject, new: KubernetesObject) -> None:
         self._handler.on_update(old, new)
         self._shadow.wake()
 
-    def on_delete(self, old: Any) -> None:
+    def on_delete(self, old: KubernetesObject) -> None:
         self._handler.on_delete(old)
         self._shadow.wake()

@@ -236,7 +236,14 @@ class _World:
             self._objects.setdefault(plural, {})[obj.metadata.name] = obj
         return result
 
-    async def _admit(self, do: str, resource: resources.Resource, obj: Any, old: Any, result: Json) -> None:
+    async def _admit(
+        self,
+        do: str,
+        resource: resources.Resource,
+        obj: Any,
+        old: Any,
+        result: Json,
+    ) -> None:
         plural = resource.plural
         ranged = (
             do in ("create", "resize") if plural == "pods" else do != "status" and plural == "persistentvolumeclaims"

@@ -21,7 +21,7 @@ from kemu.lab.conformance.volumes import storage_worlds
 from kemu.lab.conformance.volumes.storage_worlds import Objects
 from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
-from kemu.runtime.env import SECOND_NS
+from kemu.runtime.env import SECOND_NS, Env
 from kemu.runtime.sim.simulation import SimRuntime
 
 Json = dict[str, Any]
@@ -55,7 +55,7 @@ class _Queue:
 class _World:
     """Cluster and API of one plugin."""
 
-    def __init__(self, case: Json, env: Any) -> None:
+    def __init__(self, case: Json, env: Env) -> None:
         self.clock = env.clock
         self.objects = Objects()
         self.cluster = Cluster()

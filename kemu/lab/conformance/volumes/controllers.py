@@ -47,7 +47,7 @@ def answer(case: Json) -> Json:
 
 
 async def _happen(plane: ControlPlane, stores: dict[str, dict[str, Any]], event: Json) -> None:
-    def find(kind: str, namespace: str, name: str) -> Any | None:
+    def find(kind: str, namespace: str, name: str) -> KubernetesObject | None:
         return stores[kind].get(f"{namespace}/{name}" if namespace else name)
 
     old, new = storage_worlds.changed_by(event, find)
@@ -65,8 +65,8 @@ class _Deaf:
     def on_add(self, obj: KubernetesObject) -> None:
         pass
 
-    def on_update(self, old: Any, new: Any) -> None:
+    def on_update(self, old: KubernetesObject, new: KubernetesObject) -> None:
         pass
 
-    def on_delete(self, old: Any) -> None:
+    def on_delete(self, old: KubernetesObject) -> None:
         pass

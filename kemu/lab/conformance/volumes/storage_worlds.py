@@ -74,7 +74,7 @@ class Objects:
     def remove(self, obj: KubernetesObject) -> None:
         del self.by_key[self._key(obj)]
 
-    def find(self, kind: str, namespace: str, name: str) -> Any | None:
+    def find(self, kind: str, namespace: str, name: str) -> KubernetesObject | None:
         return self.by_key.get((kind, namespace, name))
 
     def of_kind(self, kind: str) -> Iterator[Any]:

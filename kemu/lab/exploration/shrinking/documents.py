@@ -346,7 +346,7 @@ def settings(data: Data) -> list[Way]:
     return found
 
 
-def _of_object(item: Any, way: Way) -> Iterator[Way]:
+def _of_object(item: object, way: Way) -> Iterator[Way]:
     """The options of an object that is stated in a scenario."""
     if not isinstance(item, Mapping):
         return

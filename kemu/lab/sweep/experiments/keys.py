@@ -96,7 +96,7 @@ class _Vary:
 class _Seeds:
     """How many, from 1 on; or which: a list, or a range. Given back as a tuple."""
 
-    def check(self, value: Json, path: Path, report: Report) -> Any:
+    def check(self, value: Json, path: Path, report: Report) -> Json:
         if isinstance(value, str) and (numbers := matrix_keys.numbers(value)) is not None:
             value = list(numbers)
         if not isinstance(value, list):

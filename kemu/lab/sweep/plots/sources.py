@@ -165,7 +165,7 @@ def _number(value: Json) -> float:
     return float(match[1])
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     return f"{value:g}" if isinstance(value, float) else str(value)

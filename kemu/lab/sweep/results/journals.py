@@ -164,7 +164,7 @@ def _difference(key: str, found: Json, wanted: Json) -> str:
     return f"its {key} differs" if len(shown) + len(now) > 120 else f"its {key} is {shown}, not {now}"
 
 
-def _pack(data: Any) -> bytes:
+def _pack(data: object) -> bytes:
     packed: bytes = msgpack.packb(data, use_bin_type=True)
     return packed
 

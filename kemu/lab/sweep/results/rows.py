@@ -226,7 +226,7 @@ def _fault(fault: Fault) -> Row:
     }
 
 
-def _texts(named: Any) -> Iterator[str]:
+def _texts(named: object) -> Iterator[str]:
     """However deep they stand in lists."""
     if isinstance(named, str):
         yield named

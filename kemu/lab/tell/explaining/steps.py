@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from kemu.emulated.objects.plain import Json
 from kemu.lab.scenario.scenarios import Scenario
 from kemu.lab.tell.explaining import knowledge
 from kemu.lab.tell.explaining.knowledge import NEVER, PODS, Change, Knowledge, Moment
@@ -322,7 +323,7 @@ class Teller:
             return None
         return Step(at, actor, "started again", f"{self._names.actor(actor)} started again", "starts again", OUTCOME)
 
-    def _plain(self, value: Any) -> Any:
+    def _plain(self, value: Json) -> Json:
         """A parameter of a fault: actors by their names, two sides one by one."""
         if isinstance(value, list):
             if value and isinstance(value[0], list):

@@ -18,7 +18,7 @@ import grpc
 from kemu.lab.up.virtual.drivers import Driver, Ended
 from kemu.lab.up.virtual.worlds import Answer
 from kemu.runtime.rpc.clients import Call, MemoryChannel, StreamStreamCall, UnaryUnaryCall
-from kemu.runtime.rpc.ends import ClientEnd, Deliver, End, Link, ServerEnd, Status
+from kemu.runtime.rpc.ends import ClientEnd, Deliver, End, Link, P, ServerEnd, Status
 
 UNREAD_BYTES = 64 << 20
 """Of one stream, which its client does not read: then it is ended."""
@@ -29,7 +29,7 @@ def channel(driver: Driver, target: str) -> MemoryChannel:
     return MemoryChannel(lambda: _WorldLink(driver, target), asyncio.get_running_loop())
 
 
-def _deliver(end: End, deliver: Deliver, payload: Any) -> None:
+def _deliver(end: End, deliver: Deliver[P], payload: P) -> None:
     """What a call sends is an input at once."""
     deliver(payload)
 

@@ -243,7 +243,7 @@ def _shown(path: Path) -> str:
     )
 
 
-def _at(found: Any, path: Path, missing: Any) -> Any:
+def _at(found: object, path: Path, missing: object) -> Any:
     for step in path:
         if isinstance(step, int):
             found = found[step] if isinstance(found, list) and step < len(found) else _MISSING

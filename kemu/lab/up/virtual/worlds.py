@@ -303,10 +303,10 @@ class _Seeing:
     def on_add(self, obj: KubernetesObject) -> None:
         pass
 
-    def on_update(self, old: Any, new: Any) -> None:
+    def on_update(self, old: KubernetesObject, new: KubernetesObject) -> None:
         pass
 
-    def on_delete(self, old: Any) -> None:
+    def on_delete(self, old: KubernetesObject) -> None:
         pass
 
     def on_batch_end(self) -> None:

@@ -15,6 +15,7 @@ import grpc
 import grpc.aio
 from google.protobuf.message import Message
 
+from kemu.runtime.env import Codec
 from kemu.runtime.host.calls import far_calls
 from kemu.runtime.host.calls.relays import TO
 from kemu.runtime.host.tokens import CALLER, TOKEN
@@ -166,16 +167,16 @@ class ActorChannel:
         if token:
             self.metadata += ((TOKEN, token),)
 
-    def unary_unary(self, method: str, *args: Any, **kwargs: Any) -> PeerMethod:
+    def unary_unary(self, method: str, *args: Codec | None, **kwargs: Codec | bool | None) -> PeerMethod:
         return PeerMethod(self, "unary_unary", method, args, kwargs)
 
-    def unary_stream(self, method: str, *args: Any, **kwargs: Any) -> PeerMethod:
+    def unary_stream(self, method: str, *args: Codec | None, **kwargs: Codec | bool | None) -> PeerMethod:
         return PeerMethod(self, "unary_stream", method, args, kwargs)
 
-    def stream_unary(self, method: str, *args: Any, **kwargs: Any) -> PeerMethod:
+    def stream_unary(self, method: str, *args: Codec | None, **kwargs: Codec | bool | None) -> PeerMethod:
         return PeerMethod(self, "stream_unary", method, args, kwargs)
 
-    def stream_stream(self, method: str, *args: Any, **kwargs: Any) -> PeerMethod:
+    def stream_stream(self, method: str, *args: Codec | None, **kwargs: Codec | bool | None) -> PeerMethod:
         return PeerMethod(self, "stream_stream", method, args, kwargs)
 
 

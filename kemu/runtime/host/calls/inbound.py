@@ -8,7 +8,7 @@ the network are no matter here: they act in the caller's cell (``relays``).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn, Protocol
 
 import grpc
@@ -264,7 +264,7 @@ class Router(grpc.GenericRpcHandler):  # type: ignore[misc,type-arg]
         return self._actors[offering[0]].calls.handler(method)
 
 
-def _from_metadata(metadata: Any, key: str) -> str | None:
+def _from_metadata(metadata: Iterable[tuple[str, str | bytes]] | None, key: str) -> str | None:
     for name, value in metadata or ():
         if name == key:
             return str(value)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kemu.runtime.holds import Hold, Label, MessagePattern
-from kemu.runtime.rpc.ends import ClientEnd, Deliver, End, Status
+from kemu.runtime.rpc.ends import ClientEnd, Deliver, End, P, Status
 from kemu.runtime.runlog.events import Event, HoldKept, HoldReleased
 from kemu.runtime.sim.agendas import LoopTimer
 from kemu.runtime.sim.clocks import MasterClock
@@ -31,7 +31,7 @@ class _Sent:
 
     __slots__ = ("deliver", "due_ns", "has_come", "keepers", "message", "payload")
 
-    def __init__(self, deliver: Deliver, payload: Any, due_ns: int, message: Message | None) -> None:
+    def __init__(self, deliver: Deliver[P], payload: P, due_ns: int, message: Message | None) -> None:
         self.deliver = deliver
         self.payload = payload
         self.due_ns = due_ns
@@ -149,7 +149,7 @@ class Steering:
 
     # Messages
 
-    def carry(self, end: End, deliver: Deliver, payload: Any, when_ns: int) -> None:
+    def carry(self, end: End, deliver: Deliver[P], payload: P, when_ns: int) -> None:
         """Have it delivered at that time of the loop, or later."""
         message: Message | None = None
         held: Sequence[int] = ()
@@ -192,7 +192,7 @@ class Steering:
             self._keep(index, sent, end)
         self._loop.post(when_ns, self._come, (end, sent))
 
-    def _deliver(self, deliver: Deliver, payload: Any, message: Message | None) -> None:
+    def _deliver(self, deliver: Deliver[P], payload: P, message: Message | None) -> None:
         """What needs no lane."""
         if message is not None:
             master = self._master

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kemu.doors.cli import exits, run_folders
+from kemu.lab.checks.history.histories import History
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -96,7 +97,7 @@ def command(options: argparse.Namespace) -> int:
     return exits.HOLDS
 
 
-def _figures(history: Any, width: int) -> list[Any]:
+def _figures(history: History, width: int) -> list[Any]:
     """Lines by workload and by scheduler, where there are several."""
     from rich.text import Text
 

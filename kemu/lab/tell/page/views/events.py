@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from kemu.emulated.objects.plain import Json
 from kemu.lab.checks.history.histories import NODE_PREFIX, POD_PREFIX
 from kemu.lab.tell.page.tables import FAULTS, NEVER, Tables, deltas, micros
 from kemu.lab.tell.page.views.view import Handler, Told
@@ -107,5 +108,5 @@ def _detail(data: Mapping[str, Any], is_elsewhere: bool) -> str:
     return json.dumps(kept, ensure_ascii=False, default=_plain, separators=(", ", ": "))[1:-1]
 
 
-def _plain(value: Any) -> str:
+def _plain(value: Json) -> str:
     return value.hex() if isinstance(value, bytes) else str(value)
