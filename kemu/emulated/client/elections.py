@@ -19,6 +19,8 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from kemu import errors
 from kemu.emulated.objects import meta
+from kemu.emulated.settings.declared import setting
+from kemu.emulated.settings.shapes import NAME, POSITIVE_DURATION, Switch
 from kemu.messages.k8s import coordination_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env
 from kemu.runtime.faults.handlers import Assignment
@@ -81,6 +83,41 @@ class Settings:
         if self.lease_duration_s < 1:
             return "leaseDuration", "must be at least 1s, as a Lease counts whole seconds"
         return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeaderElection:
+    """A LeaderElectionConfiguration, with the defaults of kube-controller-manager."""
+
+    leader_elect: bool = setting(Switch(), "Whether one leads; {default} by default. Otherwise all of them work.", True)
+    lease_duration_ns: int = setting(
+        POSITIVE_DURATION, "So long the others must see no renewal; {default} by default.", f"{DEFAULT_LEASE_S:g}s"
+    )
+    renew_deadline_ns: int = setting(
+        POSITIVE_DURATION, "So long the leader tries to renew; {default} by default.", f"{DEFAULT_DEADLINE_S:g}s"
+    )
+    retry_period_ns: int = setting(
+        POSITIVE_DURATION, "Between two tries; {default} by default.", f"{DEFAULT_RETRY_S:g}s"
+    )
+    resource_name: str | None = setting(NAME, "Of the Lease; the controller's name by default.")
+    resource_namespace: str = setting(NAME, "Of the Lease; {default} by default.", "kube-system")
+    release_on_cancel: bool = setting(
+        Switch(),
+        "Whether a leader that is told to end gives the lease up: the feature gate "
+        "ControllerManagerReleaseLeaderElectionLockOnExit, {default} by default.",
+        False,
+    )
+
+    def of(self, name: str) -> Settings:
+        """For the candidates of that name."""
+        return Settings(
+            self.resource_name or name,
+            self.resource_namespace,
+            self.lease_duration_ns / SECOND_NS,
+            self.renew_deadline_ns / SECOND_NS,
+            self.retry_period_ns / SECOND_NS,
+            self.release_on_cancel,
+        )
 
 
 class Record(NamedTuple):

@@ -16,6 +16,8 @@ from types import MappingProxyType
 
 from kemu.emulated.controllers import taint_queues
 from kemu.emulated.objects.amounts import floats
+from kemu.emulated.settings.declared import setting
+from kemu.emulated.settings.shapes import DURATION, PERIOD, Number, Whole
 
 READY = "Ready"
 TRUE, FALSE, UNKNOWN = "True", "False", "Unknown"
@@ -53,16 +55,29 @@ Taint = tuple[str, str]
 _NOBODY: Mapping[str, int] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class Settings:
-    """As the flags of kube-controller-manager. Rates are in nodes per second."""
+    """The fields of a KubeControllerManagerConfiguration's ``nodeLifecycleController``; rates in nodes per second."""
 
-    grace_ns: int = 40_000_000_000
-    startup_grace_ns: int = 60_000_000_000
-    eviction_rate: float = 0.1
-    secondary_eviction_rate: float = 0.01
-    large_cluster_size: int = 50
-    unhealthy_zone_share: float = 0.55
+    node_monitor_period_ns: int = setting(PERIOD, "How often it looks at all nodes; {default} by default.", "5s")
+    node_monitor_grace_period_ns: int = setting(
+        DURATION, "How long nothing may be heard of a node; {default} by default.", "40s"
+    )
+    node_startup_grace_period_ns: int = setting(
+        DURATION, "The same of a node that has just come; {default} by default.", "60s"
+    )
+    node_eviction_rate: float = setting(
+        Number(0), "Lost nodes that are tainted NoExecute, per second and zone; {default} by default.", 0.1
+    )
+    secondary_node_eviction_rate: float = setting(
+        Number(0), "The same where much of a large zone is lost; {default} by default.", 0.01
+    )
+    large_cluster_size_threshold: int = setting(
+        Whole(0), "From more nodes on a zone counts as large; {default} by default.", 50
+    )
+    unhealthy_zone_threshold: float = setting(
+        Number(0), "The share of lost nodes from which much of a zone is lost; {default} by default.", 0.55
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +174,7 @@ class NodeLifecycle:
                 zone.queue.forget(gone)
         for node in nodes:
             if node.zone not in self._zones:
-                self._zones[node.zone] = _Zone(self._queue_of(self._settings.eviction_rate, now_ns))
+                self._zones[node.zone] = _Zone(self._queue_of(self._settings.node_eviction_rate, now_ns))
         for node in nodes:
             if node.name not in self._health:
                 self._mark_reachable(node, changes)
@@ -233,7 +248,11 @@ class NodeLifecycle:
     def _check(self, node: NodeView, now_ns: int) -> tuple[str, ...]:
         """The conditions that become Unknown because nothing was heard of the node for too long."""
         is_new_to_cluster = READY not in node.conditions
-        grace_ns = self._settings.startup_grace_ns if is_new_to_cluster else self._settings.grace_ns
+        grace_ns = (
+            self._settings.node_startup_grace_period_ns
+            if is_new_to_cluster
+            else self._settings.node_monitor_grace_period_ns
+        )
         heartbeat_ns = None if is_new_to_cluster else node.heartbeat_ns
         health = self._health.get(node.name)
         if health is None:
@@ -280,7 +299,7 @@ class NodeLifecycle:
         for zone in self._zones.values():
             # Of a zone without a node that counts nothing is remembered.
             if not zone.size:
-                zone.queue.set_rate(self._settings.eviction_rate, now_ns)
+                zone.queue.set_rate(self._settings.node_eviction_rate, now_ns)
                 zone.state = _INITIAL
         if all_are_lost and all_were_lost:
             return
@@ -305,15 +324,15 @@ class NodeLifecycle:
         if lost == zone.size:
             return _FULL
         if lost > _PARTIAL_MORE_THAN and floats.to_32_bits(lost / zone.size) >= floats.to_32_bits(
-            self._settings.unhealthy_zone_share
+            self._settings.unhealthy_zone_threshold
         ):
             return _PARTIAL
         return _NORMAL
 
     def _rate(self, state: str, size: int) -> float:
         if state != _PARTIAL:
-            return self._settings.eviction_rate
-        return self._settings.secondary_eviction_rate if size > self._settings.large_cluster_size else 0
+            return self._settings.node_eviction_rate
+        return self._settings.secondary_node_eviction_rate if size > self._settings.large_cluster_size_threshold else 0
 
 
 def _swap(node: NodeView, status: str, changes: list[Change]) -> None:

@@ -1,10 +1,10 @@
 """The actor ``controller/node-lifecycle``: marks nodes that fall silent, and taints nodes by their conditions.
 
 What it decides is in :mod:`kemu.emulated.controllers.node_health`; here it looks every ``nodeMonitorPeriod`` and
-writes. Further config: the fields of a KubeControllerManagerConfiguration's ``nodeLifecycleController``
-(:data:`FIELDS`), and ``settles_ns``: until then the cluster may be disturbed, so the run must not end because it is
-idle; and ``watch_ns``: how long an event takes in a watch. Healthy nodes that state their heartbeats are left out of
-its looks (:mod:`kemu.emulated.controllers.steady_nodes`).
+writes. Further config: ``settings`` (:class:`kemu.emulated.controllers.node_health.Settings`); ``settles_ns``: until
+then the cluster may be disturbed, so the run must not end because it is idle; and ``watch_ns``: how long an event takes
+in a watch. Healthy nodes that state their heartbeats are left out of its looks
+(:mod:`kemu.emulated.controllers.steady_nodes`).
 
 Mirrors ``pkg/controller/nodelifecycle`` (``Controller.Run``).
 """
@@ -23,6 +23,7 @@ from kemu.emulated.controllers import controllers, node_health, steady_nodes, ta
 from kemu.emulated.controllers.node_health import Change, NodeView, Taint
 from kemu.emulated.controllers.steady_nodes import Known
 from kemu.emulated.objects import meta
+from kemu.emulated.settings.declared import restored
 from kemu.messages.k8s import coordination_v1_pb2, core_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import SECOND_NS, Env
@@ -35,39 +36,19 @@ UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 _CONDITION_TAINTS = (*dict.fromkeys(node_health.TAINT_OF.values()), UNSCHEDULABLE)
 """Keys of the NoSchedule taints that are this controller's."""
 
-FIELDS: dict[str, Any] = {
-    "nodeMonitorPeriod": 5.0,
-    "nodeMonitorGracePeriod": 40.0,
-    "nodeStartupGracePeriod": 60.0,
-    "nodeEvictionRate": 0.1,
-    "secondaryNodeEvictionRate": 0.01,
-    "largeClusterSizeThreshold": 50,
-    "unhealthyZoneThreshold": 0.55,
-}
-"""Settings and their defaults; times in seconds, rates in nodes per second."""
-
 
 class NodeLifecycleController(controllers.Controller):
     """Factory: ``kemu.emulated.controllers.node_lifecycle:NodeLifecycleController``."""
 
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         super().__init__(env, config)
-        given = {name: config.get(name, default) for name, default in FIELDS.items()}
-        self._period_s = float(given["nodeMonitorPeriod"])
+        settings = restored(node_health.Settings, config.get("settings", {}))
+        self._period_s = settings.node_monitor_period_ns / SECOND_NS
         self._settles_ns = int(config.get("settles_ns", 0))
-        grace_ns = int(given["nodeMonitorGracePeriod"] * SECOND_NS)
         self._health = node_health.NodeLifecycle(
-            node_health.Settings(
-                grace_ns=grace_ns,
-                startup_grace_ns=int(given["nodeStartupGracePeriod"] * SECOND_NS),
-                eviction_rate=given["nodeEvictionRate"],
-                secondary_eviction_rate=given["secondaryNodeEvictionRate"],
-                large_cluster_size=given["largeClusterSizeThreshold"],
-                unhealthy_zone_share=given["unhealthyZoneThreshold"],
-            ),
-            variants.choose(taint_queues.TaintQueue, variants.active(config)),
+            settings, variants.choose(taint_queues.TaintQueue, variants.active(config))
         )
-        self._steady = steady_nodes.SteadyNodes(self._health, grace_ns)
+        self._steady = steady_nodes.SteadyNodes(self._health, settings.node_monitor_grace_period_ns)
         self._leases: informers.Informer[coordination_v1_pb2.Lease] = informers.Informer(
             self.client,
             "leases",

@@ -1,14 +1,15 @@
 """The actor ``controller/pod-gc``: removes pods that nobody else will ever remove.
 
 These are pods of nodes that are gone, pods that terminate without a node or on a node that is out of service, and, when
-too many pods have ended, the oldest of those. Further config: ``terminatedPodThreshold`` (12,500 by default; 0: they
-stay). It runs every 20 s, if there is anything to do. Mirrors ``pkg/controller/podgc``.
+too many pods have ended, the oldest of those. Further config: ``settings`` (:class:`Settings`). It runs every 20 s, if
+there is anything to do. Mirrors ``pkg/controller/podgc``.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from kemu import errors
@@ -16,6 +17,8 @@ from kemu.emulated.client import informers, retries
 from kemu.emulated.controllers import controllers
 from kemu.emulated.objects import meta
 from kemu.emulated.objects.pods import pod_phases
+from kemu.emulated.settings.declared import restored, setting
+from kemu.emulated.settings.shapes import Whole
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env, Timer
 from kemu.runtime.runlog.events import OrphanedPodDeleted
@@ -23,10 +26,18 @@ from kemu.runtime.runlog.events import OrphanedPodDeleted
 PERIOD_NS = 20 * SECOND_NS
 QUARANTINE_NS = 40 * SECOND_NS
 """A node must be missing for so long."""
-TERMINATED_PODS = 12_500
 
 REASON = "DeletionByPodGC"
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The field of a KubeControllerManagerConfiguration's ``podGCController``."""
+
+    terminated_pod_threshold: int = setting(
+        Whole(0), "So many ended pods may stay; {default} by default, 0: all.", 12500
+    )
 
 
 class PodGarbageCollector(controllers.Controller):
@@ -34,7 +45,7 @@ class PodGarbageCollector(controllers.Controller):
 
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         super().__init__(env, config)
-        self._threshold = int(config.get("terminatedPodThreshold", TERMINATED_PODS))
+        self._threshold = restored(Settings, config.get("settings", {})).terminated_pod_threshold
         self._nodes: informers.Informer[core_v1_pb2.Node] = informers.Informer(
             self.client,
             "nodes",

@@ -54,6 +54,7 @@ class _Setting:
     default: object
     required: bool
     choice: bool
+    inline: bool
 
 
 def setting(
@@ -64,17 +65,19 @@ def setting(
     key: str = "",
     required: bool = False,
     choice: bool = False,
+    inline: bool = False,
 ) -> Any:
     """A field of a dataclass that is a :class:`Section`.
 
     ``doc``: a sentence, in which ``{default}`` stands for the default. ``default``: as a user writes it, or
     :data:`REQUIRED`. ``required``: the key must stand there although Python code may leave the field out. ``choice``:
-    exactly one of the fields with this mark may stand there. Raises ValueError for a default that the shape refuses.
+    exactly one of the fields with this mark may stand there. ``inline``: the keys of this section stand among those
+    of the section around it. Raises ValueError for a default that the shape refuses.
     """
     shown = "" if default is REQUIRED or default is ABSENT else _written(default)
     metadata = {
         "setting": _Setting(
-            shape, doc.replace("{default}", shown), key, default, required or default is REQUIRED, choice
+            shape, doc.replace("{default}", shown), key, default, required or default is REQUIRED, choice, inline
         )
     }
     if default is REQUIRED:
@@ -133,19 +136,30 @@ class Section:
         keys: dict[str, Key] = {}
         choices: dict[str, Key] = {}
         for key, (_, declared) in _settings(self.cls).items():
-            (choices if declared.choice else keys)[key] = Key(
-                self.shapes.get(key, declared.shape), declared.doc, declared.required
-            )
+            shape = self.shapes.get(key, declared.shape)
+            if declared.inline:
+                assert isinstance(shape, Section)
+                keys.update(shape.record.keys)
+            else:
+                (choices if declared.choice else keys)[key] = Key(shape, declared.doc, declared.required)
         return Record(keys, choices, self.noun, choice_required=self.choice_required)
 
     def check(self, value: Any, path: Path, report: Report) -> Any:
         checked = self.record.check(value, path, report)
-        if checked is INVALID:
-            return INVALID
-        declared = _settings(self.cls)
-        if any(one.required and key not in checked for key, (_, one) in declared.items()):
-            return INVALID
-        made = self.cls(**{declared[key][0]: item for key, item in checked.items()})
+        return INVALID if checked is INVALID else self._made(checked, path, report)
+
+    def _made(self, checked: Mapping[str, Any], path: Path, report: Report) -> Any:
+        given: dict[str, Any] = {}
+        for key, (name, declared) in _settings(self.cls).items():
+            if declared.inline:
+                shape = self.shapes.get(key, declared.shape)
+                assert isinstance(shape, Section)
+                given[name] = shape._made(checked, path, report)
+            elif key in checked:
+                given[name] = checked[key]
+            elif declared.required:
+                return INVALID
+        made = self.cls(**given)
         complaints: Callable[[], Iterator[Complaint]] | None = getattr(made, "complaints", None)
         for one in complaints() if complaints is not None else ():
             report.add((*path, *one.path), one.message, one.suggestion, key=one.key)

@@ -17,6 +17,7 @@ from kemu import errors
 from kemu.emulated.apiserver.settings import ApiServers
 from kemu.emulated.autoscaler import settings as autoscaler_settings
 from kemu.emulated.client import drains
+from kemu.emulated.controllers.settings import Controller
 from kemu.emulated.settings.documents import Document
 from kemu.emulated.store.settings import Store
 from kemu.lab.checks.limits import Checks
@@ -175,12 +176,6 @@ class Workload:
     replace_finished: bool = False
 
 
-def controller_actors(name: str, settings: Mapping[str, Any]) -> list[str]:
-    """``controller/<name>``, or of several replicas ``controller/<name>/<n>``."""
-    replicas = settings.get("replicas", 1)
-    return [f"controller/{name}/{n}" for n in range(replicas)] if replicas > 1 else [f"controller/{name}"]
-
-
 OF_MACHINES = ("addNode", "removeNode", "shutdownNode", "startNode")
 """Events that are not the user's business."""
 
@@ -324,7 +319,7 @@ class Scenario:
     """In the order of their times; those of one instant in the order of the file."""
     workloads: tuple[Workload, ...]
     lives: tuple[PodLives, ...]
-    controllers: Mapping[str, Mapping[str, Any]]
+    controllers: Mapping[str, Controller]
     """Settings by name; those that run."""
     bugs: tuple[str, ...]
     """Names of :mod:`kemu.emulated.variants`: what ``bugs`` switches on and ``fixes`` off."""

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from kemu.emulated.client import clients
 from kemu.emulated.controllers import node_health, node_lifecycle
 from kemu.emulated.objects import meta
+from kemu.emulated.settings.declared import plain
 from kemu.lab.conformance import readings
 from kemu.lab.conformance.control_planes import ControlPlane, Deletions
 from kemu.lab.conformance.controllers import taint_evictions
@@ -32,15 +33,6 @@ _SAMPLE_MS = 600
 """Into each second, when the state is noted."""
 _EARLY_NS = 100_000
 """News are written so much before the time that they bear, so that a look at that very time sees them."""
-_SETTINGS = {
-    "nodeMonitorPeriod": "nodeMonitorPeriodSeconds",
-    "nodeMonitorGracePeriod": "nodeMonitorGracePeriodSeconds",
-    "nodeStartupGracePeriod": "nodeStartupGracePeriodSeconds",
-    "nodeEvictionRate": "nodeEvictionRate",
-    "secondaryNodeEvictionRate": "secondaryNodeEvictionRate",
-    "largeClusterSizeThreshold": "largeClusterSizeThreshold",
-    "unhealthyZoneThreshold": "unhealthyZoneThreshold",
-}
 
 
 class Lifecycle(node_lifecycle.NodeLifecycleController):
@@ -76,9 +68,17 @@ def answer(case: Json) -> Json:
         await plane.put(*(kubelet.node for kubelet in kubelets.values()), *readings.pods(case.get("pods")))
         samples.nodes = await plane.watch("nodes", _Truncations(plane))
         samples.pods = await plane.watch("pods", deletions)
-        config = {name: case[key] for name, key in _SETTINGS.items()}
+        settings = node_health.Settings(
+            node_monitor_period_ns=round(case["nodeMonitorPeriodSeconds"] * SECOND_NS),
+            node_monitor_grace_period_ns=round(case["nodeMonitorGracePeriodSeconds"] * SECOND_NS),
+            node_startup_grace_period_ns=round(case["nodeStartupGracePeriodSeconds"] * SECOND_NS),
+            node_eviction_rate=case["nodeEvictionRate"],
+            secondary_node_eviction_rate=case["secondaryNodeEvictionRate"],
+            large_cluster_size_threshold=case["largeClusterSizeThreshold"],
+            unhealthy_zone_threshold=case["unhealthyZoneThreshold"],
+        )
         await plane.launch("controller/taint-eviction", taint_evictions.FACTORY)
-        await plane.launch("controller/node-lifecycle", FACTORY, config)
+        await plane.launch("controller/node-lifecycle", FACTORY, {"settings": plain(settings)})
         samples.begin()
         position = 0
         for second in range(horizon_ms // 1000):

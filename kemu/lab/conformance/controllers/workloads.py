@@ -147,9 +147,10 @@ class _World:
             nothing: informers.Callbacks[Any] = informers.Callbacks()
             self._stores[kind] = await plane.watch(resources.BY_KIND[kind].plural, nothing)
         gates = self._case.get("gates") or {}
+        settings = {"feature_gates": {"max_unavailable_stateful_set": bool(gates.get("MaxUnavailableStatefulSet"))}}
         for kind, controller in CONTROLLERS.items():
             env = plane.runtime.env(f"controller/{kind.lower()}")
-            made = self._controllers[kind] = controller(env, {"featureGates": gates})
+            made = self._controllers[kind] = controller(env, {"settings": settings})
             made.recorder = self._calls
             made.client = _Refusing(made.client, self)
             for informer in made.informers():

@@ -19,7 +19,7 @@ from kemu import errors
 from kemu.emulated.settings import documents
 from kemu.lab.scenario.loading import holds as hold_documents
 from kemu.lab.scenario.loading import loader
-from kemu.lab.scenario.scenarios import Scenario, controller_actors
+from kemu.lab.scenario.scenarios import Scenario
 from kemu.runtime.holds import Hold
 
 Data = Mapping[str, Any]
@@ -153,5 +153,5 @@ def _actors(scenario: Scenario) -> set[str]:
         *(f"scheduler/{one.name}/{replica}" for one in scenario.schedulers for replica in range(one.replicas)),
         *(f"extender/{extender.name}" for extender in scenario.extenders),
         *(f"kubelet/{node.name}" for node in nodes),
-        *(actor for one in scenario.controllers.items() for actor in controller_actors(*one)),
+        *(actor for name, one in scenario.controllers.items() for actor in one.actors(name)),
     }

@@ -8,10 +8,10 @@ still costs time.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar, cast
 
-from kemu.emulated.client import elections
-from kemu.emulated.controllers import node_lifecycle, pod_gc
+from kemu.emulated.controllers import node_health, pod_gc
+from kemu.emulated.controllers.settings import Controller
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.pods import planned_fields
 from kemu.emulated.settings.shapes import Report
@@ -20,6 +20,8 @@ from kemu.lab.scenario.format.keys import controller_keys
 from kemu.lab.scenario.loading import manifests, volumes
 from kemu.messages.k8s import batch_v1_pb2
 from kemu.runtime.env import SECOND_NS
+
+T = TypeVar("T")
 
 SETTLES_AFTER_NS = 120 * SECOND_NS
 """After the last fault: by then a lost node is known to be lost."""
@@ -47,38 +49,18 @@ def chosen(
     is_chaotic: bool,
     *,
     has_volumes: bool = False,
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, Controller]:
     """Name → settings. ``checked``: what the scenario says; None: nothing, so that the rest decides."""
     if checked is None:
         needed = _needed(nodes, setup, events, workloads, is_chaotic)
-        return {name: {} for name in [*needed, *(controller_keys.OF_VOLUMES if has_volumes else ())]}
+        needed += controller_keys.OF_VOLUMES if has_volumes else ()
+        return {name: controller_keys.default(name) for name in needed}
     if isinstance(checked, list):
-        return {name: {} for name in controller_keys.KINDS if name in checked}
-    return {name: _plain(checked[name]) for name in controller_keys.KINDS if name in checked}
+        return {name: controller_keys.default(name) for name in controller_keys.KINDS if name in checked}
+    return {name: checked[name] for name in controller_keys.KINDS if name in checked}
 
 
-def _plain(settings: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Durations in seconds."""
-    return {name: value / SECOND_NS if name.endswith("Period") else value for name, value in (settings or {}).items()}
-
-
-def election(name: str, settings: Mapping[str, Any]) -> elections.Settings | None:
-    """How the replicas of a controller elect a leader, with the defaults of kube-controller-manager; None: not at all,
-    which is the default of a single replica."""
-    found = settings.get("leaderElection", {} if settings.get("replicas", 1) > 1 else {"leaderElect": False})
-    if not found.get("leaderElect", True):
-        return None
-    return elections.Settings(
-        found.get("resourceName", name),
-        found.get("resourceNamespace", "kube-system"),
-        found.get("leaseDuration", round(elections.DEFAULT_LEASE_S * SECOND_NS)) / SECOND_NS,
-        found.get("renewDeadline", round(elections.DEFAULT_DEADLINE_S * SECOND_NS)) / SECOND_NS,
-        found.get("retryPeriod", round(elections.DEFAULT_RETRY_S * SECOND_NS)) / SECOND_NS,
-        found.get("releaseOnCancel", False),
-    )
-
-
-def check(checked: Any, controllers: Mapping[str, Mapping[str, Any]], report: Report, *, has_autoscaler: bool) -> None:
+def check(checked: Any, controllers: Mapping[str, Controller], report: Report, *, has_autoscaler: bool) -> None:
     """Complain of what client-go would refuse, and of an autoscaler without anything to scale. ``checked``: what the
     scenario says."""
     path = ("spec", "controllers")
@@ -92,7 +74,7 @@ def check(checked: Any, controllers: Mapping[str, Mapping[str, Any]], report: Re
             key=not isinstance(place, int),
         )
     for name, settings in controllers.items():
-        found = election(name, settings)
+        found = settings.election(name)
         if found is not None and (mistake := found.mistake()):
             report.add((*path, name, "leaderElection", mistake[0]), mistake[1])
 
@@ -165,22 +147,19 @@ def _states_usage(message: Any) -> bool:
     return any(manifests.USAGE in one.metadata.annotations for one in (message, template) if one is not None)
 
 
-def node_eviction_rate(scenario: scenarios.Scenario) -> float:
-    """How many lost nodes of a zone may be tainted, per second: the faster one of the two rates."""
-    given = {**node_lifecycle.FIELDS, **scenario.controllers.get(controller_keys.NODE_LIFECYCLE, {})}
-    return max(float(given["nodeEvictionRate"]), float(given["secondaryNodeEvictionRate"]))
-
-
-def node_grace_ns(scenario: scenarios.Scenario) -> int:
-    """For how long a node may be silent before it counts as lost."""
-    given = {**node_lifecycle.FIELDS, **scenario.controllers.get(controller_keys.NODE_LIFECYCLE, {})}
-    return round(float(given["nodeMonitorGracePeriod"]) * SECOND_NS)
+def node_lifecycle(scenario: scenarios.Scenario) -> node_health.Settings:
+    """The settings of the node lifecycle controller, also where it does not run."""
+    return _own(scenario, controller_keys.NODE_LIFECYCLE, node_health.Settings)
 
 
 def terminated_pods(scenario: scenarios.Scenario) -> int:
     """How many pods may stay when they have ended; 0: any number."""
-    given = scenario.controllers.get(controller_keys.POD_GC, {})
-    return int(given.get("terminatedPodThreshold", pod_gc.TERMINATED_PODS))
+    return _own(scenario, controller_keys.POD_GC, pod_gc.Settings).terminated_pod_threshold
+
+
+def _own(scenario: scenarios.Scenario, name: str, kind: type[T]) -> T:
+    found = scenario.controllers.get(name)
+    return kind() if found is None else cast("T", found.own)
 
 
 def settles_ns(scenario: scenarios.Scenario) -> int:

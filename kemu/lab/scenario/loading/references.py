@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kemu.emulated.autoscaler import autoscaler, clouds
+from kemu.emulated.controllers.settings import Controller
 from kemu.emulated.objects import resources, selectors
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.defaulting import pods
@@ -43,7 +44,7 @@ class Names:
         events: Sequence[scenarios.Event],
         *,
         apiservers: int,
-        controllers: Mapping[str, Mapping[str, Any]],
+        controllers: Mapping[str, Controller],
         priority_classes: Iterable[str],
         raw_workloads: Iterable[str],
         stated: Iterable[tuple[str, str, str]],
@@ -99,11 +100,11 @@ class Names:
         self.actors += (f"kubelet/{name}" for name in kubelets)
         running = dict(controllers)
         if any(scheduler.policy.get("preemptor") == RESCHEDULER for scheduler in schedulers):
-            running.setdefault(RESCHEDULER, {})
+            running.setdefault(RESCHEDULER, Controller())
         if node_groups:
-            running[autoscaler.NAME] = {}
+            running[autoscaler.NAME] = Controller()
             self.actors.append(clouds.NAME)
-        self.actors += (actor for one in running.items() for actor in scenarios.controller_actors(*one))
+        self.actors += (actor for name, one in running.items() for actor in one.actors(name))
         self._any_pod = any_pod
         self.excuses = excuses or Excuses((), "", {})
         """Names that a mistake elsewhere explains are not complained of."""

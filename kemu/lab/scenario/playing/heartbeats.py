@@ -18,7 +18,6 @@ from typing import Any
 
 from kemu.emulated.objects import resources
 from kemu.lab.scenario.format.keys.controller_keys import NODE_LIFECYCLE
-from kemu.lab.scenario.loading import controllers as loading
 from kemu.lab.scenario.scenarios import Event, Fault, Scenario
 from kemu.runtime import distributions
 from kemu.runtime.env import SECOND_NS
@@ -49,7 +48,8 @@ class Heartbeats:
         """From a heartbeat until the API servers' watch caches have it; None: heartbeats are sent."""
         self.watch_ns = 0
         """From there until it comes out of a watch."""
-        elects = loading.election(NODE_LIFECYCLE, scenario.controllers.get(NODE_LIFECYCLE, {})) is not None
+        lifecycle = scenario.controllers.get(NODE_LIFECYCLE)
+        elects = lifecycle is not None and lifecycle.election(NODE_LIFECYCLE) is not None
         if (
             scenario.heartbeats == "standing"
             and runtime == "sim"

@@ -165,14 +165,14 @@ _MOST_ERRORS = 20
 def _limits(scenario: Scenario, speed: float) -> Limits:
     """What the scenario asks of the checks, and what they have to know of it."""
     schedulers = scenario.schedulers
-    checks = scenario.checks
+    checks, lifecycle = scenario.checks, controllers.node_lifecycle(scenario)
     return Limits(
         max_wait_ns=checks.starvation.max_wait_ns,
         max_overtaken=checks.starvation.max_overtaken,
         max_eviction_returns=checks.loops.evictions,
         max_preemption_returns=checks.loops.preemptions,
-        node_eviction_rate=controllers.node_eviction_rate(scenario),
-        node_grace_ns=controllers.node_grace_ns(scenario),
+        node_eviction_rate=max(lifecycle.node_eviction_rate, lifecycle.secondary_node_eviction_rate),
+        node_grace_ns=lifecycle.node_monitor_grace_period_ns,
         terminated_pods=controllers.terminated_pods(scenario),
         max_watch_delay_ns=_max_watch_delay_ns(scenario, speed),
         rank_by_qos=tuple(

@@ -13,6 +13,7 @@ from typing import Any
 from kemu.emulated import variants
 from kemu.emulated.autoscaler import clouds
 from kemu.emulated.client import recorders
+from kemu.emulated.controllers.settings import Controller
 from kemu.emulated.objects import identities
 from kemu.emulated.scheduler.extenders import servers
 from kemu.emulated.settings.declared import plain
@@ -22,7 +23,7 @@ from kemu.lab.scenario.loading import controllers as loading
 from kemu.lab.scenario.playing import machines, workloads
 from kemu.lab.scenario.playing import user as users
 from kemu.lab.scenario.playing.heartbeats import Heartbeats
-from kemu.lab.scenario.scenarios import Node, Scenario, controller_actors
+from kemu.lab.scenario.scenarios import Node, Scenario
 from kemu.runtime import user_code
 from kemu.runtime.env import ActorSpec
 
@@ -226,13 +227,16 @@ def controllers(scenario: Scenario, beats: Heartbeats) -> list[ActorSpec]:
     chosen = dict(scenario.controllers)
     rescheduled = [one for one in scenario.schedulers if one.policy.get("preemptor") == "rescheduler"]
     if rescheduled:
-        chosen.setdefault(controller_keys.RESCHEDULER, {})
+        chosen.setdefault(controller_keys.RESCHEDULER, Controller())
     if scenario.autoscaler is not None:
-        chosen.setdefault(controller_keys.CLUSTER_AUTOSCALER, {})
+        chosen.setdefault(controller_keys.CLUSTER_AUTOSCALER, Controller())
     for name, settings in chosen.items():
-        own = {key: value for key, value in settings.items() if key not in ("replicas", "leaderElection")}
-        config = {**own, **_bugs(scenario, variants.CONTROLLERS)}
-        election = loading.election(name, settings)
+        config: dict[str, Any] = _bugs(scenario, variants.CONTROLLERS)
+        if own := plain(settings.own):
+            config["settings"] = own
+        if settings.lag is not None:
+            config["lag"] = settings.lag
+        election = settings.election(name)
         if election is not None:
             config["election"] = {**dataclasses.asdict(election), "settles_ns": loading.settles_ns(scenario)}
         if name == controller_keys.RESCHEDULER:
@@ -248,7 +252,7 @@ def controllers(scenario: Scenario, beats: Heartbeats) -> list[ActorSpec]:
         if name == controller_keys.NODE_LIFECYCLE:
             config["settles_ns"] = loading.settles_ns(scenario)
             config["watch_ns"] = beats.watch_ns
-        for actor in controller_actors(name, settings):
+        for actor in settings.actors(name):
             config = {**config, "apiserver": apiservers_of(scenario, len(specs))}
             specs.append(_spec(scenario, actor, controller_keys.KINDS[name].factory, config))
     return specs

@@ -8,6 +8,7 @@ ControllerRevision; a pod carries the name of its own. Mirrors ``pkg/controller/
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from kemu import errors
@@ -18,6 +19,8 @@ from kemu.emulated.controllers.workloads.stateful import stateful_claims, statef
 from kemu.emulated.objects.defaulting import pods as pod_defaults
 from kemu.emulated.objects.pods import pod_phases
 from kemu.emulated.objects.templates import documents, hashes
+from kemu.emulated.settings.declared import Section, restored, setting
+from kemu.emulated.settings.shapes import Switch
 from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2
 from kemu.runtime.env import Env
 
@@ -25,8 +28,18 @@ LARGEST_BATCH = 500
 """Of pods that are looked at together where the set is managed in parallel (``MaxBatchSize``)."""
 CONFLICT_WAITS_S = (0.01, 0.05, 0.25)
 """Before a write that met a conflict is tried again (``retry.DefaultBackoff``)."""
-MAX_UNAVAILABLE = "MaxUnavailableStatefulSet"
-"""The feature gate by which ``rollingUpdate.maxUnavailable`` counts; off by default."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeatureGates:
+    max_unavailable_stateful_set: bool = setting(
+        Switch(), "Whether rollingUpdate.maxUnavailable counts.", False, key="MaxUnavailableStatefulSet"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    feature_gates: FeatureGates = setting(Section(FeatureGates), "Feature gates of this controller.", {})
 
 
 class StatefulSetController(base.WorkloadController[apps_v1_pb2.StatefulSet]):
@@ -39,7 +52,8 @@ class StatefulSetController(base.WorkloadController[apps_v1_pb2.StatefulSet]):
         super().__init__(env, config)
         self.histories = histories.Histories(self.client, self.kind)
         self.claims = stateful_claims.Claims(self.client)
-        self._several_at_once = bool((config.get("featureGates") or {}).get(MAX_UNAVAILABLE))
+        gates = restored(Settings, config.get("settings", {})).feature_gates
+        self._several_at_once = gates.max_unavailable_stateful_set
 
     def informers(self) -> tuple[informers.Informer[Any], ...]:
         return *super().informers(), self.histories.informer
