@@ -72,8 +72,8 @@ def test_all_that_the_plugin_imports_of_kemu_is_public() -> None:
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("kemu")
     }
-    assert list(imported) == ["kemu.emulated.scheduler.framework"]
-    assert set(imported["kemu.emulated.scheduler.framework"]) <= set(framework.__all__)
+    assert list(imported) == ["kemu.scheduler.framework"]
+    assert set(imported["kemu.scheduler.framework"]) <= set(framework.__all__)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
