@@ -11,7 +11,7 @@ import pytest
 from kemu.doors.cli import main
 from kemu.emulated.objects.conversion import convert
 from kemu.errors import KemuError
-from kemu.lab.conformance.live import makers, parts, pods, reports, speech, verdicts
+from kemu.lab.conformance.live import drawn_pods, makers, parts, reports, scheduler_logs, verdicts
 
 LOG = """\
 I1123 02:44:01.000001   77 eventhandlers.go:63] "Add event for node" node="n1"
@@ -34,9 +34,9 @@ E1123 02:44:03.000002   77 reflector.go:1] "Failed to watch" err="gone"
 """  # noqa: E501
 
 
-def _heard() -> tuple[speech.Speech, list[speech.Attempt]]:
-    ended: list[speech.Attempt] = []
-    heard = speech.Speech(ended.append)
+def _heard() -> tuple[scheduler_logs.SchedulerLog, list[scheduler_logs.Attempt]]:
+    ended: list[scheduler_logs.Attempt] = []
+    heard = scheduler_logs.SchedulerLog(ended.append)
     for line in LOG.splitlines(keepends=True):
         heard.hear(line)
     return heard, ended
@@ -45,7 +45,7 @@ def _heard() -> tuple[speech.Speech, list[speech.Attempt]]:
 def test_a_decision_is_heard_with_all_scores() -> None:
     heard, ended = _heard()
     bound = ended[0]
-    assert (bound.pod, bound.outcome, bound.node, bound.number) == ("dev/web", speech.BOUND, "n1", 1)
+    assert (bound.pod, bound.outcome, bound.node, bound.number) == ("dev/web", scheduler_logs.BOUND, "n1", 1)
     assert bound.scores == {"n1": {"NodeResourcesFit": 40, "ImageLocality": 2}}
     assert bound.totals == {"n1": 42, "n2": 42}
     assert heard.handled["Add event for node", "n1"] == 1
@@ -56,14 +56,14 @@ def test_victims_belong_to_the_attempt_that_chose_them() -> None:
     """The next attempt may begin before the last victim is named."""
     _, ended = _heard()
     failed, broken = ended[1:]
-    assert (failed.outcome, failed.nominated, failed.victims) == (speech.FAILED, "n2", ["dev/a", "dev/b"])
+    assert (failed.outcome, failed.nominated, failed.victims) == (scheduler_logs.FAILED, "n2", ["dev/a", "dev/b"])
     assert failed.message == '0/2 nodes are available: 2 node(s) didn\'t match "x".'
     assert not failed.is_evicting
-    assert (broken.outcome, broken.message, broken.number) == (speech.ERROR, "it broke", 2)
+    assert (broken.outcome, broken.message, broken.number) == (scheduler_logs.ERROR, "it broke", 2)
 
 
-def _bound(node: str, **totals: int) -> speech.Attempt:
-    return speech.Attempt("dev/web", totals=totals, outcome=speech.BOUND, node=node)
+def _bound(node: str, **totals: int) -> scheduler_logs.Attempt:
+    return scheduler_logs.Attempt("dev/web", totals=totals, outcome=scheduler_logs.BOUND, node=node)
 
 
 def _answer(*best: str, **totals: int) -> dict[str, Any]:
@@ -84,12 +84,14 @@ def test_of_equal_nodes_any_may_be_taken_and_that_is_a_tie() -> None:
         (_bound("a", a=3, b=1), _answer("a", a=3, b=2), "total of b: real 1, kemu 2"),
         (_bound("a"), {"node": "", "fullMessage": "0/1", "feasible": []}, "node: real a, kemu none: 0/1"),
         (
-            speech.Attempt("dev/web", outcome=speech.FAILED, message="0/1 x."),
+            scheduler_logs.Attempt("dev/web", outcome=scheduler_logs.FAILED, message="0/1 x."),
             {"node": "", "fullMessage": "0/1 y.", "feasible": []},
             "message: real '0/1 x.', kemu '0/1 y.'",
         ),
         (
-            speech.Attempt("dev/web", outcome=speech.FAILED, message="m", nominated="a", victims=["d/p"]),
+            scheduler_logs.Attempt(
+                "dev/web", outcome=scheduler_logs.FAILED, message="m", nominated="a", victims=["d/p"]
+            ),
             {
                 "node": "", "fullMessage": "m", "feasible": [],
                 "preemption": {"chosenAnyOf": ["a"], "candidates": {"a": {"victims": ["q"]}}},
@@ -97,13 +99,13 @@ def test_of_equal_nodes_any_may_be_taken_and_that_is_a_tie() -> None:
             "victims on a: real ['p'], kemu ['q']",
         ),
         (
-            speech.Attempt("dev/web", outcome=speech.FAILED, message="m"),
+            scheduler_logs.Attempt("dev/web", outcome=scheduler_logs.FAILED, message="m"),
             {"node": "", "fullMessage": "m", "feasible": [], "preemption": {"chosen": "a", "chosenAnyOf": ["a"]}},
             "preempts on: real '', kemu 'a'",
         ),
     ],
 )  # fmt: skip
-def test_a_difference_is_named(attempt: speech.Attempt, answer: dict[str, Any], text: str) -> None:
+def test_a_difference_is_named(attempt: scheduler_logs.Attempt, answer: dict[str, Any], text: str) -> None:
     verdict = verdicts.of("f", attempt, answer)
     assert verdict.kind == verdicts.DIFFERENT
     assert verdict.differences[0].startswith(text)
@@ -116,7 +118,7 @@ def test_a_difference_is_named(attempt: speech.Attempt, answer: dict[str, Any], 
 
 def test_pods_of_all_families_are_drawn_and_read() -> None:
     cluster = makers.Maker(random.Random(5), 1)
-    drawn = pods.PodMaker(cluster)
+    drawn = drawn_pods.PodMaker(cluster)
     families = set()
     for _ in range(400):
         family, pod = drawn.draw()
@@ -124,8 +126,8 @@ def test_pods_of_all_families_are_drawn_and_read() -> None:
         for manifest in (pod, *drawn.extra):
             convert.from_manifest(manifest)
     assert len(families) == 11
-    again = pods.PodMaker(makers.Maker(random.Random(5), 1))
-    first = pods.PodMaker(makers.Maker(random.Random(5), 1))
+    again = drawn_pods.PodMaker(makers.Maker(random.Random(5), 1))
+    first = drawn_pods.PodMaker(makers.Maker(random.Random(5), 1))
     assert [again.draw() for _ in range(50)] == [first.draw() for _ in range(50)]
 
 

@@ -1,4 +1,4 @@
-"""YAML of strangers."""
+"""YAML of foreign_files."""
 
 from __future__ import annotations
 

@@ -30,4 +30,5 @@ The server keeps no state of its own: several may run against one store, each wi
     dry_runs       requests with ``dryRun: All``: everything happens but the write
     lives          how pods live whose objects do not say
     variants       what an API server may be made of instead: the classes of its variants
+    settings       the settings of the API servers
 """

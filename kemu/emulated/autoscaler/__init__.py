@@ -7,7 +7,7 @@ Role: above the scheduler, whose filters its simulations ask; one actor ``contro
 ``cluster_states``, what it knows of its groups over time; ``snapshots``, the cluster as simulations change it;
 ``placements``, many pods placed in it; ``templates``, what the next node will be like; ``estimators``, how many it
 takes; ``expanders``, of which group; ``scale_ups``, the plan; ``drainability``, which pods keep their node;
-``scale_downs``, which nodes nobody needs; ``actuators``, their removal; ``taints`` and ``pods``, rules about single
+``scale_downs``, which nodes nobody needs; ``actuators``, their removal; ``taints`` and ``pod_rules``, rules about single
 objects.
 
 Mirrors https://github.com/kubernetes/autoscaler, cluster-autoscaler 1.36.

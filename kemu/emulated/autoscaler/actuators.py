@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypedDict
 
 from kemu import errors
-from kemu.emulated.autoscaler import pods as pod_rules
-from kemu.emulated.autoscaler import taints
+from kemu.emulated.autoscaler import pod_rules, taints
 from kemu.emulated.autoscaler.cluster_states import ClusterState, Tell
 from kemu.emulated.autoscaler.providers import NodeGroup, Provider, ProviderError
 from kemu.emulated.autoscaler.scale_downs import Removable

@@ -18,8 +18,7 @@ from functools import partial
 from typing import Any
 
 from kemu import errors
-from kemu.emulated.autoscaler import actuators, scale_downs, scale_ups, settings, taints
-from kemu.emulated.autoscaler import pods as pod_rules
+from kemu.emulated.autoscaler import actuators, pod_rules, scale_downs, scale_ups, settings, taints
 from kemu.emulated.autoscaler.cluster_states import ClusterState
 from kemu.emulated.autoscaler.providers import NodeGroup, Provider, ProviderError
 from kemu.emulated.autoscaler.simulator import drainability

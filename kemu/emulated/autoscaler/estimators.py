@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kemu.emulated.autoscaler import pods as pod_rules
+from kemu.emulated.autoscaler import pod_rules
 from kemu.emulated.autoscaler.simulator import placements
 from kemu.emulated.autoscaler.simulator.snapshots import SPREAD_REASON, Snapshot
 from kemu.emulated.autoscaler.templates import HOSTNAME, Template

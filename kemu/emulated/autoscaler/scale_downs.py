@@ -10,8 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kemu.emulated.autoscaler import pods as pod_rules
-from kemu.emulated.autoscaler import taints
+from kemu.emulated.autoscaler import pod_rules, taints
 from kemu.emulated.autoscaler.expanders import GPU
 from kemu.emulated.autoscaler.providers import NodeGroup, Provider
 from kemu.emulated.autoscaler.settings import ScaleDown

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kemu.emulated.autoscaler import pods as pod_rules
-from kemu.emulated.autoscaler import taints
+from kemu.emulated.autoscaler import pod_rules, taints
 from kemu.emulated.autoscaler.providers import NodeGroup, Provider
 from kemu.emulated.autoscaler.simulator.snapshots import Snapshot
 from kemu.emulated.controllers.workloads.daemon import daemon_pods

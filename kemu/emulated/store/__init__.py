@@ -13,4 +13,5 @@ A module imports only those below it. A real etcd can take the place of all this
 the same questions.
 
     variants          what the store may be made of instead: the classes of its variants
+    settings          the settings of the store
 """

@@ -43,14 +43,14 @@ BENCHMARKS = {
         Benchmark(
             "first-pod",
             "from the command to the first pod Running, in sim",
-            "kemu.lab.bench.clusters.pods:first_pod",
+            "kemu.lab.bench.clusters.throughput:first_pod",
             ({},),
         ),
         Benchmark(
             "sim-pods",
             "pods from creation to Running in sim: store, API server, scheduler, kubelets, run log; "
             "sparing: without the ContainerCreating statuses",
-            "kemu.lab.bench.clusters.pods:sim_pods",
+            "kemu.lab.bench.clusters.throughput:sim_pods",
             tuple(
                 {"nodes": nodes, "pods": pods, "statuses": statuses}
                 for nodes, pods in ((100, 2000), (1000, 5000), (5000, 5000))
@@ -83,7 +83,7 @@ BENCHMARKS = {
         Benchmark(
             "ray-pods",
             "the same over real gRPC between Ray processes, two schedulers",
-            "kemu.lab.bench.clusters.pods:ray_pods",
+            "kemu.lab.bench.clusters.throughput:ray_pods",
             ({"nodes": 100, "pods": 2000},),
             _LEFT_OUT,
         ),

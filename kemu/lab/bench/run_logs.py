@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from kemu.lab.bench.clusters import pods as pods_to_run
+from kemu.lab.bench.clusters import throughput as pods_to_run
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.playing import runner
 from kemu.runtime.runlog.folders import INDEX_FILE

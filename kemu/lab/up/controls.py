@@ -27,7 +27,7 @@ from kemu.emulated.gateway.limits import connections
 from kemu.emulated.gateway.settings import Authenticator
 from kemu.emulated.objects.plain import Json
 from kemu.errors import ApiError, Forbidden, KemuError, NotFound
-from kemu.lab.up.chaos.desks import Desk, NoSuchFault
+from kemu.lab.up.chaos.injectors import Injector, NoSuchFault
 
 PREFIX = "/kemu/messages/v1/"
 _BODY_BYTES = 1 << 20
@@ -81,14 +81,14 @@ class Controls:
         app: Application,
         authenticator: Authenticator,
         now_s: Callable[[], float],
-        desk: Desk,
+        injector: Injector,
         steps: Steps | None = None,
     ) -> None:
         """``steps``: None in real time."""
         self._app = app
         self._authenticator = authenticator
         self._now_s = now_s
-        self._desk = desk
+        self._injector = injector
         self._steps = steps
 
     def close(self) -> None:
@@ -122,13 +122,13 @@ class Controls:
             asked = await _body(receive)
             return _found(await _while_connected(receive, self._step(asked)))
         if (method, what) == ("GET", "chaos"):
-            return _found({"faults": [each.as_data() for each in self._desk.faults()]})
+            return _found({"faults": [each.as_data() for each in self._injector.faults()]})
         if (method, what) == ("GET", "chaos.yaml"):
-            return Answer(200, self._desk.script.text().encode(), b"application/yaml")
+            return Answer(200, self._injector.script.text().encode(), b"application/yaml")
         if (method, what) == ("POST", "chaos"):
-            return _found({"id": self._desk.strike(await _body(receive))})
+            return _found({"id": self._injector.strike(await _body(receive))})
         if method == "DELETE" and what.startswith("chaos/"):
-            self._desk.heal(what.removeprefix("chaos/"))
+            self._injector.heal(what.removeprefix("chaos/"))
             return _found({})
         raise NotFound(f"there is no {method} {scope['path']}")
 

@@ -18,7 +18,7 @@ from kemu.emulated.gateway.settings import Settings as GatewaySettings
 from kemu.emulated.kubelet.usage import usages
 from kemu.lab.scenario.scenarios import Scenario
 from kemu.lab.up import controls, credentials
-from kemu.lab.up.chaos.desks import Desk
+from kemu.lab.up.chaos.injectors import Injector
 from kemu.runtime.env import SECOND_NS, Channel, Clock
 
 _CONNECTIONS = 10_000
@@ -38,13 +38,13 @@ class Listener:
 
     def __init__(self) -> None:
         self.revisions = Revisions()
-        self.desk: Desk | None = None
+        self.injector: Injector | None = None
 
     def __call__(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         if kind == "store.txn":
             self.revisions.add(time_ns, data["rev"])
-        elif self.desk is not None and kind in Desk.HEARD:
-            self.desk.listen(time_ns, actor, kind, data)
+        elif self.injector is not None and kind in Injector.HEARD:
+            self.injector.listen(time_ns, actor, kind, data)
 
 
 class Endpoint:
@@ -60,7 +60,7 @@ class Endpoint:
         account_uid: Callable[[str, str], Awaitable[str]],
         time: Time,
         listener: Listener,
-        desk: Desk,
+        injector: Injector,
         on_strike: Callable[[Strike], None],
         steps: controls.Steps | None = None,
     ) -> None:
@@ -81,8 +81,8 @@ class Endpoint:
         )
         gateway = Gateway(dial, clock, settings)
         self.layer = Layer(gateway, time, authenticator, listener.revisions, on_strike)
-        self._app = controls.Controls(self.layer, authenticator, lambda: time.now_ns() / SECOND_NS, desk, steps)
-        listener.desk = desk
+        self._app = controls.Controls(self.layer, authenticator, lambda: time.now_ns() / SECOND_NS, injector, steps)
+        listener.injector = injector
         files.raise_limit(_CONNECTIONS)
         certificates = None if place.insecure_http else made.certificates
         guarded = sites.Guard(self._app, place.host) if place.insecure_http else self._app

@@ -26,8 +26,8 @@ from kemu.emulated.objects.identities import User
 from kemu.lab.scenario.playing import judging, plans, plays, runner
 from kemu.lab.scenario.playing.heartbeats import Heartbeats
 from kemu.lab.scenario.scenarios import Scenario
-from kemu.lab.up import credentials, endpoints, furnishings, kubeconfigs, tellers
-from kemu.lab.up.chaos import carriers, desks
+from kemu.lab.up import bootstrap_objects, credentials, endpoints, kubeconfigs, tellers
+from kemu.lab.up.chaos import annotated_faults, injectors
 from kemu.lab.up.chaos import clients as faults
 from kemu.runtime.faults.hits import CHAOS
 from kemu.runtime.runlog.events import FaultEnded
@@ -142,8 +142,8 @@ class Session:
                 return await self._serve(runtime, scenario, recorder, beats, endpoint, made)
             finally:
                 await endpoint.stop()
-                if self.listener.desk is not None:
-                    self.listener.desk.script.write(self.settings.out)
+                if self.listener.injector is not None:
+                    self.listener.injector.script.write(self.settings.out)
 
     async def _serve(
         self,
@@ -157,11 +157,11 @@ class Session:
         env = runtime.env(HOUSEKEEPER)
         client = clients.Client(env, plans.apiservers_of(scenario, 0))
         authority = "" if self.settings.insecure_http else made.authority.certificate.decode()
-        await furnishings.Furnisher(env, client, authority).begin(*endpoint.address)
+        await bootstrap_objects.Bootstrap(env, client, authority).begin(*endpoint.address)
         await runtime.begin()
         self.course = plays.Course(runtime, scenario, beats, self.roster, recorder.triggers, tells_restart=True)
         env = runtime.env(CARRIERS)
-        carriers.Carriers(
+        annotated_faults.AnnotatedFaults(
             env,
             clients.Client(env, plans.apiservers_of(scenario, 0)),
             functools.partial(self._strike, runtime, scenario),
@@ -193,7 +193,7 @@ class Session:
             lambda namespace, name: _uid_of(client, namespace, name),
             env.clock,
             self.listener,
-            desks.Desk(
+            injectors.Injector(
                 scenario, functools.partial(self._strike, runtime, scenario), functools.partial(self._heal, runtime)
             ),
             faults.carried_out(env, lambda: endpoint.layer),
@@ -202,7 +202,7 @@ class Session:
 
     def _strike(self, runtime: Runtime, scenario: Scenario, fault: Mapping[str, Any], fault_id: str) -> None:
         assert self.course is not None
-        self.course.strike(desks.read_fault(scenario, fault, fault_id, runtime.clock.now_ns()))
+        self.course.strike(injectors.read_fault(scenario, fault, fault_id, runtime.clock.now_ns()))
 
     def _heal(self, runtime: Runtime, fault: str) -> None:
         async def heal() -> None:

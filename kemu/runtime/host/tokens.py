@@ -53,7 +53,7 @@ class Verifier:
     def __init__(self, public_key: bytes) -> None:
         self._key = ed25519.Ed25519PublicKey.from_public_bytes(public_key)
         self._digests: dict[str, bytes] = {}
-        """Of the tokens seen so far, by actor. Only what the driver has signed gets here, so strangers do not fill it.
+        """Of the tokens seen so far, by actor. Only what the driver has signed gets here, so no other process fills it.
         """
 
     def admits(self, actor: str, token: str) -> bool:

@@ -239,15 +239,15 @@ def test_objects_carry_faults(cluster: embedded.Cluster, client: Http) -> None:
     def in_force() -> set[str]:
         return {each["what"] for each in cluster.faults() if each["ended_s"] is None and "annotated" in each["id"]}
 
-    name = "carrier"
+    name = "annotated"
     client.make(name)
     merge = "application/merge-patch+json"
     carried = {"metadata": {"annotations": {"kemu.dev/chaos": "{refuse: {code: 409, verb: update}}"}}}
     assert client.call("PATCH", f"{MAPS}/{name}", carried, merge)[0] == 200
     found = client.call("GET", f"{MAPS}/{name}")[1]
     assert client.call("PUT", f"{MAPS}/{name}", found)[0] == 409
-    client.make("other-carrier")
-    assert client.call("PUT", f"{MAPS}/other-carrier", {"metadata": {"name": "other-carrier"}})[0] == 200
+    client.make("other-annotated")
+    assert client.call("PUT", f"{MAPS}/other-annotated", {"metadata": {"name": "other-annotated"}})[0] == 200
     assert client.call("DELETE", f"{MAPS}/{name}")[0] == 200
     cluster.step(1)
     assert in_force() == set()

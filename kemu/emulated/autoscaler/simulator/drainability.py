@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kemu.emulated.autoscaler import pods as pod_rules
+from kemu.emulated.autoscaler import pod_rules
 from kemu.emulated.autoscaler.settings import ScaleDown
 from kemu.emulated.objects import meta, selectors
 from kemu.messages.k8s import core_v1_pb2

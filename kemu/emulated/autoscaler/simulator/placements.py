@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kemu.emulated.autoscaler import pods as pod_rules
+from kemu.emulated.autoscaler import pod_rules
 from kemu.emulated.autoscaler.simulator.snapshots import Acceptable, Snapshot
 from kemu.emulated.objects import meta
 from kemu.messages.k8s import core_v1_pb2

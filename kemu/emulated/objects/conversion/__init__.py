@@ -4,7 +4,7 @@ descriptors    how a field looks in JSON, by its descriptor
 go_values      what a message in Kubernetes' protobuf says, as Go reads it
 json_readers   from JSON values to the fields of messages: one table of setters for each message class
 json_writers   from the fields of messages to JSON values: one writer for each field, made on first use
-sizes          how many values an object that strangers send may have, whatever its bytes
+sizes          how many values an object that clients send may have, whatever its bytes
 user_files     files that users name: regular ones, of a bounded size, as text
-yaml_texts     YAML that strangers send: read by libyaml, which is fast, after a look at its shape
+yaml_texts     YAML that clients send: read by libyaml, which is fast, after a look at its shape
 """

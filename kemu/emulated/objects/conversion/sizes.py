@@ -1,4 +1,4 @@
-"""How many values an object that strangers send may have, whatever its bytes: each costs time at many places."""
+"""How many values an object that clients send may have, whatever its bytes: each costs time at many places."""
 
 from __future__ import annotations
 

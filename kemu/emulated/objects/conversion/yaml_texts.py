@@ -1,4 +1,4 @@
-"""YAML that strangers send: read by libyaml, which is fast, after a look at its shape, without which it is not safe.
+"""YAML that clients send: read by libyaml, which is fast, after a look at its shape, without which it is not safe.
 
 A document of a few bytes can stand for billions of values by its aliases, and one that is nested deeply enough
 overflows libyaml's stack.

@@ -7,4 +7,5 @@ ray_starts       how long a run on Ray waits for its processes: with all that ``
 rollouts         what a rolling update of many Deployments costs the API server
 scale_models     what a run on Ray takes on a machine that nobody has at hand: a model of several measured runs
 scales           how large a cluster a machine holds on Ray: what nodes, cells and raylets cost in CPU
+throughput       Pods from creation to Running, over the whole path
 """

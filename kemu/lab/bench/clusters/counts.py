@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from types import CodeType, FrameType
 from typing import Any
 
-from kemu.lab.bench.clusters.pods import scenario_text
+from kemu.lab.bench.clusters.throughput import scenario_text
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.playing import plays
 from kemu.lab.scenario.playing.heartbeats import Heartbeats

@@ -18,7 +18,7 @@ from typing import Any
 import yaml
 
 from kemu.errors import KemuError
-from kemu.lab.bench.clusters import pods as pod_benchmarks
+from kemu.lab.bench.clusters import throughput as pod_benchmarks
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.playing import progress as states
 from kemu.lab.scenario.playing import runner

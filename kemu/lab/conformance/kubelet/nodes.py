@@ -117,11 +117,11 @@ def offered(
     async def read_again() -> core_v1_pb2.Node:
         return node
 
-    desk = Arrivals(plane.env, node.metadata.name, predicates.NodeClaims(), _Nobody(), read_again, refuses=refuses)
-    desk.node = predicates.NodeView(node)
-    desk.add(Worker(pod, 0))
-    assert desk.decision is not None
-    return desk.decision
+    arrivals = Arrivals(plane.env, node.metadata.name, predicates.NodeClaims(), _Nobody(), read_again, refuses=refuses)
+    arrivals.node = predicates.NodeView(node)
+    arrivals.add(Worker(pod, 0))
+    assert arrivals.decision is not None
+    return arrivals.decision
 
 
 class _Nobody:

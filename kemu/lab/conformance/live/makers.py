@@ -1,6 +1,6 @@
 """Clusters of all shapes for a live comparison: nodes, what lies around them, and how they change.
 
-Everything is drawn from one seed, as Kubernetes JSON. Pods are drawn in :mod:`kemu.lab.conformance.live.pods`.
+Everything is drawn from one seed, as Kubernetes JSON. Pods are drawn in :mod:`kemu.lab.conformance.live.drawn_pods`.
 """
 
 from __future__ import annotations

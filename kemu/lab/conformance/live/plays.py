@@ -16,7 +16,7 @@ from kemu import errors
 from kemu.emulated.client import clients
 from kemu.emulated.objects.conversion import convert
 from kemu.errors import KemuError
-from kemu.lab.conformance.live import duties, makers, pods, reports, shadows, speech, verdicts
+from kemu.lab.conformance.live import drawn_pods, makers, reports, scheduler_logs, shadows, stand_ins, verdicts
 from kemu.lab.conformance.live.makers import Json
 from kemu.messages.k8s.objects import KubernetesObject
 
@@ -44,7 +44,7 @@ class Play:
         self,
         client: clients.Client,
         shadow: shadows.Shadow,
-        real: speech.Speech,
+        real: scheduler_logs.SchedulerLog,
         check: Callable[[], object],
         seed: int,
         say: Callable[[str], object] = lambda text: None,
@@ -56,9 +56,9 @@ class Play:
         self._seed = seed
         self._say = say
         self.report = reports.Report()
-        self.on_attempt: Callable[[speech.Attempt], None] = self._ended
+        self.on_attempt: Callable[[scheduler_logs.Attempt], None] = self._ended
         """To be told of every attempt of the real scheduler that has ended."""
-        self._later: list[speech.Attempt] = []
+        self._later: list[scheduler_logs.Attempt] = []
         """Later attempts that have bound their pods, and are not judged yet."""
         self._families: dict[str, str] = {}
         """Of the pods of the present cluster, by ``namespace/name``."""
@@ -101,7 +101,10 @@ class Play:
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": {"name": "first", "namespace": "default"},
-            "spec": {"containers": [{"name": "c", "image": "x"}], "schedulerName": pods.PROFILES[0]["schedulerName"]},
+            "spec": {
+                "containers": [{"name": "c", "image": "x"}],
+                "schedulerName": drawn_pods.PROFILES[0]["schedulerName"],
+            },
         }
         await self._create(node)
         await self._create(pod)
@@ -110,8 +113,8 @@ class Play:
             raise KemuError(f"the real scheduler has decided nothing in {STARTS_S:g} s")
         await self._sweep()
 
-    def _ended(self, attempt: speech.Attempt) -> None:
-        if attempt.number > 1 and attempt.outcome == speech.BOUND:
+    def _ended(self, attempt: scheduler_logs.Attempt) -> None:
+        if attempt.number > 1 and attempt.outcome == scheduler_logs.BOUND:
             self._later.append(attempt)
 
     # A cluster --------------------------------------------------------------------------------------------------------
@@ -121,7 +124,7 @@ class Play:
         self.report.clusters += 1
         rng = self._rng = random.Random(f"live {self._seed} {self._number}")
         maker = self._maker = makers.Maker(rng, self._number)
-        drawn = pods.PodMaker(maker)
+        drawn = drawn_pods.PodMaker(maker)
         nodes = maker.nodes()
         await self._build(maker, drawn, nodes)
         self._wanted = self.report.count() + count
@@ -140,7 +143,7 @@ class Play:
             await self._pod(family, pod)
         await self._sweep()
 
-    async def _build(self, maker: makers.Maker, drawn: pods.PodMaker, nodes: list[Json]) -> None:
+    async def _build(self, maker: makers.Maker, drawn: drawn_pods.PodMaker, nodes: list[Json]) -> None:
         for namespace in makers.NAMESPACES:
             labels = {"env": None, "owner": None, **maker.namespace_labels()}
             await self._client.patch("namespaces", namespace, "", {"metadata": {"labels": labels}})
@@ -157,7 +160,7 @@ class Play:
         running = [drawn.running(maker.rng.choice(names)) for _ in range(maker.rng.randrange(most))]
         for pod in running:
             await self._create(pod)
-            await self._run(duties.key_of(pod))
+            await self._run(stand_ins.key_of(pod))
         await self._settle()
 
     async def _sweep(self) -> None:
@@ -188,7 +191,7 @@ class Play:
     # One pod ----------------------------------------------------------------------------------------------------------
 
     async def _pod(self, family: str, pod: Json) -> None:
-        key = duties.key_of(pod)
+        key = stand_ins.key_of(pod)
         self._families[key] = family
         await self._create(pod)
         if pod["spec"].get("schedulingGates"):
@@ -211,7 +214,7 @@ class Play:
         if attempt.nominated:
             await self._evictions(attempt, answer)
         self.report.add(verdicts.of(family, attempt, answer))
-        if attempt.outcome == speech.BOUND:
+        if attempt.outcome == scheduler_logs.BOUND:
             await self._run(key)
             return
         await shadow.until(lambda: self._is_told(key, attempt), SEES_S)
@@ -223,7 +226,7 @@ class Play:
         if not ending or self._rng.random() < 0.6:
             await self._end_victims(key)
 
-    async def _evictions(self, attempt: speech.Attempt, answer: Json) -> None:
+    async def _evictions(self, attempt: scheduler_logs.Attempt, answer: Json) -> None:
         """Until the real scheduler has deleted all victims, or those that kemu expects."""
         candidates = (answer.get("preemption") or {}).get("candidates") or {}
         expected = len(candidates.get(attempt.nominated, {}).get("victims") or ()) or 1
@@ -233,7 +236,7 @@ class Play:
         attempt = self._real.attempts.get(key)
         return attempt.outcome if attempt is not None else ""
 
-    def _is_told(self, key: str, attempt: speech.Attempt) -> bool:
+    def _is_told(self, key: str, attempt: scheduler_logs.Attempt) -> bool:
         """The pod's status says why it was not placed, or where it is nominated."""
         pod = self._shadow.store("pods").get(key)
         if pod is None or pod.spec.nodeName:
@@ -248,9 +251,9 @@ class Play:
         """The victims end; then the preemptor is tried again."""
         for victim in self._evicting.pop(key):
             await self._remove(victim)
-        await self._real.until(lambda: self._outcome(key) == speech.BOUND, 3)
+        await self._real.until(lambda: self._outcome(key) == scheduler_logs.BOUND, 3)
         await self._judge_later()
-        if self._outcome(key) != speech.BOUND:
+        if self._outcome(key) != scheduler_logs.BOUND:
             # Another pod was faster, or the room is not enough any more.
             await self._remove(key)
 
@@ -393,7 +396,7 @@ class Play:
         if self._rng.random() < UNSTARTED:
             return
         namespace, _, name = key.partition("/")
-        await duties.run_pod(self._client, namespace, name, self._rng)
+        await stand_ins.run_pod(self._client, namespace, name, self._rng)
 
     async def _remove(self, key: str) -> None:
         namespace, _, name = key.partition("/")

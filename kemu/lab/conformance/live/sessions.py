@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kemu.emulated.bridge import hosting
 from kemu.emulated.client import clients
-from kemu.lab.conformance.live import duties, parts, plays, pods, reports, shadows, speech
+from kemu.lab.conformance.live import drawn_pods, parts, plays, reports, scheduler_logs, shadows, stand_ins
 
 
 async def compare(
@@ -40,13 +40,13 @@ async def _compare(
         await process.start([])
         env = process.host.env("live")
         client = clients.Client(env, hosting.SERVER)
-        shadow = shadows.Shadow(env, client, pods.PROFILES)
-        volumes = duties.VolumeDuty(env, client)
+        shadow = shadows.Shadow(env, client, drawn_pods.PROFILES)
+        volumes = stand_ins.VolumeController(env, client)
         await shadow.start()
         await volumes.start()
-        real = speech.Speech(lambda attempt: play.on_attempt(attempt))
+        real = scheduler_logs.SchedulerLog(lambda attempt: play.on_attempt(attempt))
         play = plays.Play(client, shadow, real, started.check, seed, say)
-        await started.start_scheduler(kubeconfig, pods.PROFILES, real.hear)
+        await started.start_scheduler(kubeconfig, drawn_pods.PROFILES, real.hear)
         playing = asyncio.ensure_future(play.run(count))
         ended = asyncio.ensure_future(process.run(()))
         await asyncio.wait([playing, ended], return_when=asyncio.FIRST_COMPLETED)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kemu.emulated.objects import plain
-from kemu.lab.conformance.live.speech import BOUND, ERROR, FAILED, Attempt
+from kemu.lab.conformance.live.scheduler_logs import BOUND, ERROR, FAILED, Attempt
 
 Json = dict[str, Any]
 

@@ -30,6 +30,7 @@ from kemu.lab.scenario.loading import (
     clusters,
     controllers,
     faults,
+    foreign_files,
     holds,
     lints,
     lives,
@@ -40,7 +41,6 @@ from kemu.lab.scenario.loading import (
     node_groups,
     overriding,
     references,
-    strangers,
     timelines,
     users,
     volumes,
@@ -111,7 +111,7 @@ def of_document(
 
 def only(found: Sequence[Document], name: str) -> Document:
     """The one document of a scenario. Raises ScenarioError for anything else, and says what it is."""
-    complaint = strangers.complaint(found)
+    complaint = foreign_files.complaint(found)
     if not found:
         complaint = errors.Problem(name, 1, 1, "", "holds no document")
     if complaint is not None:

@@ -27,10 +27,10 @@ from kemu.emulated.settings.shapes import (
 )
 from kemu.lab.scenario.format import schema
 from kemu.lab.scenario.format.keys import matrix_keys
-from kemu.lab.scenario.loading import strangers
+from kemu.lab.scenario.loading import foreign_files
 from kemu.lab.sweep.experiments import values
 
-KIND = strangers.EXPERIMENT
+KIND = foreign_files.EXPERIMENT
 PARAMETERS = matrix_keys.PARAMETERS
 MOST_SEEDS = 100_000
 

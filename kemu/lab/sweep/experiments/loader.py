@@ -19,7 +19,7 @@ from kemu.emulated.settings.documents import Document, Path
 from kemu.emulated.settings.shapes import INVALID, Report, kind_of
 from kemu.errors import KemuError, Problem, ScenarioError
 from kemu.lab.scenario import catalog
-from kemu.lab.scenario.loading import loader, matrices, mistakes, overriding, references, strangers
+from kemu.lab.scenario.loading import foreign_files, loader, matrices, mistakes, overriding, references
 from kemu.lab.scenario.playing import plays
 from kemu.lab.scenario.scenarios import Scenario
 from kemu.lab.sweep.cells import Metric
@@ -49,7 +49,7 @@ def loads(text: str, name: str = "experiment.yaml", data_dir: str | FilePath | N
 
 
 def _of_documents(found: Sequence[Document], text: str, name: str, data_dir: str | FilePath | None) -> Experiment:
-    if strangers.is_experiment(found):
+    if foreign_files.is_experiment(found):
         return _Loading(found[0], text, None if data_dir is None else FilePath(data_dir)).build()
     if len(found) > 1:
         raise ScenarioError([Problem(name, 1, 1, "", f"holds {len(found)} documents; an experiment is one document")])

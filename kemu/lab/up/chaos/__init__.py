@@ -1,5 +1,7 @@
 """Faults of a cluster that real clients talk to.
 
-``clients`` has those that clients meet carried out by the gateway's layer; ``desks`` takes faults from outside while
-the cluster runs, ``carriers`` from annotated objects; ``scripts`` writes down what has struck, to have it again.
+clients            faults that clients meet, carried out by the gateway's layer
+injectors          faults from outside while the cluster runs: of ``kemu chaos``
+annotated_faults   faults that objects carry in an annotation
+scripts            what has struck, written down to have it again
 """

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kemu.lab.up.virtual.worlds import GATEWAY, Furnishing, Input
+from kemu.lab.up.virtual.worlds import GATEWAY, Input, ServedAt
 from kemu.runtime.runlog import folders
 from kemu.runtime.runlog.frames import Reader, Writer
 
@@ -27,8 +27,8 @@ class Batch(NamedTuple):
 class Record:
     """Written as the run goes on: a run that is killed can be repeated as far as it went."""
 
-    def __init__(self, folder: Path, furnishing: Furnishing | None = None) -> None:
-        self._writer = Writer(folder / FILE, {"format": 1, "furnishing": list(furnishing or ())})
+    def __init__(self, folder: Path, served_at: ServedAt | None = None) -> None:
+        self._writer = Writer(folder / FILE, {"format": 1, "furnishing": list(served_at or ())})
 
     def add(self, batch: Batch) -> None:
         self._writer.append(batch.at_ns, GATEWAY, _KIND, {"inputs": [list(each) for each in batch.inputs]})
@@ -46,7 +46,7 @@ class Inputs:
         self._file = folder / FILE
         with Reader(self._file) as reader:
             given = reader.header["furnishing"]
-        self.furnishing = Furnishing(*given) if given else None
+        self.served_at = ServedAt(*given) if given else None
 
     def __iter__(self) -> Iterator[Batch]:
         """Raises RunLogError where the file is damaged."""

@@ -32,7 +32,7 @@ def setting(folder: Path, scenario: Scenario) -> tuple[Scenario, Mapping[str, An
 def world(inputs: Inputs) -> World:
     """One in which these come from outside."""
     made = World()
-    made.furnishing = inputs.furnishing
+    made.served_at = inputs.served_at
     made.loop.outside = lambda: _repeat(made, inputs)
     return made
 

@@ -17,7 +17,7 @@ import grpc
 from kemu.lab.scenario.playing import runner
 from kemu.lab.scenario.scenarios import Scenario
 from kemu.lab.up import credentials, endpoints, sessions, tellers
-from kemu.lab.up.chaos import desks
+from kemu.lab.up.chaos import injectors
 from kemu.lab.up.virtual import channels, drivers, inputs, strikes, worlds
 from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.v1 import api_pb2, api_pb2_grpc
@@ -132,7 +132,7 @@ class Session:
             driver = drivers.Driver(self.world, settle_s=self._settle_s)
             clock = Clock(driver)
             api: Any = api_pb2_grpc.ApiStub(channels.channel(driver, "apiserver/0"))  # type: ignore[no-untyped-call]
-            desk = desks.Desk(
+            injector = injectors.Injector(
                 scenario,
                 lambda fault, fault_id: driver.put(["strike", dict(fault), fault_id]),
                 lambda fault_id: driver.put(["heal", fault_id]),
@@ -146,15 +146,15 @@ class Session:
                 lambda namespace, name: _uid_of(api, namespace, name),
                 clock,
                 self.listener,
-                desk,
+                injector,
                 self._strikes.struck,
                 driver,
             )
             self._strikes.layer, self._strikes.driver = endpoint.layer, driver
             await endpoint.start()
             authority = "" if settings.insecure_http else made.authority.certificate.decode()
-            self.world.furnishing = worlds.Furnishing(*endpoint.address, authority)
-            driver.record = inputs.Record(settings.out, self.world.furnishing)
+            self.world.served_at = worlds.ServedAt(*endpoint.address, authority)
+            driver.record = inputs.Record(settings.out, self.world.served_at)
             running = asyncio.create_task(driver.run())
             try:
                 await driver.begun()
@@ -173,7 +173,7 @@ class Session:
                     driver.put(["end", "stopped"])
                 await running
                 driver.record.close()
-                desk.script.write(settings.out)
+                injector.script.write(settings.out)
 
     async def _until(self, stop: asyncio.Event, running: asyncio.Task[None], driver: drivers.Driver) -> None:
         """Somebody ends it, or its duration is over; meanwhile tell what happens."""

@@ -20,8 +20,8 @@ from kemu.emulated.client import clients, informers
 from kemu.lab.scenario.playing import judging, plans, plays
 from kemu.lab.scenario.playing.heartbeats import Heartbeats
 from kemu.lab.scenario.scenarios import Scenario
-from kemu.lab.up import furnishings
-from kemu.lab.up.chaos import carriers, desks
+from kemu.lab.up import bootstrap_objects
+from kemu.lab.up.chaos import annotated_faults, injectors
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.faults.handlers import Assignment, End
 from kemu.runtime.faults.hits import CHAOS
@@ -98,8 +98,8 @@ Input = Sequence[Any]
 """``[what, …]``; see the methods of :class:`World` with a name ``_on_<what>``."""
 
 
-class Furnishing(NamedTuple):
-    """What the objects that every cluster has depend on (:mod:`kemu.lab.up.furnishings`)."""
+class ServedAt(NamedTuple):
+    """What the objects that every cluster has depend on (:mod:`kemu.lab.up.bootstrap_objects`)."""
 
     address: str
     port: int
@@ -112,7 +112,7 @@ class World:
     def __init__(self, client_faults: ClientFaults | None = None) -> None:
         """``client_faults``: None where there are no clients."""
         self.loop = SteppedLoop()  # type: ignore[abstract]  # what it refuses is added by name
-        self.furnishing: Furnishing | None = None
+        self.served_at: ServedAt | None = None
         """To be set before it begins."""
         self.stands = False
         """Set-up is over: from now on time passes only as the driver likes."""
@@ -132,10 +132,10 @@ class World:
         assert isinstance(runtime, SimRuntime)
         self.runtime, self.scenario = runtime, scenario
         roster = await plays.launch(runtime, scenario, beats, recorder.progress)
-        if self.furnishing is not None:
-            env, (address, port, authority) = runtime.env(HOUSEKEEPER), self.furnishing
+        if self.served_at is not None:
+            env, (address, port, authority) = runtime.env(HOUSEKEEPER), self.served_at
             client = clients.Client(env, plans.apiservers_of(scenario, 0))
-            await furnishings.Furnisher(env, client, authority).begin(address, port)
+            await bootstrap_objects.Bootstrap(env, client, authority).begin(address, port)
         for what in CLIENT_FAULTS:
             runtime.env(GATEWAY).on_fault(what, functools.partial(self._strike_clients, what))
         self._env = runtime.env(GATEWAY)
@@ -144,7 +144,9 @@ class World:
         self._course = plays.Course(runtime, scenario, beats, roster, recorder.triggers, tells_restart=True)
         self.roster = roster
         env = runtime.env(CARRIERS)
-        carriers.Carriers(env, clients.Client(env, plans.apiservers_of(scenario, 0)), self._strike, self._heal)
+        annotated_faults.AnnotatedFaults(
+            env, clients.Client(env, plans.apiservers_of(scenario, 0)), self._strike, self._heal
+        )
         self.stands = True
         try:
             reason = await self._ending
@@ -269,7 +271,7 @@ class World:
         self._heal(fault_id)
 
     def _strike(self, fault: Mapping[str, Any], fault_id: str) -> None:
-        self._course.strike(desks.read_fault(self.scenario, fault, fault_id, self.now_ns))
+        self._course.strike(injectors.read_fault(self.scenario, fault, fault_id, self.now_ns))
 
     def _heal(self, fault_id: str) -> None:
         runtime = self.runtime

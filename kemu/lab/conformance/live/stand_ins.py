@@ -29,7 +29,7 @@ async def run_pod(client: clients.Client, namespace: str, name: str, rng: random
         return  # a victim already
 
 
-class VolumeDuty:
+class VolumeController:
     """Binds claims as the PersistentVolume controller does once the scheduler has chosen."""
 
     def __init__(self, env: Env, client: clients.Client) -> None:

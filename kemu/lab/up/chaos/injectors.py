@@ -44,7 +44,7 @@ class Known:
         }
 
 
-class Desk:
+class Injector:
     """Of one cluster. It listens to the run log."""
 
     HEARD = frozenset(("chaos.begin", "chaos.end", "chaos.hit", STRUCK))

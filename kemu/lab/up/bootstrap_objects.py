@@ -20,7 +20,7 @@ from kemu.runtime.env import Env
 SERVICE_ADDRESS = "10.96.0.1"
 
 
-class Furnisher:
+class Bootstrap:
     """Makes them, also in namespaces to come."""
 
     def __init__(self, env: Env, client: clients.Client, authority: str) -> None:

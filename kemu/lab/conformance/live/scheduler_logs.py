@@ -41,7 +41,7 @@ class Attempt:
     """Its victims are being deleted."""
 
 
-class Speech:
+class SchedulerLog:
     """Hears the log, keeps the attempts. ``on_end`` is told of each attempt that has ended."""
 
     def __init__(self, on_end: Callable[[Attempt], object]) -> None:
@@ -165,17 +165,17 @@ def _value(text: str) -> str:
 
 
 _SCORED = "Plugin scored node for pod"
-_SAYINGS: dict[str, Callable[[Speech, dict[str, str]], None]] = {
-    "Attempting to schedule pod": Speech._begins,
-    _SCORED: Speech._scored,
-    "Calculated node's final score for pod": Speech._total,
-    "Successfully bound pod to node": Speech._bound,
-    "Unable to schedule pod; no fit; waiting": Speech._failed,
-    "Unable to schedule pod; no nodes are registered to the cluster; waiting": Speech._failed,
-    "Error scheduling pod; retrying": Speech._error,
-    "the target node for the preemption is determined": Speech._target,
-    "Start the preemption asynchronously": Speech._evicts,
-    "Preemptor Pod preempted victim Pod": Speech._victim,
-    "Victim Pod is already being deleted, skipping the API call for it": Speech._victim,
-    "Async Preemption finished completely": Speech._evicted,
+_SAYINGS: dict[str, Callable[[SchedulerLog, dict[str, str]], None]] = {
+    "Attempting to schedule pod": SchedulerLog._begins,
+    _SCORED: SchedulerLog._scored,
+    "Calculated node's final score for pod": SchedulerLog._total,
+    "Successfully bound pod to node": SchedulerLog._bound,
+    "Unable to schedule pod; no fit; waiting": SchedulerLog._failed,
+    "Unable to schedule pod; no nodes are registered to the cluster; waiting": SchedulerLog._failed,
+    "Error scheduling pod; retrying": SchedulerLog._error,
+    "the target node for the preemption is determined": SchedulerLog._target,
+    "Start the preemption asynchronously": SchedulerLog._evicts,
+    "Preemptor Pod preempted victim Pod": SchedulerLog._victim,
+    "Victim Pod is already being deleted, skipping the API call for it": SchedulerLog._victim,
+    "Async Preemption finished completely": SchedulerLog._evicted,
 }

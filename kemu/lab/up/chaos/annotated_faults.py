@@ -27,7 +27,7 @@ KINDS_THAT_CARRY = ("pods", "nodes", "leases", "configmaps")
 _NODE_LEASES = "kube-node-lease"
 
 
-class Carriers:
+class AnnotatedFaults:
     """Watches the objects of a cluster from when it is made."""
 
     def __init__(
@@ -75,7 +75,7 @@ class Carriers:
             self._heal(fault_id)
 
 
-def fault_of(carrier: KubernetesObject, text: str) -> dict[str, Any]:
+def fault_of(annotated: KubernetesObject, text: str) -> dict[str, Any]:
     """The fault that an object carries, with whom it concerns. Raises KemuError."""
     try:
         found: Any = yaml_texts.safe_load(text)
@@ -85,11 +85,11 @@ def fault_of(carrier: KubernetesObject, text: str) -> dict[str, Any]:
     if kind is None:
         raise KemuError(f"{ANNOTATION}: {text!r} is no fault; write it as {{refuse: {{code: 409}}, for: 30s}}")
     detail = found[kind.name] if isinstance(found[kind.name], dict) else {}
-    return {**found, kind.name: {**_concerned(carrier, kind.name, detail), **detail}}
+    return {**found, kind.name: {**_concerned(annotated, kind.name, detail), **detail}}
 
 
-def _concerned(carrier: KubernetesObject, what: str, detail: Mapping[str, Any]) -> dict[str, Any]:
-    plural, metadata = resources.of(carrier).plural, carrier.metadata
+def _concerned(annotated: KubernetesObject, what: str, detail: Mapping[str, Any]) -> dict[str, Any]:
+    plural, metadata = resources.of(annotated).plural, annotated.metadata
     if what in CLIENT_FAULTS:
         if "resource" in detail or "name" in detail:
             return {}
