@@ -17,7 +17,6 @@ from kemu.emulated.gateway.authentication import impersonations
 from kemu.emulated.gateway.backends import Backends, Refused
 from kemu.emulated.gateway.limits import connections, lanes
 from kemu.emulated.gateway.monitoring import Metrics
-from kemu.emulated.gateway.requests import paths
 from kemu.emulated.gateway.requests.messages import Receive, Request, Scope, Send
 from kemu.emulated.gateway.requests.paths import Path
 from kemu.emulated.gateway.settings import Settings
@@ -95,9 +94,10 @@ class Gateway:
         return response
 
     async def _serve(self, request: Request, scope: Scope, asked: _Asked) -> Response:
-        if request.problem is not None:
-            raise request.problem
-        number, request.path = self._backends.split(request.path)
+        info = request.info
+        if info.problem is not None:
+            raise info.problem
+        number = self._backends.number(info.server)
         if request.path.rstrip("/") == "/version":
             return discoveries.version()
         found = await monitoring.health(request, self._backends)
@@ -107,21 +107,21 @@ class Gateway:
         backend = self._backends.of(request.peer, number)
         user = await self._settings.authenticator.authenticate(request.headers, certificate)
         request.user = await impersonations.impersonated(user, request.impersonation(), backend.allows)
-        path = paths.parse(request.path)
+        path = info.parts
         if path is None:
-            await backend.require_path(request.user, request.method.lower(), request.path)
+            await backend.require_path(request.user, info.verb, request.path)
             if request.path == "/metrics":
                 return self._metrics.response(self._streams.count())
             return discoveries.document(request)
         row = _row(path)
         if row is None:
             return responses.text(404, "404 page not found\n")
-        asked.told = monitoring.Asked(_verb(request, path), path.group, path.version, row.plural, _part(path))
+        asked.told = monitoring.Asked(_label(info.verb), path.group, path.version, row.plural, _part(path))
         asked.warning = DEPRECATED.get((row.api_version, row.plural), "")
         call = Call(request, path, row, row, backend, self._settings, self._representations, self._clock, self._closing)
         if request.method in _WITH_BODY and not request.user.is_master:
             # Before the body is read, let alone parsed (``WithAuthorization`` comes before the handlers).
-            await call.require(_right(request, path), _part(path))
+            await call.require(info.verb, _part(path))
         try:
             return await self._carry_out(call)
         except Refused as refused:
@@ -132,20 +132,20 @@ class Gateway:
             raise
         except (BadRequest, Invalid, MethodNotAllowed, NotAcceptable, UnsupportedMediaType):
             # Found before any API server was asked. Who has no right is told that first.
-            await call.require(_right(request, path), _part(path))
+            await call.require(info.verb, _part(path))
             raise
 
     async def _carry_out(self, call: Call) -> Response:
-        method, path = call.request.method, call.path
+        method, path, verb = call.request.method, call.path, call.request.info.verb
         if path.subresource:
             if (call.row.plural, path.subresource) == ("serviceaccounts", "token"):
                 return await _of(_TOKEN, method)(call)
             return await _of(subresources.find(call.row, path.subresource), method)(call)
         if call.row.api_version == metrics.API_VERSION:
             return await _of(metrics.HANDLERS, method)(call)
-        if path.watches or (method == "GET" and not path.name and call.request.query.flag("watch")):
+        if verb == "watch" and method != "HEAD":
             return await watches.watch(call, self._streams)
-        if method == "GET" and not path.name:
+        if verb == "list" and method != "HEAD":
             return await self._list(call)
         return await _of(_OBJECTS if path.name else _collections(call), method)(call)
 
@@ -181,18 +181,10 @@ class _Asked:
         self.warning = ""
 
 
-def _verb(request: Request, path: Path) -> str:
-    """As metrics tell it; but for :data:`_RIGHTS` also the right to it."""
-    if request.method == "GET" and not path.name:
-        return "WATCH" if request.query.flag("watch") or path.watches else "LIST"
-    if request.method == "DELETE" and not path.name:
-        return "DELETECOLLECTION"
-    return request.method if request.method in _METHODS else "other"
-
-
-def _right(request: Request, path: Path) -> str:
-    """What the right to it is called."""
-    return _RIGHTS.get(request.method) or _verb(request, path).lower()
+def _label(verb: str) -> str:
+    """As metrics tell a verb."""
+    label = _METHODS.get(verb) or verb.upper()
+    return label if label in _LABELS else "other"
 
 
 def _part(path: Path) -> str:
@@ -202,9 +194,9 @@ def _part(path: Path) -> str:
 _PARTS = frozenset(
     ("status", "scale", "resize", "finalize", "binding", "eviction", "token", "log", *subresources.STREAMS)
 )
-_RIGHTS = {"POST": "create", "PUT": "update"}
 _WITH_BODY = ("POST", "PUT", "PATCH", "DELETE")
-_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
+_METHODS = {"create": "POST", "update": "PUT"}
+_LABELS = ("GET", "LIST", "WATCH", "POST", "PUT", "PATCH", "DELETE", "DELETECOLLECTION", "OPTIONS")
 
 _OBJECTS: dict[str, Handler] = {
     "GET": reads.get,

@@ -25,9 +25,6 @@ from kemu.messages.k8s import meta_v1_pb2
 from kemu.messages.v1 import api_pb2, api_pb2_grpc
 from kemu.runtime.env import Channel
 
-CHOICE = "/servers/"
-"""What a path begins with that names an API server by its number."""
-
 PATIENCE_S = 60.0
 """How long a request may take that says nothing (``RequestTimeout`` of kube-apiserver), and at most."""
 
@@ -102,14 +99,11 @@ class Backends:
     def __iter__(self) -> Any:
         return iter(self._backends)
 
-    def split(self, path: str) -> tuple[int | None, str]:
-        """The API server that a path names, and what else the path says. Raises :class:`kemu.errors.NotFound`."""
-        if not path.startswith(CHOICE):
-            return None, path
-        number, _, rest = path.removeprefix(CHOICE).partition("/")
-        if not number.isdigit() or len(number) > 9 or int(number) >= len(self._backends):
-            raise NotFound(f"there is no API server {number}; there are {len(self._backends)}")
-        return int(number), f"/{rest}"
+    def number(self, server: str | None) -> int | None:
+        """Of the API server that a URL chooses; None: of none. Raises :class:`kemu.errors.NotFound`."""
+        if server is not None and not (server.isdigit() and len(server) < 10 and int(server) < len(self._backends)):
+            raise NotFound(f"there is no API server {server}; there are {len(self._backends)}")
+        return None if server is None else int(server)
 
     def of(self, peer: tuple[Any, ...] | None, number: int | None) -> Backend:
         """The one that a connection sticks to, or the one with that number."""

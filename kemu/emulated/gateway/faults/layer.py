@@ -14,6 +14,7 @@ from kemu.emulated.gateway.faults.requests import Asked
 from kemu.emulated.gateway.faults.revisions import Revisions
 from kemu.emulated.gateway.faults.rules import Rule
 from kemu.emulated.gateway.limits import connections
+from kemu.emulated.gateway.requests import request_infos
 from kemu.emulated.gateway.settings import Authenticator
 from kemu.errors import ApiError
 from kemu.runtime.env import SECOND_NS
@@ -235,7 +236,7 @@ class Layer:
         """As the cluster was so long ago: a list at the revision of that time."""
         past_ns = self._time.now_ns() - round(old_s * SECOND_NS)
         revision = self._revisions.at(past_ns)
-        query = dict(parse.parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
+        query = request_infos.of(scope).query.first()
         path: str = scope["path"]
         if asked.verb == "get":
             path = path.rstrip("/")
@@ -249,8 +250,8 @@ class Layer:
         if asked.verb == "get":
             headers = [(key, value) for key, value in headers if key.lower() != b"accept"]
             headers.append((b"accept", b"application/json"))
-        past = {**scope, "path": path, "query_string": parse.urlencode(query).encode(), "headers": headers}
-        past["raw_path"] = path.encode()
+        text = parse.urlencode(query).encode()
+        past = request_infos.changed(scope, path=path, raw_path=path.encode(), query_string=text, headers=headers)
         answer = await self._whole(past, _nothing)
         if asked.verb != "get" or answer[0]["status"] != 200:
             return answer

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import MutableMapping
 from typing import Any, NamedTuple
-from urllib import parse
 
-from kemu.emulated.gateway.requests import paths
-from kemu.errors import ApiError
-
-_VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch"}
-_SERVERS = "/servers/"
+from kemu.emulated.gateway.requests import request_infos
 
 
 class Asked(NamedTuple):
@@ -41,38 +36,23 @@ class Asked(NamedTuple):
         return self.verb in ("get", "list")
 
 
-def of(scope: Mapping[str, Any]) -> Asked:
+def of(scope: MutableMapping[str, Any]) -> Asked:
     """Of a request as ASGI has it."""
     agent = ""
     for key, value in scope["headers"]:
         if key.lower() == b"user-agent":
-            agent = value.decode("latin-1")
+            agent = value.decode("latin-1").partition(" ")[0]
             break
-    path: str = scope["path"]
-    if path.startswith(_SERVERS):
-        path = "/" + path.removeprefix(_SERVERS).partition("/")[2]
-    method: str = scope["method"]
-    try:
-        found = paths.parse(path)
-    except ApiError:
-        found = None
-    agent = agent.partition(" ")[0]
+    info = request_infos.of(scope)
+    found = info.parts
     if found is None:
-        return Asked(agent, _VERBS.get(method, method.lower()), "", "", "")
-    query = dict(parse.parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
+        return Asked(agent, info.verb, "", "", "")
     name = found.name
-    if method in ("GET", "HEAD"):
-        watches = found.watches or query.get("watch", "").lower() in ("1", "true", "t")
-        verb = "watch" if watches and not name else "get" if name else "list"
-        if not name:
-            # Watches and lists of one object name it so (RequestInfoFactory does the same).
-            name = _named(query.get("fieldSelector", ""))
-    elif method == "DELETE":
-        verb = "delete" if name else "deletecollection"
-    else:
-        verb = _VERBS.get(method, method.lower())
+    if info.verb in ("list", "watch") and not name:
+        # Watches and lists of one object name it so (RequestInfoFactory does the same).
+        name = _named(info.query.text("fieldSelector"))
     resource = f"{found.resource}/{found.subresource}" if found.subresource else found.resource
-    return Asked(agent, verb, resource, found.namespace, name, found.group)
+    return Asked(agent, info.verb, resource, found.namespace, name, found.group)
 
 
 def _named(field_selector: str) -> str:

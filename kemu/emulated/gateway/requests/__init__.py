@@ -1,4 +1,5 @@
-"""What is asked: ``messages`` has the whole request; ``paths``, ``queries``, ``negotiation``, ``bodies`` its parts.
+"""What is asked: ``messages`` has the whole request; ``request_infos`` what its URL says (``paths``, ``queries``);
+``negotiation`` and ``bodies`` the rest.
 
 documents   JSON and YAML in bodies that the gateway itself has to read, or spares the API servers
 envelopes   the envelope of Kubernetes' protobuf: four bytes, then a ``runtime.Unknown`` with type and message

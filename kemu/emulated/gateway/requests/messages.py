@@ -6,9 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequen
 from typing import Any
 
 from kemu.emulated.gateway.limits import connections
-from kemu.emulated.gateway.requests import negotiation
+from kemu.emulated.gateway.requests import negotiation, request_infos
 from kemu.emulated.gateway.requests.negotiation import Form
-from kemu.emulated.gateway.requests.queries import Query
 from kemu.emulated.objects import identities
 from kemu.emulated.objects.identities import User
 from kemu.errors import BadRequest, RequestEntityTooLarge
@@ -21,24 +20,18 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 class Request:
     """Made of an ASGI scope."""
 
-    __slots__ = ("_headers", "_receive", "headers", "method", "path", "peer", "problem", "query", "reset", "user")
+    __slots__ = ("_headers", "_receive", "headers", "info", "method", "path", "peer", "query", "reset", "user")
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self._receive = receive
-        self.method: str = scope["method"]
-        self.path: str = scope["path"]
+        info = self.info = request_infos.of(scope)
+        self.method, self.path, self.query = info.method, info.path, info.query
         self._headers: Sequence[tuple[bytes, bytes]] = scope["headers"]
         self.headers: Mapping[str, str] = headers_of(scope)
         self.peer: Any = scope.get("client")
         """Address of the client's end of the connection."""
         self.reset: Callable[[bool], None] | None = (scope.get("extensions") or {}).get(connections.RESET)
         """Ends the connection; with True by a reset."""
-        self.problem: BadRequest | None = None
-        """The query cannot be read."""
-        try:
-            self.query = Query(scope["query_string"].decode("latin-1"))
-        except BadRequest as error:
-            self.query, self.problem = Query(""), error
         self.user: User = identities.ADMINISTRATOR
 
     @property

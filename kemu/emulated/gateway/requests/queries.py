@@ -27,6 +27,10 @@ class Query:
         found = self._values.get(name)
         return found[0] if found else ""
 
+    def first(self) -> dict[str, str]:
+        """All parameters, each with its first value."""
+        return {name: values[0] for name, values in self._values.items()}
+
     def texts(self, name: str) -> list[str]:
         return self._values.get(name, [])
 
