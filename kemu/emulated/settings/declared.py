@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any, NamedTuple, TypeVar
 
+from kemu.emulated.objects.plain import Json
 from kemu.emulated.settings.documents import Document, Path
 from kemu.emulated.settings.shapes import INVALID, Key, ListOf, MapOf, Record, Report, Shape
 from kemu.errors import Problem
@@ -60,7 +61,7 @@ class _Setting:
 def setting(
     shape: Shape,
     doc: str,
-    default: Any = ABSENT,
+    default: Json = ABSENT,
     *,
     key: str = "",
     required: bool = False,
@@ -92,7 +93,7 @@ def _written(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _read(shape: Shape, written: object) -> Any:
+def _read(shape: Shape, written: Json) -> Any:
     problems: list[Problem] = []
     value = shape.check(written, (), Report(Document("", written), problems))
     if problems:
@@ -144,7 +145,7 @@ class Section:
                 (choices if declared.choice else keys)[key] = Key(shape, declared.doc, declared.required)
         return Record(keys, choices, self.noun, choice_required=self.choice_required)
 
-    def check(self, value: Any, path: Path, report: Report) -> Any:
+    def check(self, value: Json, path: Path, report: Report) -> Any:
         checked = self.record.check(value, path, report)
         return INVALID if checked is INVALID else self._made(checked, path, report)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from kemu.emulated.objects.plain import Json
 from kemu.emulated.settings.documents import Path, follow
 from kemu.emulated.settings.shapes import INVALID, SECONDS, Key, ListOf, Named, Number, Record, Report, Shape
 from kemu.runtime import distributions
@@ -43,7 +44,7 @@ class Distribution:
             noun="distribution",
         )
 
-    def check(self, value: Any, path: Path, report: Report) -> Any:
+    def check(self, value: Json, path: Path, report: Report) -> Any:
         if not isinstance(value, dict):
             return self.scalar.check(value, path, report)
         before = len(report.problems)
@@ -72,7 +73,7 @@ class Cost:
     plain: Shape
     parts: Record
 
-    def check(self, value: Any, path: Path, report: Report) -> Any:
+    def check(self, value: Json, path: Path, report: Report) -> Any:
         in_parts = isinstance(value, dict) and any(key in self.parts.keys for key in value)
         return (self.parts if in_parts else self.plain).check(value, path, report)
 

@@ -20,6 +20,7 @@ import yaml
 
 from kemu import errors
 from kemu.emulated.objects.conversion import user_files, yaml_texts
+from kemu.emulated.objects.plain import Json
 
 Path = tuple[str | int, ...]
 """Keys and indexes from the root of a document."""
@@ -117,7 +118,7 @@ def join(root: str, path: str) -> str:
     return root + path if path.startswith("[") else f"{root}.{path}"
 
 
-def follow(data: Any, text: str) -> tuple[Path, str]:
+def follow(data: Json, text: str) -> tuple[Path, str]:
     """The longest path in ``data`` that ``text`` describes, as far as it exists there, and the rest of the text.
 
     ``text`` is a field path as Kubernetes writes them, ``spec.containers[0].resources.requests[cpu]``; keys that hold
@@ -156,7 +157,7 @@ def follow(data: Any, text: str) -> tuple[Path, str]:
     return tuple(path), rest
 
 
-def _name(item: Any) -> Any:
+def _name(item: Json) -> Any:
     return item.get("name") if isinstance(item, dict) else None
 
 

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 from kemu import errors
 from kemu.emulated.objects.amounts import quantities
+from kemu.emulated.objects.plain import Json
 from kemu.emulated.settings import values
 from kemu.emulated.settings.documents import Document, Path
 from kemu.runtime.near_words import did_you_mean, nearest_word
@@ -51,7 +52,7 @@ class Report:
 
 
 class Shape(Protocol):
-    def check(self, value: Any, path: Path, report: Report) -> Any: ...
+    def check(self, value: Json, path: Path, report: Report) -> Any: ...
 
     def schema(self) -> dict[str, Any]: ...
 
@@ -66,7 +67,7 @@ class Named:
     def __post_init__(self) -> None:
         DEFINITIONS[self.name] = self.shape
 
-    def check(self, value: Any, path: Path, report: Report) -> Any:
+    def check(self, value: Json, path: Path, report: Report) -> Any:
         return self.shape.check(value, path, report)
 
     def schema(self) -> dict[str, Any]:
@@ -101,7 +102,7 @@ class Text:
     what: str = "a text"
     max_length: int = 0
 
-    def check(self, value: Any, path: Path, report: Report) -> Any:
+    def check(self, value: Json, path: Path, report: Report) -> Any:
         if not isinstance(value, str):
             scalar = isinstance(value, bool | int | float)
             hint = "put it in quotes" if scalar else ""
@@ -143,7 +144,7 @@ BUDGET_REFERENCE = Text(_FULL_NAME, "the name of a PodDisruptionBudget, name or 
 class Switch:
     """A boolean: true or false, on or off, yes or no."""
 
-    def check(self, value: Any, path: Path, report: Report) -> Any:
+    def check(self, value: Json, path: Path, report: Report) -> Any:
         if isinstance(value, str) and value.lower() in ("on", "off", "yes", "no", "true", "false"):
             return value.lower() in ("on", "yes", "true")
         if not isinstance(value, bool):
@@ -162,7 +163,7 @@ class Whole:
     minimum: int | None = None
     maximum: int | None = None
 
-    def check(self, value: Any, path: Path, report: Report) -> Any:
+    def check(self, value: Json, path: Path, report: Report) -> Any:
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int):
@@ -186,7 +187,7 @@ class Number:
     maximum: float | None = None
     positive: bool = False
 
-    def check(self, value: Any, path: Path, report: Report) -> Any:
+    def check(self, value: Json, path: Path, report: Report) -> Any:
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
             report.add(path, f"must be a number, not {kind_of(value)}")
             return INVALID
@@ -241,7 +242,7 @@ class Reading:
     check_after: Callable[[Any], str] | None = None
     """Gives the complaint about a value that was read, or an empty text."""
 
-    def check(self, value: Any, path: Path, report: Report) -> Any:
+    def check(self, value: Json, path: Path, report: Report) -> Any:
         try:
             result = self.read(value)
         except ValueError as error:
@@ -303,7 +304,7 @@ SHARE = Reading(
 """A part of a whole: ``10%`` or ``0.1``."""
 
 
-def _quantity(value: Any) -> str:
+def _quantity(value: Json) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError(f"must be a quantity such as 500m, 2 or 1Gi, not {kind_of(value)}")
     text = value if isinstance(value, str) else repr(int(value) if float(value).is_integer() else value)
@@ -324,7 +325,7 @@ class Choice:
     booleans: bool = False
     """YAML's true and false stand for the words True and False, as in the status of a condition."""
 
-    def check(self, value: Any, path: Path, report: Report) -> Any:
+    def check(self, value: Json, path: Path, report: Report) -> Any:
         if self.booleans and isinstance(value, bool):
             return str(value)
         if not isinstance(value, str) or value not in self.words:
@@ -349,7 +350,7 @@ class ListOf:
     item: Shape
     at_least: int = 0
 
-    def check(self, value: Any, path: Path, report: Report) -> Any:
+    def check(self, value: Json, path: Path, report: Report) -> Any:
         if not isinstance(value, list):
             report.add(path, f"must be a list, not {kind_of(value)}")
             return INVALID
@@ -370,7 +371,7 @@ class MapOf:
 
     item: Shape
 
-    def check(self, value: Any, path: Path, report: Report) -> Any:
+    def check(self, value: Json, path: Path, report: Report) -> Any:
         if not isinstance(value, dict):
             report.add(path, f"must be a mapping, not {kind_of(value)}")
             return INVALID
@@ -387,7 +388,7 @@ class Free:
 
     mapping: bool = True
 
-    def check(self, value: Any, path: Path, report: Report) -> Any:
+    def check(self, value: Json, path: Path, report: Report) -> Any:
         if self.mapping and not isinstance(value, dict):
             report.add(path, f"must be a mapping, not {kind_of(value)}")
             return INVALID
@@ -404,7 +405,7 @@ class ScalarOr:
     scalar: Shape
     record: Shape
 
-    def check(self, value: Any, path: Path, report: Report) -> Any:
+    def check(self, value: Json, path: Path, report: Report) -> Any:
         return (self.record if isinstance(value, dict) else self.scalar).check(value, path, report)
 
     def schema(self) -> dict[str, Any]:
@@ -417,7 +418,7 @@ class ListOr:
 
     item: Shape
 
-    def check(self, value: Any, path: Path, report: Report) -> Any:
+    def check(self, value: Json, path: Path, report: Report) -> Any:
         if isinstance(value, list):
             return ListOf(self.item, 1).check(value, path, report)
         checked = self.item.check(value, path, report)
@@ -434,7 +435,7 @@ class WordOr:
     word: Shape
     items: Shape
 
-    def check(self, value: Any, path: Path, report: Report) -> Any:
+    def check(self, value: Json, path: Path, report: Report) -> Any:
         return (self.items if isinstance(value, list) else self.word).check(value, path, report)
 
     def schema(self) -> dict[str, Any]:
@@ -465,7 +466,7 @@ class Record:
     """By chosen key: further keys that may stand beside it."""
     choice_required: bool = True
 
-    def check(self, value: Any, path: Path, report: Report) -> Any:
+    def check(self, value: Json, path: Path, report: Report) -> Any:
         if not isinstance(value, dict):
             report.add(path, f"must be a mapping, not {kind_of(value)}")
             return INVALID

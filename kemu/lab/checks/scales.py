@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from kemu.emulated.objects import meta
-from kemu.messages.k8s import apps_v1_pb2
+from kemu.messages.k8s import apps_v1_pb2, meta_v1_pb2, policy_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 
 Owner = tuple[str, str, str]
 """Kind, ``namespace/name`` and UID."""
@@ -22,7 +23,7 @@ _KINDS: dict[str, tuple[str, Any]] = {
 PREFIXES = tuple(_KINDS)
 
 
-def owner_of(found: Any) -> Owner | None:
+def owner_of(found: KubernetesObject) -> Owner | None:
     """The controller of an object."""
     controller = meta.controller_of(found)
     if controller is None:
@@ -48,7 +49,12 @@ class Scales:
                 return True
         return False
 
-    def _owner_changed(self, kind: str, name: str, found: Any) -> None:
+    def _owner_changed(
+        self,
+        kind: str,
+        name: str,
+        found: apps_v1_pb2.Deployment | apps_v1_pb2.ReplicaSet | apps_v1_pb2.StatefulSet | None,
+    ) -> None:
         for known in [known for known in self._wants if known[:2] == (kind, name)]:
             del self._wants[known]
             self._above.pop(known, None)
@@ -77,19 +83,19 @@ class Scales:
         self._above.clear()
 
 
-def desired(spec: Any, expected: int) -> int:
+def desired(spec: policy_v1_pb2.PodDisruptionBudgetSpec, expected: int) -> int:
     """How many healthy pods a budget wants, of so many (``getExpectedPodCount``)."""
     if spec.HasField("maxUnavailable"):
         return max(0, expected - _scaled(spec.maxUnavailable, expected))
     return _scaled(spec.minAvailable, expected)
 
 
-def is_share(spec: Any) -> bool:
+def is_share(spec: policy_v1_pb2.PodDisruptionBudgetSpec) -> bool:
     """Whether it depends on how many pods there should be."""
     return bool(spec.HasField("maxUnavailable") or spec.minAvailable.type != 0)
 
 
-def _scaled(value: Any, total: int) -> int:
+def _scaled(value: meta_v1_pb2.IntOrString, total: int) -> int:
     """A number, or a percentage of the total, rounded up (``GetScaledValueFromIntOrPercent``)."""
     if value.type == 0:
         return int(value.intVal)

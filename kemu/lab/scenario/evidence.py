@@ -148,7 +148,7 @@ def event_is(subject: EventIs, history: History, *, finished: bool) -> Answer:
     return number(times, subject.bounds, detail or "there was no such Event", may_grow=not finished)
 
 
-def _is_about(reference: Any, subject: EventIs) -> bool:
+def _is_about(reference: core_v1_pb2.ObjectReference, subject: EventIs) -> bool:
     if subject.kind is not None and reference.kind != subject.kind:
         return False
     return subject.about is None or subject.about in (reference.name, f"{reference.namespace}/{reference.name}")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kemu.emulated.objects import resources
+from kemu.emulated.objects.plain import Json
 from kemu.emulated.settings import paths
 from kemu.lab.checks import costs, counters
 
@@ -495,7 +496,7 @@ def full_name(name: str) -> str:
     return name if "/" in name else f"default/{name}"
 
 
-def _text(data: Any) -> str:
+def _text(data: Json) -> str:
     """Data in one line, as YAML in flow style without quotes."""
     if isinstance(data, Mapping):
         return "{" + ", ".join(f"{key}: {_text(value)}" for key, value in data.items()) + "}"

@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from kemu.emulated.objects.plain import Json
 from kemu.lab.scenario import catalog
 from kemu.lab.scenario.loading import holds as hold_documents
 from kemu.lab.scenario.loading import loader
@@ -67,7 +68,7 @@ def with_holds(scenario: Scenario, holds: Sequence[Hold]) -> Scenario:
 class _Dumper(yaml.SafeDumper):
     """Takes tuples and mappings as a program has them; writes no anchors."""
 
-    def ignore_aliases(self, data: Any) -> bool:
+    def ignore_aliases(self, data: Json) -> bool:
         return True
 
 

@@ -18,6 +18,7 @@ from kemu.emulated.apiserver.settings import ApiServers
 from kemu.emulated.autoscaler import settings as autoscaler_settings
 from kemu.emulated.client import drains
 from kemu.emulated.controllers.settings import Controller
+from kemu.emulated.objects.plain import Json
 from kemu.emulated.settings.documents import Document
 from kemu.emulated.store.settings import Store
 from kemu.lab.checks.limits import Checks
@@ -364,5 +365,5 @@ class Scenario:
 class _Dumper(yaml.SafeDumper):
     """Writes nothing as an anchor, so that a value edited by hand changes in one place only."""
 
-    def ignore_aliases(self, data: Any) -> bool:
+    def ignore_aliases(self, data: Json) -> bool:
         return True

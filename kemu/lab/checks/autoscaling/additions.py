@@ -59,7 +59,7 @@ class _Group:
         """Until then it may be left alone, as it could not grow."""
         self.note(template)
 
-    def note(self, node: Any) -> None:
+    def note(self, node: core_v1_pb2.Node) -> None:
         """One of its nodes, or the template."""
         labels = {key: node.metadata.labels[key] for key in node.metadata.labels if key != _HOSTNAME}
         if labels not in self._labels:
@@ -74,7 +74,7 @@ class _Group:
         for name, amount in amounts.items():
             self._daemons[name] = max(amount, self._daemons.get(name, 0))
 
-    def takes(self, spec: Any, wanted: Amounts, sets: Amounts, *, all_daemons: bool) -> bool:
+    def takes(self, spec: core_v1_pb2.PodSpec, wanted: Amounts, sets: Amounts, *, all_daemons: bool) -> bool:
         """Whether the pod fits on an empty node, whatever it is like. ``sets``: what all DaemonSets want there."""
         names = {**self._daemons, **sets}
         both = {name: (self._daemons.get(name, 0), sets.get(name, 0)) for name in names}
@@ -224,7 +224,7 @@ class PodsThatWaitGetNodes(Punctual):
         machine = self._machines.all.get(node)
         return self._groups.get(machine.group) if machine is not None else None
 
-    def _pod_changed(self, key: str, pod: Any) -> bool:
+    def _pod_changed(self, key: str, pod: core_v1_pb2.Pod | None) -> bool:
         assert self._autoscaled is not None
         before, waited = self._pods.pop(key, None), self._waiting.pop(key, None)
         if before is not None:
@@ -304,7 +304,7 @@ class PodsThatWaitGetNodes(Punctual):
             return []
         return [one for name, one in self._groups.items() if len(living[name]) < one.max and one.blocked_ns < time_ns]
 
-    def _needs(self, spec: Any, wanted: Amounts, growing: list[_Group], sets: Amounts) -> str:
+    def _needs(self, spec: core_v1_pb2.PodSpec, wanted: Amounts, growing: list[_Group], sets: Amounts) -> str:
         """The first group whose new nodes would take the pod, if no node does."""
         assert self._autoscaled is not None
         for node in self._nodes.values():
@@ -317,7 +317,7 @@ class PodsThatWaitGetNodes(Punctual):
         return ""
 
 
-def _kind(pod: Any, wanted: Amounts) -> tuple[Any, ...]:
+def _kind(pod: core_v1_pb2.Pod, wanted: Amounts) -> tuple[Any, ...]:
     """Equal for pods that fit where the others fit."""
     spec = pod.spec
     return (
@@ -334,12 +334,12 @@ def _names(data: FaultBegun, name: str) -> bool:
     return any(name in each or any(isinstance(one, list) and name in one for one in each) for each in lists)
 
 
-def _keeps_away(spec: Any) -> bool:
+def _keeps_away(spec: core_v1_pb2.PodSpec) -> bool:
     """It has a required anti-affinity, which may keep others from nodes that are still to come."""
     return bool(spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution)
 
 
-def _is_ready(node: Any) -> bool:
+def _is_ready(node: core_v1_pb2.Node) -> bool:
     ready = meta.get_condition(node.status.conditions, "Ready")
     if ready is None or ready.status != "True":
         return False

@@ -13,6 +13,7 @@ from kemu.emulated.objects import meta
 from kemu.emulated.objects.amounts import requests
 from kemu.emulated.objects.pods import pod_phases
 from kemu.lab.checks.history import MIRROR, parsed
+from kemu.lab.checks.history.histories import History
 from kemu.lab.checks.results import Fold
 from kemu.runtime.runlog.events import InstanceChanged
 
@@ -39,7 +40,7 @@ class Machine:
 class Machines(Fold):
     """The provider's own words of its instances."""
 
-    def __init__(self, history: Any) -> None:
+    def __init__(self, history: History) -> None:
         super().__init__(history)
         self.all: dict[str, Machine] = {}
         """By node."""

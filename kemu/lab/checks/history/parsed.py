@@ -12,6 +12,7 @@ from typing import Any
 
 from kemu.emulated.objects import resources
 from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 
 KEPT = 1024
 """Values. The next reader of the same change comes soon."""
@@ -28,7 +29,7 @@ def node(value: bytes) -> core_v1_pb2.Node:
 
 
 @lru_cache(KEPT)
-def _other(resource: str, value: bytes) -> Any:
+def _other(resource: str, value: bytes) -> KubernetesObject:
     return resources.BY_PLURAL[resource].message.FromString(value)
 
 

@@ -117,7 +117,7 @@ class _Pod:
 class _Budget:
     name: str
     namespace: str
-    spec: Any
+    spec: policy_v1_pb2.PodDisruptionBudgetSpec
     selector: selectors.LabelSelector
     members: dict[str, bool] = field(default_factory=dict)
     """By key in the store: whether the pod is healthy."""
@@ -150,7 +150,7 @@ class _Budget:
     def drop(self, key: str) -> None:
         self.healthy -= self.members.pop(key, False)
 
-    def written(self, time_ns: int, shown_ns: int, status: Any) -> None:
+    def written(self, time_ns: int, shown_ns: int, status: policy_v1_pb2.PodDisruptionBudgetStatus) -> None:
         """By the disruption controller, from what it had seen of the store."""
         self.written_ns, self.shown_ns, self.said = time_ns, shown_ns, status.desiredHealthy
         prefix = f"{POD_PREFIX}{self.namespace}/"

@@ -14,6 +14,7 @@ from kemu.emulated.objects import selectors
 from kemu.emulated.objects.amounts import requests
 from kemu.emulated.objects.pods import pod_phases
 from kemu.lab.checks.history import parsed
+from kemu.messages.k8s import core_v1_pb2
 
 _NO_SCHEDULE = ("NoSchedule", "NoExecute")
 _UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
@@ -24,7 +25,7 @@ class Class:
     """Waiting pods that fit where the others fit."""
 
     scheduler_name: str
-    spec: Any
+    spec: core_v1_pb2.PodSpec
     wanted: tuple[tuple[str, int], ...]
     nominated: str
     pods: dict[str, None] = field(default_factory=dict)
@@ -63,7 +64,7 @@ class Node:
     """By class: whether labels and taints do."""
 
 
-def judged(pod: Any) -> bool:
+def judged(pod: core_v1_pb2.Pod) -> bool:
     """Whether resources, labels and taints alone decide where the pod fits."""
     spec = pod.spec
     affinity = spec.affinity
@@ -77,7 +78,7 @@ def judged(pod: Any) -> bool:
     )
 
 
-def _may_bind(volume: Any) -> bool:
+def _may_bind(volume: core_v1_pb2.Volume) -> bool:
     source = volume.volumeSource
     return not any(source.HasField(kind) for kind in ("emptyDir", "configMap", "secret", "projected", "downwardAPI"))
 
@@ -159,7 +160,7 @@ class Rooms:
 
     # --- who waits ----------------------------------------------------------------------------------------------------
 
-    def wait(self, time_ns: int, uid: str, pod: Any, wanted: dict[str, int], seen: tuple[int, int]) -> None:
+    def wait(self, time_ns: int, uid: str, pod: core_v1_pb2.Pod, wanted: dict[str, int], seen: tuple[int, int]) -> None:
         """The pod was tried in vain by a scheduler that had ``seen`` these revisions of pods and nodes."""
         if uid in self._class_of:
             return
@@ -240,7 +241,7 @@ class Rooms:
         return suits
 
 
-def suits_node(node: Any, spec: Any) -> bool:
+def suits_node(node: core_v1_pb2.Node, spec: core_v1_pb2.PodSpec) -> bool:
     """Whether its labels, taints and ``unschedulable`` let a pod with that spec go there."""
     if selectors.untolerated_taint(node.spec.taints, spec.tolerations, _NO_SCHEDULE) is not None:
         return False
@@ -252,5 +253,5 @@ def suits_node(node: Any, spec: Any) -> bool:
     return selectors.RequiredNodeAffinity(spec).matches(node.metadata.labels, node.metadata.name)
 
 
-def is_over(pod: Any) -> bool:
+def is_over(pod: core_v1_pb2.Pod) -> bool:
     return pod_phases.is_terminal(pod)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from kemu.emulated.objects import meta, resources
 from kemu.emulated.objects.pods import pod_phases
@@ -11,6 +11,7 @@ from kemu.lab.checks.history import NODE_PREFIX, POD_PREFIX, parsed
 from kemu.lab.checks.limits import DEFAULT, Limits
 from kemu.lab.checks.results import seconds
 from kemu.lab.checks.workloads.views import ByView, decided_since
+from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 from kemu.runtime.runlog.events import ApiRequest, FaultBegun, OwnedDeleted, Transaction, WritesAcknowledged
 
 _COLLECTOR, _POD_COLLECTOR = "controller/garbage-collector", "controller/pod-gc"
@@ -71,7 +72,7 @@ class GarbageHasNoOwner(ByView):
                 )
                 return
 
-    def _exists(self, reference: Any, namespace: str) -> bool:
+    def _exists(self, reference: meta_v1_pb2.OwnerReference, namespace: str) -> bool:
         row = resources.BY_KIND.get(reference.kind)
         if row is None:
             return False
@@ -90,7 +91,7 @@ class GarbageHasNoOwner(ByView):
         return not any(_waits(parse(one).metadata) for one in before)
 
 
-def _waits(owner: Any) -> bool:
+def _waits(owner: meta_v1_pb2.ObjectMeta) -> bool:
     """For its dependents."""
     return owner.HasField("deletionTimestamp") and _FOREGROUND in owner.finalizers
 
@@ -150,7 +151,7 @@ class PodsAreCollectedForAReason(ByView):
             self._nodes.pop(name, None)
             self._missing_ns.setdefault(name, time_ns)
 
-    def _pod_changed(self, time_ns: int, key: str, pod: Any | None) -> None:
+    def _pod_changed(self, time_ns: int, key: str, pod: core_v1_pb2.Pod | None) -> None:
         if pod is None or not pod_phases.is_terminal(pod):
             self._ended.pop(key, None)
         else:
@@ -159,7 +160,7 @@ class PodsAreCollectedForAReason(ByView):
         if pod is not None and pod.spec.nodeName and pod.spec.nodeName not in self._nodes:
             self._missing_ns.setdefault(pod.spec.nodeName, time_ns)
 
-    def _objection(self, actor: str, pod: Any, asked_ns: int) -> str:
+    def _objection(self, actor: str, pod: core_v1_pb2.Pod, asked_ns: int) -> str:
         name, is_going = pod.spec.nodeName, pod.metadata.HasField("deletionTimestamp")
         if pod_phases.is_terminal(pod) and 0 < self._threshold < self._most_ended:
             return ""
@@ -181,5 +182,5 @@ class PodsAreCollectedForAReason(ByView):
         return f"whose node {name} exists"
 
 
-def _is_out_of_service(node: Any) -> bool:
+def _is_out_of_service(node: core_v1_pb2.Node) -> bool:
     return any(taint.key == _OUT_OF_SERVICE for taint in node.spec.taints) and not meta.is_ready(node)

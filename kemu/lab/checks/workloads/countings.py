@@ -12,6 +12,7 @@ from kemu.emulated.objects.pods import pod_phases
 from kemu.lab.checks import scales
 from kemu.lab.checks.attention import Punctual
 from kemu.lab.checks.history import POD_PREFIX, parsed
+from kemu.lab.checks.history.histories import History
 from kemu.messages.k8s import core_v1_pb2, policy_v1_pb2
 from kemu.runtime.runlog.events import RequestRefused, Transaction
 
@@ -105,7 +106,7 @@ class _Counts(Punctual):
             if key[0] == counter.name:
                 self._overdue.drop(key)
 
-    def rolled_back(self, time_ns: int, history: Any) -> None:
+    def rolled_back(self, time_ns: int, history: History) -> None:
         self._pods.clear()
         self._counters.clear()
         self._unread.clear()
@@ -207,7 +208,7 @@ class BudgetsFollowTheirPods(_Counts):
         else:
             super()._changed(time_ns, key, value)
 
-    def rolled_back(self, time_ns: int, history: Any) -> None:
+    def rolled_back(self, time_ns: int, history: History) -> None:
         self._scales.clear()
         super().rolled_back(time_ns, history)
 
@@ -247,7 +248,7 @@ class BudgetsFollowTheirPods(_Counts):
             self._overdue.begin(key, time_ns, _BUDGET_ACTOR, _SOON_S, what)
 
 
-def _pod(pod: Any) -> _Pod:
+def _pod(pod: core_v1_pb2.Pod) -> _Pod:
     return _Pod(
         pod.metadata.namespace, dict(pod.metadata.labels), meta.is_ready(pod), pod_phases.is_terminal(pod),
         pod.metadata.HasField("deletionTimestamp"), requests.pod_requests(pod),
@@ -255,7 +256,7 @@ def _pod(pod: Any) -> _Pod:
     )  # fmt: skip
 
 
-def _is_in_scope(pod: _Pod, scope: Any) -> bool:
+def _is_in_scope(pod: _Pod, scope: core_v1_pb2.ScopedResourceSelectorRequirement) -> bool:
     has = pod.priority_class
     if scope.operator in ("In", "NotIn"):
         return bool((has in scope.values) == (scope.operator == "In"))

@@ -10,6 +10,7 @@ from kemu.lab.checks.attention import LAGS_NS, Attention
 from kemu.lab.checks.history import History
 from kemu.lab.checks.results import Check, Fold, Result, counted, seconds
 from kemu.lab.checks.workloads.owners import Owner, Pod, Workloads
+from kemu.messages.k8s import apps_v1_pb2, meta_v1_pb2
 from kemu.runtime.runlog.events import ApiRequest
 
 _LAG_NS = 10_000_000_000
@@ -79,17 +80,17 @@ class RolloutsKeepTheirLimits(Check):
         return self.concluded(findings, self._judged, "no Deployment changed the size of a ReplicaSet", good)
 
 
-def _surge(spec: Any) -> int:
+def _surge(spec: apps_v1_pb2.DeploymentSpec) -> int:
     return _scaled(spec.strategy.rollingUpdate.maxSurge, spec.replicas, up=True)
 
 
-def _unavailable(spec: Any) -> int:
+def _unavailable(spec: apps_v1_pb2.DeploymentSpec) -> int:
     unavailable = _scaled(spec.strategy.rollingUpdate.maxUnavailable, spec.replicas, up=False)
     # Both may round to 0: then one pod at a time may be missing (``ResolveFenceposts``).
     return unavailable or int(not _surge(spec))
 
 
-def _scaled(value: Any, total: int, *, up: bool) -> int:
+def _scaled(value: meta_v1_pb2.IntOrString, total: int, *, up: bool) -> int:
     if value.type == 0:
         return int(value.intVal)
     share = int(value.strVal.removesuffix("%")) * total / 100

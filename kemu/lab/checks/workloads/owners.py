@@ -13,6 +13,8 @@ from kemu.emulated.objects import meta, resources
 from kemu.emulated.objects.pods import pod_phases
 from kemu.lab.checks.history import NODE_PREFIX, POD_PREFIX, History, parsed
 from kemu.lab.checks.results import Fold
+from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.runlog.events import Transaction
 
 KINDS = {
@@ -66,7 +68,7 @@ class Owner:
     value: Any
     changed_ns: int
     """When its specification last changed."""
-    before: Any
+    before: KubernetesObject
     """Its value before that."""
     pods: dict[str, Pod] = field(default_factory=dict)
     parent: str = ""
@@ -208,13 +210,13 @@ class Workloads(Fold):
                 told(time_ns, owner, pod, True)
 
 
-def _ended_s(pod: Any) -> int:
+def _ended_s(pod: core_v1_pb2.Pod) -> int:
     """0: of one of its containers it is not known."""
     ends = [one.state.terminated.finishedAt.seconds for one in pod.status.containerStatuses]
     return max(ends) if ends and all(ends) else 0
 
 
-def _target(pod: Any) -> str:
+def _target(pod: core_v1_pb2.Pod) -> str:
     """``metadata.name`` in its required node affinity."""
     required = pod.spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution
     for term in required.nodeSelectorTerms:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from kemu.emulated.objects import meta
 from kemu.lab.checks.attention import sort_of
@@ -10,6 +10,7 @@ from kemu.lab.checks.results import seconds
 from kemu.lab.checks.workloads.job_counts import JOBS
 from kemu.lab.checks.workloads.views import ByView, decided_since
 from kemu.messages.k8s import batch_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.runlog.events import FaultBegun, WritesAcknowledged
 
 _ACTOR = "controller/cronjob"
@@ -48,7 +49,7 @@ class CronJobsKeepTheirPolicy(ByView):
                 since_ns = decided_since(self._attention, actor, asked_ns)
                 self._started(time_ns, actor, job, since_ns, change.time_ns - since_ns)
 
-    def _started(self, time_ns: int, actor: str, job: Any, since_ns: int, took_ns: int) -> None:
+    def _started(self, time_ns: int, actor: str, job: batch_v1_pb2.Job, since_ns: int, took_ns: int) -> None:
         """``took_ns``: the longest time from the decision to the write."""
         controller = meta.controller_of(job)
         seen = self._views.seen(actor, "cronjobs", since_ns)
@@ -77,7 +78,7 @@ class CronJobsKeepTheirPolicy(ByView):
             elif None not in limits and late_s - took_ns / 1e9 > max(one for one in limits if one is not None) + 1:
                 self._findings.append(f"{says} {late_s} s after its time, which is after its deadline")
 
-    def _beside(self, owners: list[Any], new: Any) -> str:
+    def _beside(self, owners: list[batch_v1_pb2.CronJob], new: KubernetesObject) -> str:
         """A Job that runs and that the controller knew of, where the policy does not allow it."""
         policies = [one.spec.concurrencyPolicy for one in owners]
         if any(policy != policies[0] for policy in policies) or policies[0] not in ("Forbid", "Replace"):

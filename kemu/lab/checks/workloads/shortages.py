@@ -6,8 +6,10 @@ from typing import Any, ClassVar
 
 from kemu.emulated.objects import selectors
 from kemu.lab.checks.attention import Attention, Punctual, sort_of
+from kemu.lab.checks.history.histories import History
 from kemu.lab.checks.results import Fold, counted
 from kemu.lab.checks.workloads.owners import Owner, Pod, Workloads
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.runlog.events import RequestRefused
 
 _ACTORS = {
@@ -141,7 +143,7 @@ class WorkloadsCreateWhatTheyLack(Punctual):
             what = f"lacks a pod on {name}"
         self._set(time_ns, (owner.uid, name), owner, what)
 
-    def rolled_back(self, time_ns: int, history: Any) -> None:
+    def rolled_back(self, time_ns: int, history: History) -> None:
         """Nobody knows what the controllers had seen; nothing more is asked."""
         self._overdue.clear()
         self._ended = True
@@ -179,7 +181,7 @@ def _job(owner: Owner) -> str:
     return f"runs {has} of {counted(wants, 'pod')}" if has < wants else ""
 
 
-def _wants(spec: Any, node: Any) -> bool:
+def _wants(spec: core_v1_pb2.PodSpec, node: core_v1_pb2.Node) -> bool:
     """``nodeShouldRunDaemonPod``."""
     if spec.nodeName and spec.nodeName != node.metadata.name:
         return False

@@ -15,6 +15,7 @@ from kemu.emulated.kubelet.usage import curves, usages
 from kemu.emulated.objects import names
 from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.fields import refusals, scheduler_configuration
+from kemu.emulated.objects.plain import Json
 from kemu.emulated.objects.validation import kinds, placement
 from kemu.emulated.scheduler.cache.cluster import Cluster
 from kemu.emulated.scheduler.configuration import configurations
@@ -91,7 +92,7 @@ def nodes(
     return [dataclasses.replace(node, static_pods=static_pods) for node in made] if static_pods else made
 
 
-def _well_formed(raw: Any, checked: Any) -> Any:
+def _well_formed(raw: Json, checked: Json) -> Any:
     """What of a mapping came through the check of its form, as it was written."""
     if isinstance(raw, list) and isinstance(checked, list):
         pairs = zip(raw, checked, strict=True)
@@ -179,7 +180,7 @@ def node_of(stated: core_v1_pb2.Node, data: Any, path: Path, report: Report) -> 
     return named(node, stated.metadata.name, {})
 
 
-def node_template(checked: Mapping[str, Any], raw: Any, path: Path, report: Report) -> core_v1_pb2.Node:
+def node_template(checked: Mapping[str, Any], raw: Json, path: Path, report: Report) -> core_v1_pb2.Node:
     """A Node without a name."""
     node = core_v1_pb2.Node()
     labels, annotations = node.metadata.labels, node.metadata.annotations

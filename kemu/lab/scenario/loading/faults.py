@@ -10,6 +10,7 @@ import fnmatch
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kemu.emulated.objects.plain import Json
 from kemu.emulated.settings.documents import Path
 from kemu.emulated.settings.shapes import INVALID, Report
 from kemu.lab.scenario import expectations, scenarios
@@ -56,7 +57,7 @@ class FaultReader:
         ]
         return tuple(fault for fault in made if fault is not None)
 
-    def _read(self, index: int, item: Mapping[str, Any], raw: Any, path: Path) -> scenarios.Fault | None:
+    def _read(self, index: int, item: Mapping[str, Any], raw: Json, path: Path) -> scenarios.Fault | None:
         self._check_times(item, path)
         kind = next((kind for name, kind in KINDS.items() if isinstance(item.get(name), dict)), None)
         if kind is None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.fields import tables
 from kemu.emulated.objects.fields.unsimulated import LEAVE_OUT, UNSIMULATED
+from kemu.emulated.objects.plain import Json
 from kemu.emulated.settings.documents import Document
 from kemu.emulated.settings.shapes import kind_of
 from kemu.errors import Problem
@@ -89,7 +89,7 @@ def _belongs(file: str) -> str:
     return f"name the file in a scenario, beside its nodes: spec.manifests: [{{file: {file}}}]"
 
 
-def _kind(data: Any) -> str:
+def _kind(data: Json) -> str:
     kind = data.get("kind") if isinstance(data, dict) else None
     return kind if isinstance(kind, str) else ""
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from kemu.emulated.objects.plain import Json
 from kemu.emulated.settings import documents, values
 from kemu.emulated.settings.documents import Path
 from kemu.emulated.settings.shapes import ListOf, Report
@@ -28,7 +29,7 @@ def read(checked: Sequence[Any], report: Report, actors: Sequence[str], path: Pa
     return tuple(_read(item, report, known, (*path, index)) for index, item in enumerate(checked) if _is_whole(item))
 
 
-def of_data(data: Any, name: str) -> tuple[Hold, ...]:
+def of_data(data: Json, name: str) -> tuple[Hold, ...]:
     """Holds that stand by themselves, of a cluster that is not known: :func:`as_data` made them. ``name``: the file.
 
     Raises ScenarioError.
@@ -50,7 +51,7 @@ def _actors(item: Mapping[str, Any]) -> Iterator[str]:
     yield str(item.get("until", {}).get("actor", ""))
 
 
-def _is_whole(item: Any) -> bool:
+def _is_whole(item: Json) -> bool:
     """Whether nothing that it needs was wrong."""
     return (
         isinstance(item, dict)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kemu.emulated.objects.amounts import quantities
+from kemu.emulated.objects.plain import Json
 from kemu.emulated.settings.documents import Document, Path
 from kemu.errors import Problem
 from kemu.lab.scenario.format.keys import runtime_keys
@@ -44,7 +45,7 @@ def warnings(document: Document) -> list[Problem]:
     return found
 
 
-def _amounts(data: Any, path: Path) -> Iterator[tuple[Path, str, str, bool]]:
+def _amounts(data: Json, path: Path) -> Iterator[tuple[Path, str, str, bool]]:
     """Path, resource, amount, and whether it is of containers."""
     if isinstance(data, list):
         for index, item in enumerate(data):
@@ -65,7 +66,7 @@ def _amounts(data: Any, path: Path) -> Iterator[tuple[Path, str, str, bool]]:
                 yield from _amounts(value, here)
 
 
-def _curve(data: Any, path: Path) -> Iterator[tuple[Path, str, str, bool]]:
+def _curve(data: Json, path: Path) -> Iterator[tuple[Path, str, str, bool]]:
     for key, value in data.items() if isinstance(data, dict) else ():
         if key in _OF_CURVES and _is_amount(value):
             yield (*path, key), "bytes", _text(value), False
@@ -73,11 +74,11 @@ def _curve(data: Any, path: Path) -> Iterator[tuple[Path, str, str, bool]]:
             yield from _curve(value, (*path, key))
 
 
-def _is_amount(value: Any) -> bool:
+def _is_amount(value: Json) -> bool:
     return isinstance(value, str | int | float) and not isinstance(value, bool)
 
 
-def _text(value: Any) -> str:
+def _text(value: Json) -> str:
     return value if isinstance(value, str) else f"{value:g}" if isinstance(value, float) else str(value)
 
 

@@ -19,6 +19,7 @@ from google.protobuf.message import Message
 
 from kemu import errors
 from kemu.emulated import variants as deviations
+from kemu.emulated.objects.plain import Json
 from kemu.emulated.settings import documents, values
 from kemu.emulated.settings.documents import Document, Path
 from kemu.emulated.settings.shapes import INVALID, Report
@@ -119,7 +120,7 @@ def only(found: Sequence[Document], name: str) -> Document:
     return found[0]
 
 
-def of_data(data: Any, name: str = "scenario.yaml", data_dir: str | FilePath | None = None) -> scenarios.Scenario:
+def of_data(data: Json, name: str = "scenario.yaml", data_dir: str | FilePath | None = None) -> scenarios.Scenario:
     """The same from plain data, as a scenario's ``resolved`` has it. The data is not changed, nor kept."""
     return of_document(Document(name, documents.copy(data)), data_dir)
 
@@ -190,7 +191,7 @@ def _is_node(source: manifest_files.Source) -> bool:
     return isinstance(data, dict) and (data.get("apiVersion"), data.get("kind")) == ("v1", "Node")
 
 
-def _names_module(value: Any) -> bool:
+def _names_module(value: Json) -> bool:
     """Whether a text in it is ``module:Class``."""
     if isinstance(value, Mapping):
         return any(_names_module(each) for each in value.values())
@@ -610,7 +611,7 @@ class _Loading:
         return found
 
 
-def _unsimulated(data: Any) -> object:
+def _unsimulated(data: Json) -> object:
     """What the scenario says about objects that kemu does not simulate, before anything is checked."""
     spec = data.get("spec") if isinstance(data, dict) else None
     return spec.get("unsimulated") if isinstance(spec, dict) else None

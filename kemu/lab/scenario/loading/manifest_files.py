@@ -14,6 +14,7 @@ from typing import Any
 from kemu import errors
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.fields.unsimulated import UNSIMULATED
+from kemu.emulated.objects.plain import Json
 from kemu.emulated.settings import documents
 from kemu.emulated.settings.documents import Document, Path
 from kemu.emulated.settings.shapes import Report
@@ -48,7 +49,7 @@ class ManifestFiles:
         self._beside = beside
         self._unsimulated = unsimulated
 
-    def sources(self, data: Any, path: Path, report: Report) -> list[Source]:
+    def sources(self, data: Json, path: Path, report: Report) -> list[Source]:
         """The objects that ``data`` stands for: itself, the items of a List, or the content of a file."""
         if not isinstance(data, dict) or set(data) != {"file"}:
             return list(self._simulated(_without_lists([(data, path, report)])))

@@ -21,12 +21,14 @@ from kemu.emulated.objects.conversion import convert, yaml_texts
 from kemu.emulated.objects.defaulting import defaults
 from kemu.emulated.objects.fields import refusals
 from kemu.emulated.objects.fields.unsimulated import UNSIMULATED, Unsimulated
+from kemu.emulated.objects.plain import Json
 from kemu.emulated.objects.pods import gpu_cards, planned_fields
 from kemu.emulated.objects.validation import kinds
 from kemu.emulated.settings.documents import Path, follow
 from kemu.emulated.settings.shapes import Report
 from kemu.errors import Cause
 from kemu.messages.k8s import batch_v1_pb2, core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.near_words import did_you_mean
 
 DEFAULT_IMAGE = stores.EVERYWHERE
@@ -186,7 +188,7 @@ def complete(message: Any, data: Mapping[str, Any], path: Path, report: Report) 
     complain(kinds.validate_create(defaulted), data, path, report)
 
 
-def complain(causes: Iterable[Cause], data: Any, path: Path, report: Report) -> None:
+def complain(causes: Iterable[Cause], data: Json, path: Path, report: Report) -> None:
     """About fields of the object that ``data`` describes, each at its place in ``data``."""
     for cause in causes:
         where, rest = follow(data, cause.field)
@@ -203,7 +205,7 @@ def check_patch(resource: resources.Resource, patch: Any, path: Path, report: Re
     complain(refusals.in_object(partial), patch, path, report)
 
 
-def _pod_spec(message: Any) -> core_v1_pb2.PodSpec | None:
+def _pod_spec(message: KubernetesObject) -> core_v1_pb2.PodSpec | None:
     """Of a pod, or of the pods that an object is a template of."""
     if isinstance(message, core_v1_pb2.Pod):
         return message.spec
@@ -211,7 +213,7 @@ def _pod_spec(message: Any) -> core_v1_pb2.PodSpec | None:
     return None if found is None else found.spec
 
 
-def template(message: Any) -> core_v1_pb2.PodTemplateSpec | None:
+def template(message: KubernetesObject) -> core_v1_pb2.PodTemplateSpec | None:
     """The template of the pods that an object makes, or whose Jobs make them."""
     part: Any = message
     for name in _path_of_template(message):
@@ -219,7 +221,7 @@ def template(message: Any) -> core_v1_pb2.PodTemplateSpec | None:
     return part  # type: ignore[no-any-return]
 
 
-def _path_of_template(message: Any) -> tuple[str, ...]:
+def _path_of_template(message: KubernetesObject) -> tuple[str, ...]:
     if isinstance(message, batch_v1_pb2.CronJob):
         return "spec", "jobTemplate", "spec", "template"
     return "spec", "template"
@@ -302,7 +304,7 @@ def state_probes(pod: core_v1_pb2.Pod, data: Mapping[str, Any], path: Path, repo
         pod.metadata.annotations[PROBES] = json.dumps(data)
 
 
-def _complain_probes(data: Any, spec: Any, path: Path, report: Report) -> bool:
+def _complain_probes(data: Json, spec: Any, path: Path, report: Report) -> bool:
     """Whether it is right: the containers are there, and have the probes, and the limits, that it is about."""
     try:
         read = answers.parse(data)

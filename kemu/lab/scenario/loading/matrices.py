@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kemu.emulated.objects.plain import Json
 from kemu.emulated.settings.documents import Document, Path, Place, copy, path_text
 from kemu.emulated.settings.paths import get, parse
 from kemu.emulated.settings.shapes import Report
@@ -33,7 +34,7 @@ class Dimension:
     choices: tuple[tuple[Any, Variant], ...]
     """What people see of each, and the values that it puts at paths."""
 
-    def choice(self, shown: Any) -> Variant | None:
+    def choice(self, shown: Json) -> Variant | None:
         """The values of the one that is shown like this."""
         return next((values for each, values in self.choices if _same(each, shown)), None)
 
@@ -53,7 +54,7 @@ def parse_path(text: str) -> Path:
     return steps if steps[0] == "spec" else ("spec", *steps)
 
 
-def put(document: Document, path: Path, value: Any, place: Place) -> None:
+def put(document: Document, path: Path, value: Json, place: Place) -> None:
     """Set the value at a path; mappings on the way are made where they are missing, lists are not.
 
     The value will be known to stand at ``place``. Raises ValueError where the path leads nowhere.
@@ -89,7 +90,7 @@ def put(document: Document, path: Path, value: Any, place: Place) -> None:
     _place_all(document, path, value, place)
 
 
-def _place_all(document: Document, path: Path, value: Any, place: Place) -> None:
+def _place_all(document: Document, path: Path, value: Json, place: Place) -> None:
     items: Iterator[tuple[str | int, Any]] = iter(())
     if isinstance(value, Mapping):
         items = iter(value.items())
@@ -100,13 +101,13 @@ def _place_all(document: Document, path: Path, value: Any, place: Place) -> None
         _place_all(document, (*path, step), item, place)
 
 
-def put_all(document: Document, text: str, value: Any, place: Place) -> None:
+def put_all(document: Document, text: str, value: Json, place: Place) -> None:
     """:func:`put`, at every path that a text with ``[*]`` stands for."""
     for path in expanded(document.data, text):
         put(document, path, value, place)
 
 
-def expanded(data: Any, text: str) -> list[Path]:
+def expanded(data: Json, text: str) -> list[Path]:
     """The paths that a text stands for: itself unless it has ``[*]``. Raises ValueError where there is none."""
     path = parse_path(text)
     if "*" not in path:
@@ -122,7 +123,7 @@ def expanded(data: Any, text: str) -> list[Path]:
     return found
 
 
-def value_at(data: Any, text: str, default: Any) -> Any:
+def value_at(data: Json, text: str, default: Json) -> Any:
     """What stands there; of ``[*]``, in the first item."""
     try:
         return get(data, expanded(data, text)[0])
@@ -130,7 +131,7 @@ def value_at(data: Any, text: str, default: Any) -> Any:
         return default
 
 
-def _expanded(data: Any, path: Path) -> Iterator[Path]:
+def _expanded(data: Json, path: Path) -> Iterator[Path]:
     if "*" not in path:
         yield path
         return
@@ -144,7 +145,7 @@ def _expanded(data: Any, path: Path) -> Iterator[Path]:
             yield from _expanded(data, (*path[:depth], index, *path[depth + 1 :]))
 
 
-def _leads_somewhere(data: Any, path: Path) -> bool:
+def _leads_somewhere(data: Json, path: Path) -> bool:
     try:
         get(data, path)
     except LookupError:
@@ -198,7 +199,7 @@ def _is_right(dimension: Dimension, document: Document, report: Report) -> bool:
     return True
 
 
-def values_of(stated: Any) -> list[Any]:
+def values_of(stated: Json) -> list[Any]:
     """The values of a path of the matrix: a list, or all numbers of ``1..10``; empty if it is neither."""
     if isinstance(stated, str):
         numbers = matrix_keys.numbers(stated)
@@ -206,7 +207,7 @@ def values_of(stated: Any) -> list[Any]:
     return stated if isinstance(stated, list) else []
 
 
-def choices_of(stated: Any) -> tuple[tuple[Any, Variant], ...]:
+def choices_of(stated: Json) -> tuple[tuple[Any, Variant], ...]:
     """Those of a named parameter; empty if it is wrong."""
     values, targets = (stated.get("values"), stated.get("sets")) if isinstance(stated, dict) else (None, None)
     paths = [targets] if isinstance(targets, str) else targets
@@ -229,7 +230,7 @@ def combinations(dimensions: Sequence[Dimension]) -> Iterator[Combination]:
         yield Combination(variant, values)
 
 
-def matches(data: Any, condition: Mapping[str, Any], variant: Variant) -> bool:
+def matches(data: Json, condition: Mapping[str, Any], variant: Variant) -> bool:
     """Whether the document, that of a variant, has these values at these paths, or for these parameters.
 
     Paths that cannot be read match nothing.
@@ -247,7 +248,7 @@ def matches(data: Any, condition: Mapping[str, Any], variant: Variant) -> bool:
     return True
 
 
-def _same(found: Any, wanted: Any) -> bool:
+def _same(found: Json, wanted: Json) -> bool:
     if type(found) is bool or type(wanted) is bool:
         return found is wanted
     return bool(found == wanted)

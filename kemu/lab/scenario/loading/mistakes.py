@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from kemu.emulated.objects.plain import Json
 from kemu.emulated.settings.shapes import THERE_ARE
 from kemu.errors import Problem
 from kemu.runtime import near_words
@@ -54,7 +55,7 @@ class Excuses:
         return False
 
 
-def _names(value: Any) -> Iterable[str]:
+def _names(value: Json) -> Iterable[str]:
     """What may be meant to be a name: keys, and the texts of keys that name something."""
     if isinstance(value, Mapping):
         for key, each in value.items():

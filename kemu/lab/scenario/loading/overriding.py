@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kemu import errors
+from kemu.emulated.objects.plain import Json
 from kemu.emulated.settings.documents import Document, Path
 from kemu.lab.scenario.format.keys import matrix_keys, runtime_keys, timing_keys
 from kemu.lab.scenario.loading import matrices, mistakes
@@ -28,7 +29,7 @@ def apply(document: Document, overrides: matrices.Variant) -> matrices.Variant:
     return pinned
 
 
-def _override_one(document: Document, text: str, value: Any) -> matrices.Variant:
+def _override_one(document: Document, text: str, value: Json) -> matrices.Variant:
     spec = document.data.get("spec") if isinstance(document.data, dict) else None
     matrix = spec.get("matrix") if isinstance(spec, dict) else None
     parameters = matrix.get(matrix_keys.PARAMETERS) if isinstance(matrix, dict) else None

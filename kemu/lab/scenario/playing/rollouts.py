@@ -10,6 +10,7 @@ from kemu.emulated.controllers.workloads.deployments import deployments, revisio
 from kemu.emulated.objects import meta, times
 from kemu.emulated.objects.templates import documents
 from kemu.messages.k8s import apps_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 
 RESTARTED_AT = "kubectl.kubernetes.io/restartedAt"
 ACTIONS = ("restart", "undo", "pause", "resume")
@@ -39,12 +40,12 @@ async def perform(
         return
 
 
-def _refuse_paused(obj: Any, what: str) -> None:
+def _refuse_paused(obj: apps_v1_pb2.Deployment, what: str) -> None:
     if isinstance(obj, apps_v1_pb2.Deployment) and obj.spec.paused:
         raise errors.BadRequest(f'deployment "{obj.metadata.name}" is paused: can\'t {what} it (resume it first)')
 
 
-async def _undo(client: clients.Client, obj: Any, to_revision: int) -> None:
+async def _undo(client: clients.Client, obj: apps_v1_pb2.Deployment, to_revision: int) -> None:
     if isinstance(obj, apps_v1_pb2.Deployment):
         owned = await _owned(client, obj, "replicasets")
         target = _chosen({revisions.revision(one) or 0: one for one in owned}, to_revision)
@@ -55,13 +56,13 @@ async def _undo(client: clients.Client, obj: Any, to_revision: int) -> None:
     obj.spec.template.CopyFrom(documents.template_of(target.data.raw))
 
 
-async def _owned(client: clients.Client, owner: Any, plural: str) -> list[Any]:
+async def _owned(client: clients.Client, owner: KubernetesObject, plural: str) -> list[Any]:
     listed = (await client.list(plural, owner.metadata.namespace)).items
     references = ((one, meta.controller_of(one)) for one in listed)
     return [one for one, reference in references if reference is not None and reference.uid == owner.metadata.uid]
 
 
-def _chosen(by_revision: dict[int, Any], wanted: int) -> Any:
+def _chosen(by_revision: dict[int, apps_v1_pb2.ReplicaSet], wanted: int) -> apps_v1_pb2.ReplicaSet:
     if wanted:
         if wanted not in by_revision:
             raise errors.NotFound(f"unable to find specified revision {wanted} in history")

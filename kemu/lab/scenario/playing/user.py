@@ -302,7 +302,7 @@ class User:
                 what = {"index": event["index"], "what": event["what"], "name": message.metadata.name}
                 self._refused(what, error)
 
-    async def _apply_one(self, message: Any) -> None:
+    async def _apply_one(self, message: KubernetesObject) -> None:
         """Create, or patch what is there with everything that the manifest states."""
         plural, name, namespace = resources.of(message).plural, message.metadata.name, message.metadata.namespace
         try:
@@ -422,11 +422,11 @@ _ACTIONS: dict[str, Callable[[User, Mapping[str, Any]], Awaitable[None]]] = {
 }
 
 
-def _name_of(message: Any) -> tuple[str, str, str]:
+def _name_of(message: KubernetesObject) -> tuple[str, str, str]:
     return resources.of(message).kind, message.metadata.namespace, message.metadata.name
 
 
-def _is_everywhere(message: Any) -> bool:
+def _is_everywhere(message: KubernetesObject) -> bool:
     """Whether every cluster has an object of that name before anybody creates one."""
     kind, _, name = _name_of(message)
     return (kind == "Namespace" and name in clusters.NAMESPACES) or (
@@ -439,7 +439,7 @@ def _owners_first(messages: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
     known = {_name_of(message): message for message, _ in messages}
     depths: dict[tuple[str, str, str], int] = {}
 
-    def depth(message: Any, below: int) -> int:
+    def depth(message: KubernetesObject, below: int) -> int:
         name = _name_of(message)
         if name not in depths:
             owners = [

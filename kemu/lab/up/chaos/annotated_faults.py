@@ -105,6 +105,6 @@ def _concerned(annotated: KubernetesObject, what: str, detail: Mapping[str, Any]
     return {"actor": f"kubelet/{node}"} if "actor" in wanted else {}
 
 
-def _key(found: Any) -> str:
+def _key(found: KubernetesObject) -> str:
     place = f"{found.metadata.namespace}/" if found.metadata.namespace else ""
     return f"{resources.of(found).plural}/{place}{found.metadata.name}"

@@ -28,7 +28,7 @@ from kemu.emulated.objects import resources
 from kemu.emulated.objects.conversion import convert, descriptors, json_writers
 from kemu.emulated.objects.plain import Json
 from kemu.errors import KemuError
-from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
+from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2, meta_v1_pb2
 from kemu.runtime import near_words
 
 _PHASES = ("pending", "running", "succeeded", "failed")
@@ -63,7 +63,7 @@ class Condition:
         """Of what has to be watched."""
         return "" if _is_pattern(self.pattern) else f"metadata.name={self.pattern}"
 
-    def holds(self, objects: Iterable[Any]) -> bool:
+    def holds(self, objects: Iterable[apps_v1_pb2.Deployment | core_v1_pb2.Pod]) -> bool:
         """``objects``: all of the kind that there are, as messages."""
         found = [each for each in objects if fnmatch.fnmatchcase(each.metadata.name, self.pattern)]
         if self.test is None:

@@ -22,6 +22,7 @@ from kemu.lab.scenario.playing.heartbeats import Heartbeats
 from kemu.lab.scenario.scenarios import Scenario
 from kemu.lab.up import bootstrap_objects
 from kemu.lab.up.chaos import annotated_faults, injectors
+from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.faults.handlers import Assignment, End
 from kemu.runtime.faults.hits import CHAOS
@@ -90,7 +91,7 @@ class Deaf:
     def end(self, answer: Answer) -> None:
         pass
 
-    def see(self, objects: Mapping[str, Any]) -> None:
+    def see(self, objects: Mapping[str, apps_v1_pb2.Deployment | core_v1_pb2.Node | core_v1_pb2.Pod]) -> None:
         pass
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from kemu.emulated.objects.fields import refusals
 from kemu.emulated.objects.fields.kubelet_configuration import SORTS
 from kemu.emulated.objects.fields.sorts import Harmless, Refused
+from kemu.emulated.objects.plain import Json
 from kemu.emulated.settings.documents import Path
 from kemu.emulated.settings.shapes import (
     DURATION,
@@ -42,7 +43,7 @@ class _Unsimulated:
 
     sort: Refused
 
-    def check(self, value: Any, path: Path, report: Report) -> Any:
+    def check(self, value: Json, path: Path, report: Report) -> Any:
         if value in self.sort.unless:
             return value
         report.add(path, refusals.text(self.sort.why), key=True)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kemu.emulated.objects.plain import Json
 from kemu.emulated.settings.documents import Path
 from kemu.emulated.settings.shapes import INVALID, Report, kind_of
 
@@ -37,7 +38,7 @@ class _Values:
     labelled: bool = False
     """A mapping from what people see to the value may stand there, too."""
 
-    def check(self, value: Any, path: Path, report: Report) -> Any:
+    def check(self, value: Json, path: Path, report: Report) -> Any:
         if isinstance(value, str) and _RANGE.fullmatch(value):
             if numbers(value) is None:
                 first, _, last = value.partition("..")
@@ -71,7 +72,7 @@ class _Values:
 class _Parameter:
     """``{values: [1, 2], sets: [path]}``, or values that name their paths themselves."""
 
-    def check(self, value: Any, path: Path, report: Report) -> Any:
+    def check(self, value: Json, path: Path, report: Report) -> Any:
         example = "write {values: [1, 2], sets: [workloads[0].arrivals.count]}"
         if not isinstance(value, dict):
             report.add(path, f"must be a mapping, not {kind_of(value)}; {example}")
@@ -116,7 +117,7 @@ class _Parameter:
 
 @dataclass(frozen=True)
 class _Matrix:
-    def check(self, value: Any, path: Path, report: Report) -> Any:
+    def check(self, value: Json, path: Path, report: Report) -> Any:
         if not isinstance(value, dict):
             report.add(path, f"must be a mapping, not {kind_of(value)}")
             return INVALID

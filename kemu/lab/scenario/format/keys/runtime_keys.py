@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from kemu.emulated.objects.plain import Json
 from kemu.emulated.settings.documents import Path
 from kemu.emulated.settings.shapes import INVALID, Choice, Key, Record, Report, Whole, kind_of
 from kemu.runtime import runtimes
@@ -29,7 +30,7 @@ _DOCS = {
 class _Share:
     """``own``, the most actors in a cell, or the name of a cell."""
 
-    def check(self, value: Any, path: Path, report: Report) -> Any:
+    def check(self, value: Json, path: Path, report: Report) -> Any:
         if isinstance(value, str):
             return value
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -79,7 +80,7 @@ _ON_RAY = Record(
 class Runtime:
     """``sim``, ``wall``, ``ray``, or ``ray`` with its settings; checked, its name and how it places actors."""
 
-    def check(self, value: Any, path: Path, report: Report) -> Any:
+    def check(self, value: Json, path: Path, report: Report) -> Any:
         if not isinstance(value, dict):
             name = _NAMES.check(value, path, report)
             return INVALID if name is INVALID else (name, {})

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
+from kemu.emulated.objects.plain import Json
 from kemu.emulated.settings import values
 from kemu.emulated.settings.distributed import TIME, Distribution
 from kemu.emulated.settings.documents import Path
@@ -33,7 +34,7 @@ from kemu.lab.scenario.format.keys import kubelet_keys
 class _Seconds(Number):
     """A number of seconds, as the annotations of a pod state it; people write a duration."""
 
-    def check(self, value: Any, path: Path, report: Report) -> Any:
+    def check(self, value: Json, path: Path, report: Report) -> Any:
         if isinstance(value, str):
             with contextlib.suppress(ValueError):
                 seconds = values.duration_s(value)

@@ -16,6 +16,7 @@ from google.protobuf.message import DecodeError
 
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.conversion import convert
+from kemu.emulated.objects.plain import Json
 from kemu.errors import RunLogError
 from kemu.lab.checks.results import counted
 from kemu.runtime.runlog.events import Transaction
@@ -141,7 +142,7 @@ def _change(change: Any) -> Any:
     return found
 
 
-def _object(key: Any, value: Any) -> Any:
+def _object(key: Any, value: Json) -> Any:
     parts = key.split("/") if isinstance(key, str) else []
     resource = resources.BY_PLURAL.get(parts[2]) if len(parts) > 3 else None
     if resource is None or not isinstance(value, bytes):
@@ -152,7 +153,7 @@ def _object(key: Any, value: Any) -> Any:
         return value
 
 
-def _flat(value: Any, path: str) -> Iterator[tuple[str, str]]:
+def _flat(value: Json, path: str) -> Iterator[tuple[str, str]]:
     if isinstance(value, dict) and value:
         for key, each in value.items():
             yield from _flat(each, f"{path}.{key}" if path else str(key))
@@ -163,7 +164,7 @@ def _flat(value: Any, path: str) -> Iterator[tuple[str, str]]:
         yield path or "data", _bytes(value) if isinstance(value, bytes) else str(value)
 
 
-def _bytes(value: Any) -> str:
+def _bytes(value: Json) -> str:
     if not isinstance(value, bytes):
         return str(value)
     return f"{counted(len(value), 'byte')}, CRC-32 {zlib.crc32(value):08x}"
