@@ -6,15 +6,32 @@ often. Neighbours: :mod:`kemu.lab.tell.stories` tells a run that is over, with e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from kemu.emulated.objects import resources
-from kemu.runtime.faults.hits import STRUCK
 from kemu.runtime.faults.kinds import CLIENT_FAULTS, KINDS
-
-GOOD, BAD, PLAIN = "good", "bad", "plain"
+from kemu.runtime.runlog.events import (
+    ActorCrashed,
+    ActorExited,
+    ActorStarted,
+    AdmissionDecided,
+    Event,
+    FaultBegun,
+    FaultEnded,
+    PodAttempted,
+    PodBound,
+    PressureChanged,
+    ProcessStalled,
+    ReplicaSetScaled,
+    RequestStruck,
+    RolloutEnded,
+    Transaction,
+    handlers,
+    typed,
+)
+from kemu.runtime.runlog.events.words import BAD, GOOD, PLAIN, Told, filled
 
 MOST_ALIKE = 4
 """In one batch; more of them share a line."""
@@ -67,46 +84,16 @@ class Teller:
         self._batch = _Batch()
         self.quiet = True
         """Set-up is told by nobody."""
-        self._tell: dict[str, Callable[[int, str, Mapping[str, Any]], None]] = {
-            "store.txn": self._on_txn,
-            "sched.attempt": self._on_attempt,
-            "sched.bind": self._on_bind,
-            "sched.nominated": self._pod("nominated", "is nominated to {node}", "are nominated"),
-            "sched.victim": self._pod("preempted", "is preempted", "are preempted", BAD),
-            "kubelet.admit": self._on_admit,
-            "kubelet.running": self._pod("running", "runs on {node}", "run", GOOD),
-            "kubelet.finished": self._pod("finished", "has ended: {phase}", "have ended"),
-            "kubelet.restarting": self._pod("restarting", "starts again", "start again", BAD),
-            "kubelet.oom_killed": self._pod("oom", "is out of memory", "are out of memory", BAD),
-            "kubelet.evicting": self._pod("evicted", "is evicted from {node}", "are evicted", BAD),
-            "taint.eviction": self._pod("evicted", "is evicted from {node}", "are evicted", BAD),
-            "affinity.eviction": self._pod("evicted", "is evicted from {node}", "are evicted", BAD),
-            "kubelet.terminated": self._pod("terminated", "has left {node}", "have left their nodes"),
-            "kubelet.pressure": self._on_pressure,
-            "node.unknown": self._node("lost", "is silent", "nodes are silent", BAD),
-            "machine.off": self._node("machine", "goes off", "machines go off", BAD),
-            "machine.on": self._node("machine", "boots", "machines boot", GOOD),
-            "chaos.begin": self._on_chaos,
-            "chaos.end": lambda time_ns, actor, data: self._add(
-                time_ns, "chaos", f"the fault {data['id']} is over", "faults are over", GOOD
-            ),
-            STRUCK: self._on_struck,
-            "actor.crashed": lambda time_ns, actor, data: self._add(
-                time_ns, "crashed", f"{actor} crashes", "actors crash", BAD
-            ),
-            "actor.started": self._on_started,
-            "actor.exited": lambda time_ns, actor, data: self._add(
-                time_ns, "exited", f"{actor} ends itself", "actors end themselves", BAD, data["why"]
-            ),
-            "process.stalled": self._on_stalled,
-            "controller.scaled": self._on_scaled,
-            "controller.rollout": self._on_rollout,
-        }
+        self._handlers = handlers.of(self)
 
     def __call__(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        tell = self._tell.get(kind)
-        if tell is not None and not self.quiet and time_ns > 0:
-            tell(time_ns, actor, data)
+        if self.quiet or time_ns == 0:
+            return
+        event, tell = typed(kind, data), self._handlers.get(kind)
+        if tell is not None:
+            tell(time_ns, actor, event)
+        elif event.TOLD is not None:
+            self._say(time_ns, event, event.TOLD)
 
     def take(self) -> list[Line]:
         """What has happened since it was last asked."""
@@ -129,20 +116,23 @@ class Teller:
         elif count == MOST_ALIKE + 1:
             self._batch.lines.append(Line(time_ns, kind, many, "", tone, count))
 
-    def _pod(self, kind: str, says: str, many: str, tone: str = PLAIN) -> Callable[[int, str, Mapping[str, Any]], None]:
-        def tell(time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-            what = f"{short(data['pod'])} {says.format_map(_Blank(data))}"
-            self._add(time_ns, kind, what, f"pods {many}", tone, str(data.get("message") or data.get("why") or ""))
+    def _say(self, time_ns: int, event: Event, told: Told) -> None:
+        """What its class says of the pod, or of the node."""
+        what = f"{short(event.get('pod') or event['node'])} {filled(told.one, event)}"
+        why = event.get("message") or event.get("why") or "" if "pod" in event else ""
+        self._add(time_ns, told.group, what, told.many, told.tone, why)
 
-        return tell
+    def _on_fault_ended(self, time_ns: int, actor: str, event: FaultEnded) -> None:
+        self._add(time_ns, "chaos", f"the fault {event.id} is over", "faults are over", GOOD)
 
-    def _node(
-        self, kind: str, says: str, many: str, tone: str = PLAIN
-    ) -> Callable[[int, str, Mapping[str, Any]], None]:
-        return lambda time_ns, actor, data: self._add(time_ns, kind, f"{data['node']} {says}", many, tone)
+    def _on_crashed(self, time_ns: int, actor: str, event: ActorCrashed) -> None:
+        self._add(time_ns, "crashed", f"{actor} crashes", "actors crash", BAD)
 
-    def _on_txn(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        for operation, key, _, _, version in data["changes"]:
+    def _on_exited(self, time_ns: int, actor: str, event: ActorExited) -> None:
+        self._add(time_ns, "exited", f"{actor} ends itself", "actors end themselves", BAD, event.why)
+
+    def _on_txn(self, time_ns: int, actor: str, event: Transaction) -> None:
+        for operation, key, _, _, version in event.changes:
             if operation == _PUT and version != 1:
                 continue
             _, _, rest = key.partition("/registry/")
@@ -158,72 +148,67 @@ class Teller:
                 f"{plural} {says.replace('is', 'are', 1)}",
             )
 
-    def _on_attempt(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        if data["result"] == "unschedulable" and data["n"] == 1:
+    def _on_attempt(self, time_ns: int, actor: str, event: PodAttempted) -> None:
+        if event.result == "unschedulable" and event.n == 1:
             self._add(
-                time_ns, "unschedulable", f"{short(data['pod'])} fits on no node", "pods fit on no node", BAD,
-                data["message"],
+                time_ns, "unschedulable", f"{short(event.pod)} fits on no node", "pods fit on no node", BAD,
+                event.message,
             )  # fmt: skip
 
-    def _on_bind(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        pod = short(data["pod"])
-        if not data["ok"]:
+    def _on_bind(self, time_ns: int, actor: str, event: PodBound) -> None:
+        pod = short(event.pod)
+        if not event.ok:
             self._add(
-                time_ns, "not bound", f"{pod} is not bound to {data['node']}", "pods are not bound", BAD,
-                data["message"] or data["reason"],
+                time_ns, "not bound", f"{pod} is not bound to {event.node}", "pods are not bound", BAD,
+                event.message or event.reason,
             )  # fmt: skip
 
-    def _on_admit(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        if data["ok"]:
+    def _on_admit(self, time_ns: int, actor: str, event: AdmissionDecided) -> None:
+        if event.ok:
             # Here and not where a scheduler says so: schedulers of other programs say nothing.
-            self._add(time_ns, "bound", f"{short(data['pod'])} comes to {data['node']}", "pods come to their nodes")
+            self._add(time_ns, "bound", f"{short(event.pod)} comes to {event.node}", "pods come to their nodes")
         else:
-            what = f"{data['node']} does not take {short(data['pod'])}"
-            self._add(time_ns, "refused", what, "pods are not taken by their nodes", BAD, data["message"])
+            what = f"{event.node} does not take {short(event.pod)}"
+            self._add(time_ns, "refused", what, "pods are not taken by their nodes", BAD, event.message)
 
-    def _on_pressure(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        conditions = ", ".join(data["conditions"])
+    def _on_pressure(self, time_ns: int, actor: str, event: PressureChanged) -> None:
+        conditions = ", ".join(event.conditions)
         says = f"has {conditions}" if conditions else "has no pressure any more"
-        self._add(time_ns, "pressure", f"{data['node']} {says}", "nodes change their pressure", BAD)
+        self._add(time_ns, "pressure", f"{event.node} {says}", "nodes change their pressure", BAD)
 
-    def _on_chaos(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        if data["what"] in CLIENT_FAULTS:
-            self._add(time_ns, "chaos", KINDS[data["what"]].begins, "faults of clients begin", BAD, data["id"])
+    def _on_chaos(self, time_ns: int, actor: str, event: FaultBegun) -> None:
+        if event.what in CLIENT_FAULTS:
+            self._add(time_ns, "chaos", KINDS[event.what].begins, "faults of clients begin", BAD, event.id)
             return
-        concerned = next((data[key] for key in ("actors", "actor", "nodes", "between", "process") if key in data), ())
+        concerned = next((event[key] for key in ("actors", "actor", "nodes", "between", "process") if key in event), ())
         names = [name for one in concerned for name in ([one] if isinstance(one, str) else one)]
         whom = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-        self._add(time_ns, "chaos", f"{data['what']} strikes {whom or 'nobody'}", "faults strike", BAD, data["id"])
+        self._add(time_ns, "chaos", f"{event.what} strikes {whom or 'nobody'}", "faults strike", BAD, event.id)
 
-    def _on_struck(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        name = f"{data['namespace']}/{data['name']}" if data.get("namespace") and data.get("name") else data.get("name")
-        asked = " ".join(filter(None, (data.get("verb"), data.get("resource"), short(name or ""))))
-        what = f"{data['what']} strikes {data.get('agent') or 'a client'}: {asked}"
-        self._add(time_ns, "struck", what, "requests are struck", BAD, data["id"])
+    def _on_struck(self, time_ns: int, actor: str, event: RequestStruck) -> None:
+        name = f"{event.namespace}/{event.name}" if event.namespace and event.name else event.name
+        asked = " ".join(filter(None, (event.verb, event.resource, short(name or ""))))
+        what = f"{event.what} strikes {event.agent or 'a client'}: {asked}"
+        self._add(time_ns, "struck", what, "requests are struck", BAD, event.id)
 
-    def _on_started(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        if data["incarnation"] > 1:
+    def _on_started(self, time_ns: int, actor: str, event: ActorStarted) -> None:
+        if event.incarnation > 1:
             self._add(time_ns, "started", f"{actor} is back", "actors are back", GOOD)
 
-    def _on_stalled(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        what = f"{actor} {'stood still' if data['what'] == 'stopped' else 'lagged'} for {data['real_ns'] / 1e9:.1f} s"
+    def _on_stalled(self, time_ns: int, actor: str, event: ProcessStalled) -> None:
+        what = f"{actor} {'stood still' if event.what == 'stopped' else 'lagged'} for {event.real_ns / 1e9:.1f} s"
         self._add(time_ns, "stalled", what, "times a process stalled", BAD)
 
-    def _on_scaled(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        what = f"{data['replica_set']} of deployment {short(data['deployment'])} goes from {data['before']}"
-        self._add(time_ns, "scaled", f"{what} to {data['replicas']}", "replica sets get another size")
+    def _on_scaled(self, time_ns: int, actor: str, event: ReplicaSetScaled) -> None:
+        what = f"{event.replica_set} of deployment {short(event.deployment)} goes from {event.before}"
+        self._add(time_ns, "scaled", f"{what} to {event.replicas}", "replica sets get another size")
 
-    def _on_rollout(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        says, tone = ("is rolled out", GOOD) if data["outcome"] == "complete" else ("is stuck", BAD)
-        what = f"revision {data['revision']} of deployment {short(data['deployment'])} {says}"
+    def _on_rollout(self, time_ns: int, actor: str, event: RolloutEnded) -> None:
+        says, tone = ("is rolled out", GOOD) if event.outcome == "complete" else ("is stuck", BAD)
+        what = f"revision {event.revision} of deployment {short(event.deployment)} {says}"
         self._add(time_ns, f"rollout {tone}", what, "rollouts end", tone)
 
 
 def short(name: str) -> str:
     """Without the namespace ``default``."""
     return name.removeprefix(_DEFAULT)
-
-
-class _Blank(dict[str, Any]):
-    def __missing__(self, key: str) -> str:
-        return ""

@@ -18,10 +18,11 @@ from kemu.lab.tell.explaining.knowledge import NEVER, PODS, Change, Moment
 from kemu.lab.tell.explaining.names import amount, at, lasting, sentence
 from kemu.lab.tell.explaining.recordings import Flight
 from kemu.lab.tell.explaining.siblings import Sibling
-from kemu.lab.tell.explaining.steps import OUTCOME, WRITE, Step
+from kemu.lab.tell.explaining.steps import Step
 from kemu.lab.tell.explaining.tellings import Telling
 from kemu.runtime.env import MILLISECOND_NS
 from kemu.runtime.holds import Hold
+from kemu.runtime.runlog.events.words import OUTCOME, WRITE
 
 MOST = 6
 """Sentences of a chain."""

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from kemu.lab.exploration.executions import Failure
 from kemu.lab.scenario.expectations import CheckIs
 from kemu.lab.tell.explaining.knowledge import Moment
-from kemu.lab.tell.explaining.steps import BEGINNING, OUTCOME, WRITE, Step
+from kemu.lab.tell.explaining.steps import BEGINNING, Step
 from kemu.lab.tell.explaining.tellings import Telling, pod_key
+from kemu.runtime.runlog.events.words import OUTCOME, WRITE
 
 _TIME = re.compile(r"(\d+\.\d{3}) s\b")
 _REVISION = re.compile(r"\brevisions? (\d+)")

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 
 from kemu.lab.tell.explaining.chains import Chain
 from kemu.lab.tell.explaining.recordings import Flight
-from kemu.lab.tell.explaining.steps import OUTCOME, Step
+from kemu.lab.tell.explaining.steps import Step
 from kemu.lab.tell.explaining.tellings import Telling, pod_key
+from kemu.runtime.runlog.events.words import OUTCOME
 
 MOST_ACTORS = 5
 MOST_MARKS = 26

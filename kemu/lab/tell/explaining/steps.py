@@ -13,11 +13,35 @@ from kemu.lab.tell.explaining.knowledge import NEVER, PODS, Change, Knowledge, M
 from kemu.lab.tell.explaining.names import Names, listed
 from kemu.runtime.faults.kinds import KINDS
 from kemu.runtime.holds import short_name
-from kemu.runtime.runlog.frames import Event
+from kemu.runtime.runlog import frames
+from kemu.runtime.runlog.events import (
+    ActorCrashed,
+    ActorExited,
+    ActorStarted,
+    AdmissionDecided,
+    ApiRequest,
+    Event,
+    FaultBegun,
+    NodeTainted,
+    NodeUnknown,
+    OfPodDeletion,
+    OfVictim,
+    PodAttempted,
+    PodBound,
+    PodCreated,
+    PodNominated,
+    PodPreempting,
+    PodQueued,
+    PreemptionPlanned,
+    RequestRefused,
+    RunEnded,
+    Transaction,
+    UserActed,
+    handlers,
+)
+from kemu.runtime.runlog.events.words import DECISION, OUTCOME, USUAL, WRITE, filled
 
 BEGINNING = Moment(0, 0)
-DECISION, OUTCOME, WRITE, USUAL = 5, 4, 2, 1
-"""Weights: what somebody decided; what came of it; what was written; what every pod goes through."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,35 +85,12 @@ class Step:
 class Teller:
     """Turns the events of one run into steps."""
 
-    def __init__(self, scenario: Scenario, events: Sequence[Event], known: Knowledge, names: Names) -> None:
+    def __init__(self, scenario: Scenario, events: Sequence[frames.Event], known: Knowledge, names: Names) -> None:
         self._scenario = scenario
         self._events = events
         self._known = known
         self._names = names
-        self._handlers: dict[str, Callable[[Moment, str, Mapping[str, Any]], Step | None]] = {
-            "sched.attempt": self._attempt,
-            "sched.preemption": self._preemption,
-            "sched.queued": self._queued,
-            "node.tainted": self._tainted,
-            "node.unknown": self._unknown,
-            "sched.victim": self._victim,
-            "rescheduler.victim": self._victim,
-            "sched.nominated": self._nominated,
-            "sched.bind": self._bind,
-            "api.request": self._request,
-            "api.refused": self._refused,
-            "kubelet.admit": self._admit,
-            "kubelet.preempting": self._kubelet_preempting,
-            "user.event": self._user_event,
-            "controller.pod": self._controller_pod,
-            "taint.eviction": self._deletion,
-            "affinity.eviction": self._deletion,
-            "podgc.deleted": self._deletion,
-            "chaos.begin": self._fault,
-            "actor.crashed": self._crashed,
-            "actor.exited": self._crashed,
-            "actor.started": self._started,
-        }
+        self._handlers: dict[str, Callable[[Moment, str, Any], Step | None]] = handlers.of(self)
         self._ended: dict[str, int] = {}
         self._chosen: set[tuple[str, str]] = set()
         """UIDs of pods and the nodes that schedulers have chosen for them."""
@@ -99,169 +100,156 @@ class Teller:
         found: list[Step] = []
         for index, (time_ns, actor, kind, data) in enumerate(self._events):
             at = Moment(time_ns, index)
-            if kind == "run.ended":
+            if isinstance(data, RunEnded):
                 break
-            if kind == "store.txn":
-                changes = [one for one in self._known.by_revision.get(data["rev"], ()) if one.at == at]
+            if isinstance(data, Transaction):
+                changes = [one for one in self._known.by_revision.get(data.rev, ()) if one.at == at]
                 found += [step for one in changes if (step := self._written(at, actor, one)) is not None]
                 continue
             handler = self._handlers.get(kind)
-            step = handler(at, actor, data) if handler is not None else self._of_kubelet(at, actor, kind, data)
+            step = handler(at, actor, data) if handler is not None else self._deed(at, actor, data)
             if step is not None:
                 found.append(step)
         return found
 
     # --- who decided what --------------------------------------------------------------------------------------------
 
-    def _attempt(self, at: Moment, actor: str, data: Mapping[str, Any]) -> Step | None:
-        who, pod, result = self._names.actor(actor), self._pod(data), data["result"]
+    def _on_attempt(self, at: Moment, actor: str, event: PodAttempted) -> Step | None:
+        who, pod, result = self._names.actor(actor), self._pod(event), event.result
         if result == "scheduled":
-            self._chosen.add((data["uid"], data["node"]))
-            text, short = f"{who} chose {data['node']} for {pod}", f"{pod} → {data['node']}"
+            self._chosen.add((event.uid, event.node))
+            text, short = f"{who} chose {event.node} for {pod}", f"{pod} → {event.node}"
         elif result == "unschedulable":
-            text, short = f"{who} found no node for {pod}{_why(data['message'])}", f"no node for {pod}"
+            text, short = f"{who} found no node for {pod}{_why(event.message)}", f"no node for {pod}"
         elif result == "skipped":
             text, short = f"{who} skipped {pod}", f"skips {pod}"
         else:
-            text, short = f"{who} failed to schedule {pod}{_why(data['message'])}", f"error with {pod}"
-        begun = _begun(at, data)
-        return self._step(at, actor, f"attempt {result}", text, short, DECISION, data, begun=begun)
+            text, short = f"{who} failed to schedule {pod}{_why(event.message)}", f"error with {pod}"
+        begun = _begun(at, event)
+        return self._step(at, actor, f"attempt {result}", text, short, DECISION, event, begun=begun)
 
-    def _preemption(self, at: Moment, actor: str, data: Mapping[str, Any]) -> Step | None:
-        if not data["node"]:
+    def _on_preemption(self, at: Moment, actor: str, event: PreemptionPlanned) -> Step | None:
+        if not event.node:
             return None
-        others = tuple(key for key, _uid, _priority in data["victims"])
+        others = tuple(key for key, _uid, _priority in event.victims)
         whom = f", to preempt {listed(map(short_name, others))} there" if others else ", to preempt pods there"
-        text = f"{self._names.actor(actor)} chose {data['node']} for {self._pod(data)}{whom}"
-        short = f"preempts for {self._pod(data)}"
-        return self._step(at, actor, "preemption", text, short, DECISION, data, others=others, begun=_begun(at, data))
+        text = f"{self._names.actor(actor)} chose {event.node} for {self._pod(event)}{whom}"
+        short = f"preempts for {self._pod(event)}"
+        return self._step(at, actor, "preemption", text, short, DECISION, event, others=others, begun=_begun(at, event))
 
-    def _queued(self, at: Moment, actor: str, data: Mapping[str, Any]) -> Step | None:
-        if data["queue"] == "active":
+    def _on_queued(self, at: Moment, actor: str, event: PodQueued) -> Step | None:
+        if event.queue == "active":
             return None
-        text = f"{self._names.actor(actor)} requeued {self._pod(data)} ({data['event']})"
-        return self._step(at, actor, "requeued", text, f"requeues {self._pod(data)}", USUAL, data)
+        text = f"{self._names.actor(actor)} requeued {self._pod(event)} ({event.event})"
+        return self._step(at, actor, "requeued", text, f"requeues {self._pod(event)}", USUAL, event)
 
-    def _tainted(self, at: Moment, actor: str, data: Mapping[str, Any]) -> Step | None:
-        node, who = data["node"], self._names.actor(actor)
-        added = listed(taint.removeprefix("node.kubernetes.io/") for taint in data["add"])
+    def _on_tainted(self, at: Moment, actor: str, event: NodeTainted) -> Step | None:
+        node, who = event.node, self._names.actor(actor)
+        added = listed(taint.removeprefix("node.kubernetes.io/") for taint in event.add)
         text = f"{who} tainted {node} ({added})" if added else f"{who} took taints off {node}"
         return Step(at, actor, "tainted" if added else "untainted", text, f"taints {node}", OUTCOME, node=node)
 
-    def _unknown(self, at: Moment, actor: str, data: Mapping[str, Any]) -> Step | None:
-        text = f"{self._names.actor(actor)} heard nothing of {data['node']} any more"
-        return Step(at, actor, "unknown", text, f"{data['node']} is silent", OUTCOME, node=data["node"])
+    def _on_unknown(self, at: Moment, actor: str, event: NodeUnknown) -> Step | None:
+        text = f"{self._names.actor(actor)} heard nothing of {event.node} any more"
+        return Step(at, actor, "unknown", text, f"{event.node} is silent", OUTCOME, node=event.node)
 
-    def _victim(self, at: Moment, actor: str, data: Mapping[str, Any]) -> Step | None:
-        if not data["ok"]:
+    def _on_victim(self, at: Moment, actor: str, event: OfVictim) -> Step | None:
+        if not event.ok:
             return None
-        verb = "turned away" if data.get("how") == "rejected" else "deleted"
-        by = f" to make room for {short_name(data['by'])}" if data.get("by") else ""
-        text = f"{self._names.actor(actor)} {verb} {self._pod(data)} on {data['node']}{by}"
-        others = (data["by"],) if data.get("by") else ()
-        return self._step(at, actor, "victim", text, f"deletes {self._pod(data)}", OUTCOME, data, others=others)
+        verb = "turned away" if event.get("how") == "rejected" else "deleted"
+        by = f" to make room for {short_name(event.by)}" if event.by else ""
+        text = f"{self._names.actor(actor)} {verb} {self._pod(event)} on {event.node}{by}"
+        others = (event.by,) if event.by else ()
+        return self._step(at, actor, "victim", text, f"deletes {self._pod(event)}", OUTCOME, event, others=others)
 
-    def _nominated(self, at: Moment, actor: str, data: Mapping[str, Any]) -> Step | None:
-        if data["node"]:
-            verb, short = f"nominated {data['node']} for {self._pod(data)}", f"nominates {data['node']}"
+    def _on_nominated(self, at: Moment, actor: str, event: PodNominated) -> Step | None:
+        if event.node:
+            verb, short = f"nominated {event.node} for {self._pod(event)}", f"nominates {event.node}"
         else:
-            verb, short = f"cleared the nomination of {self._pod(data)}", f"clears {self._pod(data)}"
-        return self._step(at, actor, "nominated", f"{self._names.actor(actor)} {verb}", short, WRITE, data)
+            verb, short = f"cleared the nomination of {self._pod(event)}", f"clears {self._pod(event)}"
+        return self._step(at, actor, "nominated", f"{self._names.actor(actor)} {verb}", short, WRITE, event)
 
-    def _bind(self, at: Moment, actor: str, data: Mapping[str, Any]) -> Step | None:
-        if data["ok"]:
+    def _on_bind(self, at: Moment, actor: str, event: PodBound) -> Step | None:
+        if event.ok:
             return None  # The write itself is told.
-        pod, who = self._pod(data), self._names.actor(actor)
-        text = f"{who} was told that its binding of {pod} to {data['node']} failed ({data['reason']})"
-        return self._step(at, actor, "bind refused", text, f"{pod}: {data['reason']}", OUTCOME, data)
+        pod, who = self._pod(event), self._names.actor(actor)
+        text = f"{who} was told that its binding of {pod} to {event.node} failed ({event.reason})"
+        return self._step(at, actor, "bind refused", text, f"{pod}: {event.reason}", OUTCOME, event)
 
-    def _request(self, at: Moment, actor: str, data: Mapping[str, Any]) -> Step | None:
-        if data["resource"] != "pods" or data["verb"] not in ("delete", "evict"):
+    def _on_request(self, at: Moment, actor: str, event: ApiRequest) -> Step | None:
+        if event.resource != "pods" or event.verb not in ("delete", "evict"):
             return None
-        by, pod = data["by"], self._names.pod(_key(data), data.get("uid", ""))
-        verb = "deleted" if data["verb"] == "delete" else "evicted"
+        by, pod = event.by, self._names.pod(_key(event), event.uid)
+        verb = "deleted" if event.verb == "delete" else "evicted"
         who = self._names.actor(by)
-        what = f"{data['verb']} by {by}"
+        what = f"{event.verb} by {by}"
         # A kubelet deletes what has ended; a user is told of by the event of the scenario.
         weight = USUAL if by.startswith("kubelet/") else OUTCOME
-        return Step(at, by, what, f"{who} {verb} {pod}", f"{verb} {pod}", weight, _key(data), data.get("uid", ""))
+        return Step(at, by, what, f"{who} {verb} {pod}", f"{verb} {pod}", weight, _key(event), event.uid)
 
-    def _refused(self, at: Moment, actor: str, data: Mapping[str, Any]) -> Step | None:
-        by, key = self._names.actor(data["by"]), _key(data)
-        is_pod = data["resource"] == "pods"
-        about = short_name(key) if is_pod else f"{data['resource']}/{short_name(key)}"
-        text = f"{self._names.actor(actor)} refused the {data['verb']} of {about} by {by} ({data['reason']})"
-        what = f"{data['verb']} refused {data['reason']}"
+    def _on_refused(self, at: Moment, actor: str, event: RequestRefused) -> Step | None:
+        by, key = self._names.actor(event.by), _key(event)
+        is_pod = event.resource == "pods"
+        about = short_name(key) if is_pod else f"{event.resource}/{short_name(key)}"
+        text = f"{self._names.actor(actor)} refused the {event.verb} of {about} by {by} ({event.reason})"
+        what = f"{event.verb} refused {event.reason}"
         # A scheduler tells of its binding itself; writes that collide are made again.
-        weight = OUTCOME if is_pod and data["verb"] != "bind" and data["reason"] != "ServiceUnavailable" else USUAL
-        short = f"refuses {data['verb']}"
-        return Step(at, actor, what, text, short, weight, key if is_pod else "", data.get("uid") or "")
+        weight = OUTCOME if is_pod and event.verb != "bind" and event.reason != "ServiceUnavailable" else USUAL
+        short = f"refuses {event.verb}"
+        return Step(at, actor, what, text, short, weight, key if is_pod else "", event.uid or "")
 
-    def _admit(self, at: Moment, actor: str, data: Mapping[str, Any]) -> Step | None:
-        who, pod = self._names.actor(actor), self._pod(data)
+    def _on_admit(self, at: Moment, actor: str, event: AdmissionDecided) -> Step | None:
+        who, pod = self._names.actor(actor), self._pod(event)
         begun = Moment(at.time_ns, NEVER)
-        if data["ok"]:
-            return self._step(at, actor, "admitted", f"{who} admitted {pod}", f"admits {pod}", WRITE, data, begun=begun)
-        text = f"{who} rejected {pod} ({data['reason']})"
-        return self._step(at, actor, "rejected", text, f"rejects {pod}", DECISION, data, begun=begun)
+        if event.ok:
+            return self._step(
+                at, actor, "admitted", f"{who} admitted {pod}", f"admits {pod}", WRITE, event, begun=begun
+            )
+        text = f"{who} rejected {pod} ({event.reason})"
+        return self._step(at, actor, "rejected", text, f"rejects {pod}", DECISION, event, begun=begun)
 
-    def _kubelet_preempting(self, at: Moment, actor: str, data: Mapping[str, Any]) -> Step | None:
-        text = f"{self._names.actor(actor)} killed {self._pod(data)} to make room for {short_name(data['by'])}"
-        short = f"kills {self._pod(data)}"
-        return self._step(at, actor, "kubelet preempts", text, short, DECISION, data, others=(data["by"],))
+    def _on_kubelet_preempting(self, at: Moment, actor: str, event: PodPreempting) -> Step | None:
+        text = f"{self._names.actor(actor)} killed {self._pod(event)} to make room for {short_name(event.by)}"
+        short = f"kills {self._pod(event)}"
+        return self._step(at, actor, "kubelet preempts", text, short, DECISION, event, others=(event.by,))
 
-    def _user_event(self, at: Moment, actor: str, data: Mapping[str, Any]) -> Step | None:
-        event = next((one for one in self._scenario.events if one.index == data["index"]), None)
-        if event is None or event.what == "create":  # The write is told.
+    def _on_user_event(self, at: Moment, actor: str, event: UserActed) -> Step | None:
+        asked = next((one for one in self._scenario.events if one.index == event.index), None)
+        if asked is None or asked.what == "create":  # The write is told.
             return None
-        about = f"{event.namespace or 'default'}/{event.name}"
-        text = f"the user's event: {event.what} {short_name(about) if event.name else ''}".rstrip()
-        if event.what in ("delete", "evict"):
-            text = f"the user asked to {event.what} {short_name(about)}"
-        is_pod = event.resource in ("pods", "")
-        key, node = (about, "") if is_pod and event.name else ("", event.name if event.resource == "nodes" else "")
-        return Step(at, actor, f"user {event.what} {event.name}", text, f"{event.what} {event.name}", OUTCOME, key,
+        about = f"{asked.namespace or 'default'}/{asked.name}"
+        text = f"the user's event: {asked.what} {short_name(about) if asked.name else ''}".rstrip()
+        if asked.what in ("delete", "evict"):
+            text = f"the user asked to {asked.what} {short_name(about)}"
+        is_pod = asked.resource in ("pods", "")
+        key, node = (about, "") if is_pod and asked.name else ("", asked.name if asked.resource == "nodes" else "")
+        return Step(at, actor, f"user {asked.what} {asked.name}", text, f"{asked.what} {asked.name}", OUTCOME, key,
                     node=node)  # fmt: skip
 
-    def _controller_pod(self, at: Moment, actor: str, data: Mapping[str, Any]) -> Step | None:
-        place = f" in place of {short_name(data['replaces'])}" if data.get("replaces") else ""
-        text = f"{self._names.actor(actor)} created {self._pod(data)} for {data['owner']}{place}"
-        others = (data["replaces"],) if data.get("replaces") else ()
-        return self._step(at, actor, "created", text, f"creates {self._pod(data)}", OUTCOME, data, others=others)
+    def _on_controller_pod(self, at: Moment, actor: str, event: PodCreated) -> Step | None:
+        place = f" in place of {short_name(event.replaces)}" if event.replaces else ""
+        text = f"{self._names.actor(actor)} created {self._pod(event)} for {event.owner}{place}"
+        others = (event.replaces,) if event.replaces else ()
+        return self._step(at, actor, "created", text, f"creates {self._pod(event)}", OUTCOME, event, others=others)
 
-    def _deletion(self, at: Moment, actor: str, data: Mapping[str, Any]) -> Step | None:
-        if not data["ok"]:
+    def _on_deletion(self, at: Moment, actor: str, event: OfPodDeletion) -> Step | None:
+        if not event.ok:
             return None
-        why = f" ({data['why']})" if data.get("why") else ""
-        text = f"{self._names.actor(actor)} deleted {self._pod(data)}{why}"
-        return self._step(at, actor, "deletes", text, f"deletes {self._pod(data)}", OUTCOME, data)
+        why = f" ({event.why})" if event.why else ""
+        text = f"{self._names.actor(actor)} deleted {self._pod(event)}{why}"
+        return self._step(at, actor, "deletes", text, f"deletes {self._pod(event)}", OUTCOME, event)
 
     # --- what happened -----------------------------------------------------------------------------------------------
 
-    _KUBELET: Mapping[str, tuple[str, str, int]] = {
-        "kubelet.running": ("started {pod}", "runs {pod}", WRITE),
-        "kubelet.finished": ("saw {pod} end ({phase})", "{pod} ended", WRITE),
-        "kubelet.terminating": ("began to end {pod}", "ends {pod}", WRITE),
-        "kubelet.terminated": ("saw the containers of {pod} end", "{pod} is gone", WRITE),
-        "kubelet.evicting": ("evicted {pod} ({signal})", "evicts {pod}", DECISION),
-        "kubelet.oom_killed": ("lost a container of {pod} to the kernel (OOM)", "OOM kill of {pod}", OUTCOME),
-        "kubelet.probed": ("has the {probe} probe of {pod} {say}", "{probe} of {pod}: {say}", WRITE),
-        "kubelet.killing": ("killed a container of {pod} (its {probe} probe)", "restarts {pod}", DECISION),
-        "kubelet.hook_failed": ("killed a container of {pod} (its postStart hook)", "restarts {pod}", DECISION),
-        "kubelet.resize": ("has the resize of {pod} {what}", "resize of {pod} {what}", DECISION),
-        "kubelet.restarting": ("will restart {pod}", "restarts {pod}", USUAL),
-        "kubelet.shutting_down": ("ended {pod} for the shutdown", "ends {pod}", WRITE),
-    }
-
-    def _of_kubelet(self, at: Moment, actor: str, kind: str, data: Mapping[str, Any]) -> Step | None:
-        row = self._KUBELET.get(kind)
-        if row is None:
+    def _deed(self, at: Moment, actor: str, event: Event) -> Step | None:
+        """As its class says."""
+        deed = event.DEED
+        if deed is None:
             return None
-        words = {"pod": self._pod(data), "say": "succeed" if data.get("ok") else "fail"}
-        words.update((key, data.get(key, "")) for key in ("phase", "signal", "probe", "what"))
-        text = f"{self._names.actor(actor)} {row[0].format_map(words)}"
-        what = kind.partition(".")[2]
-        return self._step(at, actor, what, text, row[1].format_map(words), row[2], data)
+        words = {"pod": self._pod(event), "say": "succeed" if event.get("ok") else "fail"}
+        text = f"{self._names.actor(actor)} {filled(deed.text, event, **words)}"
+        what = event.KIND.partition(".")[2]
+        return self._step(at, actor, what, text, filled(deed.short, event, **words), deed.weight, event)
 
     def _written(self, at: Moment, actor: str, change: Change) -> Step | None:
         """Where nobody says why: told by what is stored."""
@@ -303,22 +291,22 @@ class Teller:
 
     # --- faults ------------------------------------------------------------------------------------------------------
 
-    def _fault(self, at: Moment, actor: str, data: Mapping[str, Any]) -> Step | None:
-        kind = KINDS.get(data["what"])
-        if kind is None or data["what"] == "crash":
+    def _on_fault(self, at: Moment, actor: str, event: FaultBegun) -> Step | None:
+        kind = KINDS.get(event.what)
+        if kind is None or event.what == "crash":
             return None
-        words = {name: self._plain(value) for name, value in data.items()}
+        words = {name: self._plain(value) for name, value in event.items()}
         text = kind.begins.format_map(words)
-        return Step(at, actor, f"fault {data['what']}", text, str(data["what"]), DECISION, facts=data)
+        return Step(at, actor, f"fault {event.what}", text, str(event.what), DECISION, facts=event)
 
-    def _crashed(self, at: Moment, actor: str, data: Mapping[str, Any]) -> Step | None:
+    def _on_crashed(self, at: Moment, actor: str, event: ActorCrashed | ActorExited) -> Step | None:
         self._ended[actor] = at.time_ns
-        step = f" at its step {data['step']}" if data.get("step") else ""
-        why = f": {data['why']}" if data.get("why") else ""
+        step = f" at its step {event.step}" if isinstance(event, ActorCrashed) and event.step else ""
+        why = f": {event.why}" if isinstance(event, ActorExited) and event.why else ""
         text = f"{self._names.actor(actor)} crashed{step}{why}"
         return Step(at, actor, "crashed", text, "crashes", DECISION)
 
-    def _started(self, at: Moment, actor: str, data: Mapping[str, Any]) -> Step | None:
+    def _on_started(self, at: Moment, actor: str, event: ActorStarted) -> Step | None:
         if actor not in self._ended:
             return None
         return Step(at, actor, "started again", f"{self._names.actor(actor)} started again", "starts again", OUTCOME)
@@ -335,8 +323,8 @@ class Teller:
 
     # --- helpers -----------------------------------------------------------------------------------------------------
 
-    def _pod(self, data: Mapping[str, Any]) -> str:
-        return self._names.pod(data["pod"], data.get("uid", ""))
+    def _pod(self, event: Event) -> str:
+        return self._names.pod(event["pod"], event.get("uid", ""))
 
     def _step(
         self,
@@ -346,25 +334,25 @@ class Teller:
         text: str,
         short: str,
         weight: int,
-        data: Mapping[str, Any],
+        event: Event,
         *,
         others: tuple[str, ...] = (),
         begun: Moment | None = None,
     ) -> Step:
-        node = data.get("node") or ""
-        uid = data.get("uid", "")
+        node = event.get("node") or ""
+        pod, uid = event["pod"], event.get("uid", "")
         when = begun if begun is not None else at
-        which = self._names.which(data["pod"], uid)
-        return Step(at, actor, what, text, short, weight, data["pod"], uid, node, which, others, when, facts=data)
+        which = self._names.which(pod, uid)
+        return Step(at, actor, what, text, short, weight, pod, uid, node, which, others, when, facts=event)
 
 
-def _key(data: Mapping[str, Any]) -> str:
-    return f"{data['namespace']}/{data['name']}" if data.get("namespace") else data["name"]
+def _key(event: ApiRequest | RequestRefused) -> str:
+    return f"{event.namespace}/{event.name}" if event.namespace else event.name
 
 
-def _begun(at: Moment, data: Mapping[str, Any]) -> Moment:
+def _begun(at: Moment, event: Event) -> Moment:
     """An attempt that takes time decides on what was known at its beginning."""
-    start = data.get("start", at.time_ns)
+    start = event.get("start", at.time_ns)
     return at if start == at.time_ns else Moment(start, NEVER)
 
 

@@ -1,6 +1,7 @@
 """The events of the run log: a class for each kind, with its fields and its words.
 
-``declared`` is the engine, ``subjects`` what many events name first; every other module declares the events of one
+``declared`` is the engine, ``subjects`` what many events name first, ``words`` what a class says for those that tell of
+events, ``handlers`` how a method names the events that it takes. Every other module declares the events of one
 component: ``api`` ``autoscaler`` ``clients`` ``controllers`` ``faults`` ``kubelet`` ``runtime`` ``scheduler`` ``store``
 ``users`` ``volumes``.
 """

@@ -23,7 +23,7 @@ class ApiRequest(OfRequest, kind="api.request", by="API server"):
     rev: int
 
 
-class RequestRefused(OfRequest, kind="api.refused", by="API server"):
+class RequestRefused(OfRequest, kind="api.refused", by="API server", on_page=True):
     """A request of any kind was refused"""
 
     reason: str
@@ -38,7 +38,7 @@ class RequestThrottled(Event, kind="api.throttled", by="API server"):
     retry_after_s: int
 
 
-class WatchCut(Event, kind="api.watch_cut", by="API server"):
+class WatchCut(Event, kind="api.watch_cut", by="API server", on_page=True):
     """A watcher was too slow"""
 
     by: str

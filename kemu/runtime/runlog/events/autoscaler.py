@@ -7,7 +7,7 @@ from kemu.runtime.runlog.events.declared import Event, field
 _AUTOSCALER = "cluster autoscaler"
 
 
-class ScaleUpRequested(Event, kind="autoscaler.scale_up", by=_AUTOSCALER):
+class ScaleUpRequested(Event, kind="autoscaler.scale_up", by=_AUTOSCALER, on_page=True):
     """The provider was asked for nodes"""
 
     group: str
@@ -19,7 +19,7 @@ class ScaleUpRequested(Event, kind="autoscaler.scale_up", by=_AUTOSCALER):
     ok: bool
 
 
-class ScaleUpImpossible(Event, kind="autoscaler.no_scale_up", by=_AUTOSCALER):
+class ScaleUpImpossible(Event, kind="autoscaler.no_scale_up", by=_AUTOSCALER, on_page=True):
     """No group can help a pod; once until the reason changes"""
 
     pod: str
@@ -33,7 +33,7 @@ class NodesUnneeded(Event, kind="autoscaler.unneeded", by=_AUTOSCALER):
     nodes: list[str]
 
 
-class ScaleDownBegun(Event, kind="autoscaler.scale_down", by=_AUTOSCALER):
+class ScaleDownBegun(Event, kind="autoscaler.scale_down", by=_AUTOSCALER, on_page=True):
     """A node is tainted and its removal begins"""
 
     node: str
@@ -47,7 +47,7 @@ class ScaleDownBegun(Event, kind="autoscaler.scale_down", by=_AUTOSCALER):
     unneeded_ns: int
 
 
-class ScaleDownEnded(Event, kind="autoscaler.scaled_down", by=_AUTOSCALER):
+class ScaleDownEnded(Event, kind="autoscaler.scaled_down", by=_AUTOSCALER, on_page=True):
     """The removal of a node has ended"""
 
     node: str

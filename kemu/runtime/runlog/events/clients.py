@@ -126,30 +126,30 @@ class OfLease(Event):
 _CANDIDATES = "schedulers, controllers"
 
 
-class LeaseAcquired(OfLease, kind="election.acquired", by=_CANDIDATES):
+class LeaseAcquired(OfLease, kind="election.acquired", by=_CANDIDATES, on_page=True):
     """A candidate leads"""
 
     transitions: int
     """How often the lease has changed hands."""
 
 
-class LeaseObserved(OfLease, kind="election.observed", by=_CANDIDATES):
+class LeaseObserved(OfLease, kind="election.observed", by=_CANDIDATES, on_page=True):
     """A candidate sees another holder"""
 
     holder: str
 
 
-class LeaseLost(OfLease, kind="election.lost", by=_CANDIDATES):
+class LeaseLost(OfLease, kind="election.lost", by=_CANDIDATES, on_page=True):
     """A leader could not renew its lease"""
 
     holder: str
 
 
-class LeaseReleased(OfLease, kind="election.released", by=_CANDIDATES):
+class LeaseReleased(OfLease, kind="election.released", by=_CANDIDATES, on_page=True):
     """A leader gave its lease up"""
 
 
-class LeaseReleaseFailed(OfLease, kind="election.release_failed", by=_CANDIDATES):
+class LeaseReleaseFailed(OfLease, kind="election.release_failed", by=_CANDIDATES, on_page=True):
     """A leader could not give its lease up"""
 
     why: str

@@ -6,6 +6,7 @@ from typing import TypedDict
 
 from kemu.runtime.runlog.events.declared import Event, field
 from kemu.runtime.runlog.events.subjects import OfPod, OfPodOnNode
+from kemu.runtime.runlog.events.words import BAD, EVICTED, Told
 
 _NODES = "node lifecycle controller"
 _WORKLOADS = "controllers of ReplicaSets, StatefulSets, DaemonSets, Jobs"
@@ -13,14 +14,16 @@ _DEPLOYMENTS = "controller of Deployments"
 _GARBAGE = "garbage collector"
 
 
-class NodeUnknown(Event, kind="node.unknown", by=_NODES):
+class NodeUnknown(Event, kind="node.unknown", by=_NODES, on_page=True):
     """The kubelet of a node is silent"""
+
+    TOLD = Told("lost", "is silent", "nodes are silent", BAD)
 
     node: str
     conditions: list[str]
 
 
-class NodeTainted(Event, kind="node.tainted", by=_NODES):
+class NodeTainted(Event, kind="node.tainted", by=_NODES, on_page=True):
     """Taints of a node are changed"""
 
     node: str
@@ -36,22 +39,23 @@ class OfPodDeletion(OfPodOnNode):
 
     start: int
     ok: bool
+    why: str = ""
 
 
-class TaintEviction(OfPodDeletion, kind="taint.eviction", by="taint eviction controller"):
+class TaintEviction(OfPodDeletion, kind="taint.eviction", by="taint eviction controller", on_page=True):
     """The DELETE of a pod returned; `start` is when it had to go"""
 
+    TOLD = EVICTED
 
-class AffinityEviction(OfPodDeletion, kind="affinity.eviction", by="node affinity eviction controller"):
+
+class AffinityEviction(OfPodDeletion, kind="affinity.eviction", by="node affinity eviction controller", on_page=True):
     """The DELETE of a pod returned; `start` is when its node ceased to match"""
 
-    why: str
+    TOLD = EVICTED
 
 
-class OrphanedPodDeleted(OfPodDeletion, kind="podgc.deleted", by="garbage collector of pods"):
+class OrphanedPodDeleted(OfPodDeletion, kind="podgc.deleted", by="garbage collector of pods", on_page=True):
     """The DELETE of a pod returned"""
-
-    why: str
 
 
 class QuotaCounted(Event, kind="quota.counted", by="quota controller"):
@@ -61,7 +65,7 @@ class QuotaCounted(Event, kind="quota.counted", by="quota controller"):
     start: int
 
 
-class PodCreated(OfPod, kind="controller.pod", by=_WORKLOADS):
+class PodCreated(OfPod, kind="controller.pod", by=_WORKLOADS, on_page=True):
     """A pod was made"""
 
     owner: str
@@ -71,13 +75,13 @@ class PodCreated(OfPod, kind="controller.pod", by=_WORKLOADS):
     replaces_uid: str
 
 
-class PodAdopted(OfPod, kind="controller.adopted", by=_WORKLOADS):
+class PodAdopted(OfPod, kind="controller.adopted", by=_WORKLOADS, on_page=True):
     """A pod without a controller became the owner's"""
 
     owner: str
 
 
-class PodReleased(OfPod, kind="controller.released", by=_WORKLOADS):
+class PodReleased(OfPod, kind="controller.released", by=_WORKLOADS, on_page=True):
     """A pod whose labels were changed away was set free"""
 
     owner: str
@@ -99,13 +103,13 @@ class OfOwned(Event):
     uid: str
 
 
-class OwnedDeleted(OfOwned, kind="gc.deleted", by=_GARBAGE):
+class OwnedDeleted(OfOwned, kind="gc.deleted", by=_GARBAGE, on_page=True):
     """An object whose owners are gone was deleted"""
 
     policy: str
 
 
-class OwnedOrphaned(OfOwned, kind="gc.orphaned", by=_GARBAGE):
+class OwnedOrphaned(OfOwned, kind="gc.orphaned", by=_GARBAGE, on_page=True):
     """An object lost its reference to an owner that left it behind"""
 
     owner: str
@@ -127,7 +131,7 @@ class NamespaceEmptied(Event, kind="namespace.emptied", by="namespace controller
     """Until it is gone."""
 
 
-class CronJobReported(Event, kind="controller.cronjob", by="CronJob controller"):
+class CronJobReported(Event, kind="controller.cronjob", by="CronJob controller", on_page=True):
     """What it reported about a CronJob"""
 
     cronjob: str
@@ -136,7 +140,7 @@ class CronJobReported(Event, kind="controller.cronjob", by="CronJob controller")
     message: str
 
 
-class JobReported(Event, kind="controller.job", by="Job controller"):
+class JobReported(Event, kind="controller.job", by="Job controller", on_page=True):
     """What it reported about a Job"""
 
     job: str

@@ -20,6 +20,8 @@ from collections.abc import Callable, Mapping
 from operator import itemgetter
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar, dataclass_transform
 
+from kemu.runtime.runlog.events.words import Deed, Told
+
 _ABSENT: Any = object()
 
 
@@ -48,7 +50,14 @@ class _Declared(type):
     """Makes attributes of the fields, which read the dict."""
 
     def __new__(
-        cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], *, kind: str = "", by: str = ""
+        cls,
+        name: str,
+        bases: tuple[type, ...],
+        namespace: dict[str, Any],
+        *,
+        kind: str = "",
+        by: str = "",
+        on_page: bool = False,
     ) -> _Declared:
         fields: dict[str, Field] = {}
         for base in bases:
@@ -65,6 +74,7 @@ class _Declared(type):
         if kind:
             namespace["KIND"] = kind
             namespace["BY"] = by
+            namespace["ON_PAGE"] = on_page
             renamed = {one.name: one.key for one in fields.values() if one.name != one.key}
             if renamed:
                 namespace["__init__"] = _renaming(renamed)
@@ -99,6 +109,12 @@ class Event(dict[str, Any], metaclass=_Declared):
     KIND: ClassVar[str] = ""
     BY: ClassVar[str] = ""
     """Who logs it."""
+    ON_PAGE: ClassVar[bool] = False
+    """The page of a run shows it beside the sentences that refer to it."""
+    TOLD: ClassVar[Told | None] = None
+    """What a cluster that runs tells of it."""
+    DEED: ClassVar[Deed | None] = None
+    """What an explanation says that its actor did."""
     FIELDS: ClassVar[Mapping[str, Field]] = {}
 
     def by_clock(self, true_ns: Callable[[int], int]) -> Self:

@@ -11,7 +11,7 @@ _CHAOS = "chaos"
 _HOLDS = "holds"
 
 
-class FaultBegun(Event, kind="chaos.begin", by=_CHAOS):
+class FaultBegun(Event, kind="chaos.begin", by=_CHAOS, on_page=True):
     """A fault begins. Further keys are its parameters: whom it concerns (`actors`, `nodes`, `between`, `from` and `to`
     …), `step` and `powerOff` of a crash that has them"""
 
@@ -29,7 +29,7 @@ class FaultBegun(Event, kind="chaos.begin", by=_CHAOS):
         return {name: value for name, value in self.items() if name not in self.FIELDS}
 
 
-class FaultEnded(Event, kind="chaos.end", by=_CHAOS):
+class FaultEnded(Event, kind="chaos.end", by=_CHAOS, on_page=True):
     """A fault ends"""
 
     id: str
@@ -37,7 +37,7 @@ class FaultEnded(Event, kind="chaos.end", by=_CHAOS):
     """How often it has struck."""
 
 
-class FaultHit(Event, kind="chaos.hit", by=_CHAOS):
+class FaultHit(Event, kind="chaos.hit", by=_CHAOS, on_page=True):
     """Whom a fault strikes, once for each actor or for each sender and receiver"""
 
     id: str
@@ -69,7 +69,7 @@ class RequestStruck(Event, kind="gateway.struck", by="gateway"):
     """How it was struck."""
 
 
-class HoldKept(Event, kind="hold.kept", by=_HOLDS):
+class HoldKept(Event, kind="hold.kept", by=_HOLDS, on_page=True):
     """A hold keeps its message"""
 
     hold: int
@@ -81,7 +81,7 @@ class HoldKept(Event, kind="hold.kept", by=_HOLDS):
     """Where it has no `until`."""
 
 
-class HoldReleased(Event, kind="hold.released", by=_HOLDS):
+class HoldReleased(Event, kind="hold.released", by=_HOLDS, on_page=True):
     """A hold lets its message go"""
 
     hold: int

@@ -23,7 +23,8 @@ def kinds(function: Callable[..., object]) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for one in typing.get_args(annotation) or (annotation,):
         if isinstance(one, type) and issubclass(one, Event):
-            found |= dict.fromkeys(kind for kind, declared in BY_KIND.items() if issubclass(declared, one))
+            several = (kind for kind, declared in BY_KIND.items() if issubclass(declared, one))
+            found |= dict.fromkeys([one.KIND] if one.KIND else several)
     return tuple(found)
 
 

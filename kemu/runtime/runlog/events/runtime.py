@@ -18,20 +18,20 @@ class ActorStopped(Event, kind="actor.stopped", by=_RUNTIME):
     """An actor was stopped"""
 
 
-class ActorCrashed(Event, kind="actor.crashed", by=_RUNTIME):
+class ActorCrashed(Event, kind="actor.crashed", by=_RUNTIME, on_page=True):
     """An actor has crashed"""
 
     step: str = ""
     """At which a crash was to come."""
 
 
-class ActorExited(Event, kind="actor.exited", by=_RUNTIME):
+class ActorExited(Event, kind="actor.exited", by=_RUNTIME, on_page=True):
     """An actor has ended itself; it is started again"""
 
     why: str
 
 
-class ActorFailed(Event, kind="actor.failed", by=_RUNTIME):
+class ActorFailed(Event, kind="actor.failed", by=_RUNTIME, on_page=True):
     """The code of an actor raised an exception that nothing handled; the run ends"""
 
     error: str
@@ -53,7 +53,7 @@ class ConnectionLost(Event, kind="net.connection_lost", by=_RUNTIME):
     peer: str
 
 
-class ProcessDied(Event, kind="process.died", by=_ON_RAY):
+class ProcessDied(Event, kind="process.died", by=_ON_RAY, on_page=True):
     """A process of the run (`cell/store`, `raylet/0`, `gcs`, `etcd`) died"""
 
     pid: int
@@ -61,13 +61,13 @@ class ProcessDied(Event, kind="process.died", by=_ON_RAY):
     """What of the run did it, such as a fault; empty: it came from outside."""
 
 
-class ProcessStarted(Event, kind="process.started", by=_ON_RAY):
+class ProcessStarted(Event, kind="process.started", by=_ON_RAY, on_page=True):
     """Another process has taken its place"""
 
     pid: int
 
 
-class ProcessStopped(Event, kind="process.stopped", by=_ON_RAY):
+class ProcessStopped(Event, kind="process.stopped", by=_ON_RAY, on_page=True):
     """A process was stopped (SIGSTOP)"""
 
     pid: int
@@ -103,7 +103,7 @@ class ProcessStalled(Event, kind="process.stalled", by="every cell and the drive
     queued_ns: int
 
 
-class RunLost(Event, kind="run.lost", by="runtime (Ray only)"):
+class RunLost(Event, kind="run.lost", by="runtime (Ray only)", on_page=True):
     """What the run needed is gone; the verdict is unknown"""
 
     why: str

@@ -6,9 +6,10 @@ from typing import Any
 
 from kemu.runtime.runlog.events.declared import Event, field
 from kemu.runtime.runlog.events.subjects import OfPod, OfPodOnNode
+from kemu.runtime.runlog.events.words import BAD, Told
 
 
-class PodQueued(OfPod, kind="sched.queued", by="scheduler"):
+class PodQueued(OfPod, kind="sched.queued", by="scheduler", on_page=True):
     """A pod left a part of the queue"""
 
     queue: str
@@ -16,7 +17,7 @@ class PodQueued(OfPod, kind="sched.queued", by="scheduler"):
     event: str
 
 
-class PodAttempted(OfPod, kind="sched.attempt", by="scheduler"):
+class PodAttempted(OfPod, kind="sched.attempt", by="scheduler", on_page=True):
     """A scheduler tried to place a pod"""
 
     start: int
@@ -31,7 +32,7 @@ class PodAttempted(OfPod, kind="sched.attempt", by="scheduler"):
     message: str
 
 
-class ExtenderAsked(OfPod, kind="sched.extender", by="scheduler"):
+class ExtenderAsked(OfPod, kind="sched.extender", by="scheduler", on_page=True):
     """An extender answered, or failed to"""
 
     start: int
@@ -41,7 +42,7 @@ class ExtenderAsked(OfPod, kind="sched.extender", by="scheduler"):
     error: str
 
 
-class PreemptionPlanned(OfPod, kind="sched.preemption", by="scheduler"):
+class PreemptionPlanned(OfPod, kind="sched.preemption", by="scheduler", on_page=True):
     """A scheduler looked for pods to preempt"""
 
     start: int
@@ -78,11 +79,13 @@ class OfVictim(OfPod):
     rejected instead of deleted."""
 
 
-class VictimDeleted(OfVictim, kind="sched.victim", by="scheduler"):
+class VictimDeleted(OfVictim, kind="sched.victim", by="scheduler", on_page=True):
     """The DELETE of a victim returned"""
 
+    TOLD = Told("preempted", "is preempted", "pods are preempted", BAD)
 
-class RescheduledVictimDeleted(OfVictim, kind="rescheduler.victim", by="rescheduler"):
+
+class RescheduledVictimDeleted(OfVictim, kind="rescheduler.victim", by="rescheduler", on_page=True):
     """The DELETE of a victim returned"""
 
 
@@ -93,8 +96,10 @@ class PodScored(OfPod, kind="sched.scores", by="scheduler"):
     """Pairs of node and weighted sum."""
 
 
-class PodNominated(OfPodOnNode, kind="sched.nominated", by="scheduler"):
+class PodNominated(OfPodOnNode, kind="sched.nominated", by="scheduler", on_page=True):
     """A pod was nominated. An empty node: the nomination was cleared"""
+
+    TOLD = Told("nominated", "is nominated to {node}", "pods are nominated")
 
     start: int
     why: str = ""
@@ -108,7 +113,7 @@ class StatusLost(OfPod, kind="sched.status_lost", by="scheduler"):
     reason: str
 
 
-class PodBound(OfPodOnNode, kind="sched.bind", by="scheduler"):
+class PodBound(OfPodOnNode, kind="sched.bind", by="scheduler", on_page=True):
     """A binding has ended"""
 
     start: int

@@ -26,7 +26,7 @@ class StoreState(Event, kind="store.state", by="store"):
     digest: int
 
 
-class StoreRecovered(Event, kind="store.recovered", by="store"):
+class StoreRecovered(Event, kind="store.recovered", by="store", on_page=True):
     """The store came back from its journal"""
 
     rev: int
@@ -36,7 +36,7 @@ class StoreRecovered(Event, kind="store.recovered", by="store"):
     digest: int
 
 
-class StoreCorrupt(Event, kind="store.corrupt", by="store"):
+class StoreCorrupt(Event, kind="store.corrupt", by="store", on_page=True):
     """Its journal is damaged as no crash does it; it serves nothing"""
 
     file: str

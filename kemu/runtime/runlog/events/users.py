@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from kemu.runtime.runlog.events.declared import Event, field
 from kemu.runtime.runlog.events.subjects import OfPod
+from kemu.runtime.runlog.events.words import BAD, GOOD, Told
 
 _USER = "the scenario's user"
 _OPERATOR = "operator"
 
 
-class UserActed(Event, kind="user.event", by=_USER):
+class UserActed(Event, kind="user.event", by=_USER, on_page=True):
     """An event of the scenario was done"""
 
     index: int
@@ -17,7 +18,7 @@ class UserActed(Event, kind="user.event", by=_USER):
     acts_as: str = field(key="as", default="")
 
 
-class UserPodCreated(OfPod, kind="user.pod", by=_USER):
+class UserPodCreated(OfPod, kind="user.pod", by=_USER, on_page=True):
     """A pod of a workload was made"""
 
     workload: str
@@ -25,7 +26,7 @@ class UserPodCreated(OfPod, kind="user.pod", by=_USER):
     replaces: str
 
 
-class UserRefused(Event, kind="user.refused", by=_USER):
+class UserRefused(Event, kind="user.refused", by=_USER, on_page=True):
     """What was refused: an event of the scenario, or a pod of a workload"""
 
     index: int | None = None
@@ -38,7 +39,7 @@ class UserRefused(Event, kind="user.refused", by=_USER):
     message: str = ""
 
 
-class DrainStepped(Event, kind="user.drain", by=_USER):
+class DrainStepped(Event, kind="user.drain", by=_USER, on_page=True):
     """How an event `drain` goes on"""
 
     index: int
@@ -50,23 +51,27 @@ class DrainStepped(Event, kind="user.drain", by=_USER):
     why: str
 
 
-class MachineOff(Event, kind="machine.off", by=_OPERATOR):
+class MachineOff(Event, kind="machine.off", by=_OPERATOR, on_page=True):
     """A machine goes down"""
+
+    TOLD = Told("machine", "goes off", "machines go off", BAD)
 
     node: str
     why: str
     """`crash shutdown`."""
 
 
-class MachineOn(Event, kind="machine.on", by=_OPERATOR):
+class MachineOn(Event, kind="machine.on", by=_OPERATOR, on_page=True):
     """A machine boots"""
+
+    TOLD = Told("machine", "boots", "machines boot", GOOD)
 
     node: str
     boot: str
     """The id of the boot."""
 
 
-class RunEnded(Event, kind="run.ended", by=_OPERATOR):
+class RunEnded(Event, kind="run.ended", by=_OPERATOR, on_page=True):
     """The run has ended; what follows is the shutdown. A run that was interrupted has no such event"""
 
     reason: str

@@ -12,6 +12,7 @@ from kemu.lab.checks.history.histories import POD_PREFIX
 from kemu.lab.tell import happenings
 from kemu.lab.tell.page.tables import Tables, deltas, micros
 from kemu.lab.tell.page.views.view import Handler, Told
+from kemu.runtime.runlog.events import Transaction, handlers
 
 SAMPLES = 40
 SECOND_NS = 1_000_000_000
@@ -30,10 +31,10 @@ class Nodes:
 
     @property
     def handlers(self) -> Mapping[str, Handler]:
-        return {"store.txn": self._on_txn}
+        return handlers.of(self)
 
-    def _on_txn(self, place: int, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        for op, key, value, _, version in data["changes"]:
+    def _on_txn(self, place: int, time_ns: int, actor: str, event: Transaction) -> None:
+        for op, key, value, _, version in event.changes:
             if op == 0 and version == 1 and key.startswith(POD_PREFIX) and _USAGE in value:
                 pod = parsed.pod(value)
                 usage = usages.of(pod)

@@ -7,6 +7,7 @@ from typing import Any
 
 from kemu.lab.tell.page.tables import Tables, micros
 from kemu.lab.tell.page.views.view import Handler, Told
+from kemu.runtime.runlog.events import OfVictim, PodPreempting, handlers
 
 
 class Preemptions:
@@ -18,17 +19,13 @@ class Preemptions:
 
     @property
     def handlers(self) -> Mapping[str, Handler]:
-        return {
-            "sched.victim": self._on_victim,
-            "rescheduler.victim": self._on_victim,
-            "kubelet.preempting": self._on_victim,
-        }
+        return handlers.of(self)
 
-    def _on_victim(self, place: int, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        if data.get("ok", True):
-            victim = self._tables.pod(data["uid"], data["pod"])
-            preemptor = self._tables.pod(data["by_uid"], data["by"])
-            row = (micros(time_ns), victim, preemptor, self._tables.node(data["node"]), self._tables.actor(actor))
+    def _on_victim(self, place: int, time_ns: int, actor: str, event: PodPreempting | OfVictim) -> None:
+        if event.get("ok", True):
+            victim = self._tables.pod(event.uid, event.pod)
+            preemptor = self._tables.pod(event.by_uid, event.by)
+            row = (micros(time_ns), victim, preemptor, self._tables.node(event.node), self._tables.actor(actor))
             self._rows.append((*row, place))
 
     def data(self, told: Told) -> dict[str, Any]:

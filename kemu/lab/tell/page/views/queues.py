@@ -7,6 +7,7 @@ from typing import Any
 
 from kemu.lab.tell.page.tables import Tables, micros
 from kemu.lab.tell.page.views.view import Handler, Told
+from kemu.runtime.runlog.events import PodAttempted, PodQueued, handlers
 
 MOST_POINTS = 800
 """Of one curve."""
@@ -25,17 +26,17 @@ class Queues:
 
     @property
     def handlers(self) -> Mapping[str, Handler]:
-        return {"sched.queued": self._on_queued, "sched.attempt": self._on_attempt}
+        return handlers.of(self)
 
-    def _on_queued(self, place: int, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        self._count(actor, data["queue"], data["start"], time_ns)
-        self._unplaced.pop(data["uid"], None)
+    def _on_queued(self, place: int, time_ns: int, actor: str, event: PodQueued) -> None:
+        self._count(actor, event.queue, event.start, time_ns)
+        self._unplaced.pop(event.uid, None)
 
-    def _on_attempt(self, place: int, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        if data["result"] == "unschedulable":
-            self._unplaced[data["uid"]] = time_ns, actor
+    def _on_attempt(self, place: int, time_ns: int, actor: str, event: PodAttempted) -> None:
+        if event.result == "unschedulable":
+            self._unplaced[event.uid] = time_ns, actor
         else:
-            self._unplaced.pop(data["uid"], None)
+            self._unplaced.pop(event.uid, None)
 
     def _count(self, actor: str, queue: str, begin_ns: int, end_ns: int) -> None:
         changes = self._changes.setdefault((actor, queue), {})

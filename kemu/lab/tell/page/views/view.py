@@ -10,8 +10,8 @@ from kemu.emulated.objects.plain import Json
 from kemu.lab.checks.history import History
 from kemu.lab.tell.page.tables import Tables
 
-Handler = Callable[[int, int, str, Mapping[str, Any]], None]
-"""Takes the place of an event in the log, its time, its actor and its data."""
+Handler = Callable[[int, int, str, Any], None]
+"""Takes the place of an event in the log, its time, its actor, and itself."""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 
 from kemu.lab.tell.page.tables import Tables
 from kemu.lab.tell.page.views.view import Handler, Told
+from kemu.runtime.runlog.events import Transaction, WatchDelivered, handlers
 
 BINS = 100
 """Stretches of time, for the worst lag in each."""
@@ -26,14 +27,14 @@ class Watches:
 
     @property
     def handlers(self) -> Mapping[str, Handler]:
-        return {"store.txn": self._on_txn, "watch.events": self._on_events}
+        return handlers.of(self)
 
-    def _on_txn(self, place: int, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        self._written[data["rev"]] = time_ns
+    def _on_txn(self, place: int, time_ns: int, actor: str, event: Transaction) -> None:
+        self._written[event.rev] = time_ns
 
-    def _on_events(self, place: int, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+    def _on_events(self, place: int, time_ns: int, actor: str, event: WatchDelivered) -> None:
         times, lags = self._lags.setdefault(actor, ([], []))
-        for revision, kind in zip(data["revs"], data["types"], strict=True):
+        for revision, kind in zip(event.revs, event.types, strict=True):
             written_ns = self._written.get(revision)
             if written_ns is not None and kind != "B":
                 times.append(time_ns)
