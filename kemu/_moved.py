@@ -7,12 +7,11 @@ the module under its present name: the same module object, never a copy.
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import sys
 from collections.abc import Sequence
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any
 
 _ROOMS = {
     "messages": "k8s v1 etcd",
@@ -64,8 +63,9 @@ def present_name(name: str) -> str:
     return name
 
 
-class _Alias(Loader):
-    """Gives out a module that exists under another name."""
+class _Alias:
+    """A loader that gives out a module which exists under another name. Without ``importlib.abc``, whose import takes
+    longer than all else that ``import kemu`` does."""
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         module = importlib.import_module(present_name(spec.name))
@@ -80,7 +80,7 @@ _PUBLIC = frozenset({"kemu.scheduler", "kemu.scheduler.framework", "kemu.schedul
 """Packages that stand under their earlier names, for plugins and tests."""
 
 
-class _Finder(MetaPathFinder):
+class _Finder:
     """Asked first: an earlier checkout leaves folders with nothing but caches, which would be found as packages."""
 
     def find_spec(
@@ -91,13 +91,16 @@ class _Finder(MetaPathFinder):
         present = present_name(fullname)
         if present == fullname:
             return None
+        from importlib.util import find_spec
+
         try:
-            found = importlib.util.find_spec(present)
+            found = find_spec(present)
         except ModuleNotFoundError:
             return None
-        return (
-            None if found is None else ModuleSpec(fullname, _Alias(), is_package=bool(found.submodule_search_locations))
-        )
+        if found is None:
+            return None
+        loader: Any = _Alias()
+        return ModuleSpec(fullname, loader, is_package=bool(found.submodule_search_locations))
 
 
 def install() -> None:

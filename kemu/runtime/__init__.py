@@ -16,7 +16,7 @@ host                    a cell: a process that holds actors, on Ray or on the wa
 faults                  what can be done to actors, and to their disks
 runlog                  the log of a run as bytes, and the folder that it is in
 garbage                 the garbage collector around the runs of a process
-near_words              the known words most like one that is not known: what every "did you mean …?" is made of
+words                   words of messages: counted nouns, and the known words most like one that is not known
 skews                   clocks that are wrong
 threads                 how many threads numpy's linear algebra starts: kemu's columns are too short for more than one
 user_code               code that users bring along: scheduler plugins, extenders, schedulers of their own

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -89,3 +91,13 @@ def test_with_json_a_mistake_is_one_object(arguments: str, capsys: pytest.Captur
     assert captured.err == ""
     assert (code, found["exit"], found["error"], found["problems"]) == (2, 2, "usage", [])
     assert found["message"].startswith("kemu")
+
+
+def test_help_imports_little() -> None:
+    """What takes long is imported by the command that needs it."""
+    script = "try:\n    import sys\n    from kemu.doors.cli.main import main\n    main(['--help'])\nfinally:\n    print(*sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    loaded = set(done.stdout.splitlines()[-1].split())
+    slow = {"asyncio", "numpy", "grpc", "yaml", "difflib", "ssl", "kemu.lab.checks.history", "kemu.emulated.settings"}
+    assert "kemu.doors.cli.main" in loaded
+    assert loaded & slow == set()

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
 from kemu.errors import UsageError
-from kemu.runtime import near_words
+from kemu.runtime.words import nearest_word
 
 SCENARIO = "a scenario file, the name of a shipped one (kemu scenarios list), or - for standard input"
 
@@ -99,7 +99,7 @@ class Parser(argparse.ArgumentParser):
         choice = re.fullmatch(r"argument (.+): invalid choice: '(.*)' \(choose from (.+)\)", message)
         if choice is not None:
             words = [word.strip().strip("'") for word in choice[3].split(",")]
-            near = near_words.nearest_word(choice[2], words)
+            near = nearest_word(choice[2], words)
             return f"{choice[1]}: must be {' or '.join(words)}, not {choice[2]!r}{_meant(near)}"
         if message.endswith("expected one argument"):
             return message.removeprefix("argument ").replace("expected one argument", "a value is missing")
@@ -117,7 +117,7 @@ class Parser(argparse.ArgumentParser):
             owners = self._owners(name)
             if owners:
                 self.error(f"no option {name}; {_and(owners)} {'has' if len(owners) == 1 else 'have'} it")
-            near = near_words.nearest_word(name, [option for option in known if option.startswith("--")])
+            near = nearest_word(name, [option for option in known if option.startswith("--")])
             self.error(f"no option {name}{_meant(near)}")
 
     def _owners(self, option: str) -> list[str]:
@@ -140,11 +140,7 @@ class Parser(argparse.ArgumentParser):
         if self.outer is None and word in KUBECTL:
             return f"no command {word!r}, which is kubectl's: {KUBECTL[word]}"
         near = OTHER_WORDS.get(word, "") if self.outer is None else ""
-        near = (
-            near
-            or near_words.nearest_word(word, self.commands)
-            or (below.get(near_words.nearest_word(word, below), "") if below else "")
-        )
+        near = near or nearest_word(word, self.commands) or (below.get(nearest_word(word, below), "") if below else "")
         if near:
             return (
                 f"no command {word!r} (did you mean {near if near.startswith(self.prog) else f'{self.prog} {near}'}?)"

@@ -20,12 +20,12 @@ from kemu.doors.api import live_clusters, reports, runs
 from kemu.doors.testing import pytest_names, repetitions, tapes
 from kemu.doors.testing.runnables import Runnable, RunnableProgram, RunnableScenario
 from kemu.errors import KemuError, ScenarioError
-from kemu.lab.checks.results import counted
 from kemu.lab.scenario import forms
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.playing import runner
 from kemu.lab.scenario.scenarios import Scenario
 from kemu.runtime import runtimes
+from kemu.runtime.words import counted
 
 _MOST_OF_MESSAGE = 24
 """Lines of an exception's own text."""

@@ -20,7 +20,7 @@ from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.plain import Json
 from kemu.emulated.settings import values
 from kemu.emulated.settings.documents import Document, Path
-from kemu.runtime.near_words import did_you_mean, nearest_word
+from kemu.runtime.words import did_you_mean, nearest_word
 
 
 class _Invalid:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 from kemu.lab.checks.history import History
 from kemu.lab.checks.history.outages import Outage, Outages
 from kemu.lab.checks.limits import DEFAULT, MAX_WATCH_DELAY_NS, Limits
-from kemu.lab.checks.results import Check, Fold, Result, counted, seconds
+from kemu.lab.checks.results import Check, Fold, Result, seconds
 from kemu.runtime.runlog.events import (
     ActorCrashed,
     ActorExited,
@@ -37,6 +37,7 @@ from kemu.runtime.runlog.events import (
     WritesAcknowledged,
     handlers,
 )
+from kemu.runtime.words import counted
 
 _Events = (
     FaultBegun | FaultEnded | ActorStarted | ActorStopped | ActorCrashed | ConnectionLost | Transaction

@@ -99,11 +99,6 @@ def seconds(time_ns: int) -> str:
     return f"{time_ns / 1e9:.3f} s"
 
 
-def counted(number: int, one: str, many: str = "") -> str:
-    """``1 pod``, ``2 pods``."""
-    return f"{number} {one if number == 1 else many or one + 's'}"
-
-
 def several(findings: list[str], limit: int = 3) -> str:
     """The first few, and how many more there are."""
     more = len(findings) - limit

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import kemu
 from kemu.errors import KemuError
-from kemu.runtime import near_words
+from kemu.runtime import words
 from kemu.runtime.runlog import folders
 
 
@@ -50,8 +50,8 @@ def find(name: str) -> Path:
     if inside:
         raise KemuError(f"{name}: is a folder of scenarios; there are {', '.join(inside)}")
     beside = {each.stem: each.as_posix() for each in sorted(path.parent.glob("*.y*ml"))}
-    near_files = [beside[stem] for stem in near_words.nearest(path.stem, beside, 2)]
+    near_files = [beside[stem] for stem in words.nearest(path.stem, beside, 2)]
     names = [*known, *(key.rpartition("/")[2] for key in known)]
-    near = near_files or near_words.nearest(plain, names, 3, near_words.ALIKE)
+    near = near_files or words.nearest(plain, names, 3, words.ALIKE)
     hint = f"; did you mean {' or '.join(near)}?" if near else "; kemu scenarios list shows what there is"
     raise KemuError(f"{name}: no such file, and no shipped scenario of that name{hint}")

@@ -16,10 +16,11 @@ from kemu.lab.checks import costs
 from kemu.lab.checks.counters import COUNTERS, counts
 from kemu.lab.checks.history import History
 from kemu.lab.checks.history.facts import Refusal
-from kemu.lab.checks.results import counted, seconds, several
+from kemu.lab.checks.results import seconds, several
 from kemu.lab.checks.scheduling import ledgers, waiting
 from kemu.lab.scenario.expectations import Bounds, BudgetIs, EventIs, FaultIs, MetricIs, ObjectIs, RefusedIs
 from kemu.messages.k8s import core_v1_pb2
+from kemu.runtime.words import counted
 
 Answer = tuple[bool | None, str]
 EVENTS_PREFIX = "/registry/events/"

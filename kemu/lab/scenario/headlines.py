@@ -14,9 +14,10 @@ from typing import Any
 
 from kemu.lab.checks.history import History
 from kemu.lab.checks.history.disturbances import STOPPED, Disturbance
-from kemu.lab.checks.results import Result, counted
+from kemu.lab.checks.results import Result
 from kemu.lab.checks.scheduling.ledgers import EVICTED, PREEMPTED, BudgetHistory
 from kemu.lab.scenario.verdicts import Judgement
+from kemu.runtime.words import counted
 
 
 def empty(history: History, workloads: Iterable[str]) -> list[str]:

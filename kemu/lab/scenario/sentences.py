@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kemu.lab.checks.results import counted
 from kemu.lab.scenario.expectations import (
     Bounds,
     BudgetIs,
@@ -28,6 +27,7 @@ from kemu.lab.scenario.expectations import (
     Selection,
     Statement,
 )
+from kemu.runtime.words import counted
 
 _VERBS: dict[str, tuple[str, str, str]] = {
     "created": ("is", "are", "created"),

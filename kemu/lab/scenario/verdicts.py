@@ -17,7 +17,7 @@ from kemu.emulated.objects.pods import pod_phases
 from kemu.lab.checks.counters import counts
 from kemu.lab.checks.history import History
 from kemu.lab.checks.history.facts import Fact, PodHistory
-from kemu.lab.checks.results import Result, counted, seconds
+from kemu.lab.checks.results import Result, seconds
 from kemu.lab.scenario import evidence, sentences
 from kemu.lab.scenario.evidence import Answer
 from kemu.lab.scenario.expectations import (
@@ -39,6 +39,7 @@ from kemu.lab.scenario.expectations import (
     Statement,
 )
 from kemu.messages.k8s import meta_v1_pb2
+from kemu.runtime.words import counted
 
 
 @dataclass(frozen=True, slots=True)

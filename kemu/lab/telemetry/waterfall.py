@@ -22,7 +22,7 @@ from rich.text import Text
 from kemu.errors import KemuError
 from kemu.lab.telemetry import drafts, indexes, spans
 from kemu.lab.telemetry.spans import NODE, OPEN, REASON, Span
-from kemu.runtime import near_words
+from kemu.runtime import words
 from kemu.runtime.runlog.frames import FILE_NAME, Reader
 
 FOLD_ABOVE = 3
@@ -124,7 +124,7 @@ def _unknown(folder: Path, pod_name: str, index: indexes.Index, elsewhere: list[
     names = {key.removeprefix("default/"): None for key in index.keys.values()}
     if not names:
         return f"{text}; the run has no pods"
-    close = near_words.nearest(pod_name.removeprefix("default/"), names, 4, near_words.ALIKE)
+    close = words.nearest(pod_name.removeprefix("default/"), names, 4, words.ALIKE)
     if close:
         return f"{text}; did you mean {' or '.join(close)}?"
     some = ", ".join(list(names)[:6])

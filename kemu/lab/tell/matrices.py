@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.text import Text
 
 from kemu.lab.checks.history import History
-from kemu.lab.checks.results import counted
 from kemu.lab.scenario.playing import runner
 from kemu.lab.tell import layouts, story_tables, tables, terminal
+from kemu.runtime.words import counted
 
 ALIKE = 3
 """Of more variants in which the same does not hold, so many are named."""

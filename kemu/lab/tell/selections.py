@@ -13,7 +13,7 @@ from kemu.lab.checks.history import History
 from kemu.lab.checks.history.facts import PodHistory
 from kemu.lab.tell import happenings
 from kemu.lab.tell.happenings import Happening
-from kemu.runtime import near_words
+from kemu.runtime import words
 
 LISTED = 6
 """Names that an error lists where none is near."""
@@ -78,7 +78,7 @@ def _unknown(name: str, known: Iterable[str], *, listed: int = LISTED, near: int
     names = list(known)
     if not names:
         return f"{name}; the run has none"
-    close = near_words.nearest(name, names, near, near_words.ALIKE)
+    close = words.nearest(name, names, near, words.ALIKE)
     if close:
         return f"{name}; did you mean {' or '.join(close)}?"
     more = f" and {len(names) - listed} more" if len(names) > listed else ""

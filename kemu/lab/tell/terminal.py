@@ -14,9 +14,9 @@ from rich.console import Console
 from rich.text import Text
 
 from kemu.lab.checks.history import History
-from kemu.lab.checks.results import counted
 from kemu.lab.checks.scheduling import unbound
 from kemu.lab.tell import layouts, story_tables, tables
+from kemu.runtime.words import counted
 
 REFUSALS = 6
 """Kinds of refused requests that are named."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from kemu.errors import KemuError, RunLogError
-from kemu.runtime import near_words
+from kemu.runtime import words
 from kemu.runtime.runlog.frames import FILE_NAME, MAGIC, Reader
 
 SCENARIO_FILE = "scenario.yaml"
@@ -87,7 +87,7 @@ def not_a_run(folder: Path, lacks: str) -> str:
 def _nearest(folder: Path) -> list[Path]:
     """Folders beside it of a similar name, at most two."""
     beside = {each.name: each for each in folder.parent.glob("*/")}
-    return [beside[name] for name in near_words.nearest(folder.name, sorted(beside), 2, near_words.ALIKE)]
+    return [beside[name] for name in words.nearest(folder.name, sorted(beside), 2, words.ALIKE)]
 
 
 def check_replaced(folder: Path, by: Held, *, force: bool) -> None:

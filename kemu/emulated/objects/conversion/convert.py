@@ -23,7 +23,7 @@ from kemu.emulated.objects import resources
 from kemu.emulated.objects.conversion import json_readers, json_writers
 from kemu.emulated.objects.conversion.json_readers import ConversionError
 from kemu.emulated.objects.plain import Json
-from kemu.runtime import near_words
+from kemu.runtime import words
 
 __all__ = ["ConversionError", "from_json", "from_manifest", "to_json", "to_manifest", "to_value"]
 
@@ -105,7 +105,7 @@ def from_manifest(data: Mapping[str, Any], *, path: str = "") -> Message:
         raise ConversionError(reader.problems)
     row = resources.BY_KIND.get(str(kind))
     if row is None:
-        hint = near_words.did_you_mean(str(kind), resources.BY_KIND, '"')
+        hint = words.did_you_mean(str(kind), resources.BY_KIND, '"')
         reader.problem((None, "kind"), f"unknown kind {kind!r}", hint)
     elif row.api_version != api_version:
         reader.problem((None, "apiVersion"), f"{kind} is not in {api_version!r}", f'did you mean "{row.api_version}"?')

@@ -24,7 +24,7 @@ from kemu.emulated.objects.plain import Json
 from kemu.emulated.objects.pods import planned_fields
 from kemu.errors import KemuError
 from kemu.messages.k8s import meta_v1_pb2, resource_v1_pb2
-from kemu.runtime import near_words
+from kemu.runtime import words
 
 Step = str | int | tuple[str]
 """One step of a path: a field, an index, or (in a tuple of one) the key of a map."""
@@ -100,7 +100,7 @@ def read_fields(message: Message, data: dict[str, Any], table: Table, place: Pla
         setter = table.get(name)
         if setter is None:
             is_told = isinstance(name, str) and len(reader.problems) < _MOST_HINTS
-            hint = planned_fields.HINTS.get(name) or near_words.did_you_mean(name, table, '"') if is_told else ""
+            hint = planned_fields.HINTS.get(name) or words.did_you_mean(name, table, '"') if is_told else ""
             reader.problem((place, str(name)), f'unknown field "{name}"', hint)
         elif value is not None:
             setter(message, value, (place, name), reader)

@@ -14,7 +14,7 @@ from typing import Any
 from kemu.emulated.objects import times
 from kemu.emulated.objects.plain import Json
 from kemu.errors import FieldError
-from kemu.runtime import near_words
+from kemu.runtime import words
 
 API_VERSION = "kubescheduler.config.k8s.io/v1"
 
@@ -43,7 +43,7 @@ def check_keys(data: Mapping[str, Any], path: str, known: Iterable[str]) -> None
     for key in data:
         if key not in names:
             place = f"{path}.{key}" if path else str(key)
-            raise ConfigurationError(place, "unknown field", near_words.did_you_mean(str(key), names, '"'))
+            raise ConfigurationError(place, "unknown field", words.did_you_mean(str(key), names, '"'))
 
 
 # Kinds of values ----------------------------------------------------------------------------------------------------

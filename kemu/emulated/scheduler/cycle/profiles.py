@@ -45,7 +45,7 @@ from kemu.emulated.scheduler.framework.interfaces import (
 from kemu.emulated.scheduler.framework.registries import Factory, Registry
 from kemu.emulated.scheduler.framework.results import PostFilterResult
 from kemu.emulated.scheduler.framework.statuses import Status
-from kemu.runtime import near_words, user_code
+from kemu.runtime import user_code, words
 
 P = TypeVar("P", bound=Plugin)
 
@@ -316,7 +316,7 @@ class _Resolver:
         hint = (
             own
             or old.plugin_hint(name, self._configuration.path)
-            or near_words.did_you_mean(name, self._registry.names, '"')
+            or words.did_you_mean(name, self._registry.names, '"')
         )
         raise ConfigurationError(path, f"there is no plugin {name!r}", hint)
 

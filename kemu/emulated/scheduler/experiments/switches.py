@@ -12,7 +12,7 @@ from typing import Any
 
 from kemu.emulated.objects.plain import Json
 from kemu.errors import FieldError
-from kemu.runtime import near_words
+from kemu.runtime import words
 
 MIN_FEASIBLE_NODES = 100
 """The number of feasible nodes below which kube-scheduler's search never stops."""
@@ -104,7 +104,7 @@ def policy_of(switches: Mapping[str, Any]) -> Policy:
     for name, value in switches.items():
         if name not in known:
             message = f"there is no such switch: {', '.join(known)}"
-            raise PolicyError(f"policy.{name}", message, near_words.did_you_mean(name, known, '"'))
+            raise PolicyError(f"policy.{name}", message, words.did_you_mean(name, known, '"'))
         if "key" in known[name].metadata:
             amounts[name] = _amount_of(name, value, known[name].metadata)
             continue

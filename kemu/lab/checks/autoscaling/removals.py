@@ -8,9 +8,10 @@ from kemu.lab.checks.autoscaling import machines
 from kemu.lab.checks.autoscaling.machines import AUTOSCALER, Amounts, Machines
 from kemu.lab.checks.history import NODE_PREFIX, POD_PREFIX, History
 from kemu.lab.checks.limits import Limits
-from kemu.lab.checks.results import Check, Fold, Result, counted, seconds
+from kemu.lab.checks.results import Check, Fold, Result, seconds
 from kemu.lab.checks.scheduling import rooms
 from kemu.runtime.runlog.events import ActorStarted, ScaleDownBegun, ScaleDownEnded, WatchListed
+from kemu.runtime.words import counted
 
 _Events = ScaleDownBegun | ScaleDownEnded | ActorStarted | WatchListed
 

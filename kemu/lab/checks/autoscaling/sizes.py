@@ -7,8 +7,9 @@ from typing import ClassVar, Self
 from kemu.lab.checks.autoscaling.machines import Machines
 from kemu.lab.checks.history import History
 from kemu.lab.checks.limits import Limits
-from kemu.lab.checks.results import Check, Fold, Result, counted, seconds
+from kemu.lab.checks.results import Check, Fold, Result, seconds
 from kemu.runtime.runlog.events import InstanceChanged
+from kemu.runtime.words import counted
 
 
 class NodeGroupsKeepTheirSizes(Check):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 from kemu.lab.checks.history import History
-from kemu.lab.checks.results import Check, Result, counted, seconds
+from kemu.lab.checks.results import Check, Result, seconds
 from kemu.runtime.runlog.events import StoreCorrupt, StoreRecovered
+from kemu.runtime.words import counted
 
 
 class JournalIsIntact(Check):

@@ -15,7 +15,7 @@ from typing import ClassVar, NamedTuple
 from kemu.lab.checks.consistency.versions import Versions
 from kemu.lab.checks.history import History
 from kemu.lab.checks.history.facts import ANY, NEVER
-from kemu.lab.checks.results import Check, Result, counted, seconds, several
+from kemu.lab.checks.results import Check, Result, seconds, several
 from kemu.runtime.runlog.events import (
     GetAnswered,
     ListAnswered,
@@ -23,6 +23,7 @@ from kemu.runtime.runlog.events import (
     StoreRecovered,
     WritesAcknowledged,
 )
+from kemu.runtime.words import counted
 
 _Events = WritesAcknowledged | GetAnswered | ListAnswered | StoreRecovered | ProcessClockCompared
 

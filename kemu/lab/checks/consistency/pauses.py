@@ -6,8 +6,9 @@ import itertools
 from typing import ClassVar
 
 from kemu.lab.checks.history import History
-from kemu.lab.checks.results import Check, Result, counted, seconds
+from kemu.lab.checks.results import Check, Result, seconds
 from kemu.runtime.runlog.events import ActorResumed
+from kemu.runtime.words import counted
 
 
 class PausesKeepTheOrder(Check):

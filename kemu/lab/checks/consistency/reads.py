@@ -11,8 +11,9 @@ from kemu.lab.checks.consistency.linearizability import Floor, Misplaced, Operat
 from kemu.lab.checks.consistency.versions import Versions, read_digest
 from kemu.lab.checks.history import History, parsed
 from kemu.lab.checks.history.facts import NEVER, Change
-from kemu.lab.checks.results import Check, Result, counted, seconds
+from kemu.lab.checks.results import Check, Result, seconds
 from kemu.runtime.runlog.events import GetAnswered, ListAnswered, StoreRecovered
+from kemu.runtime.words import counted
 
 
 class _Read(NamedTuple):

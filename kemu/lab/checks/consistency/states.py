@@ -6,8 +6,9 @@ from typing import ClassVar
 
 from kemu.emulated.objects.wire import wires
 from kemu.lab.checks.history import History
-from kemu.lab.checks.results import Check, Result, counted, seconds, several
+from kemu.lab.checks.results import Check, Result, seconds, several
 from kemu.runtime.runlog.events import StoreRecovered, StoreState, Transaction
+from kemu.runtime.words import counted
 
 
 class StoreAgreesWithHistory(Check):

@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 from kemu.lab.checks.consistency.versions import Versions
 from kemu.lab.checks.history import History
 from kemu.lab.checks.history.facts import Change
-from kemu.lab.checks.results import Check, Result, counted, seconds
+from kemu.lab.checks.results import Check, Result, seconds
 from kemu.runtime.runlog.events import (
     ActorStarted,
     GetAnswered,
@@ -17,6 +17,7 @@ from kemu.runtime.runlog.events import (
     WatchListed,
     WritesAcknowledged,
 )
+from kemu.runtime.words import counted
 
 _Events = (
     UnconditionalUpdate | WritesAcknowledged | GetAnswered | ListAnswered | WatchListed | WatchDelivered

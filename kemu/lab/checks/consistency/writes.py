@@ -8,8 +8,9 @@ from typing import ClassVar, NamedTuple
 from kemu.lab.checks.consistency.versions import Versions
 from kemu.lab.checks.history import History
 from kemu.lab.checks.history.facts import Rollback
-from kemu.lab.checks.results import Check, Result, counted, seconds, several
+from kemu.lab.checks.results import Check, Result, seconds, several
 from kemu.runtime.runlog.events import StoreRecovered, Transaction, WritesAcknowledged
+from kemu.runtime.words import counted
 
 
 class _Acknowledgement(NamedTuple):

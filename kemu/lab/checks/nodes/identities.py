@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from kemu.lab.checks.history import MIRROR, POD_PREFIX, History, parsed
-from kemu.lab.checks.results import Check, Result, counted, seconds, several
+from kemu.lab.checks.results import Check, Result, seconds, several
 from kemu.runtime.runlog.events import (
     ActorStopped,
     ApiRequest,
@@ -15,6 +15,7 @@ from kemu.runtime.runlog.events import (
     PodTerminated,
     Transaction,
 )
+from kemu.runtime.words import counted
 
 _Events = Transaction | ApiRequest | PodRunning | PodTerminated | PodFinished | ActorStopped | MachineOff
 

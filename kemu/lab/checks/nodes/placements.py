@@ -7,7 +7,8 @@ from typing import ClassVar
 from kemu.lab.checks.history import History
 from kemu.lab.checks.history.facts import Fact
 from kemu.lab.checks.nodes.occupancies import Occupancy
-from kemu.lab.checks.results import Check, Fold, Result, counted, seconds, several
+from kemu.lab.checks.results import Check, Fold, Result, seconds, several
+from kemu.runtime.words import counted
 
 
 class NoNodeOvercommitted(Check):

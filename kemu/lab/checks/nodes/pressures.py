@@ -10,7 +10,7 @@ from kemu.emulated.objects.amounts import qos
 from kemu.lab.checks.attention import Attention, Punctual
 from kemu.lab.checks.history import POD_PREFIX, History, parsed
 from kemu.lab.checks.nodes.occupancies import KUBELET, is_critical
-from kemu.lab.checks.results import Check, Result, counted, seconds, several
+from kemu.lab.checks.results import Check, Result, seconds, several
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.runlog.events import (
     ActorCrashed,
@@ -22,6 +22,7 @@ from kemu.runtime.runlog.events import (
     ThresholdsMet,
     Transaction,
 )
+from kemu.runtime.words import counted
 
 _Events = ThresholdsMet | PressureChanged | PodEvicting | ActorStarted | ActorCrashed | ActorStopped
 _Events2 = Transaction | PressureChanged | AdmissionDecided | ActorStarted | ActorCrashed | ActorStopped

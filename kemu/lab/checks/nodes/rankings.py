@@ -8,9 +8,10 @@ from kemu.emulated.objects.amounts import requests
 from kemu.lab.checks.history import POD_PREFIX, History, parsed
 from kemu.lab.checks.limits import Limits
 from kemu.lab.checks.nodes.occupancies import is_critical
-from kemu.lab.checks.results import Check, Result, counted, seconds
+from kemu.lab.checks.results import Check, Result, seconds
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.runlog.events import PodEvicting, Transaction
+from kemu.runtime.words import counted
 
 _SIGNALS = {"memory.available": "memory", "allocatableMemory.available": "memory", "pid.available": "pid"}
 

@@ -7,8 +7,9 @@ from typing import ClassVar, Self
 
 from kemu.lab.checks.history import NODE_PREFIX, History, parsed
 from kemu.lab.checks.limits import DEFAULT, Limits
-from kemu.lab.checks.results import Check, Result, counted, seconds, several
+from kemu.lab.checks.results import Check, Result, seconds, several
 from kemu.runtime.runlog.events import ActorStarted, LeaseAcquired, NodeTainted, Transaction
+from kemu.runtime.words import counted
 
 _Events = Transaction | NodeTainted | ActorStarted | LeaseAcquired
 

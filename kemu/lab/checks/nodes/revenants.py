@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from kemu.lab.checks.history import MIRROR, POD_PREFIX, History, parsed
 from kemu.lab.checks.nodes.occupancies import KUBELET
-from kemu.lab.checks.results import Check, Result, counted, seconds
+from kemu.lab.checks.results import Check, Result, seconds
 from kemu.runtime.runlog.events import (
     ActorStarted,
     AdmissionDecided,
@@ -19,6 +19,7 @@ from kemu.runtime.runlog.events import (
     WatchDelivered,
     WatchListed,
 )
+from kemu.runtime.words import counted
 
 _Events = (
     Transaction | WatchListed | WatchDelivered | AdmissionDecided | PodRunning | ContainerStarted | PodPreempting

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 from kemu.lab.checks.history import History
-from kemu.lab.checks.results import Check, Result, counted, seconds, several
+from kemu.lab.checks.results import Check, Result, seconds, several
 from kemu.lab.checks.scheduling import ledgers
 from kemu.runtime.runlog.events import ApiRequest
+from kemu.runtime.words import counted
 
 AUTOSCALER = "controller/cluster-autoscaler"
 

@@ -10,8 +10,9 @@ from kemu.emulated.objects.amounts import requests
 from kemu.emulated.objects.pods import pod_phases
 from kemu.emulated.objects.wire import fingerprints
 from kemu.lab.checks.history import NODE_PREFIX, POD_PREFIX, History, parsed
-from kemu.lab.checks.results import Check, Result, counted, seconds
+from kemu.lab.checks.results import Check, Result, seconds
 from kemu.runtime.runlog.events import CacheAudited, StoreRecovered, Transaction, WatchListed
+from kemu.runtime.words import counted
 
 _Events = Transaction | StoreRecovered | WatchListed | CacheAudited
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import ClassVar, NamedTuple
 
 from kemu.lab.checks.history import History
-from kemu.lab.checks.results import Check, Result, counted, seconds, several
+from kemu.lab.checks.results import Check, Result, seconds, several
 from kemu.messages.k8s import coordination_v1_pb2
 from kemu.runtime.runlog.events import ApiRequest, FaultBegun, LeaseAcquired, Transaction
+from kemu.runtime.words import counted
 
 LEASES = "/registry/leases/"
 

@@ -16,8 +16,9 @@ from kemu.emulated.objects.pods import pod_phases
 from kemu.lab.checks import scales
 from kemu.lab.checks.history import POD_PREFIX, History, parsed
 from kemu.lab.checks.history.facts import Change, WatchSession
-from kemu.lab.checks.results import counted, seconds
+from kemu.lab.checks.results import seconds
 from kemu.messages.k8s import core_v1_pb2, policy_v1_pb2
+from kemu.runtime.words import counted
 
 LAG_NS = 60 * 1_000_000_000
 """How far the disruption controller may be behind the store when it writes the status of a budget, where its log does

@@ -12,8 +12,9 @@ from typing import ClassVar, Self
 from kemu.lab.checks.history import History
 from kemu.lab.checks.history.facts import Return
 from kemu.lab.checks.limits import DEFAULT, MAX_EVICTION_RETURNS, MAX_PREEMPTION_RETURNS, Limits
-from kemu.lab.checks.results import Check, Result, counted, seconds, several
+from kemu.lab.checks.results import Check, Result, seconds, several
 from kemu.lab.checks.scheduling import lineages
+from kemu.runtime.words import counted
 
 
 class NoEvictionLoop(Check):

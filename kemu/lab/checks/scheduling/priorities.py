@@ -11,7 +11,7 @@ from kemu.emulated.objects.amounts import requests
 from kemu.lab.checks.history import NODE_PREFIX, POD_PREFIX, History, parsed
 from kemu.lab.checks.history.facts import PodHistory
 from kemu.lab.checks.limits import DEFAULT, Limits
-from kemu.lab.checks.results import Check, Result, counted, seconds, several
+from kemu.lab.checks.results import Check, Result, seconds, several
 from kemu.runtime.runlog.events import (
     OfVictim,
     PodAttempted,
@@ -21,6 +21,7 @@ from kemu.runtime.runlog.events import (
     PodQueued,
     PreemptionPlanned,
 )
+from kemu.runtime.words import counted
 
 _Events = PodQueued | PodAttempted | PreemptionPlanned | PodNominated | PodBound
 

@@ -11,7 +11,7 @@ from kemu.emulated.objects.amounts import requests
 from kemu.lab.checks.history import NODE_PREFIX, POD_PREFIX, History, parsed
 from kemu.lab.checks.history.outages import Outages
 from kemu.lab.checks.limits import DEFAULT, MAX_WATCH_DELAY_NS, SECOND_NS, Limits
-from kemu.lab.checks.results import Check, Result, counted, seconds
+from kemu.lab.checks.results import Check, Result, seconds
 from kemu.lab.checks.scheduling import rooms
 from kemu.runtime.runlog.events import (
     ActorCrashed,
@@ -36,6 +36,7 @@ from kemu.runtime.runlog.events import (
     WritesAcknowledged,
     handlers,
 )
+from kemu.runtime.words import counted
 
 _Events = (
     Transaction | PodAttempted | StatusLost | WritesAcknowledged | PodBound | ExtenderAsked | PreemptionPlanned

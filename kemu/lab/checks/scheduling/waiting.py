@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from kemu.lab.checks.history import History
 from kemu.lab.checks.history.facts import PodHistory
 from kemu.lab.checks.limits import DEFAULT, MAX_OVERTAKEN, MAX_WAIT_NS, Limits
-from kemu.lab.checks.results import Check, Result, counted, several
+from kemu.lab.checks.results import Check, Result, several
 from kemu.lab.checks.scheduling import lineages
+from kemu.runtime.words import counted
 
 
 @dataclass(frozen=True, slots=True)

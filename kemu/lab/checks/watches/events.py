@@ -13,7 +13,7 @@ from kemu.lab.checks.history import History
 from kemu.lab.checks.history.facts import WatchSession
 from kemu.lab.checks.history.outages import Outages
 from kemu.lab.checks.limits import MAX_WATCH_DELAY_NS, Limits
-from kemu.lab.checks.results import Check, Result, counted, seconds, several
+from kemu.lab.checks.results import Check, Result, seconds, several
 from kemu.lab.checks.watches import deliveries
 from kemu.lab.checks.watches.deliveries import Deliveries, Line
 from kemu.runtime.runlog.events import (
@@ -28,6 +28,7 @@ from kemu.runtime.runlog.events import (
     WatchClosed,
     WatchListed,
 )
+from kemu.runtime.words import counted
 
 _Events = (
     FaultBegun | FaultEnded | ActorStarted | ActorStopped | ActorCrashed | ConnectionLost | ActorFailed

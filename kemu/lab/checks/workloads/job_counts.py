@@ -7,9 +7,10 @@ from typing import ClassVar
 from kemu.emulated.objects import meta
 from kemu.emulated.objects.pods import pod_phases
 from kemu.lab.checks.history import POD_PREFIX, History, parsed
-from kemu.lab.checks.results import Check, Result, counted, seconds, several
+from kemu.lab.checks.results import Check, Result, seconds, several
 from kemu.messages.k8s import batch_v1_pb2, core_v1_pb2
 from kemu.runtime.runlog.events import Transaction
+from kemu.runtime.words import counted
 
 JOBS = "/registry/jobs/"
 _INDEX = "batch.kubernetes.io/job-completion-index"

@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 
 from kemu.lab.checks.attention import LAGS_NS, Attention
 from kemu.lab.checks.history import History
-from kemu.lab.checks.results import Check, Fold, Result, counted, seconds
+from kemu.lab.checks.results import Check, Fold, Result, seconds
 from kemu.lab.checks.workloads.owners import Owner, Pod, Workloads
 from kemu.messages.k8s import apps_v1_pb2, meta_v1_pb2
 from kemu.runtime.runlog.events import ApiRequest
+from kemu.runtime.words import counted
 
 _LAG_NS = 10_000_000_000
 """How far a controller may be behind the store."""

@@ -7,10 +7,11 @@ from typing import Any, ClassVar
 from kemu.emulated.objects import selectors
 from kemu.lab.checks.attention import Attention, Punctual, sort_of
 from kemu.lab.checks.history.histories import History
-from kemu.lab.checks.results import Fold, counted
+from kemu.lab.checks.results import Fold
 from kemu.lab.checks.workloads.owners import Owner, Pod, Workloads
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.runlog.events import RequestRefused
+from kemu.runtime.words import counted
 
 _ACTORS = {
     "ReplicaSet": "controller/replicaset",

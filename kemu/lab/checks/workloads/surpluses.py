@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 from kemu.emulated.objects.pods import pod_phases
 from kemu.lab.checks.attention import Attention, sort_of
 from kemu.lab.checks.history import POD_PREFIX, parsed
-from kemu.lab.checks.results import Fold, counted, seconds
+from kemu.lab.checks.results import Fold, seconds
 from kemu.lab.checks.workloads.job_counts import indexes_in
 from kemu.lab.checks.workloads.owners import Owner, Workloads
 from kemu.lab.checks.workloads.views import ByView, Member, Members, Views, decided_since, is_prompt
 from kemu.runtime.runlog.events import ActorStarted, ApiRequest, WritesAcknowledged
+from kemu.runtime.words import counted
 
 _JOB_ACTOR = "controller/job"
 _FORGOTTEN_NS = 300_000_000_000

@@ -16,8 +16,9 @@ from kemu.emulated.objects.pods import pod_phases
 from kemu.lab.checks.attention import LAGS_NS, Attention, sort_of
 from kemu.lab.checks.history import POD_PREFIX, History, parsed
 from kemu.lab.checks.history.facts import Change
-from kemu.lab.checks.results import Check, Fold, Result, counted
+from kemu.lab.checks.results import Check, Fold, Result
 from kemu.runtime.runlog.events import ActorStarted, Transaction, WatchDelivered, WatchListed
+from kemu.runtime.words import counted
 
 _Events = Transaction | WatchListed | WatchDelivered | ActorStarted
 

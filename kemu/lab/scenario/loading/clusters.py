@@ -29,7 +29,7 @@ from kemu.lab.scenario import scenarios
 from kemu.lab.scenario.loading import manifests
 from kemu.messages.k8s import core_v1_pb2, scheduling_v1_pb2
 from kemu.runtime import user_code
-from kemu.runtime.near_words import did_you_mean
+from kemu.runtime.words import did_you_mean
 
 DEFAULT_RESOURCES = {"cpu": "8", "ephemeral-storage": "100Gi", "memory": "32Gi", "pods": "110"}
 

@@ -18,8 +18,8 @@ from kemu.lab.scenario.arrivals import expected_repeats
 from kemu.lab.scenario.loading import references
 from kemu.lab.scenario.loading.timelines import check_in_time
 from kemu.runtime.faults.kinds import CELL, KINDS, OF_ACTORS, OF_PROCESSES, PROCESS_FAULTS, STEPS, Form, Kind
-from kemu.runtime.near_words import did_you_mean
 from kemu.runtime.ray.driver import plans
+from kemu.runtime.words import did_you_mean
 
 MAX_FAULTS = 100_000
 """Of one entry that recurs."""

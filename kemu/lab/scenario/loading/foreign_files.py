@@ -12,7 +12,7 @@ from kemu.emulated.objects.plain import Json
 from kemu.emulated.settings.documents import Document
 from kemu.emulated.settings.shapes import kind_of
 from kemu.errors import Problem
-from kemu.runtime.near_words import did_you_mean
+from kemu.runtime.words import did_you_mean
 
 SCENARIO, EXPERIMENT, GROUP = "Scenario", "Experiment", "kemu.dev"
 _EXAMPLE = "kemu scenarios show two-schedulers-one-node prints an example"

@@ -18,7 +18,7 @@ from kemu.errors import ScenarioError
 from kemu.lab.scenario.format.keys import hold_keys
 from kemu.runtime import holds
 from kemu.runtime.holds import EventPattern, Hold, Label, MessagePattern
-from kemu.runtime.near_words import did_you_mean
+from kemu.runtime.words import did_you_mean
 
 USER = "user"
 

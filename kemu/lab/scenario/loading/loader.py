@@ -47,7 +47,7 @@ from kemu.lab.scenario.loading import (
     volumes,
 )
 from kemu.messages.k8s import core_v1_pb2
-from kemu.runtime import near_words, user_code
+from kemu.runtime import user_code, words
 
 Variant = matrices.Variant
 """Path below spec → value."""
@@ -395,7 +395,7 @@ class _Loading:
         strange = [key for key in raw if key not in schema.SPEC.record.keys]
         objects = [source for source in sources if _is_node(source)]
         has_others = objects or timeline.traces or ("nodes" not in raw and raw.get("autoscaler") is not None)
-        if raw.get("nodes") is None and not has_others and not near_words.nearest_word("nodes", strange):
+        if raw.get("nodes") is None and not has_others and not words.nearest_word("nodes", strange):
             manifests_unread = any(problem.path.startswith("spec.manifests") for problem in self.report.problems)
             if not manifests_unread:
                 self.report.add(("spec",), "nodes is missing")

@@ -29,7 +29,7 @@ from kemu.emulated.settings.shapes import Report
 from kemu.errors import Cause
 from kemu.messages.k8s import batch_v1_pb2, core_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
-from kemu.runtime.near_words import did_you_mean
+from kemu.runtime.words import did_you_mean
 
 DEFAULT_IMAGE = stores.EVERYWHERE
 """Of containers that name none. No kubelet ever has to pull it."""

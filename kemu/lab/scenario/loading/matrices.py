@@ -18,7 +18,7 @@ from kemu.emulated.settings.paths import get, parse
 from kemu.emulated.settings.shapes import Report
 from kemu.lab.scenario.format.keys import matrix_keys
 from kemu.lab.scenario.format.keys.matrix_keys import PARAMETERS
-from kemu.runtime.near_words import did_you_mean
+from kemu.runtime.words import did_you_mean
 
 MAX_VARIANTS = 1000
 

@@ -14,7 +14,7 @@ from typing import Any
 from kemu.emulated.objects.plain import Json
 from kemu.emulated.settings.shapes import THERE_ARE
 from kemu.errors import Problem
-from kemu.runtime import near_words
+from kemu.runtime import words
 
 _OF_A_SECTION = re.compile(r"spec\.(\w+)(?:\[(\d+)\])?(?:\.[\w-]+)?(?:\.value)?")
 """Where a mistake can keep a whole item of the section from being read: at the item, or at one of its keys."""
@@ -60,7 +60,7 @@ def _names(value: Json) -> Iterable[str]:
     if isinstance(value, Mapping):
         for key, each in value.items():
             yield key
-            if isinstance(each, Mapping | list) or near_words.nearest_word(key, _NAMING):
+            if isinstance(each, Mapping | list) or words.nearest_word(key, _NAMING):
                 yield from _names(each)
     elif isinstance(value, list):
         for each in value:

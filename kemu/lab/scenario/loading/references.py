@@ -23,7 +23,7 @@ from kemu.lab.scenario.loading import clusters
 from kemu.lab.scenario.loading.manifests import Declared
 from kemu.lab.scenario.loading.mistakes import Excuses
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
-from kemu.runtime.near_words import did_you_mean
+from kemu.runtime.words import did_you_mean
 
 RESCHEDULER = "rescheduler"
 """The controller that runs when a scheduler leaves preemption to it."""

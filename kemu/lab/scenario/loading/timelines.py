@@ -27,7 +27,7 @@ from kemu.lab.scenario.loading import clusters, lives, manifest_files, manifests
 from kemu.lab.scenario.loading.manifests import Declared
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS
-from kemu.runtime.near_words import did_you_mean
+from kemu.runtime.words import did_you_mean
 
 MAX_ARRIVALS = 1_000_000
 """Of one workload: what a single run can still hold and tell about."""

@@ -12,7 +12,7 @@ from kemu.emulated.apiserver.authorization import roles
 from kemu.emulated.objects import identities
 from kemu.emulated.settings.shapes import Report
 from kemu.lab.scenario import scenarios
-from kemu.runtime.near_words import did_you_mean
+from kemu.runtime.words import did_you_mean
 
 _OF_THE_SYSTEM = (identities.NODE_PREFIX, identities.SERVICE_ACCOUNT_PREFIX)
 

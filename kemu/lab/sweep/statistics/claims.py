@@ -16,7 +16,7 @@ from kemu.lab.scenario.loading import references
 from kemu.lab.scenario.playing.runner import plain
 from kemu.lab.sweep.cells import Json, Metric
 from kemu.lab.sweep.results import tables
-from kemu.runtime.near_words import did_you_mean
+from kemu.runtime.words import did_you_mean
 
 CONFIDENCE = 0.95
 """Where a claim states none."""

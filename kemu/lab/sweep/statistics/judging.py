@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from kemu.lab.checks.results import counted
 from kemu.lab.sweep.cells import CellRecord
 from kemu.lab.sweep.statistics import intervals, samples
 from kemu.lab.sweep.statistics.claims import Claim, Term
 from kemu.lab.sweep.statistics.intervals import Interval
 from kemu.lab.sweep.statistics.samples import Figure, Sample
+from kemu.runtime.words import counted
 
 HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"
 MOST_INEXACT = 0.05

@@ -29,7 +29,7 @@ from kemu.emulated.objects.conversion import convert, descriptors, json_writers
 from kemu.emulated.objects.plain import Json
 from kemu.errors import KemuError
 from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2, meta_v1_pb2
-from kemu.runtime import near_words
+from kemu.runtime import words
 
 _PHASES = ("pending", "running", "succeeded", "failed")
 _WORDS = {word.lower(): word for word in (*_PHASES, "bound", "exists", "gone", "rolledOut")}
@@ -117,7 +117,7 @@ def _test(stated: str, text: str, resource: resources.Resource) -> Test:
     _check(resource, ("status", "conditions"), text)
     if stated[0].islower():
         # Types of conditions may be written so, but a word that is nearly another one never comes true.
-        near = near_words.nearest_word(word, _WORDS, 0.75)
+        near = words.nearest_word(word, _WORDS, 0.75)
         if near:
             raise BadCondition(f"{text!r}: {stated!r} is no condition; did you mean {_WORDS[near]}?")
     kind, equals, status = stated.partition("=")
@@ -199,7 +199,7 @@ def _complaint(resource: resources.Resource, path: Path) -> str:
             known = _fields(at)
             if step not in known:
                 return f"{shown} has no field {step}" + (
-                    f", {hint}" if (hint := near_words.did_you_mean(step, known)) else ""
+                    f", {hint}" if (hint := words.did_you_mean(step, known)) else ""
                 )
             field = known[step]
             at = _ANYTHING if field is None else field if field.is_repeated else _one_of(field)

@@ -18,13 +18,13 @@ from rich.text import Text
 
 from kemu.doors.cli import progress
 from kemu.emulated.objects.plain import Json
-from kemu.lab.checks.results import counted
 from kemu.lab.scenario.playing import runner
 from kemu.lab.sweep.cells import DONE, FAILED, SATURATED, Cell, CellRecord, Metric
 from kemu.lab.sweep.engine import summaries
 from kemu.lab.sweep.engine.sweeps import Sweep
 from kemu.lab.sweep.statistics import judging, samples
 from kemu.lab.tell import layouts, terminal
+from kemu.runtime.words import counted
 
 PLAIN_EVERY_S, PLAIN_SHARE = 10.0, 0.05
 """Where nobody can rewrite lines, in a log of CI: how often, and which share of the time so far at least."""

@@ -23,8 +23,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def command(options: argparse.Namespace) -> int:
-    from kemu.lab.checks.results import counted
     from kemu.lab.scenario.playing.replaying import recoveries
+    from kemu.runtime.words import counted
 
     found = recoveries.recover(options.run)
     verdict = found.verdict

@@ -25,9 +25,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def command(options: argparse.Namespace) -> int:
     from kemu.doors.cli import progress
-    from kemu.lab.checks.results import counted
     from kemu.lab.scenario.playing.replaying import replays
     from kemu.lab.up.virtual.replays import setting
+    from kemu.runtime.words import counted
 
     with progress.waiting(sys.stderr, f"{options.run}: running it again"):
         found = replays.replay(options.run, options.data, setting)

@@ -15,8 +15,8 @@ from typing import Any
 
 from kemu.doors.cli import collectors, exits, failures, live_pages, parsers, programs
 from kemu.errors import KemuError
-from kemu.lab.checks.results import counted
 from kemu.runtime.faults.kinds import KINDS
+from kemu.runtime.words import counted
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -6,10 +6,12 @@ import argparse
 import json
 import shlex
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kemu.doors.cli import exits, run_folders
-from kemu.lab.checks.history.histories import History
+
+if TYPE_CHECKING:  # its import takes longer than --help
+    from kemu.lab.checks.history.histories import History
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

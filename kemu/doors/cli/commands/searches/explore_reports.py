@@ -13,10 +13,10 @@ from types import TracebackType
 from typing import Any, Self, TextIO
 
 from kemu.doors.cli import finds, live_pages, programs
-from kemu.lab.checks.results import counted
 from kemu.lab.exploration.searches import Finding, Search
 from kemu.lab.exploration.shrinking.shrinker import Shrunk
 from kemu.runtime.runlog import folders
+from kemu.runtime.words import counted
 
 EVERY_S = 0.2
 PLAIN_EVERY_S = 10.0

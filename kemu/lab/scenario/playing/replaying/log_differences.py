@@ -18,9 +18,9 @@ from kemu.emulated.objects import resources
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.plain import Json
 from kemu.errors import RunLogError
-from kemu.lab.checks.results import counted
 from kemu.runtime.runlog.events import Transaction
 from kemu.runtime.runlog.frames import Event, Reader, unpack_event
+from kemu.runtime.words import counted
 
 ENDS = "the log ends here"
 ABSENT = "(absent)"

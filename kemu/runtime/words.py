@@ -1,4 +1,4 @@
-"""The known words most like one that is not known: what every "did you mean …?" is made of."""
+"""Words of messages: counted nouns, and the known words most like one that is not known."""
 
 from __future__ import annotations
 
@@ -29,3 +29,8 @@ def did_you_mean(word: str, known: Iterable[str], quote: str = "") -> str:
     """``did you mean x?``, or an empty text."""
     found = nearest_word(word, known)
     return f"did you mean {quote}{found}{quote}?" if found else ""
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """``1 pod``, ``2 pods``."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
