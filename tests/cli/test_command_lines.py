@@ -95,7 +95,8 @@ def test_with_json_a_mistake_is_one_object(arguments: str, capsys: pytest.Captur
 
 def test_help_imports_little() -> None:
     """What takes long is imported by the command that needs it."""
-    script = "try:\n    import sys\n    from kemu.doors.cli.main import main\n    main(['--help'])\nfinally:\n    print(*sorted(sys.modules))"
+    code = "import sys\ntry:\n    from kemu.doors.cli.main import main\n    main(['--help'])\n"
+    script = f"{code}finally:\n    print(*sorted(sys.modules))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     loaded = set(done.stdout.splitlines()[-1].split())
     slow = {"asyncio", "numpy", "grpc", "yaml", "difflib", "ssl", "kemu.lab.checks.history", "kemu.emulated.settings"}
