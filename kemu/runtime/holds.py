@@ -12,6 +12,27 @@ from dataclasses import dataclass
 from typing import Any
 
 from kemu.runtime.env import SECOND_NS
+from kemu.runtime.runlog.events import (
+    ActorCrashed,
+    ActorStarted,
+    AdmissionDecided,
+    NodeTainted,
+    PodAttempted,
+    PodBound,
+    PodCreated,
+    PodEvicting,
+    PodFinished,
+    PodNominated,
+    PodRunning,
+    PodTerminated,
+    PodTerminating,
+    PreemptionPlanned,
+    RescheduledVictimDeleted,
+    Transaction,
+    UserPodCreated,
+    VictimDeleted,
+    kinds,
+)
 
 MOST_NS = 10 * SECOND_NS
 """A hold that waits for an event lets go after so long at the latest, unless it sets another limit."""
@@ -105,30 +126,30 @@ def _is_refused(data: Mapping[str, Any]) -> bool:
 
 
 HAPPENINGS: Mapping[str, Happening] = {
-    "attempted": Happening(("sched.attempt",), "a scheduler has decided about the pod, whatever the result"),
+    "attempted": Happening((PodAttempted.KIND,), "a scheduler has decided about the pod, whatever the result"),
     "scheduled": Happening(
-        ("sched.attempt",), "a scheduler has chosen a node for the pod", lambda data: data["result"] == "scheduled"
+        (PodAttempted.KIND,), "a scheduler has chosen a node for the pod", lambda data: data["result"] == "scheduled"
     ),
     "unschedulable": Happening(
-        ("sched.attempt",), "a scheduler found no node for the pod", lambda data: data["result"] == "unschedulable"
+        (PodAttempted.KIND,), "a scheduler found no node for the pod", lambda data: data["result"] == "unschedulable"
     ),
-    "bound": Happening(("sched.bind",), "a scheduler was told that its binding of the pod succeeded", _is_ok),
-    "bindRefused": Happening(("sched.bind",), "a scheduler was told that its binding of the pod failed", _is_refused),
-    "nominated": Happening(("sched.nominated",), "a scheduler has nominated a node for the pod"),
-    "preempting": Happening(("sched.preemption",), "a scheduler has chosen victims for the pod"),
-    "preempted": Happening(("sched.victim", "rescheduler.victim"), "the pod was deleted as a victim", _is_ok),
-    "admitted": Happening(("kubelet.admit",), "a kubelet has admitted the pod", _is_ok),
-    "rejected": Happening(("kubelet.admit",), "a kubelet has rejected the pod", _is_refused),
-    "running": Happening(("kubelet.running",), "all containers of the pod have started"),
-    "finished": Happening(("kubelet.finished",), "all containers of the pod have ended"),
-    "terminating": Happening(("kubelet.terminating",), "a kubelet has begun to end the pod"),
-    "terminated": Happening(("kubelet.terminated",), "all containers of a pod that had to end have ended"),
-    "evicting": Happening(("kubelet.evicting",), "a kubelet evicts the pod"),
-    "created": Happening(("user.pod", "controller.pod"), "the pod was made"),
-    "tainted": Happening(("node.tainted",), "the node lifecycle controller has changed taints of the node"),
-    "crashed": Happening(("actor.crashed",), "the actor has crashed"),
-    "started": Happening(("actor.started",), "the actor has started"),
-    "stored": Happening(("store.txn",), "the store has carried out a transaction"),
+    "bound": Happening((PodBound.KIND,), "a scheduler was told that its binding of the pod succeeded", _is_ok),
+    "bindRefused": Happening((PodBound.KIND,), "a scheduler was told that its binding of the pod failed", _is_refused),
+    "nominated": Happening((PodNominated.KIND,), "a scheduler has nominated a node for the pod"),
+    "preempting": Happening((PreemptionPlanned.KIND,), "a scheduler has chosen victims for the pod"),
+    "preempted": Happening(kinds(VictimDeleted, RescheduledVictimDeleted), "the pod was deleted as a victim", _is_ok),
+    "admitted": Happening((AdmissionDecided.KIND,), "a kubelet has admitted the pod", _is_ok),
+    "rejected": Happening((AdmissionDecided.KIND,), "a kubelet has rejected the pod", _is_refused),
+    "running": Happening((PodRunning.KIND,), "all containers of the pod have started"),
+    "finished": Happening((PodFinished.KIND,), "all containers of the pod have ended"),
+    "terminating": Happening((PodTerminating.KIND,), "a kubelet has begun to end the pod"),
+    "terminated": Happening((PodTerminated.KIND,), "all containers of a pod that had to end have ended"),
+    "evicting": Happening((PodEvicting.KIND,), "a kubelet evicts the pod"),
+    "created": Happening(kinds(UserPodCreated, PodCreated), "the pod was made"),
+    "tainted": Happening((NodeTainted.KIND,), "the node lifecycle controller has changed taints of the node"),
+    "crashed": Happening((ActorCrashed.KIND,), "the actor has crashed"),
+    "started": Happening((ActorStarted.KIND,), "the actor has started"),
+    "stored": Happening((Transaction.KIND,), "the store has carried out a transaction"),
 }
 """The words for events for which a hold can wait."""
 

@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from kemu.runtime import user_code
 from kemu.runtime.env import Actor, ActorSpec, Clock, Env
+from kemu.runtime.runlog.events import StoreCompacted, Transaction, WatchDelivered
 
 T = TypeVar("T")
 
@@ -20,7 +21,7 @@ STOP_TIMEOUT_S = 60.0
 SUPERVISOR_DELAY_S = 1.0
 """Virtual time after which an actor that has ended itself is started again."""
 
-HOUSEKEEPING = ("store.txn", "store.compacted", "watch.events", "client.")
+HOUSEKEEPING = (Transaction.KIND, StoreCompacted.KIND, WatchDelivered.KIND, "client.")
 """Events, by how their kinds begin, that housekeeping causes too: they do not show that a run is busy."""
 
 NAMES = ("sim", "wall", "ray")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import pickle
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import kemu
 from kemu.lab.scenario import catalog
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.playing import runner
@@ -73,6 +75,19 @@ def test_what_is_not_declared_is_read_all_the_same() -> None:
     unknown = typed("kind.of_a_later_version", {"a": 1})
     assert (unknown.KIND, unknown["a"]) == ("kind.of_a_later_version", 1)
     assert pickle.loads(pickle.dumps(own("mine", {"a": 1}))).KIND == "mine"
+
+
+def test_a_kind_is_named_where_it_is_declared() -> None:
+    """Others name the class, whose fields mypy knows."""
+    package = Path(kemu.__file__).parent
+    named = [
+        f"{path.relative_to(package)}:{node.lineno} {node.value}"
+        for path in sorted(package.rglob("*.py"))
+        if "runlog/events" not in path.as_posix() and not path.stem.endswith(("_pb2", "_pb2_grpc"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in BY_KIND
+    ]
+    assert not named
 
 
 def test_a_kind_is_declared_once() -> None:

@@ -20,6 +20,7 @@ from kemu.errors import ActorFailed
 from kemu.runtime import user_code
 from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink
 from kemu.runtime.host import hosts, wall_clocks
+from kemu.runtime.runlog.events import ActorExited
 
 SERVER = "apiserver/0"
 """What the actors dial."""
@@ -102,5 +103,5 @@ class Process:
 
     def _log(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         self._sink(time_ns, actor, kind, data)
-        if kind == "actor.exited":
+        if kind == ActorExited.KIND:
             self._end()

@@ -22,6 +22,16 @@ from kemu.emulated.scheduler.plugins import in_tree
 from kemu.errors import KemuError
 from kemu.runtime.env import SECOND_NS, ActorSpec
 from kemu.runtime.runlog import folders, frames
+from kemu.runtime.runlog.events import (
+    ActorExited,
+    BridgeOpened,
+    BridgeTrouble,
+    LeaseAcquired,
+    LeaseObserved,
+    PodAttempted,
+    PodBound,
+    PreemptionPlanned,
+)
 
 FACTORY = "kemu.emulated.scheduler.scheduler:Scheduler"
 LOST = 1
@@ -145,12 +155,12 @@ class Told:
 
 
 _SHOWN = {
-    "bridge.opened": Told._opened,
-    "bridge.trouble": Told._trouble,
-    "sched.attempt": Told._attempt,
-    "sched.bind": Told._bind,
-    "sched.preemption": Told._preemption,
-    "election.acquired": Told._won,
-    "election.observed": Told._observed,
-    "actor.exited": Told._exited,
+    BridgeOpened.KIND: Told._opened,
+    BridgeTrouble.KIND: Told._trouble,
+    PodAttempted.KIND: Told._attempt,
+    PodBound.KIND: Told._bind,
+    PreemptionPlanned.KIND: Told._preemption,
+    LeaseAcquired.KIND: Told._won,
+    LeaseObserved.KIND: Told._observed,
+    ActorExited.KIND: Told._exited,
 }

@@ -45,7 +45,6 @@ _Events = (
     | RequestThrottled | RequestRefused | LeaseAcquired | LeaseLost | LeaseReleased
 )  # fmt: skip
 
-_COMES = ("actor.started", "election.acquired")
 _LATEST = 20_000
 """Revisions of which it is remembered when they were written."""
 _TRIPS = 6
@@ -54,7 +53,6 @@ LAGS_NS = 2_000_000_000
 """Where messages take longer, nobody is judged by what others should have known at a moment."""
 _UNAVAILABLE = ("ServiceUnavailable", "Timeout")
 """Reasons of refusals that have nothing to do with the request: the store does not answer."""
-_GOES = ("actor.crashed", "actor.stopped", "actor.exited", "actor.failed", "election.lost", "election.released")
 
 
 class Attention(Fold):

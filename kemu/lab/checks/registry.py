@@ -26,7 +26,7 @@ from kemu.lab.checks.scheduling import budgets, caches, leaders, ledgers, loops,
 from kemu.lab.checks.watches import events
 from kemu.lab.checks.workloads import collected, countings, job_counts, orders, schedules, shortages, surpluses
 from kemu.runtime.runlog import frames
-from kemu.runtime.runlog.events import Event, typed
+from kemu.runtime.runlog.events import Event, StoreRecovered, typed
 
 ALL: tuple[type[Check], ...] = (
     placements.NoNodeOvercommitted,
@@ -114,7 +114,7 @@ class Judge:
         """Has the signature of a ``LogSink``."""
         event = typed(kind, data)
         self._fold(time_ns, actor, kind, event)
-        if kind == "store.recovered" and len(self.history.rollbacks) > self._rollbacks:
+        if kind == StoreRecovered.KIND and len(self.history.rollbacks) > self._rollbacks:
             self._rollbacks = len(self.history.rollbacks)
             for check in self._checks:
                 check.rolled_back(time_ns, self.history)

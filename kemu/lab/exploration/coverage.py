@@ -18,6 +18,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kemu.lab.checks.history import History
+from kemu.runtime.runlog.events import (
+    ActorCrashed,
+    ActorStarted,
+    AdmissionDecided,
+    ApiRequest,
+    FaultBegun,
+    FaultEnded,
+    NodeTainted,
+    OomKilled,
+    PodAttempted,
+    PodBound,
+    PodCreated,
+    PodEvicting,
+    PodFinished,
+    PodNominated,
+    PodPreempting,
+    PodQueued,
+    PodRunning,
+    PodTerminated,
+    PodTerminating,
+    PreemptionPlanned,
+    RequestRefused,
+    RescheduledVictimDeleted,
+    StoreRecovered,
+    UserPodCreated,
+    VictimDeleted,
+    WatchDelivered,
+    WatchListed,
+    kinds,
+)
 
 WINDOW = 6
 """Of so many decisive events before it, each event notes the order."""
@@ -25,23 +55,45 @@ SIGNATURE_SIZE = 16
 
 _MASK = (1 << 32) - 1
 _RESULT = {
-    "sched.attempt": "result",
-    "sched.bind": "ok",
-    "sched.queued": "queue",
-    "kubelet.admit": "ok",
-    "actor.crashed": "step",
-    "watch.events": "types",
+    PodAttempted.KIND: "result",
+    PodBound.KIND: "ok",
+    PodQueued.KIND: "queue",
+    AdmissionDecided.KIND: "ok",
+    ActorCrashed.KIND: "step",
+    WatchDelivered.KIND: "types",
 }
 """What distinguishes events of one kind."""
 _DECISIVE = frozenset(
-    (
-        "sched.attempt", "sched.bind", "sched.queued", "sched.nominated", "sched.preemption", "sched.victim",
-        "rescheduler.victim", "kubelet.admit", "kubelet.running", "kubelet.evicting", "kubelet.preempting",
-        "kubelet.terminating", "kubelet.terminated", "kubelet.finished", "kubelet.oom_killed", "api.request",
-        "api.refused", "watch.events", "watch.listed", "node.tainted", "user.pod", "controller.pod", "actor.crashed",
-        "actor.started", "store.recovered", "chaos.begin", "chaos.end",
+    kinds(
+        PodAttempted,
+        PodBound,
+        PodQueued,
+        PodNominated,
+        PreemptionPlanned,
+        VictimDeleted,
+        RescheduledVictimDeleted,
+        AdmissionDecided,
+        PodRunning,
+        PodEvicting,
+        PodPreempting,
+        PodTerminating,
+        PodTerminated,
+        PodFinished,
+        OomKilled,
+        ApiRequest,
+        RequestRefused,
+        WatchDelivered,
+        WatchListed,
+        NodeTainted,
+        UserPodCreated,
+        PodCreated,
+        ActorCrashed,
+        ActorStarted,
+        StoreRecovered,
+        FaultBegun,
+        FaultEnded,
     )
-)  # fmt: skip
+)
 _MULTIPLIERS = np.array(
     [(0x9E3779B97F4A7C15 * (2 * n + 1)) & ((1 << 64) - 1) for n in range(1, SIGNATURE_SIZE + 1)], dtype=np.uint64
 )[:, None]
@@ -71,7 +123,7 @@ class Timeline:
         self._about.append(data.get("uid") or data.get("pod"))
 
     def _label(self, kind: str, actor: str, result: Any) -> tuple[int, str]:
-        if kind == "actor.crashed" and result:
+        if kind == ActorCrashed.KIND and result:
             self.steps[f"{actor}: {result}"] = None
         who = "kubelet" if actor.startswith("kubelet/") else actor
         label = zlib.crc32(f"{kind}\0{who}\0{result}".encode()), actor

@@ -18,6 +18,7 @@ from kemu.lab.exploration.meters import Meter
 from kemu.lab.scenario.scenarios import Fault, Scenario
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS
+from kemu.runtime.runlog.events import MachineOff, OomKilled, PodPreempting
 
 HEALED_S = 60
 """After a fault has ended, connections may take so long until they are there again."""
@@ -53,11 +54,11 @@ class Witness:
         reason = data.get("reason") or data.get("result") or data.get("what")
         if isinstance(reason, str):
             self.reasons[f"{kind} {reason[:40]}"] += 1
-        if kind == "kubelet.oom_killed":
+        if kind == OomKilled.KIND:
             self.kills.append((time_ns, data["node"], data["uid"], "limit_bytes" in data))
-        elif kind == "kubelet.preempting":
+        elif kind == PodPreempting.KIND:
             self.victims.setdefault(data["node"], []).append(data["uid"])
-        elif kind == "machine.off":
+        elif kind == MachineOff.KIND:
             self.offs.append((time_ns, data["node"]))
 
 

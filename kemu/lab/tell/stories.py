@@ -23,6 +23,15 @@ from kemu.lab.checks.history.facts import PodHistory
 from kemu.lab.tell import happenings
 from kemu.lab.tell.happenings import TELLING, Happening
 from kemu.lab.tell.selections import Selection
+from kemu.runtime.runlog.events import (
+    GetAnswered,
+    ListAnswered,
+    WatchClosed,
+    WatchDelivered,
+    WatchListed,
+    WritesAcknowledged,
+    kinds,
+)
 from kemu.runtime.runlog.frames import FILE_NAME, Reader
 
 SECOND_NS = 1_000_000_000
@@ -85,7 +94,7 @@ def tell(history: History, limit: int = 0) -> Story:
     return told(find(history), limit)
 
 
-_OF_CHECKS = ("watch.events", "watch.listed", "watch.closed", "client.acked", "client.got", "client.listed")
+_OF_CHECKS = kinds(WatchDelivered, WatchListed, WatchClosed, WritesAcknowledged, GetAnswered, ListAnswered)
 """Kinds of events that only checks need: most of a long log."""
 
 

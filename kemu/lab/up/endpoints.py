@@ -20,6 +20,7 @@ from kemu.lab.scenario.scenarios import Scenario
 from kemu.lab.up import controls, credentials
 from kemu.lab.up.chaos.injectors import Injector
 from kemu.runtime.env import SECOND_NS, Channel, Clock
+from kemu.runtime.runlog.events import Transaction
 
 _CONNECTIONS = 10_000
 
@@ -41,7 +42,7 @@ class Listener:
         self.injector: Injector | None = None
 
     def __call__(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        if kind == "store.txn":
+        if kind == Transaction.KIND:
             self.revisions.add(time_ns, data["rev"])
         elif self.injector is not None and kind in Injector.HEARD:
             self.injector.listen(time_ns, actor, kind, data)

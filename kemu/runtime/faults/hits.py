@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kemu.runtime.runlog.events import Event, FaultHit
+from kemu.runtime.runlog.events import Event, FaultHit, RequestStruck
 
 CHAOS = "chaos"
 """The name under which faults stand in the run log."""
-STRUCK = "gateway.struck"
+STRUCK = RequestStruck.KIND
 """Event: a fault has struck a request of a client of kemu up."""
 
 Log = Callable[[Event], None]

@@ -21,6 +21,7 @@ from kemu.lab.scenario.playing import plays
 from kemu.lab.scenario.playing.heartbeats import Heartbeats
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.rpc.clients import UnaryUnaryCall
+from kemu.runtime.runlog.events import PodRunning, Transaction
 from kemu.runtime.runlog.frames import Digester
 from kemu.runtime.sim.loops import VirtualLoop
 from kemu.runtime.sim.simulation import SimRuntime
@@ -61,7 +62,7 @@ class _Counts:
     def __call__(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         self._append(time_ns, actor, kind, data)
         self.kinds[kind] += 1
-        if kind == "kubelet.running":
+        if kind == PodRunning.KIND:
             self._left -= 1
             if self._left == 0:
                 self.stop.set()
@@ -90,7 +91,7 @@ async def _drive(runtime: SimRuntime, text: str, counts: _Counts) -> None:
     finally:
         sys.setprofile(before)
     counts.counts["steps"] = runtime.loop.steps - steps
-    counts.counts["transactions"] = counts.kinds["store.txn"]
+    counts.counts["transactions"] = counts.kinds[Transaction.KIND]
     counts.counts["frames"] = counts.kinds.total()
     await runtime.shutdown()
 

@@ -14,6 +14,7 @@ from kemu.lab.scenario.playing import plays
 from kemu.lab.scenario.playing.heartbeats import Heartbeats
 from kemu.lab.scenario.scenarios import Scenario
 from kemu.runtime.env import SECOND_NS
+from kemu.runtime.runlog.events import PodRunning
 from kemu.runtime.sim.loops import VirtualLoop
 from kemu.runtime.sim.owners import OWNER
 from kemu.runtime.sim.simulation import SimRuntime
@@ -83,7 +84,7 @@ def _spent(scenario: Scenario, pods: int) -> tuple[float, float]:
     running = [0]
 
     def sink(time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        running[0] += kind == "kubelet.running"
+        running[0] += kind == PodRunning.KIND
 
     loop = VirtualLoop()  # type: ignore[abstract]  # what it refuses is added by name
     meter = loop.ready = _Meter(loop.ready)

@@ -19,6 +19,7 @@ from kemu.lab.scenario.playing import plans, plays
 from kemu.lab.scenario.playing.heartbeats import Heartbeats
 from kemu.lab.scenario.scenarios import Scenario
 from kemu.runtime.env import SECOND_NS
+from kemu.runtime.runlog.events import PodRunning
 from kemu.runtime.runlog.frames import FILE_NAME, Writer
 from kemu.runtime.runtimes import Runtime
 from kemu.runtime.sim.simulation import SimRuntime
@@ -79,7 +80,7 @@ class _Stopwatch:
 
     def __call__(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         self._append(time_ns, actor, kind, data)
-        if kind == "kubelet.running":
+        if kind == PodRunning.KIND:
             if self.first_s is None:
                 self.first_s = time.perf_counter()
             self._left -= 1

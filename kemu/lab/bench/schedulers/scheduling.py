@@ -22,6 +22,7 @@ from kemu.lab.bench import shapes
 from kemu.lab.scenario.playing import plans
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS, ActorSpec
+from kemu.runtime.runlog.events import PodBound, PreemptionPlanned, VictimDeleted
 from kemu.runtime.sim.simulation import SimRuntime
 
 TIMING: Mapping[str, Any] = {"apiLatency": 0, "watchLatency": 0, "storeLatency": 0, "schedulingCycle": 0, "bind": 0}
@@ -114,7 +115,7 @@ class _Progress:
         self.done.clear()
 
     def __call__(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        if kind == "sched.bind":
+        if kind == PodBound.KIND:
             if not data["ok"] or not data["pod"].startswith(self.prefix):
                 return
             self.bound += 1
@@ -123,9 +124,9 @@ class _Progress:
                 self.done.set()
             elif self.turn is not None and self.bound % self.every == 0:
                 self.turn()
-        elif kind == "sched.preemption":
+        elif kind == PreemptionPlanned.KIND:
             self.preemptions += 1
-        elif kind == "sched.victim":
+        elif kind == VictimDeleted.KIND:
             self.victims += 1
 
 

@@ -26,6 +26,7 @@ from kemu.lab.bench.schedulers.scheduling import TIMING
 from kemu.lab.scenario.playing import plans
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS, ActorSpec
+from kemu.runtime.runlog.events import PodAttempted, PodBound, PreemptionPlanned, VictimDeleted
 from kemu.runtime.sim.simulation import SimRuntime
 
 SCHEDULER = "scheduler/default-scheduler/0"
@@ -229,7 +230,7 @@ def soak(nodes: int, pods: int, seed: int = 1) -> dict[str, Any]:
     kinds: dict[str, int] = {}
 
     def sink(time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        if kind in ("sched.bind", "sched.preemption", "sched.attempt", "sched.victim"):
+        if isinstance(data, PodBound | PreemptionPlanned | PodAttempted | VictimDeleted):
             kinds[kind] = kinds.get(kind, 0) + 1
 
     runtime = SimRuntime(seed, sink, TIMING)

@@ -691,7 +691,7 @@ class History:
     def _on_failed(self, time_ns: int, actor: str, event: ActorFailed) -> None:
         self.failures.append((time_ns, actor, event.error.partition("\n\n")[0]))
         if self._keep_changes:
-            self._sessions.handlers["actor.failed"](time_ns, actor, event)
+            self._sessions.handlers[ActorFailed.KIND](time_ns, actor, event)
 
     def _on_acquired(self, time_ns: int, actor: str, event: LeaseAcquired) -> None:
         self.elections.append((time_ns, actor, "acquired", event.lease))

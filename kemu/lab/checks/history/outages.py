@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kemu.runtime.runlog.events import ActorCrashed, ActorStarted, ActorStopped, ConnectionLost, FaultBegun, FaultEnded
+from kemu.runtime.runlog.events import (
+    ActorCrashed,
+    ActorStarted,
+    ActorStopped,
+    ConnectionLost,
+    FaultBegun,
+    FaultEnded,
+    kinds,
+)
 
 _Events = FaultBegun | FaultEnded | ActorStarted | ActorStopped | ActorCrashed | ConnectionLost
 
@@ -28,7 +36,7 @@ class Outage:
 class Outages:
     """Feed it the events of :attr:`kinds`."""
 
-    kinds = ("chaos.begin", "chaos.end", "actor.started", "actor.stopped", "actor.crashed", "net.connection_lost")
+    kinds = kinds(FaultBegun, FaultEnded, ActorStarted, ActorStopped, ActorCrashed, ConnectionLost)
 
     def __init__(self) -> None:
         self._all: list[Outage] = []

@@ -55,15 +55,15 @@ class PreemptorsOutrankVictims(Check):
         judged = exempt = 0
         for time_ns, actor, kind, data in self._preemptions:
             victim, preemptor = history.pods.get(data["uid"]), history.known(data["by_uid"])
-            if kind != "kubelet.preempting" and preemptor is not None and preemptor.scheduler_name in self._by_qos:
+            if kind != PodPreempting.KIND and preemptor is not None and preemptor.scheduler_name in self._by_qos:
                 exempt += 1
                 continue
-            if victim is None or (preemptor is None and kind != "kubelet.preempting"):
+            if victim is None or (preemptor is None and kind != PodPreempting.KIND):
                 continue
             judged += 1
             # A static pod, which the store knows by its mirror only, is critical whatever its priority.
             critical = data["by_uid"] not in history.pods or preemptor is None or preemptor.priority >= SYSTEM_CRITICAL
-            if kind == "kubelet.preempting" and critical and victim.priority < SYSTEM_CRITICAL:
+            if kind == PodPreempting.KIND and critical and victim.priority < SYSTEM_CRITICAL:
                 continue
             if preemptor is None or preemptor.priority <= victim.priority:
                 rank = preemptor.priority if preemptor is not None else "unknown"
@@ -150,7 +150,7 @@ class NoPriorityInversion(Check):
         schedulers: dict[str, _Scheduler] = {}
         for kind, actor, uid, _, start_ns, _ in self._events:
             scheduler = schedulers.setdefault(actor, _Scheduler(start_ns))
-            if kind == "sched.attempt":
+            if kind == PodAttempted.KIND:
                 scheduler.tries.setdefault(uid, []).append(start_ns)
         findings: list[str] = []
         left: set[str] = set()
@@ -160,7 +160,7 @@ class NoPriorityInversion(Check):
             pod, scheduler = history.pods.get(uid), schedulers[actor]
             if pod is None:
                 continue
-            if kind == "sched.attempt":
+            if kind == PodAttempted.KIND:
                 if (actor, start_ns, uid) in self._ending:
                     _drop_nominations(scheduler, uid)
                 if rest:
@@ -168,15 +168,15 @@ class NoPriorityInversion(Check):
                     placement = _Placement(start_ns, time_ns, pod, rest)
                     findings += _took_kept_room(actor, scheduler, placement, history, capacities)
                     _note(scheduler, placement)
-            elif kind == "sched.queued":
+            elif kind == PodQueued.KIND:
                 left.add(uid)
                 lower = _lowest_since(scheduler, start_ns)
                 if rest == "active" and lower is not None and lower.pod.priority < pod.priority:
                     findings.append(_passed_over(actor, pod, lower, f"from {seconds(start_ns)} to {seconds(time_ns)}"))
-            elif kind == "sched.preemption":
+            elif kind == PreemptionPlanned.KIND:
                 if rest in scheduler.dropped.get(uid, {}):
                     scheduler.nominated.setdefault(rest, {})[uid] = scheduler.dropped[uid][rest]
-            elif kind == "sched.nominated":
+            elif kind == PodNominated.KIND:
                 if rest:
                     scheduler.nominated.setdefault(rest, {})[uid] = time_ns
             else:

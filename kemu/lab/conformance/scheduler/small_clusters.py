@@ -35,7 +35,7 @@ from kemu.lab.conformance.scheduler import scripts
 from kemu.messages.k8s import core_v1_pb2, policy_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import MILLISECOND_NS, SECOND_NS, ActorSpec
-from kemu.runtime.runlog.events import Event
+from kemu.runtime.runlog.events import Event, PodAttempted, PodBound, VictimDeleted
 from kemu.runtime.sim.simulation import SimEnv, SimRuntime
 
 ORPHANS_LIVE_S = 40
@@ -409,13 +409,13 @@ class World:
 
     def heard(self, kind: str, data: Mapping[str, Any]) -> None:
         name = data["pod"].partition("/")[2] if "pod" in data else ""
-        if kind == "sched.attempt" and data["result"] == "unschedulable":
+        if kind == PodAttempted.KIND and data["result"] == "unschedulable":
             self.note("unschedulable", name, message=data["message"])
-        elif kind == "sched.bind" and not data["ok"]:
+        elif kind == PodBound.KIND and not data["ok"]:
             # A pod that Permit turned away while it waited was rejected; all else that hinders a binding is an error.
             rejected = data["message"].startswith(REJECTED_ON_ITS_NODE)
             self.note("unschedulable" if rejected else "error", name, message=data["message"])
-        elif kind == "sched.victim" and name in self.deleted_by_scheduler:
+        elif kind == VictimDeleted.KIND and name in self.deleted_by_scheduler:
             self.deleted_by_scheduler.discard(name)
             self.note("preempted", name, by=data["by"].partition("/")[2])
 

@@ -16,6 +16,7 @@ from kemu.lab.scenario.scenarios import Scenario
 from kemu.runtime import holds
 from kemu.runtime.env import MILLISECOND_NS, SECOND_NS
 from kemu.runtime.holds import EventPattern, Hold
+from kemu.runtime.runlog.events import HoldKept, HoldReleased
 from kemu.runtime.runlog.frames import Event
 
 MOST_EVENTS = 8
@@ -96,11 +97,11 @@ def kept_ns(events: Sequence[Event], index: int) -> tuple[int, int] | None:
     takes anyway; None where it never was."""
     sent_ns = None
     for event in events:
-        if event.kind == "hold.kept" and event.data["hold"] == index:
+        if event.kind == HoldKept.KIND and event.data["hold"] == index:
             sent_ns = event.time_ns
             if "for_ns" in event.data:
                 return sent_ns, sent_ns + int(event.data["for_ns"])
-        elif event.kind == "hold.released" and event.data["hold"] == index and sent_ns is not None:
+        elif event.kind == HoldReleased.KIND and event.data["hold"] == index and sent_ns is not None:
             return sent_ns, event.time_ns
     return None
 

@@ -35,7 +35,7 @@ from kemu.runtime.env import LogSink
 from kemu.runtime.faults.hits import CHAOS
 from kemu.runtime.faults.kinds import CELL, PROCESS_FAULTS
 from kemu.runtime.ray.driver import plans as cell_plans
-from kemu.runtime.runlog.events import RunEnded
+from kemu.runtime.runlog.events import PodBound, RunEnded
 from kemu.runtime.runtimes import Runtime
 
 
@@ -72,7 +72,7 @@ class Recorder:
         progress = self.progress
         if progress is not None:
             progress.now_ns = time_ns
-            if kind == "sched.bind" and data["ok"]:
+            if kind == PodBound.KIND and data["ok"]:
                 progress.bound += 1
 
 

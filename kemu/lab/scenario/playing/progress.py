@@ -9,12 +9,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kemu.runtime.loads import Load
+from kemu.runtime.runlog.events import (
+    ActorStarted,
+    ListAnswered,
+    PodCreated,
+    Transaction,
+    UserPodCreated,
+    WatchListed,
+    WritesAcknowledged,
+    kinds,
+)
 from kemu.runtime.runlog.frames import Writer
 
 LOADING, STARTING, RUNNING, JUDGING = "loading", "starting", "running", "judging"
 
 
-_OF_SET_UP = ("actor.started", "store.txn", "client.acked", "client.listed", "watch.listed")
+_OF_SET_UP = kinds(ActorStarted, Transaction, WritesAcknowledged, ListAnswered, WatchListed)
 _STEPS = 8
 """So many of these events has a kubelet, of which a large cluster has the most: it starts, registers its node, lists
 the node's pods, watches them and the node, takes a lease."""
@@ -70,4 +80,6 @@ class Progress:
     @property
     def pods(self) -> int:
         """That are to be bound, as far as is known: replacements come as they come."""
-        return max(self.pods_meant, self.kinds.get("user.pod", 0) + self.kinds.get("controller.pod", 0), self.bound)
+        return max(
+            self.pods_meant, self.kinds.get(UserPodCreated.KIND, 0) + self.kinds.get(PodCreated.KIND, 0), self.bound
+        )

@@ -17,18 +17,59 @@ from kemu.lab.scenario import verdicts
 from kemu.lab.scenario.expectations import PodsAre
 from kemu.lab.scenario.playing import judging
 from kemu.lab.scenario.scenarios import Scenario, Trigger
+from kemu.runtime.runlog.events import (
+    ActorStopped,
+    AdmissionDecided,
+    FaultBegun,
+    FaultHit,
+    MachineOff,
+    OomKilled,
+    PodAttempted,
+    PodBound,
+    PodCreated,
+    PodFinished,
+    PodPreempting,
+    PodRunning,
+    PodScored,
+    PodTerminated,
+    RequestRefused,
+    RequestThrottled,
+    RescheduledVictimDeleted,
+    Transaction,
+    UserPodCreated,
+    UserRefused,
+    VictimDeleted,
+    kinds,
+)
 
 _MAY_DECIDE = frozenset(
-    (
-        "store.txn", "sched.attempt", "sched.scores", "sched.victim", "sched.bind", "rescheduler.victim",
-        "kubelet.admit", "kubelet.running", "kubelet.oom_killed", "kubelet.preempting", "kubelet.terminated",
-        "kubelet.finished", "machine.off", "actor.stopped", "user.pod", "controller.pod", "api.refused", "user.refused",
-        "api.throttled", "chaos.begin", "chaos.hit",
+    kinds(
+        Transaction,
+        PodAttempted,
+        PodScored,
+        VictimDeleted,
+        PodBound,
+        RescheduledVictimDeleted,
+        AdmissionDecided,
+        PodRunning,
+        OomKilled,
+        PodPreempting,
+        PodTerminated,
+        PodFinished,
+        MachineOff,
+        ActorStopped,
+        UserPodCreated,
+        PodCreated,
+        RequestRefused,
+        UserRefused,
+        RequestThrottled,
+        FaultBegun,
+        FaultHit,
     )
-)  # fmt: skip
+)
 """Events after which something may be true that was not before."""
 
-_ARRIVALS = frozenset(("user.pod", "controller.pod", "api.refused", "user.refused"))
+_ARRIVALS = frozenset(kinds(UserPodCreated, PodCreated, RequestRefused, UserRefused))
 
 
 class Triggers:

@@ -27,6 +27,7 @@ from kemu.lab.sweep.experiments.experiments import Experiment, Limits
 from kemu.lab.sweep.results import rows
 from kemu.runtime import user_code
 from kemu.runtime.runlog import crash_reports
+from kemu.runtime.runlog.events import PodAttempted
 from kemu.runtime.runlog.frames import Event
 
 MOST_DETAIL = 500
@@ -106,7 +107,7 @@ def _run(source: CellSource, cell: Cell) -> CellRecord:
 
     def take(time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         watch.take(time_ns, actor, kind, data)
-        if kind == "sched.attempt":
+        if kind == PodAttempted.KIND:
             attempts.take(time_ns, actor, kind, data)
 
     try:

@@ -23,6 +23,7 @@ from kemu.lab.scenario import evidence
 from kemu.lab.sweep.cells import CellRows
 from kemu.lab.sweep.results import tables
 from kemu.runtime.env import SECOND_NS
+from kemu.runtime.runlog.events import PodAttempted
 
 Row = dict[str, Any]
 Columns = Mapping[str, Sequence[Any]]
@@ -37,7 +38,7 @@ class Attempts:
 
     def take(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         """Has the signature of a ``LogSink``."""
-        if kind == "sched.attempt":
+        if kind == PodAttempted.KIND:
             self._found.append((time_ns, actor, data))
 
     def rows(self) -> Iterator[Row]:

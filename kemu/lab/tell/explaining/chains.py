@@ -22,6 +22,7 @@ from kemu.lab.tell.explaining.steps import Step
 from kemu.lab.tell.explaining.tellings import Telling
 from kemu.runtime.env import MILLISECOND_NS
 from kemu.runtime.holds import Hold
+from kemu.runtime.runlog.events import HoldKept, HoldReleased
 from kemu.runtime.runlog.events.words import OUTCOME, WRITE
 
 MOST = 6
@@ -305,8 +306,8 @@ def _of_hold(index: int, flight: Flight, telling: Telling) -> tuple[Moment, Sent
     what, verb = _message(flight, telling, source)
     late = _late(hold, flight, target, telling)
     text = f"{what} {verb} {target} {late}"
-    kept = _event(telling, "hold.kept", index)
-    released = _event(telling, "hold.released", index)
+    kept = _event(telling, HoldKept.KIND, index)
+    released = _event(telling, HoldReleased.KIND, index)
     event = released if released >= 0 and hold.until is not None else kept
     time_ns = telling.events[event].time_ns if event >= 0 else flight.due_ns
     return Moment(flight.due_ns, -1), Sentence(sentence(text) + ".", event, time_ns, flight.target, index)
@@ -339,7 +340,7 @@ def _late(hold: Hold, flight: Flight, target: str, telling: Telling) -> str:
     if until is None:
         return f"late ({held})"
     index = telling.recording.scenario.holds.index(hold)
-    if any(kind == "hold.released" and data["hold"] == index and data["why"] == "limit"
+    if any(kind == HoldReleased.KIND and data["hold"] == index and data["why"] == "limit"
            for _, _, kind, data in telling.events):  # fmt: skip
         return f"late ({held})"
     actor = telling.names.actor(until.actor) if until.actor else "somebody"

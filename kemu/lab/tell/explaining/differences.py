@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from kemu.emulated.objects.plain import Json
 from kemu.lab.tell.explaining.names import at
 from kemu.lab.tell.explaining.tellings import Telling
+from kemu.runtime.runlog.events import RunEnded, Transaction
 from kemu.runtime.runlog.frames import Event
 
 
@@ -50,7 +51,7 @@ def first(failing: Telling, passing: Telling) -> Difference | None:
 def _telling(telling: Telling) -> list[int]:
     """The places of the events that have words."""
     own = {step.at.place for step in telling.steps}
-    ended = next((i for i, event in enumerate(telling.events) if event[2] == "run.ended"), len(telling.events))
+    ended = next((i for i, event in enumerate(telling.events) if event[2] == RunEnded.KIND), len(telling.events))
     return [i for i, event in enumerate(telling.events[:ended]) if i in own or telling.hears(event) != ""]
 
 
@@ -78,7 +79,7 @@ def _later(event: Event, telling: Telling, since_ns: int) -> Event | None:
 def _content(event: Event) -> Json:
     """Without times, and without what follows from them."""
     data = {key: value for key, value in event[3].items() if key not in _TIMES}
-    if event[2] == "store.txn":
+    if event[2] == Transaction.KIND:
         # The values hold times.
         data = {"keys": [(op, key) for op, key, *_ in data["changes"]]}
     return event[1], event[2], data

@@ -17,6 +17,7 @@ from kemu.emulated.objects.amounts import requests
 from kemu.emulated.objects.pods import pod_phases
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.holds import short_name
+from kemu.runtime.runlog.events import ApiRequest, Transaction, WatchDelivered, WatchListed, WritesAcknowledged
 from kemu.runtime.runlog.frames import Event
 
 PODS, NODES = "/registry/pods/", "/registry/nodes/"
@@ -133,18 +134,18 @@ class Knowledge:
         """By actor and key, with the type of the event."""
         for index, (time_ns, actor, kind, data) in enumerate(events):
             at = Moment(time_ns, index)
-            if kind == "store.txn":
+            if kind == Transaction.KIND:
                 self._written(at, data)
-            elif kind == "watch.events":
+            elif kind == WatchDelivered.KIND:
                 self._told_of(at, actor, data)
-            elif kind == "watch.listed":
+            elif kind == WatchListed.KIND:
                 plural = data["resource"].partition(".")[0]
                 self._lists.setdefault((actor, plural), []).append((at, data["rev"]))
                 self._only[actor, plural] = _one_node(data["field_selector"])
-            elif kind == "client.acked":
+            elif kind == WritesAcknowledged.KIND:
                 for _took, revision, *_ in data["acks"]:
                     self._writers.setdefault(revision, actor)
-            elif kind == "api.request":
+            elif kind == ApiRequest.KIND:
                 self._writers[data["rev"]] = data["by"]
 
     def _written(self, at: Moment, data: Any) -> None:

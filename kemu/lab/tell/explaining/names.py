@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from kemu.emulated.objects.amounts import quantities
 from kemu.runtime.holds import short_name
+from kemu.runtime.runlog.events import ApiRequest
 from kemu.runtime.runlog.frames import Event
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth")
@@ -20,7 +21,7 @@ class Names:
         """By pod, in the order in which they appear."""
         for _, actor, kind, data in events:
             actors[actor] = None
-            if kind == "api.request" and data["resource"] == "pods" and data.get("uid"):
+            if kind == ApiRequest.KIND and data["resource"] == "pods" and data.get("uid"):
                 uids = self._uids.setdefault(f"{data['namespace']}/{data['name']}", [])
                 if data["uid"] not in uids:
                     uids.append(data["uid"])

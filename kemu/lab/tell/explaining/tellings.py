@@ -11,6 +11,7 @@ from kemu.lab.tell.explaining.names import Names, listed
 from kemu.lab.tell.explaining.recordings import Flight, Recording
 from kemu.lab.tell.explaining.steps import Step, Teller
 from kemu.runtime.holds import MessagePattern
+from kemu.runtime.runlog.events import WatchDelivered
 from kemu.runtime.runlog.frames import Event
 
 _THOUGHT = ("attempt scheduled", "attempt unschedulable", "preemption", "created", "deletes")
@@ -204,7 +205,7 @@ class Telling:
     def hears(self, event: Event) -> str:
         """``scheduler red hears that blue-pod was bound to node-1``; empty: nothing that has words."""
         _, actor, kind, data = event
-        if kind != "watch.events":
+        if kind != WatchDelivered.KIND:
             return ""
         plural = data["watch"].partition("#")[0]
         changes = [change for revision in data["revs"] for change in self.known.by_revision.get(revision, ())]

@@ -13,6 +13,7 @@ from kemu.lab.up.chaos import scripts
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.faults.hits import STRUCK
 from kemu.runtime.faults.kinds import CLIENT_FAULTS
+from kemu.runtime.runlog.events import FaultBegun, FaultEnded, FaultHit
 
 
 class NoSuchFault(KemuError):
@@ -47,7 +48,7 @@ class Known:
 class Injector:
     """Of one cluster. It listens to the run log."""
 
-    HEARD = frozenset(("chaos.begin", "chaos.end", "chaos.hit", STRUCK))
+    HEARD = frozenset((FaultBegun.KIND, FaultEnded.KIND, FaultHit.KIND, STRUCK))
     """The events that concern it."""
 
     def __init__(
@@ -64,13 +65,13 @@ class Injector:
     def listen(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         """A ``LogSink``."""
         self.script.feed(time_ns, actor, kind, data)
-        if kind == "chaos.begin":
+        if kind == FaultBegun.KIND:
             # A crash is over when it begins, unless it waits for a step.
             hits = int(data["what"] == "crash" and "step" not in data)
             self._known[data["id"]] = Known(data["id"], data["what"], time_ns, hits=hits, data=dict(data))
-        elif kind == "chaos.end" and data["id"] in self._known:
+        elif kind == FaultEnded.KIND and data["id"] in self._known:
             self._known[data["id"]].ended_ns = time_ns
-        elif kind in ("chaos.hit", STRUCK) and data["id"] in self._known:
+        elif kind in (FaultHit.KIND, STRUCK) and data["id"] in self._known:
             known = self._known[data["id"]]
             known.hits += (kind == STRUCK) or known.what not in CLIENT_FAULTS
 

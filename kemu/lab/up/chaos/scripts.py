@@ -20,10 +20,11 @@ from kemu.runtime.env import SECOND_NS
 from kemu.runtime.faults.hits import STRUCK
 from kemu.runtime.faults.kinds import CLIENT_FAULTS, KINDS, Form, Kind
 from kemu.runtime.runlog import folders
+from kemu.runtime.runlog.events import FaultBegun, FaultEnded
 from kemu.runtime.runlog.frames import Event
 
 FILE = folders.CHAOS_FILE
-_TOLD = ("chaos.begin", "chaos.end", STRUCK)
+_TOLD = (FaultBegun.KIND, FaultEnded.KIND, STRUCK)
 _WHOM = ("agent", "verb", "resource", "namespace", "name")
 _SPECIAL = re.compile(r"([*?[])")
 
@@ -46,7 +47,7 @@ class Script:
             self._entries.append(_of_strike(data, len(self._entries)))
         elif data.get("what") in CLIENT_FAULTS:
             return
-        elif kind == "chaos.begin":
+        elif kind == FaultBegun.KIND:
             entry = _of_fault(KINDS[data["what"]], data, time_ns, len(self._entries))
             if data["what"] == "crash" and (data.get("restart") is False or data["id"] in self._for_good):
                 entry["crash"]["restart"] = False

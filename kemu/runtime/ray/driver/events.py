@@ -19,10 +19,18 @@ from kemu.runtime.env import SECOND_NS, LogSink
 from kemu.runtime.ray.driver.cells import RemoteCell
 from kemu.runtime.ray.driver.logs import ledgers, merges
 from kemu.runtime.rpc import ends
-from kemu.runtime.runlog.events import LogLate, LogMissing
+from kemu.runtime.runlog.events import (
+    ActorCrashed,
+    ActorExited,
+    ActorFailed,
+    ActorStarted,
+    ActorStopped,
+    LogLate,
+    LogMissing,
+)
 
-_CRASHED = "actor.crashed"
-_ENDINGS = ("actor.stopped", _CRASHED, "actor.failed")
+_CRASHED = ActorCrashed.KIND
+_ENDINGS = (ActorStopped.KIND, _CRASHED, ActorFailed.KIND)
 
 STALL_S = 0.3
 """Real time without a sign of life after which a cell, or the driver, counts as stalled. Cells give one every 0.1 s."""
@@ -117,15 +125,15 @@ class EventStreams:
         added = self._merger.add(remote.source, payloads, reached_ns)
         alive = self._alive[remote.source]
         for actor, kind, data in added:
-            if kind == "actor.started":
+            if kind == ActorStarted.KIND:
                 alive[actor] = None
-            elif kind == "actor.exited":
+            elif kind == ActorExited.KIND:
                 remote.ends_by = f"{actor} ended itself"
             elif kind in _ENDINGS:
                 alive.pop(actor, None)
                 if kind == _CRASHED and "step" in data:
                     self.on_strike(actor, data["step"])
-                if kind == "actor.failed":
+                if kind == ActorFailed.KIND:
                     self._fail(user_code.from_text(data["error"]))
         return [kind for _, kind, _ in added]
 

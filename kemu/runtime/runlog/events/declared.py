@@ -158,3 +158,8 @@ def own(kind: str, data: Mapping[str, Any] | None = None) -> Event:
         _OWN[kind] = _Declared("own", (_Own,), {"KIND": kind})
     made: Any = _OWN[kind]
     return made(data or {})  # type: ignore[no-any-return]
+
+
+def kinds(*events: type[Event]) -> tuple[str, ...]:
+    """What stands in the log for these classes."""
+    return tuple(event.KIND for event in events)

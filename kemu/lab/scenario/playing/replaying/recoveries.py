@@ -15,6 +15,7 @@ from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.playing import judging, runner
 from kemu.lab.scenario.scenarios import Scenario
 from kemu.runtime.runlog import folders
+from kemu.runtime.runlog.events import RunEnded
 from kemu.runtime.runlog.frames import CUT, FILE_NAME, Digester, Reader, Writer
 
 
@@ -74,6 +75,6 @@ def _end_of(file: Path) -> tuple[judging.End, str]:
                 continue
             digester.append(*event)
             end.now_ns = max(end.now_ns, event.time_ns)
-            if event.kind == "run.ended":
+            if event.kind == RunEnded.KIND:
                 end.reason = event.data["reason"]
     return end, digester.digest()

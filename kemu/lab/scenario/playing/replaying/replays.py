@@ -19,6 +19,7 @@ from kemu.lab.scenario.playing.replaying import log_differences
 from kemu.lab.scenario.playing.replaying.log_differences import Difference
 from kemu.lab.scenario.scenarios import Scenario
 from kemu.runtime.runlog import folders
+from kemu.runtime.runlog.events import ActorFailed, RunEnded
 from kemu.runtime.runlog.frames import FILE_NAME, Reader, unpack_event
 
 
@@ -96,8 +97,8 @@ def _record(file: Path) -> _Record:
                 damaged = True
                 break
             events += 1
-            ended = ended or _is(payload, "run.ended")
-            if _is(payload, "actor.failed"):
+            ended = ended or _is(payload, RunEnded.KIND)
+            if _is(payload, ActorFailed.KIND):
                 broke = str(unpack_event(payload).data.get("error", "")).partition("\n")[0]
         return _Record(reader.header, events, reader.cut_bytes > 0 or not (ended or broke or damaged), broke)
 

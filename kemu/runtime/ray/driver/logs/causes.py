@@ -9,7 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-WRITE = "store.txn"
+from kemu.runtime.runlog.events import (
+    ApiRequest,
+    GetAnswered,
+    ListAnswered,
+    Transaction,
+    WatchDelivered,
+    WatchListed,
+    WritesAcknowledged,
+)
+
+WRITE = Transaction.KIND
 RECORDER = "apiserver/"
 """Prefix of who logs what a real etcd did."""
 
@@ -27,11 +37,11 @@ def _acknowledged(data: Mapping[str, Any]) -> int:
 
 
 KNOWING = {
-    "api.request": _told,
-    "client.acked": _acknowledged,
-    "client.got": _told,
-    "client.listed": _told,
-    "watch.events": _watched,
-    "watch.listed": _told,
+    ApiRequest.KIND: _told,
+    WritesAcknowledged.KIND: _acknowledged,
+    GetAnswered.KIND: _told,
+    ListAnswered.KIND: _told,
+    WatchDelivered.KIND: _watched,
+    WatchListed.KIND: _told,
 }
 """By kind of event: the revision that it knows of; 0: none. Other kinds say nothing of it."""
