@@ -92,7 +92,7 @@ class Engine:
             if extenders is not None and extenders.compare_nodes:
                 decider.takes_first = False
             if policy.preemptor == "kubelet" and not policy.disablePreemption:
-                unhurried = Preemptor(self.cluster, policy, env.random, lambda nodes: nodes)
+                unhurried = variants.choose(Preemptor, varied)(self.cluster, policy, env.random, lambda nodes: nodes)
                 overcommitters[name] = Overcommitter(decider, unhurried)
         self.queue = variants.choose(SchedulingQueue, varied)(
             env.clock,

@@ -4,6 +4,7 @@
     SchedulingQueue   the queue: which events requeue which pods, and in which order and how soon they are tried
     FailureHandler    what becomes of a pod whose attempt failed, and of its nomination
     BindingCycles     what happens around a binding
+    Preemptor         whether a pod may preempt again, and whom budgets protect
     Evictor           when a preemption is over
     PodFeed           what the watch's news of pods mean to the queue
 
@@ -19,10 +20,12 @@ from kemu.emulated.scheduler.binding_cycles import BindingCycles
 from kemu.emulated.scheduler.cache.cluster import Cluster
 from kemu.emulated.scheduler.cache.nodes import NodeInfo
 from kemu.emulated.scheduler.cache.pods import PodInfo
+from kemu.emulated.scheduler.cycle.filtering import Filtering
 from kemu.emulated.scheduler.failures import Failure, FailureHandler
 from kemu.emulated.scheduler.feeds import PodFeed
 from kemu.emulated.scheduler.framework.events import Event
 from kemu.emulated.scheduler.framework.interfaces import Cycle
+from kemu.emulated.scheduler.preemption.candidates import Preemptor
 from kemu.emulated.scheduler.preemption.evictions import Evictor
 from kemu.emulated.scheduler.queue.queues import PREEMPTION_OVER, UNSCHEDULABLE, QueuedPod, SchedulingQueue
 from kemu.emulated.variants import replaces
@@ -281,6 +284,25 @@ class _TellsNone(BindingCycles):
 
 
 # Preemption -----------------------------------------------------------------------------------------------------------
+
+
+@replaces(Preemptor, "eligibility: alpha")
+class _AwaitsAll(Preemptor):
+    """Any terminating pod of lower priority on the nominated node bars another preemption."""
+
+    def _is_beyond_help(self, filtering: Filtering, node: NodeInfo) -> bool:
+        return False
+
+    def _is_awaited(self, terminating: PodInfo) -> bool:
+        return True
+
+
+@replaces(Preemptor, "pdb: ignore")
+class _IgnoresBudgets(Preemptor):
+    """No disruption violates a budget."""
+
+    def _split_by_budget(self, lower: list[PodInfo]) -> tuple[list[PodInfo], list[PodInfo]]:
+        return [], lower
 
 
 @replaces(Evictor, "k8s-134249")

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kemu.emulated import variants
 from kemu.emulated.client import clients, informers, workqueues
 from kemu.emulated.objects import meta
 from kemu.emulated.objects.pods import pod_phases
@@ -90,7 +91,7 @@ class Rescheduler:
             profile = Profile(one, handle, in_tree.REGISTRY)
             decider = Decider(profile, self._cluster, self._env.random, configuration.percentage_of_nodes_to_score)
             self._deciders[one.scheduler_name] = decider
-            self._preemptors[one.scheduler_name] = Preemptor(
+            self._preemptors[one.scheduler_name] = variants.choose(Preemptor, policies.alternatives(policy))(
                 self._cluster, policy, self._env.random, lambda nodes: nodes
             )
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from kemu.emulated import variants
 from kemu.emulated.scheduler.cache.pods import PodInfo
 from kemu.emulated.scheduler.cycle.filtering import Filtering
+from kemu.emulated.scheduler.experiments import switches
 from kemu.emulated.scheduler.framework.events import Event, Hint
 from kemu.emulated.scheduler.framework.interfaces import Diagnosis, Handle, PostFilterPlugin, PreEnqueuePlugin
 from kemu.emulated.scheduler.framework.results import PostFilterResult
@@ -25,7 +27,8 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         super().__init__(args, handle)
         self.candidates_percentage: int = args["minCandidateNodesPercentage"]
         self.candidates_absolute: int = args["minCandidateNodesAbsolute"]
-        self.preemptor = Preemptor(handle.cluster, handle.policy, handle.random, self.candidates_wanted)
+        preemptor = variants.choose(Preemptor, switches.alternatives(handle.policy))
+        self.preemptor = preemptor(handle.cluster, handle.policy, handle.random, self.candidates_wanted)
 
     def post_filter(self, diagnosis: Diagnosis) -> PostFilterResult:
         # Dry runs need the states of the filters, which only the scheduling cycle's own type has.

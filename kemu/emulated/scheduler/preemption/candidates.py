@@ -92,7 +92,6 @@ class Preemptor:
         """``candidates_wanted``: potential nodes → the number of candidates with which the search may stop."""
         self.candidates_wanted = candidates_wanted
         self.cluster = cluster
-        self.policy = policy
         self.random = rng
         self._kept: dict[int, _Results] = {}
         """By template."""
@@ -152,18 +151,23 @@ class Preemptor:
         node = self.cluster.nodes.get(name) if name else None
         if node is None or node.row < 0:
             return ""
-        if self.policy.eligibility == "current":
-            status = filtering.status(node.row)
-            if status is not None and status.code == UNRESOLVABLE:
-                return ""
+        if self._is_beyond_help(filtering, node):
+            return ""
         for other in node.pods.values():
-            if not other.terminating or not self.is_lower(other, pod):
-                continue
-            if self.policy.eligibility == "alpha" or pods.terminates_by_preemption(other.pod):
+            if other.terminating and self.is_lower(other, pod) and self._is_awaited(other):
                 return TERMINATING
         if self._cross_node is not None and self._cross_node.awaits(filtering, node):
             return TERMINATING_ELSEWHERE
         return ""
+
+    def _is_beyond_help(self, filtering: Filtering, node: NodeInfo) -> bool:
+        """Whether removing pods cannot help on the nominated node: then none is waited for there."""
+        status = filtering.status(node.row)
+        return status is not None and status.code == UNRESOLVABLE
+
+    def _is_awaited(self, terminating: PodInfo) -> bool:
+        """Whether a lower pod on the nominated node is waited for."""
+        return pods.terminates_by_preemption(terminating.pod)
 
     def potential_rows(self, filtering: Filtering) -> list[int]:
         """Nodes where removing pods could help."""
@@ -289,7 +293,7 @@ class Preemptor:
 
     def _split_by_budget(self, lower: list[PodInfo]) -> tuple[list[PodInfo], list[PodInfo]]:
         """Pods whose disruption would violate a budget, and the others; the order is kept."""
-        if not self._budgets or self.policy.pdb == "ignore":
+        if not self._budgets:
             return [], lower
         for budget in self._budgets:
             budget.left = budget.allowed
