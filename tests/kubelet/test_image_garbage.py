@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kemu.emulated.kubelet.images import garbage, stores
-from kemu.emulated.kubelet.settings import image_policies
+from kemu.emulated.kubelet.settings import image_policies, kubelet_configurations
 from kemu.emulated.kubelet.usage import machines, usages
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS
@@ -217,8 +217,8 @@ class TestPressure:
 @pytest.mark.parametrize(
     ("fields", "complaint"),
     [
-        ({"imageGCHighThresholdPercent": 101}, "imageGCHighThresholdPercent: must be a whole number from 0 to 100"),
-        ({"imageGCLowThresholdPercent": "80"}, "imageGCLowThresholdPercent: must be a whole number from 0 to 100"),
+        ({"imageGCHighThresholdPercent": 101}, "imageGCHighThresholdPercent: must be at most 100"),
+        ({"imageGCLowThresholdPercent": "80"}, "imageGCLowThresholdPercent: must be a whole number, not the text"),
         (
             {"imageGCLowThresholdPercent": 85},
             "imageGCLowThresholdPercent: imageGCLowThresholdPercent (85) must be",
@@ -226,17 +226,17 @@ class TestPressure:
         ({"imageGCHighThresholdPercent": 70}, "imageGCHighThresholdPercent: imageGCLowThresholdPercent (80) must be"),
         ({"imageMaximumGCAge": "-1s"}, "imageMaximumGCAge: must not be negative"),
         ({"imageMaximumGCAge": "2m"}, "imageMaximumGCAge: must be greater than imageMinimumGCAge (120s)"),
-        ({"imageMinimumGCAge": "soon"}, "imageMinimumGCAge: invalid duration 'soon'"),
+        ({"imageMinimumGCAge": "soon"}, "imageMinimumGCAge: 'soon' is not a duration"),
     ],
 )
 def test_what_is_wrong_with_a_configuration(fields: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ValueError, match=re.escape(complaint)):
-        image_policies.read(fields)
+        kubelet_configurations.configuration(fields)
 
 
 def test_defaults() -> None:
-    found = image_policies.read({"imageMinimumGCAge": "0s", "imageMaximumGCAge": "0s"})
-    assert found == image_policies.Policy(85, 80, 120 * SECOND_NS, 0)
+    found = kubelet_configurations.configuration({"imageMinimumGCAge": "0s", "imageMaximumGCAge": "0s"})
+    assert found.image_policy == image_policies.Policy(85, 80, 120 * SECOND_NS, 0)
 
 
 def test_sizes_are_written_as_in_the_kubelet() -> None:

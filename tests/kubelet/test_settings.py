@@ -8,14 +8,17 @@ from typing import Any
 import pytest
 
 from kemu.emulated.kubelet.settings import kubelet_configurations
+from kemu.runtime.env import MILLISECOND_NS, SECOND_NS
 
 
 def test_what_is_left_out_or_zero_has_its_default() -> None:
-    found = kubelet_configurations.read({"maxPods": 0, "nodeStatusUpdateFrequency": "0s"}, {})
-    assert (found.max_pods, found.lease_duration_s) == (110, 40)
-    assert (found.status_update_s, found.status_report_s) == (10, 300)
+    settings = kubelet_configurations.read({"maxPods": 0, "nodeStatusUpdateFrequency": "0s"}, {})
+    found = settings.configuration
+    assert (found.max_pods, found.node_lease_duration_seconds) == (110, 40)
+    assert found.node_status_update_frequency_ns == 10 * SECOND_NS
+    assert found.node_status_report_frequency_ns == 300 * SECOND_NS
     assert (found.max_restart_period_s, found.pulls_at_once) == (300, 1)
-    assert found is kubelet_configurations.read({"maxPods": 0, "nodeStatusUpdateFrequency": "0s"}, {})
+    assert settings is kubelet_configurations.read({"maxPods": 0, "nodeStatusUpdateFrequency": "0s"}, {})
 
 
 @pytest.mark.parametrize(
@@ -29,20 +32,21 @@ def test_what_is_left_out_or_zero_has_its_default() -> None:
     ],
 )
 def test_pulls_at_once(configuration: dict[str, Any], at_once: int) -> None:
-    assert kubelet_configurations.read(configuration, {}).pulls_at_once == at_once
+    assert kubelet_configurations.configuration(configuration).pulls_at_once == at_once
 
 
 def test_durations_are_those_of_go() -> None:
-    found = kubelet_configurations.read(
-        {"nodeStatusReportFrequency": "1h1.5m", "nodeStatusUpdateFrequency": "250ms"}, {}
+    found = kubelet_configurations.configuration(
+        {"nodeStatusReportFrequency": "1h1.5m", "nodeStatusUpdateFrequency": "250ms"}
     )
-    assert (found.status_report_s, found.status_update_s) == (3690, 0.25)
+    assert found.node_status_report_frequency_ns == 3690 * SECOND_NS
+    assert found.node_status_update_frequency_ns == 250 * MILLISECOND_NS
 
 
 @pytest.mark.parametrize(
     ("configuration", "timing", "complaint"),
     [
-        ({"nodeStatusUpdateFrequency": "10"}, {}, "nodeStatusUpdateFrequency: invalid duration '10'"),
+        ({"nodeStatusUpdateFrequency": "10"}, {}, "nodeStatusUpdateFrequency: '10' is not a duration"),
         (
             {"crashLoopBackOff": {"maxContainerRestartPeriod": "6m"}},
             {},
@@ -51,10 +55,10 @@ def test_durations_are_those_of_go() -> None:
         (
             {"crashLoopBackOff": {"maxContainerRestartPeriod": "x"}},
             {},
-            "crashLoopBackOff.maxContainerRestartPeriod: inv",
+            "crashLoopBackOff.maxContainerRestartPeriod: 'x' is not a duration",
         ),
         ({"maxPods": "many"}, {}, "maxPods: must be a whole number"),
-        ({"maxParallelImagePulls": 0}, {}, "maxParallelImagePulls: must be a whole number greater than 0"),
+        ({"maxParallelImagePulls": 0}, {}, "maxParallelImagePulls: must be at least 1"),
         (
             {"serializeImagePulls": True, "maxParallelImagePulls": 2},
             {},

@@ -46,7 +46,7 @@ GRACEFUL = {"shutdownGracePeriod": "30s", "shutdownGracePeriodCriticalPods": "10
     ],
 )
 def test_groups(kubelet: Mapping[str, Any], groups: tuple[Group, ...]) -> None:
-    assert kubelet_configurations.read(kubelet, {}).shutdown == groups
+    assert kubelet_configurations.configuration(kubelet).shutdown == groups
     assert shutdown_groups.requested_s(groups) == sum(group.grace_s for group in groups)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kemu.emulated.objects.fields import kubelet_configuration, scheduler_configuration, tables
+from kemu.emulated.kubelet.settings import kubelet_configurations
+from kemu.emulated.objects.fields import scheduler_configuration, tables
 from kemu.emulated.objects.fields.sorts import Parts, Refused
 from kemu.lab.tell import limits
 
@@ -18,7 +19,7 @@ def test_the_page_is_up_to_date() -> None:
 
 def test_every_field_and_every_reason_to_refuse_is_told() -> None:
     made = limits.made()
-    sorts = {**tables.SORTS, **scheduler_configuration.SORTS, **kubelet_configuration.SORTS}
+    sorts = {**tables.SORTS, **scheduler_configuration.SORTS, **kubelet_configurations.SORTS}
     for key, sort in sorts.items():
         name = key.rpartition(".")[2] if key in tables.SORTS else key
         assert isinstance(sort, Parts) or f"`{name}`" in made, key

@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 import yaml
 
-from kemu.emulated.objects.fields import kubelet_configuration
+from kemu.emulated.kubelet.settings import kubelet_configurations
 from kemu.emulated.objects.fields.sorts import Acts, Refused
-from kemu.lab.scenario.format.keys import kubelet_keys
 from tests.scenario.texts import problems
 
-REFUSED = {name: sort for name, sort in kubelet_configuration.SORTS.items() if isinstance(sort, Refused)}
+REFUSED = {name: sort for name, sort in kubelet_configurations.SORTS.items() if isinstance(sort, Refused)}
 
 
 def complaints(kubelet: dict[str, Any]) -> list[tuple[str, str]]:
@@ -23,13 +22,13 @@ def complaints(kubelet: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def test_every_field_of_a_kubelet_configuration_is_sorted() -> None:
-    assert sorted(kubelet_keys.KUBELET_FIELDS) == sorted(kubelet_configuration.SORTS)
+    assert sorted(kubelet_configurations.SHAPE.record.keys) == sorted(kubelet_configurations.SORTS)
 
 
 def test_a_field_that_acts_has_a_shape_of_its_own() -> None:
     """Not one of those that the table makes, which read nothing."""
-    for name, sort in kubelet_configuration.SORTS.items():
-        made = type(kubelet_keys.KUBELET_FIELDS[name].shape).__name__ in ("_Unsimulated", "Free")
+    for name, sort in kubelet_configurations.SORTS.items():
+        made = type(kubelet_configurations.SHAPE.record.keys[name].shape).__name__ in ("_Unsimulated", "Free")
         assert made is not isinstance(sort, Acts), name
 
 

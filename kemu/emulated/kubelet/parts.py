@@ -91,7 +91,9 @@ class Parts:
             pressures=pressures_of,
         )
         self.static_pods = static_pods.StaticPods(env, client, config.get("staticPods", ()), self.pods)
-        self.shutdowns = shutdowns.Shutdowns(env, settings.shutdown, node.wanted, recorder, self.pods, self._close)
+        self.shutdowns = shutdowns.Shutdowns(
+            env, settings.configuration.shutdown, node.wanted, recorder, self.pods, self._close
+        )
         images.start(wanted.status.images, is_new=boot.is_new)
 
     def see_node(self, node: core_v1_pb2.Node) -> None:

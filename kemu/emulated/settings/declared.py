@@ -56,6 +56,8 @@ class _Setting:
     required: bool
     choice: bool
     inline: bool
+    zero_is_default: bool
+    note: str
 
 
 def setting(
@@ -67,20 +69,24 @@ def setting(
     required: bool = False,
     choice: bool = False,
     inline: bool = False,
+    zero_is_default: bool = False,
+    note: str = "",
 ) -> Any:
     """A field of a dataclass that is a :class:`Section`.
 
     ``doc``: a sentence, in which ``{default}`` stands for the default. ``default``: as a user writes it, or
     :data:`REQUIRED`. ``required``: the key must stand there although Python code may leave the field out. ``choice``:
-    exactly one of the fields with this mark may stand there. ``inline``: the keys of this section stand among those
-    of the section around it. Raises ValueError for a default that the shape refuses.
+    exactly one of the fields with this mark may stand there. ``inline``: the keys of this section stand among those of
+    the section around it. ``zero_is_default``: 0 stands for the default, as in many configurations of Kubernetes.
+    ``note``: how far the setting acts as in Kubernetes, for the page of limits. Raises ValueError for a default that
+    the shape refuses.
     """
     shown = "" if default is REQUIRED or default is ABSENT else _written(default)
-    metadata = {
-        "setting": _Setting(
-            shape, doc.replace("{default}", shown), key, default, required or default is REQUIRED, choice, inline
-        )
-    }
+    required = required or default is REQUIRED
+    declared = _Setting(
+        shape, doc.replace("{default}", shown), key, default, required, choice, inline, zero_is_default, note
+    )
+    metadata = {"setting": declared}
     if default is REQUIRED:
         return field(metadata=metadata)
     made = None if default is ABSENT else _read(shape, default)
@@ -102,7 +108,7 @@ def _read(shape: Shape, written: Json) -> Any:
 
 
 @cache
-def _settings(cls: type) -> Mapping[str, tuple[str, _Setting]]:
+def settings_of(cls: type) -> Mapping[str, tuple[str, _Setting]]:
     """By key: the name of the field, and what was declared."""
     found = {}
     for one in dataclasses.fields(cls):
@@ -131,40 +137,56 @@ class Section:
     noun: str = ""
     """What the fields marked as choices are, as in "an event needs one action"."""
     choice_required: bool = True
+    more: Mapping[str, Key] = field(default_factory=dict)
+    """Further keys, which are checked and have no effect."""
 
     @cached_property
     def record(self) -> Record:
         keys: dict[str, Key] = {}
         choices: dict[str, Key] = {}
-        for key, (_, declared) in _settings(self.cls).items():
-            shape = self.shapes.get(key, declared.shape)
+        for key, (_, declared) in settings_of(self.cls).items():
             if declared.inline:
-                assert isinstance(shape, Section)
-                keys.update(shape.record.keys)
-            else:
-                (choices if declared.choice else keys)[key] = Key(shape, declared.doc, declared.required)
+                keys.update(self._inline(key, declared).record.keys)
+                continue
+            shape = self.shapes.get(key, declared.shape)
+            (choices if declared.choice else keys)[key] = Key(shape, declared.doc, declared.required)
+        keys.update(self.more)
         return Record(keys, choices, self.noun, choice_required=self.choice_required)
 
     def check(self, value: Json, path: Path, report: Report) -> Any:
-        checked = self.record.check(value, path, report)
-        return INVALID if checked is INVALID else self._made(checked, path, report)
+        made = self.formed(value, path, report)
+        if made is not INVALID:
+            self._complain(made, path, report)
+        return made
 
-    def _made(self, checked: Mapping[str, Any], path: Path, report: Report) -> Any:
+    def formed(self, value: Json, path: Path, report: Report) -> Any:
+        """The instance, each key checked by itself, before the rules about several of them."""
+        checked = self.record.check(value, path, report)
+        return INVALID if checked is INVALID else self._made(checked)
+
+    def _made(self, checked: Mapping[str, Any]) -> Any:
         given: dict[str, Any] = {}
-        for key, (name, declared) in _settings(self.cls).items():
+        for key, (name, declared) in settings_of(self.cls).items():
             if declared.inline:
-                shape = self.shapes.get(key, declared.shape)
-                assert isinstance(shape, Section)
-                given[name] = shape._made(checked, path, report)
-            elif key in checked:
+                given[name] = self._inline(key, declared)._made(checked)
+            elif key in checked and not (declared.zero_is_default and checked[key] == 0):
                 given[name] = checked[key]
             elif declared.required:
                 return INVALID
-        made = self.cls(**given)
+        return self.cls(**given)
+
+    def _complain(self, made: Any, path: Path, report: Report) -> None:
+        for key, (name, declared) in settings_of(self.cls).items():
+            if declared.inline:
+                self._inline(key, declared)._complain(getattr(made, name), path, report)
         complaints: Callable[[], Iterator[Complaint]] | None = getattr(made, "complaints", None)
         for one in complaints() if complaints is not None else ():
             report.add((*path, *one.path), one.message, one.suggestion, key=one.key)
-        return made
+
+    def _inline(self, key: str, declared: _Setting) -> Section:
+        shape = self.shapes.get(key, declared.shape)
+        assert isinstance(shape, Section)
+        return shape
 
     def schema(self) -> dict[str, Any]:
         return self.record.schema()
@@ -184,7 +206,7 @@ def plain(value: Any) -> Any:
 def restored(cls: type[T], data: Mapping[str, Any]) -> T:
     """The section that :func:`plain` made plain."""
     kind: type = cls
-    fields = {name: declared.shape for name, declared in _settings(kind).values()}
+    fields = {name: declared.shape for name, declared in settings_of(kind).values()}
     return cls(**{name: _restored(fields.get(name), value) for name, value in data.items()})
 
 
@@ -202,7 +224,7 @@ def _restored(shape: Shape | None, value: Any) -> Any:
 
 def rows(cls: type) -> Iterator[tuple[str, str, str]]:
     """Key, default and meaning of each setting, for the documents; those of a section below its key."""
-    for key, (_, declared) in _settings(cls).items():
+    for key, (_, declared) in settings_of(cls).items():
         if isinstance(declared.shape, Section):
             yield from ((f"{key}.{inner}", default, doc) for inner, default, doc in rows(declared.shape.cls))
         elif declared.default is REQUIRED or declared.default is ABSENT:

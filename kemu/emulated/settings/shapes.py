@@ -344,6 +344,19 @@ def _one_of(words: tuple[str, ...]) -> str:
 
 
 @dataclass(frozen=True)
+class AsWritten:
+    """What another shape checks, given back as it was written."""
+
+    shape: Shape
+
+    def check(self, value: Any, path: Path, report: Report) -> Any:
+        return INVALID if self.shape.check(value, path, report) is INVALID else value
+
+    def schema(self) -> dict[str, Any]:
+        return self.shape.schema()
+
+
+@dataclass(frozen=True)
 class ListOf:
     """A list of one shape."""
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from kemu.emulated.kubelet.settings import kubelet_configurations
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.conversion import descriptors
-from kemu.emulated.objects.fields import kubelet_configuration, scheduler_configuration, tables
+from kemu.emulated.objects.fields import scheduler_configuration, tables
 from kemu.emulated.objects.fields.sorts import Acts, Harmless, Parts, Reason, Refused, Sort
 
 ACT = "act"
@@ -23,7 +24,7 @@ def made() -> str:
 
 
 def _lines() -> Iterator[str]:
-    sorts = (*tables.SORTS.values(), *scheduler_configuration.SORTS.values(), *kubelet_configuration.SORTS.values())
+    sorts = (*tables.SORTS.values(), *scheduler_configuration.SORTS.values(), *kubelet_configurations.SORTS.values())
     act, harmless, refused = (sum(isinstance(sort, kind) for sort in sorts) for kind in (Acts, Harmless, Refused))
     yield f"{act} entries say that a field acts, {harmless} that it cannot matter, {refused} that it is refused."
     yield "An entry covers all that is below its field. Why a field cannot matter:"
@@ -45,7 +46,7 @@ def _lines() -> Iterator[str]:
     yield ""
     for title, sorts_by_path in (
         ("KubeSchedulerConfiguration", scheduler_configuration.SORTS),
-        ("KubeletConfiguration", kubelet_configuration.SORTS),
+        ("KubeletConfiguration", kubelet_configurations.SORTS),
     ):
         yield f"### {title}"
         yield ""

@@ -72,7 +72,7 @@ class OwnLease:
         self._env = env
         self._clock = env.clock
         self._client = client
-        self._duration_s = config.lease_duration_s
+        self._duration_s = config.configuration.node_lease_duration_seconds
         self._name = name
         self._calms = calms
         self._owner = owner

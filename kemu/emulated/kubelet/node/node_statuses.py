@@ -218,7 +218,7 @@ class OwnNode:
                 labels[label] = value
         status = node.status
         if "pods" not in status.allocatable and "pods" not in status.capacity:
-            status.allocatable["pods"].string = str(self._config.max_pods)
+            status.allocatable["pods"].string = str(self._config.configuration.max_pods)
         for here, there in ((status.capacity, status.allocatable), (status.allocatable, status.capacity)):
             for name in sorted(there):
                 if name not in here:
@@ -240,7 +240,7 @@ class OwnNode:
         """Before :meth:`register`. ``images``: which there are now, at most so many (-1: all)."""
         self._images = images
         self._images_ns = self._clock.now_ns()
-        self._told = images(self._config.status_max_images)
+        self._told = images(self._config.configuration.node_status_max_images)
 
     def images_changed(self) -> None:
         """The kubelet looks for new ones every 30 s."""
@@ -251,7 +251,7 @@ class OwnNode:
 
     def _look_at_images(self) -> None:
         self._images_timer = None
-        found = self._images(self._config.status_max_images)
+        found = self._images(self._config.configuration.node_status_max_images)
         if found != self._told:
             self._told = found
             self._changed()
@@ -289,7 +289,7 @@ class OwnNode:
     def plan_heartbeats(self) -> None:
         """Each node has moments of its own. Comes before :meth:`register`, which may state them."""
         self._phase_ns = self._clock.now_ns() + int(
-            self._env.random.random() * self._config.status_update_s * SECOND_NS
+            self._env.random.random() * self._config.configuration.node_status_update_frequency_ns
         )
         self._expect_reports(self._phase_ns)
         self.lease.plan()
@@ -302,7 +302,7 @@ class OwnNode:
 
     def _expect_reports(self, latest_ns: int) -> None:
         """``latest_ns``: of the latest report."""
-        every = int(self._config.status_report_s * SECOND_NS)
+        every = self._config.configuration.node_status_report_frequency_ns
         self._reports = heartbeats.Schedule(self._epoch_ns + latest_ns + every, every)
 
     def _state(self, node: core_v1_pb2.Node) -> None:
@@ -342,7 +342,7 @@ class OwnNode:
 
     def report_soon(self) -> None:
         """The status has changed, or somebody else has written what is not so: report at the next look."""
-        interval_ns = int(self._config.status_update_s * SECOND_NS)
+        interval_ns = int(self._config.configuration.node_status_update_frequency_ns)
         now_ns = self._clock.now_ns()
         next_ns = self._phase_ns + ((now_ns - self._phase_ns) // interval_ns + 1) * interval_ns
         if not self._news or next_ns < self._status_ns:

@@ -21,15 +21,13 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, ClassVar, Protocol
 
-import msgpack
-
 from kemu.emulated.client import recorders
 from kemu.emulated.kubelet.admission import predicates
 from kemu.emulated.kubelet.images import garbage, stores
 from kemu.emulated.kubelet.pods import statuses
 from kemu.emulated.kubelet.pods.workers import ACTIVE, STOPPING, Worker
 from kemu.emulated.kubelet.pressure import eviction, notifiers, oom_kills, ranking
-from kemu.emulated.kubelet.settings import evictions, image_policies, thresholds
+from kemu.emulated.kubelet.settings import kubelet_configurations, thresholds
 from kemu.emulated.kubelet.usage import curves, machines, usages
 from kemu.emulated.objects.amounts import quantities
 from kemu.messages.k8s import core_v1_pb2
@@ -105,13 +103,14 @@ class EvictionLoop:
         self._host = host
         self._on_conditions = on_conditions
         kubelet = config.get("kubelet") or {}
-        settings, configured, policy = _configured(msgpack.packb(kubelet))
-        self._interval_ns = settings.interval_ns
+        settings = kubelet_configurations.configuration(kubelet)
+        configured = settings.eviction_thresholds
+        self._interval_ns = settings.housekeeping_interval_ns
         self._manager = eviction.Manager(
             configured,
-            transition_ns=settings.transition_ns,
-            max_pod_grace_period_s=settings.max_pod_grace_period_s,
-            local_storage_isolation=settings.local_storage_isolation,
+            transition_ns=settings.eviction_pressure_transition_period_ns,
+            max_pod_grace_period_s=settings.eviction_max_pod_grace_period,
+            local_storage_isolation=settings.local_storage_capacity_isolation,
             order=(config.get("policy") or {}).get("evictionRanking", ranking.CURRENT),
         )
         self._gauges: dict[str, usages.Gauge] = {}
@@ -124,12 +123,19 @@ class EvictionLoop:
             env.disk,
         )
         self.collector = garbage.Collector(
-            env, self._node_name, policy, here, self._meter, host.images_in_use, self._is_about_to_look, recorder
+            env,
+            self._node_name,
+            settings.image_policy,
+            here,
+            self._meter,
+            host.images_in_use,
+            self._is_about_to_look,
+            recorder,
         )
         self._oom_killer = oom_kills.OomKiller(
             env, self._meter, self._gauges, host.oom_kill, self._plan, leaves_out=self.leaves_out
         )
-        watched = configured if settings.memcg_notification else ()
+        watched = configured if settings.kernel_memcg_notification else ()
         self._notifiers = notifiers.Notifiers(env, self._meter, watched, self._notice)
         self._looks_ns = 0
         """When the manager last looked of its own accord; the next ones follow every 10 s, unless told otherwise."""
@@ -425,8 +431,7 @@ def _is_short(*amounts: str) -> bool:
         if amount:
             node.status.capacity[name].string = amount
     meter = machines.Meter(machines.machine_of(node, {}, {}), {}, tuple, int)
-    _, configured, _ = _configured(msgpack.packb({}))
-    return _is_any_met(configured, meter.signals(0, 0))
+    return _is_any_met(kubelet_configurations.configuration({}).eviction_thresholds, meter.signals(0, 0))
 
 
 def _is_any_met(configured: Iterable[thresholds.Threshold], signals: Mapping[str, machines.Used]) -> bool:
@@ -435,13 +440,3 @@ def _is_any_met(configured: Iterable[thresholds.Threshold], signals: Mapping[str
         if threshold.active and threshold.value.of(used.capacity).nano > used.available * quantities.NANO:
             return True
     return False
-
-
-@lru_cache(256)
-def _configured(
-    packed: bytes,
-) -> tuple[evictions.EvictionSettings, tuple[thresholds.Threshold, ...], image_policies.Policy]:
-    """Kubelets of one cluster mostly share their configuration."""
-    kubelet = msgpack.unpackb(packed)
-    settings = evictions.read(kubelet)
-    return settings, settings.thresholds(), image_policies.read(kubelet)

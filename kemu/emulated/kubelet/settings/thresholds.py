@@ -1,8 +1,8 @@
 """Eviction thresholds: how a KubeletConfiguration states them, and their amounts on a node.
 
 Mirrors ``pkg/kubelet/eviction`` (``ParseThresholdConfig``, ``UpdateContainerFsThresholds``) and its ``api``
-(``GetThresholdQuantity``). Read by :mod:`kemu.emulated.kubelet.settings.evictions` and
-:mod:`kemu.emulated.kubelet.pressure.eviction`.
+(``GetThresholdQuantity``). Read by
+:mod:`kemu.emulated.kubelet.settings.kubelet_configurations` and :mod:`kemu.emulated.kubelet.pressure.eviction`.
 """
 
 from __future__ import annotations
@@ -34,6 +34,13 @@ SIGNALS = (
     CONTAINERFS_INODES,
     PIDS,
 )
+DEFAULT_HARD = {
+    MEMORY: "100Mi",
+    NODEFS: "10%",
+    NODEFS_INODES: "5%",
+    IMAGEFS: "15%",
+    IMAGEFS_INODES: "5%",
+}
 PODS_ENFORCED = "pods"
 """In ``enforceNodeAllocatable``: what the pods use together is limited."""
 

@@ -78,7 +78,7 @@ class PodWorkers:
         self._clock = env.clock
         self._node_name = node_name
         self.reports = status_managers.StatusManager(env, client, self.observe, status_writes, boxes)
-        puller = pulls.Pulls(env, self.images, config.image_pull, config.pulls_at_once)
+        puller = pulls.Pulls(env, self.images, config.image_pull, config.configuration.pulls_at_once)
         self._adoptions = adoptions.Adoptions(env, self.images, self, boot)
         self._starts = starts.Starts(env, config, puller, self, boot, events)
         self._terminations = terminations.Terminations(env, self._starts)

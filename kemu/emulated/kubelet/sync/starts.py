@@ -393,7 +393,7 @@ class Starts:
             container.crashes = 0
         crashes = container.crashes
         # Far beyond the longest pause a larger exponent would only overflow.
-        longest_s = self._config.max_restart_period_s
+        longest_s = self._config.configuration.max_restart_period_s
         delay_s = min(FIRST_BACKOFF_S * 2.0 ** min(crashes - 1, 64), longest_s) if crashes else 0.0
         container.crashes += 1
         if container.is_replaced:

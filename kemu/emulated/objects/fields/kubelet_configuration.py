@@ -1,32 +1,15 @@
-"""The fields of a KubeletConfiguration (kubelet.config.k8s.io/v1beta1).
+"""The fields of a KubeletConfiguration (kubelet.config.k8s.io/v1beta1) that do not act, and why.
 
-What those that act may hold is checked in :mod:`kemu.lab.scenario.format.keys.kubelet_keys` and
-:mod:`kemu.emulated.kubelet.settings`.
+Those that act are declared in :mod:`kemu.emulated.kubelet.settings.kubelet_configurations`.
 """
 
 from __future__ import annotations
 
-from kemu.emulated.objects.fields.sorts import Acts, Harmless, Reason, Refused, Sort
+from kemu.emulated.objects.fields.sorts import Harmless, Reason, Refused
 
 _NO_LIMIT = "kemu does not limit the rate of a client"
 
-SORTS: dict[str, Sort] = {
-    **dict.fromkeys(
-        (
-            "apiVersion", "kind", "maxPods", "kubeReserved", "systemReserved", "enforceNodeAllocatable",
-            "localStorageCapacityIsolation", "nodeLeaseDurationSeconds", "nodeStatusUpdateFrequency",
-            "nodeStatusReportFrequency", "evictionHard", "evictionSoft", "evictionSoftGracePeriod",
-            "evictionPressureTransitionPeriod", "evictionMaxPodGracePeriod", "evictionMinimumReclaim",
-            "mergeDefaultEvictionSettings", "serializeImagePulls", "maxParallelImagePulls",
-            "imageGCHighThresholdPercent", "imageGCLowThresholdPercent", "imageMinimumGCAge", "imageMaximumGCAge",
-            "nodeStatusMaxImages", "crashLoopBackOff", "shutdownGracePeriod", "shutdownGracePeriodCriticalPods",
-            "shutdownGracePeriodByPodPriority",
-        ),
-        Acts(),
-    ),
-    "kernelMemcgNotification": Acts("as on a machine with cgroups v1; on one with v2 a real kubelet ignores it"),
-    "housekeepingInterval": Acts("kemu's own: how often the eviction manager looks, which is 10s in a real kubelet"),
-    "staticPods": Acts("kemu's own: manifests of static pods, in place of staticPodPath"),
+WITHOUT_EFFECT: dict[str, Harmless | Refused] = {
     **dict.fromkeys(
         (
             "cgroupDriver", "cgroupRoot", "cgroupsPerQOS", "containerLogMaxFiles", "containerLogMaxSize",

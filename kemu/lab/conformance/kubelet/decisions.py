@@ -10,8 +10,10 @@ from typing import Any
 
 from kemu.emulated.kubelet.pods import critical
 from kemu.emulated.kubelet.pressure import oom_scores
-from kemu.emulated.kubelet.settings import evictions, thresholds
+from kemu.emulated.kubelet.settings import kubelet_configurations, thresholds
 from kemu.emulated.objects.amounts import qos, requests
+from kemu.emulated.settings.documents import Document
+from kemu.emulated.settings.shapes import Report
 from kemu.lab.conformance import readings
 from kemu.lab.conformance.controllers import node_failures, taint_evictions
 from kemu.lab.conformance.kubelet import admissions, eviction_loops, eviction_passes, probings, resizings
@@ -102,20 +104,21 @@ def _thresholds(case: Json) -> Json:
 
 
 def _config_defaults(case: Json) -> Json:
-    settings = evictions.read(case["kubeletConfiguration"])
+    stated = case["kubeletConfiguration"]
+    settings = kubelet_configurations.SHAPE.formed(stated, (), Report(Document("", stated), []))
     config: Json = {
         "enforceNodeAllocatable": list(settings.enforce_node_allocatable),
         "evictionHard": settings.hard,
-        "evictionSoft": settings.soft,
-        "evictionSoftGracePeriod": settings.soft_grace_period,
-        "evictionMinimumReclaim": settings.minimum_reclaim,
-        "evictionMaxPodGracePeriod": settings.max_pod_grace_period_s,
-        "evictionPressureTransitionPeriodSeconds": settings.transition_ns / readings.SECOND_NS,
-        "localStorageCapacityIsolation": settings.local_storage_isolation,
+        "evictionSoft": settings.eviction_soft,
+        "evictionSoftGracePeriod": settings.eviction_soft_grace_period,
+        "evictionMinimumReclaim": settings.eviction_minimum_reclaim,
+        "evictionMaxPodGracePeriod": settings.eviction_max_pod_grace_period,
+        "evictionPressureTransitionPeriodSeconds": settings.eviction_pressure_transition_period_ns / readings.SECOND_NS,
+        "localStorageCapacityIsolation": settings.local_storage_capacity_isolation,
         "maxPods": settings.max_pods,
     }
     try:
-        config["thresholds"] = [readings.threshold_json(one) for one in settings.thresholds()]
+        config["thresholds"] = [readings.threshold_json(one) for one in settings.eviction_thresholds]
     except thresholds.ThresholdError as error:
         config["error"] = error.category
     return {"config": config}

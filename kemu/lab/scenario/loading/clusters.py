@@ -10,7 +10,8 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
-from kemu.emulated.kubelet.settings import evictions, image_policies, kubelet_configurations, thresholds
+from kemu.emulated.kubelet.settings import thresholds
+from kemu.emulated.kubelet.settings.kubelet_configurations import KubeletConfiguration
 from kemu.emulated.kubelet.usage import curves, usages
 from kemu.emulated.objects import names
 from kemu.emulated.objects.amounts import quantities
@@ -24,7 +25,7 @@ from kemu.emulated.scheduler.extenders import servers as extender_classes
 from kemu.emulated.scheduler.framework import interfaces
 from kemu.emulated.scheduler.plugins import in_tree
 from kemu.emulated.settings.documents import Path, follow
-from kemu.emulated.settings.shapes import INVALID, Report, kind_of
+from kemu.emulated.settings.shapes import Report, kind_of
 from kemu.lab.scenario import scenarios
 from kemu.lab.scenario.loading import manifests
 from kemu.messages.k8s import core_v1_pb2, scheduling_v1_pb2
@@ -72,10 +73,6 @@ def nodes(
         return []
     template = node_template(checked, raw, path, report)
     kubelet = raw["kubelet"] if "kubelet" in checked else {}
-    if kubelet:
-        # What has the wrong form has been reported.
-        well_formed = _well_formed(kubelet, checked["kubelet"])
-        check_kubelet(well_formed, (*path, "kubelet"), report)
     usage = _usage(checked, path, report)
     static_pods = _static_pods(kubelet, (*path, "kubelet", "staticPods"), report)
     made = [
@@ -90,16 +87,6 @@ def nodes(
         if len(report.problems) == problems:
             _check_as_registered(made[0].message, raw, path, report)
     return [dataclasses.replace(node, static_pods=static_pods) for node in made] if static_pods else made
-
-
-def _well_formed(raw: Json, checked: Json) -> Any:
-    """What of a mapping came through the check of its form, as it was written."""
-    if isinstance(raw, list) and isinstance(checked, list):
-        pairs = zip(raw, checked, strict=True)
-        return [_well_formed(item, found) for item, found in pairs if found is not INVALID]
-    if not isinstance(raw, dict) or not isinstance(checked, dict):
-        return raw
-    return {name: _well_formed(value, checked[name]) for name, value in raw.items() if name in checked}
 
 
 def _check_as_registered(node: core_v1_pb2.Node, raw: Any, path: Path, report: Report) -> None:
@@ -219,15 +206,14 @@ def node_template(checked: Mapping[str, Any], raw: Json, path: Path, report: Rep
 def node_resources(checked: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
     """Capacity and allocatable. What is reserved comes off the capacity where only that was given, as in the kubelet:
     kubeReserved, systemReserved and the hard eviction thresholds of memory and of the disk."""
-    kubelet = checked.get("kubelet", {})
+    kubelet: KubeletConfiguration = checked.get("kubelet") or KubeletConfiguration()
     capacity: dict[str, str] = dict(checked.get("capacity", {}))
     allocatable: dict[str, str] = dict(checked.get("allocatable", {}))
     defaults = dict(DEFAULT_RESOURCES)
-    if "maxPods" in kubelet:
-        defaults["pods"] = str(kubelet["maxPods"])
+    defaults["pods"] = str(kubelet.max_pods)
     reserved: dict[str, list[str]] = {}
-    for field in ("kubeReserved", "systemReserved"):
-        for name, amount in kubelet.get(field, {}).items():
+    for amounts in (kubelet.kube_reserved, kubelet.system_reserved):
+        for name, amount in amounts.items():
             reserved.setdefault(name, []).append(amount)
     for name, amount in _hard_thresholds(kubelet, capacity).items():
         reserved.setdefault(name, []).append(amount)
@@ -247,33 +233,17 @@ _RESOURCE_OF = {thresholds.MEMORY: "memory", thresholds.NODEFS: "ephemeral-stora
 """What a hard threshold takes off (``hardEvictionReservation``)."""
 
 
-def _hard_thresholds(kubelet: Mapping[str, Any], capacity: Mapping[str, str]) -> dict[str, str]:
+def _hard_thresholds(kubelet: KubeletConfiguration, capacity: Mapping[str, str]) -> dict[str, str]:
     """By resource, of those whose capacity is given."""
-    hard = {name: kubelet[name] for name in ("evictionHard", "mergeDefaultEvictionSettings") if name in kubelet}
     try:
-        found = evictions.read(hard).thresholds()
+        found = thresholds.parse(kubelet.hard, {}, {}, {})
     except ValueError:
-        return {}  # reported by check_kubelet
+        return {}  # a complaint of the configuration
     return {
         resource: str(threshold.value.of(quantities.value(capacity[resource])))
         for threshold in found
-        if threshold.is_hard and (resource := _RESOURCE_OF.get(threshold.signal, "")) in capacity
+        if (resource := _RESOURCE_OF.get(threshold.signal, "")) in capacity
     }
-
-
-def check_kubelet(kubelet: Mapping[str, Any], path: Path, report: Report) -> None:
-    """Complain as the kubelet itself would when it starts."""
-    if not _complain_of_thresholds(kubelet, path, report):
-        try:
-            evictions.read(kubelet).thresholds()
-        except ValueError as error:
-            report.add(path, str(error))
-    for read in (lambda: kubelet_configurations.read(kubelet, {}), lambda: image_policies.read(kubelet)):
-        try:
-            read()
-        except ValueError as error:
-            field, _, message = str(error).partition(": ")
-            report.add((*path, *field.split(".")), message)
 
 
 def image_sizes(checked: Mapping[str, str], path: Path, report: Report) -> dict[str, int]:
@@ -285,31 +255,6 @@ def image_sizes(checked: Mapping[str, str], path: Path, report: Report) -> dict[
             report.add((*path, name), f"the size of {tagged} stands here already", key=True)
         found[tagged] = quantities.value(amount)
     return found
-
-
-def _complain_of_thresholds(kubelet: Mapping[str, Any], path: Path, report: Report) -> bool:
-    """About each eviction setting by itself; whether there was anything."""
-    problems = len(report.problems)
-    graces = kubelet.get("evictionSoftGracePeriod") or {}
-    for number, field in enumerate(_EVICTION_FIELDS):
-        for signal, text in (kubelet.get(field) or {}).items():
-            parts: list[dict[str, str]] = [{} for _ in _EVICTION_FIELDS]
-            parts[number] = {signal: text}
-            where = (*path, field, signal)
-            try:
-                thresholds.parse(parts[0], parts[1], parts[2], parts[3])
-            except thresholds.ThresholdError as error:
-                if error.category == "missing-grace-period":  # the soft threshold alone: the period is beside it
-                    if signal not in graces:
-                        report.add(where, str(error))
-                    continue
-                unknown = signal not in thresholds.SIGNALS
-                report.add(where, str(error), did_you_mean(signal, thresholds.SIGNALS) if unknown else "", key=unknown)
-    return len(report.problems) > problems
-
-
-_EVICTION_FIELDS = ("evictionHard", "evictionSoft", "evictionSoftGracePeriod", "evictionMinimumReclaim")
-"""In the order in which ``thresholds.parse`` takes them."""
 
 
 def _usage(checked: Mapping[str, Any], path: Path, report: Report) -> Mapping[str, Any]:

@@ -19,6 +19,7 @@ from google.protobuf.message import Message
 
 from kemu import errors
 from kemu.emulated import variants as deviations
+from kemu.emulated.kubelet.settings import kubelet_configurations
 from kemu.emulated.objects.plain import Json
 from kemu.emulated.settings import documents, values
 from kemu.emulated.settings.documents import Document, Path
@@ -26,7 +27,6 @@ from kemu.emulated.settings.shapes import INVALID, Report
 from kemu.lab.checks.limits import Checks
 from kemu.lab.scenario import expectations, scenarios
 from kemu.lab.scenario.format import schema
-from kemu.lab.scenario.format.keys import kubelet_keys
 from kemu.lab.scenario.loading import (
     clusters,
     controllers,
@@ -432,9 +432,7 @@ class _Loading:
             return None
         data, problems = found[0].data, len(self.report.problems)
         report = Report(found[0], self.report.problems)
-        item["kubelet"] = kubelet_keys.KUBELET.check(data, (), report)
-        if len(self.report.problems) == problems:
-            clusters.check_kubelet(data, (), report)
+        item["kubelet"] = kubelet_configurations.SHAPE.check(data, (), report)
         if len(self.report.problems) > problems:
             return None
         resolved = self.resolved["spec"]["nodes"][path[-1]]

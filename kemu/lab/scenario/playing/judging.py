@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from kemu.emulated.kubelet.settings import evictions
+from kemu.emulated.kubelet.settings import kubelet_configurations
 from kemu.lab.checks import costs, groups, registry
 from kemu.lab.checks.counters import counts
 from kemu.lab.checks.history import History
@@ -166,6 +166,7 @@ def _limits(scenario: Scenario, speed: float) -> Limits:
     """What the scenario asks of the checks, and what they have to know of it."""
     schedulers = scenario.schedulers
     checks, lifecycle = scenario.checks, controllers.node_lifecycle(scenario)
+    configurations = [kubelet_configurations.configuration(node.kubelet) for node in scenario.nodes]
     return Limits(
         max_wait_ns=checks.starvation.max_wait_ns,
         max_overtaken=checks.starvation.max_overtaken,
@@ -183,7 +184,7 @@ def _limits(scenario: Scenario, speed: float) -> Limits:
         ),
         max_backoff_ns=max((_max_backoff_ns(scheduler.config) for scheduler in schedulers), default=10 * SECOND_NS),
         pressure_transition_ns=max(
-            (evictions.read(node.kubelet).transition_ns for node in scenario.nodes), default=300 * SECOND_NS
+            (one.eviction_pressure_transition_period_ns for one in configurations), default=300 * SECOND_NS
         ),
         own_ranking=any(node.policy.get("evictionRanking", "current") != "current" for node in scenario.nodes),
         own_queues=any(clusters.has_its_own_queue(scheduler) for scheduler in schedulers),

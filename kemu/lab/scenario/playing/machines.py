@@ -75,7 +75,7 @@ class Machines:
         if node not in self._specs or node in self._off_ns or node in self._going:
             return False
         self._going[node] = None
-        groups = kubelet_configurations.read(self._specs[node].config["kubelet"], {}).shutdown
+        groups = kubelet_configurations.configuration(self._specs[node].config["kubelet"]).shutdown
         if groups and PREFIX + node not in self.down:
             await self._ask(node, shutdown_groups.requested_s(groups))
         self._going.pop(node, None)

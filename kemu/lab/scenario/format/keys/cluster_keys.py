@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from kemu.emulated.kubelet.settings import kubelet_configurations
 from kemu.emulated.settings.shapes import (
     NAME,
     POSITIVE_SECONDS,
@@ -21,7 +22,6 @@ from kemu.emulated.settings.shapes import (
     Text,
     Whole,
 )
-from kemu.lab.scenario.format.keys import kubelet_keys
 
 NODE_FIELDS = {
     "labels": Key(MapOf(Text(".*")), "Labels; kubernetes.io/hostname, os and arch are always set."),
@@ -34,7 +34,7 @@ NODE_FIELDS = {
         "What pods may request; by default the capacity less what the kubelet reserves. Where neither names them: "
         "cpu 8, memory 32Gi, ephemeral-storage 100Gi, pods 110.",
     ),
-    "kubelet": Key(kubelet_keys.KUBELET, "Fields of a KubeletConfiguration (kubelet.config.k8s.io/v1beta1)."),
+    "kubelet": Key(kubelet_configurations.SHAPE, "Fields of a KubeletConfiguration (kubelet.config.k8s.io/v1beta1)."),
     "kubeletFile": Key(Text(), "The same in a file, relative to the scenario."),
     "images": Key(ListOf(Text()), "Names of the images that it has from the start."),
     "usage": Key(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
+from kemu.emulated.kubelet.settings import kubelet_configurations
 from kemu.emulated.objects.plain import Json
 from kemu.emulated.settings import values
 from kemu.emulated.settings.distributed import TIME, Distribution
@@ -28,7 +29,6 @@ from kemu.emulated.settings.shapes import (
     Text,
     Whole,
 )
-from kemu.lab.scenario.format.keys import kubelet_keys
 
 
 class _Seconds(Number):
@@ -90,7 +90,7 @@ TRACE = Record(
         "speedUp": Key(Number(positive=True), "All times of the trace are divided by it."),
         "runSpeedUp": Key(Number(positive=True), "Run times are divided by it instead: more pods run at once."),
         "limit": Key(Whole(0), "Only so many pods, from the first."),
-        "kubelet": Key(Record(kubelet_keys.KUBELET_FIELDS), "KubeletConfiguration of the trace's nodes."),
+        "kubelet": Key(kubelet_configurations.SHAPE, "KubeletConfiguration of the trace's nodes."),
         "digest": Key(Text(r"[0-9a-f]{64}", "a SHA-256"), "SHA-256 of the files: others are refused."),
     }
 )
