@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from kemu import errors
-from kemu.doors.testing import Recorder as Log
 from kemu.emulated.client import recorders
 from kemu.emulated.client.clients import Client
 from kemu.emulated.client.recorders import NORMAL, WARNING, Recorder
@@ -16,6 +15,7 @@ from kemu.emulated.objects.conversion import convert
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS, ActorSpec
 from kemu.runtime.sim.simulation import SimRuntime
+from kemu.testing import Recorder as Log
 
 
 class World:

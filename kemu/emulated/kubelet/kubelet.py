@@ -50,7 +50,10 @@ class Kubelet(variants.Varied):
         self.settings = kubelet_configurations.read(config.get("kubelet") or {}, config.get("timing") or {})
         self.client = clients.of_actor(env, config)
         boot = self._boot = boots.read(config)
-        self.node = node_statuses.OwnNode(env, self.client, self.settings, config["node"], config.get("standing"), boot)
+        level = config.get("events", recorders.NOTABLE)
+        self.node = node_statuses.OwnNode(
+            env, self.client, self.settings, config["node"], config.get("standing"), boot, level
+        )
         self._knows_node = False
         self._watch: informers.Informer[core_v1_pb2.Pod] = informers.Informer(
             self.client, "pods", field_selector=f"spec.nodeName={self.node.name}", handler=self
@@ -61,9 +64,6 @@ class Kubelet(variants.Varied):
         """When the latest piece of news is acted upon: news stay in order however long each takes."""
         self._unheard: list[tuple[Callable[[Any, int], None], Any, int]] = []
         """News that came while the kubelet was busy with killing pods for another."""
-        level = config.get("events", recorders.NOTABLE)
-        self._recorder = recorders.Recorder(env, self.client, "kubelet", self.node.name, level)
-        self.node.recorder = self._recorder
         self._parts: parts.Parts | None = None
         """None: there was nothing for them to do yet."""
         self._began_ns: int | None = None
@@ -81,7 +81,7 @@ class Kubelet(variants.Varied):
             self.client,
             self.node,
             self._boot,
-            self._recorder,
+            self.node.recorder,
             self._fresh_node,
             self._listen,
             self._up_since_ns,

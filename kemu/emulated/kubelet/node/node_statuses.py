@@ -104,8 +104,10 @@ class OwnNode:
         node: bytes,
         standing: Mapping[str, Any] | None = None,
         boot: boots.Boot = boots.BEFORE,
+        events: str = recorders.NOTABLE,
     ) -> None:
-        """``node``: a serialised Node, what shall be registered. ``standing``: see :class:`leases.Calms`."""
+        """``node``: a serialised Node, what shall be registered. ``standing``: see :class:`leases.Calms`. ``events``:
+        which event objects the kubelet writes (:data:`kemu.emulated.client.recorders.LEVELS`)."""
         self._env = env
         self._clock = env.clock
         self._client = client
@@ -129,6 +131,8 @@ class OwnNode:
         """Heartbeats have begun."""
         self._informer: informers.Informer[core_v1_pb2.Node] | None = None
         self.name: str = core_v1_pb2.Node.FromString(node).metadata.name
+        self.recorder = recorders.Recorder(env, client, "kubelet", self.name, events)
+        """Of the whole kubelet."""
         self.view_is_old = True
         """The Node has changed since somebody last reset this."""
         self._pressures: tuple[str, ...] = ()
@@ -141,7 +145,6 @@ class OwnNode:
         self._images_timer: Any = None
         self._news = False
         """The next report brings something new: it is waited for."""
-        self.recorder: recorders.Recorder | None = None
         self.lease = leases.OwnLease(env, client, config, self.name, self._calms, self.get)
 
     def get(self) -> core_v1_pb2.Node:
@@ -187,7 +190,7 @@ class OwnNode:
     async def _take_over(self) -> core_v1_pb2.Node:
         wanted, node = self.wanted(), await self._read()
         before = node.status.nodeInfo.bootID
-        if self.recorder is not None and self._boot.id and before and before != self._boot.id:
+        if self._boot.id and before and before != self._boot.id:
             note = f"Node {self.name} has been rebooted, boot id: {self._boot.id}"
             self.recorder.event(node, recorders.WARNING, REBOOTED, REBOOTED, note)
         patch, removed = self._patch(node)
