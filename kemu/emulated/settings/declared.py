@@ -192,7 +192,7 @@ class Section:
         return self.record.schema()
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """A section as plain data by names of fields, as configurations travel to actors; :func:`restored` reads it."""
     if dataclasses.is_dataclass(value):
         return {one.name: plain(getattr(value, one.name)) for one in dataclasses.fields(value)}

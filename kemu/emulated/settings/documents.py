@@ -349,7 +349,7 @@ def _whole(digits: str, base: int) -> int | float:
     return value if -_LARGEST < value < _LARGEST else float(value)
 
 
-def copy(data: Any) -> Any:
+def copy(data: object) -> Any:
     """A copy of plain data that shares no mapping or list with it."""
     if isinstance(data, Mapping):
         return {key: copy(value) for key, value in data.items()}

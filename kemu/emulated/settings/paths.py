@@ -25,7 +25,7 @@ def parse(text: str, example: str) -> Path:
     return tuple(steps)
 
 
-def get(data: Any, path: Path) -> Any:
+def get(data: object, path: Path) -> Any:
     """The value at a path. Raises LookupError where it leads nowhere."""
     for step in path:
         if isinstance(step, int) != isinstance(data, list) or not isinstance(data, list | dict):

@@ -61,7 +61,7 @@ _REQUIRED, _PREFERRED = (
 )
 
 
-def _affinity(kind: str, strength: str, term: Any) -> dict[str, Any]:
+def _affinity(kind: str, strength: str, term: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "affinity": {kind: {strength: [{"weight": 1, "podAffinityTerm": term} if strength == _PREFERRED else term]}}
     }

@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Any
 
 import grpc
+from google.protobuf.message import Message
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2_grpc import TraceServiceStub
 from opentelemetry.sdk.resources import Resource
@@ -265,7 +266,7 @@ class _Sender:
         if refused:
             self.reason = reason
 
-    def _deliver(self, request: Any, count: int) -> tuple[int, str]:
+    def _deliver(self, request: Message, count: int) -> tuple[int, str]:
         """How many of its spans were not taken, and why."""
         wait_s = _FIRST_RETRY_S
         # After a failure each batch gets one short try: a dead collector must not cost much time.

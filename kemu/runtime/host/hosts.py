@@ -487,22 +487,22 @@ class Resident:
     def relay(self, peer: str) -> relays.Relay:
         return self._host.relay(peer)
 
-    def forget_stream(self, call: Any) -> None:
+    def forget_stream(self, call: grpc.aio.Call) -> None:
         self._streams.pop(call, None)
 
-    def opened(self, call: Any, peer: str) -> None:
+    def opened(self, call: grpc.aio.Call, peer: str) -> None:
         self._streams[call] = peer
         call.add_done_callback(self._stream_done)
 
     def real_seconds(self, seconds: float) -> float:
         return seconds / self._host.clock.speed
 
-    def _stream_done(self, call: Any) -> None:
+    def _stream_done(self, call: grpc.aio.Call) -> None:
         peer = self._streams.pop(call, None)
         if peer is not None and not self.gone:
             self.spawn(self._note_lost_stream(call, peer), "note a lost stream")
 
-    async def _note_lost_stream(self, call: Any, peer: str) -> None:
+    async def _note_lost_stream(self, call: grpc.aio.Call, peer: str) -> None:
         if relays.tells_loss(await call.code(), await call.details() or ""):
             self.lost(peer)
 

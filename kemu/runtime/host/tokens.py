@@ -14,6 +14,7 @@ import hmac
 from collections.abc import Callable
 from typing import Any
 
+import grpc
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric import ed25519
 
@@ -74,7 +75,7 @@ class Verifier:
 class Signed:
     """A channel of gRPC, asyncio's or the other, on which every call names its caller and shows its token."""
 
-    def __init__(self, channel: Any, actor: str, token: str) -> None:
+    def __init__(self, channel: grpc.aio.Channel, actor: str, token: str) -> None:
         self._channel = channel
         self._metadata = ((CALLER, actor), (TOKEN, token))
 

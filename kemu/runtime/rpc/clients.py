@@ -481,7 +481,7 @@ class _StreamRequest(Call):
         """Whether :meth:`post` may take the place of :meth:`write`."""
         return self.link.connected
 
-    def post(self, request: Any) -> None:
+    def post(self, request: Message | bytes | None) -> None:
         """:meth:`write` without waiting, even if the window is full. Raises ``asyncio.InvalidStateError``."""
         if self.status is not None:
             raise asyncio.InvalidStateError(FINISHED)
@@ -560,7 +560,7 @@ class UnaryStreamCall(_StreamResponse):
     def __init__(
         self,
         multi: MultiCallable,
-        request: Any,
+        request: Message | bytes | None,
         timeout: float | None,
         metadata: Metadata | None,
     ) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 import grpc
+from google.protobuf.message import Message
 
 WINDOW_BYTES = 1 << 20
 """Flow-control window: how many bytes one direction of a stream may hold unread before its writer waits."""
@@ -40,7 +41,7 @@ Send = Callable[["End", Deliver[Any], Any], None]
 """
 
 
-def identity(message: Any) -> Any:
+def identity(message: Message | bytes | None) -> Any:
     """The serialiser of messages that are bytes already."""
     return message
 

@@ -22,7 +22,9 @@ _OVER = (grpc.aio.BaseError, grpc.aio.AioRpcError, asyncio.InvalidStateError)
 """What writing to a call raises when that is over: its reader learns why, and cleans up."""
 
 
-def each(call: Any, handle: Callable[[Any], object], pause: Pause | None = None) -> Coroutine[Any, Any, object]:
+def each(
+    call: grpc.aio.StreamStreamCall, handle: Callable[[Any], object], pause: Pause | None = None
+) -> Coroutine[Any, Any, object]:
     """Hand every message of a stream to ``handle``, until its end or until ``handle`` returns something true. ``call``:
     a client's call, or a server's context. To be awaited.
 
@@ -35,7 +37,7 @@ def each(call: Any, handle: Callable[[Any], object], pause: Pause | None = None)
     return _each(call, handle, pause)
 
 
-async def _each(call: Any, handle: Callable[[Any], object], pause: Pause | None) -> None:
+async def _each(call: grpc.aio.StreamStreamCall, handle: Callable[[Any], object], pause: Pause | None) -> None:
     """Over real gRPC."""
     read = call.read
     while True:
@@ -70,7 +72,7 @@ class Pump:
     def __init__(
         self,
         spawn: Spawn,
-        call: Any,
+        call: grpc.aio.StreamStreamCall,
         take: Callable[[], Any],
         name: str,
         after: Callable[[], object] | None = None,

@@ -43,7 +43,7 @@ Begin = Callable[[Any, Any, "Context"], None]
 def begun_by(begin: Begin) -> Callable[[Any], Any]:
     """Of an asynchronous handler with one request and one response: in memory, ``begin`` takes its place."""
 
-    def mark(handler: Any) -> Any:
+    def mark(handler: grpc.RpcMethodHandler) -> Any:
         handler.begin = begin
         return handler
 
@@ -56,7 +56,7 @@ class _Method:
     __slots__ = ("begin", "behavior", "deserialize", "generates", "is_async", "label", "serialize", "streams_in",
                  "streams_out")  # fmt: skip
 
-    def __init__(self, label: str, handler: Any) -> None:
+    def __init__(self, label: str, handler: grpc.RpcMethodHandler) -> None:
         self.label = label
         """Of the tasks that run it."""
         self.streams_in: bool = handler.request_streaming

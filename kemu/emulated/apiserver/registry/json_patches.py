@@ -117,7 +117,7 @@ def _apply(root: Any, one: dict[str, Any]) -> Any:
     return root
 
 
-def _find(root: Any, path: str) -> tuple[Any, str]:
+def _find(root: dict[str, Any] | list[Any], path: str) -> tuple[Any, str]:
     """What holds the last step of a path, and that step."""
     steps = [step.replace("~1", "/").replace("~0", "~") for step in path.split("/")]
     if len(steps) < 2:
@@ -130,7 +130,7 @@ def _find(root: Any, path: str) -> tuple[Any, str]:
     return found, steps[-1]
 
 
-def _get(parent: Any, step: str) -> Any:
+def _get(parent: dict[str, Any] | list[Any], step: str) -> Any:
     """An object that does not have the key has null there."""
     if isinstance(parent, list):
         return parent[_index(step, len(parent), len(parent) - 1)]
@@ -146,7 +146,7 @@ def _add(parent: Any, step: str, value: Any) -> None:
         parent.insert(_index(step, len(parent) + 1, len(parent)), value)
 
 
-def _remove(parent: Any, step: str) -> None:
+def _remove(parent: dict[str, Any] | list[Any], step: str) -> None:
     if isinstance(parent, list):
         del parent[_index(step, len(parent), len(parent) - 1)]
     else:

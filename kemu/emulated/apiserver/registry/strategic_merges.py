@@ -348,7 +348,7 @@ def _sorted(elements: list[Any], order: list[Any], merge_key: str, *, is_map: bo
 def _places(order: list[Any], merge_key: str, *, is_map: bool) -> Callable[[Any], int | None]:
     """From an element to where ``order`` has it."""
 
-    def name(one: Any) -> Any:
+    def name(one: dict[str, Any] | list[Any]) -> Any:
         if not is_map:
             return one
         return one.get(merge_key) if isinstance(one, dict) else None
@@ -359,7 +359,7 @@ def _places(order: list[Any], merge_key: str, *, is_map: bool) -> Callable[[Any]
         if not isinstance(found, dict | list):
             known.setdefault((go_texts.type_of(found), found), index)
 
-    def place(one: Any) -> int | None:
+    def place(one: dict[str, Any] | list[Any]) -> int | None:
         found = name(one)
         return None if isinstance(found, dict | list) else known.get((go_texts.type_of(found), found))
 

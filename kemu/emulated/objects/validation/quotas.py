@@ -5,8 +5,7 @@ Mirrors ``ValidateResourceQuota`` and ``ValidateLimitRange`` of ``pkg/apis/core/
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
 
 from kemu.emulated.objects import names
 from kemu.emulated.objects.amounts import resource_lists
@@ -195,7 +194,7 @@ def _check_order(name: str, given: Mapping[str, Quantity | None], path: str, fou
         refuse("defaultRequest", request, detail)
 
 
-def _check_ratio(ratio: Quantity, least: Quantity, most: Quantity, refuse: Any) -> None:
+def _check_ratio(ratio: Quantity, least: Quantity, most: Quantity, refuse: Callable[..., None]) -> None:
     allowed, low, high = float(ratio.value), least.value, most.value
     if all(one.nano < _MAX_MILLI_VALUE * NANO for one in (ratio, least, most)):
         allowed, low, high = ratio.milli / 1000, least.milli, most.milli

@@ -175,7 +175,7 @@ class Evaluation:
             self.object_verdicts = self.object_verdicts.copy()
         return self.object_verdicts
 
-    def _raw_column(self, plugin: ScorePlugin, state: Any, cluster: Cluster) -> IntArray | None:
+    def _raw_column(self, plugin: ScorePlugin, state: object, cluster: Cluster) -> IntArray | None:
         scores = plugin.scores(state, cluster, None)
         if plugin.is_foreign:
             scores = answers.whole_scores(plugin.name, "scores", scores, len(cluster))

@@ -244,9 +244,9 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin, SignPlugin):
 
 
 def _least_allocated(
-    allocatable: Any,
-    requested: Any,
-    divisor: Any,
+    allocatable: float | IntArray,
+    requested: float | IntArray,
+    divisor: float | IntArray,
     lower: Callable[..., Any],
     higher: Callable[..., Any],
 ) -> Any:
@@ -254,9 +254,9 @@ def _least_allocated(
 
 
 def _most_allocated(
-    allocatable: Any,
-    requested: Any,
-    divisor: Any,
+    allocatable: float | IntArray,
+    requested: float | IntArray,
+    divisor: float | IntArray,
     lower: Callable[..., Any],
     higher: Callable[..., Any],
 ) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ class _Answers:
 
     __slots__ = ("by_set", "by_taints", "numbering", "tolerations", "work_out")
 
-    def __init__(self, tolerations: tuple[Any, ...], work_out: Any) -> None:
+    def __init__(self, tolerations: tuple[Any, ...], work_out: Callable[..., Any]) -> None:
         self.tolerations = tolerations
         self.work_out = work_out
         self.by_set: list[int] = []

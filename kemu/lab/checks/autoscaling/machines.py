@@ -15,6 +15,7 @@ from kemu.emulated.objects.pods import pod_phases
 from kemu.lab.checks.history import MIRROR, parsed
 from kemu.lab.checks.history.histories import History
 from kemu.lab.checks.results import Fold
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.runlog.events import InstanceChanged
 
 AUTOSCALER = "controller/cluster-autoscaler"
@@ -91,16 +92,16 @@ def add(total: Amounts, amounts: Amounts, sign: int = 1) -> None:
         total[name] = total.get(name, 0) + sign * amount
 
 
-def wanted_by(pod: Any) -> Amounts:
+def wanted_by(pod: core_v1_pb2.Pod) -> Amounts:
     """What it requests, itself included."""
     return {**requests.pod_requests(pod), "pods": 1}
 
 
-def is_expendable(pod: Any, cut_off: int) -> bool:
+def is_expendable(pod: core_v1_pb2.Pod, cut_off: int) -> bool:
     return bool(pod.spec.HasField("priority") and pod.spec.priority < cut_off)
 
 
-def belongs_to_its_node(pod: Any) -> bool:
+def belongs_to_its_node(pod: core_v1_pb2.Pod) -> bool:
     """It is a mirror pod, or a DaemonSet's: each node has its own."""
     owner, annotations = meta.controller_of(pod), pod.metadata.annotations
     is_daemon = (owner is not None and owner.kind == "DaemonSet") or annotations.get(_DAEMON_POD) == "true"

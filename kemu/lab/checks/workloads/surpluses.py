@@ -12,6 +12,7 @@ from kemu.lab.checks.results import Fold, seconds
 from kemu.lab.checks.workloads.job_counts import indexes_in
 from kemu.lab.checks.workloads.owners import Owner, Workloads
 from kemu.lab.checks.workloads.views import ByView, Member, Members, Views, decided_since, is_prompt
+from kemu.messages.k8s import batch_v1_pb2, core_v1_pb2
 from kemu.runtime.runlog.events import ActorStarted, ApiRequest, WritesAcknowledged
 from kemu.runtime.words import counted
 
@@ -129,7 +130,7 @@ class JobsKeepTheirParallelism(_Judging):
                 self._findings.append(f"{says}, and has {done_text} of {completions}")
 
 
-def _parallel(job: Any) -> int:
+def _parallel(job: batch_v1_pb2.Job) -> int:
     """How many pods it may have at once."""
     if job.spec.suspend or job.metadata.HasField("deletionTimestamp"):
         return 0
@@ -173,7 +174,7 @@ class ScaleDownsKeepWhatIsWanted(_Judging):
             if reference.controller and owner is not None and owner.kind == name:
                 self._deleted(time_ns, event.by, owner, pod, event.start)
 
-    def _deleted(self, time_ns: int, actor: str, owner: Owner, pod: Any, asked_ns: int) -> None:
+    def _deleted(self, time_ns: int, actor: str, owner: Owner, pod: core_v1_pb2.Pod, asked_ns: int) -> None:
         since_ns = decided_since(self._attention, actor, asked_ns)
         before, now = self._views.seen(actor, "pods", since_ns), self._views.seen(actor, "pods", time_ns)
         specs = self._specs(owner, actor, _REPLICATED[owner.kind], since_ns)
@@ -201,7 +202,7 @@ class ScaleDownsKeepWhatIsWanted(_Judging):
             self._findings.append(f"{says}, which leaves {counted(len(left), 'pod')} of {least}")
 
 
-def _keeps(pod: Any, sets: list[Any]) -> str:
+def _keeps(pod: core_v1_pb2.Pod, sets: list[Any]) -> str:
     """Why a StatefulSet wants the pod, whichever of these versions it had seen."""
     number = pod.metadata.name.rpartition("-")[2]
     for one in sets:

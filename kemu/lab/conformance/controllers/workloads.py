@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kemu import errors
-from kemu.emulated.client import informers
+from kemu.emulated.client import clients, informers
 from kemu.emulated.controllers.workloads import replica_sets, replication_controllers
 from kemu.emulated.controllers.workloads.daemon import daemon_pods, daemon_sets
 from kemu.emulated.controllers.workloads.deployments import deployments
@@ -108,14 +108,14 @@ class _Calls:
 class _Refusing:
     """The client of a controller, whose next creations of pods fail."""
 
-    def __init__(self, client: Any, world: _World) -> None:
+    def __init__(self, client: clients.Client, world: _World) -> None:
         self._client = client
         self._world = world
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._client, name)
 
-    async def create(self, obj: Any) -> Any:
+    async def create(self, obj: KubernetesObject) -> Any:
         if isinstance(obj, core_v1_pb2.Pod) and self._world.failures > 0:
             self._world.failures -= 1
             raise errors.Forbidden("pods is forbidden: no more pods")

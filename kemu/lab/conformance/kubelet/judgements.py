@@ -47,7 +47,7 @@ def _special(path: str, recorded: Any, answered: Any, found: list[str]) -> bool:
     return True
 
 
-def _compare_outcomes(path: str, recorded: list[Any], answered: Any, found: list[str]) -> None:
+def _compare_outcomes(path: str, recorded: list[Any], answered: Mapping[str, Any], found: list[str]) -> None:
     nearest: list[str] | None = None
     for index, outcome in enumerate(recorded):
         differences: list[str] = []
@@ -60,7 +60,7 @@ def _compare_outcomes(path: str, recorded: list[Any], answered: Any, found: list
     found.extend(nearest if nearest is not None else [f"{path}: nothing was recorded"])
 
 
-def _compare_ranking(path: str, groups: list[list[str]], answered: Any, found: list[str]) -> None:
+def _compare_ranking(path: str, groups: list[list[str]], answered: Mapping[str, Any], found: list[str]) -> None:
     """In any order within a group."""
     order = (answered or {}).get("order") or []
     if len(order) != sum(len(group) for group in groups or ()):

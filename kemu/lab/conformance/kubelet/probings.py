@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from kemu.emulated.kubelet.pods import containers, statuses, workers
@@ -45,7 +46,7 @@ class _Probers(probers.Probers):
         self.begun += 1
         return self.begun * _APART_NS
 
-    def failed(self, worker: workers.Worker, probe: Any, spec: Any, *, timed_out: bool) -> None:
+    def failed(self, worker: workers.Worker, probe: Any, spec: core_v1_pb2.Probe, *, timed_out: bool) -> None:
         assert isinstance(self._host, _World)
         self._host.failed(worker, probe, spec, timed_out=timed_out)
 
@@ -73,7 +74,7 @@ class _World:
             self._in(step["atMs"], self._step, step["what"], step["container"])
         self._probers.add(self._worker)
 
-    def _in(self, ms: int, act: Any, *arguments: Any) -> None:
+    def _in(self, ms: int, act: Callable[..., Any], *arguments: Any) -> None:
         self._clock.call_at_ns(self._clock.now_ns() + ms * _MS_NS, act, *arguments)
 
     def _now_ms(self) -> int:
@@ -117,7 +118,7 @@ class _World:
             container.state = containers.IDLE
             self._step("start", container.name)
 
-    def failed(self, worker: workers.Worker, probe: Any, spec: Any, *, timed_out: bool) -> None:
+    def failed(self, worker: workers.Worker, probe: Any, spec: core_v1_pb2.Probe, *, timed_out: bool) -> None:
         container = containers.spec_of(worker.pod, probe.container)
         output = "timed out" if timed_out else handlers.output(spec, worker.pod, container, timed_out=False)
         self.failures.append([self._now_ms(), f"{probe.kind.capitalize()} probe failed: {output}"])

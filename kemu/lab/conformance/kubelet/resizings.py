@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from kemu.emulated.kubelet.admission import arrivals, predicates
@@ -39,7 +40,7 @@ def answer(case: Json) -> Json:
 class _Allocations(allocations.Allocations):
     """What is allocated is not carried out, as in the record: a pod that has shrunk would let others be tried again."""
 
-    def _later(self, worker: workers.Worker, delay_ns: int, act: Any) -> None:
+    def _later(self, worker: workers.Worker, delay_ns: int, act: Callable[..., Any]) -> None:
         pass
 
 

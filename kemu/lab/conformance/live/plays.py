@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, cast
 
 from kemu import errors
@@ -411,7 +411,7 @@ class Play:
     async def _together(self, work: list[Awaitable[Any]]) -> None:
         await asyncio.gather(*work)
 
-    async def _nodes_are_seen(self, names: Any) -> None:
+    async def _nodes_are_seen(self, names: Iterable[str]) -> None:
         for name in names:
             await self._real.until(lambda name=name: self._heard("Add event for node", name), SEES_S)  # type: ignore[misc]
             await self._shadow.until(lambda name=name: name in self._shadow.store("nodes"), SEES_S)  # type: ignore[misc]

@@ -7,6 +7,7 @@ chosen, or has asked a driver for, are bound to their claims.
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import Any
 
 from kemu import errors
@@ -90,7 +91,7 @@ class VolumeController:
         reference.namespace, reference.name, reference.uid = metadata.namespace, metadata.name, metadata.uid
         await self._quietly(lambda: self._client.create(volume))
 
-    async def _quietly(self, write: Any) -> None:
+    async def _quietly(self, write: Callable[..., Any]) -> None:
         try:
             await retries.patiently(self._env, write)
         except errors.ApiError:

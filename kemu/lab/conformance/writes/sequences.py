@@ -57,7 +57,7 @@ async def _play(plane: ControlPlane, case: Json) -> list[Json]:
     return results
 
 
-async def _write(stub: Any, plural: str, step: Json) -> tuple[int, Json, list[str]]:
+async def _write(stub: grpc.aio.Channel, plural: str, step: Json) -> tuple[int, Json, list[str]]:
     """Code, manifest and warnings."""
     resource = resources.BY_PLURAL[plural]
     verb, body = step["verb"], step.get("text", "").encode() or json.dumps(step["body"]).encode()

@@ -72,7 +72,7 @@ class Canvas:
     def manifest(self, item: Data) -> None:
         self.spec.setdefault("manifests", []).append(item)
 
-    def event(self, at_s: float, action: str, what: Any) -> None:
+    def event(self, at_s: float, action: str, what: object) -> None:
         self.spec.setdefault("events", []).append({"at": seconds(at_s), action: what})
 
     def fault(self, item: Data) -> None:

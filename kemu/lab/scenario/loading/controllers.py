@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, cast
 
+from google.protobuf.message import Message
+
 from kemu.emulated.controllers import node_health, pod_gc
 from kemu.emulated.controllers.settings import Controller
 from kemu.emulated.objects import resources
@@ -124,7 +126,7 @@ def _leaves_garbage(objects: Sequence[Any], events: Sequence[scenarios.Event]) -
     )
 
 
-def _has_time_to_live(message: Any) -> bool:
+def _has_time_to_live(message: Message) -> bool:
     """A Job, or one that makes Jobs, that are deleted after their end."""
     if isinstance(message, batch_v1_pb2.CronJob):
         return message.spec.jobTemplate.spec.HasField("ttlSecondsAfterFinished")

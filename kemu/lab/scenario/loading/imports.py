@@ -49,7 +49,7 @@ def _counted(kinds: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
 
 
-def cleaned(data: Any, dropped: Dropped) -> Any:
+def cleaned(data: Mapping[str, Any], dropped: Dropped) -> Any:
     """The same object without what servers wrote; itself where there is nothing of that kind."""
     metadata = data.get("metadata") if isinstance(data, dict) else None
     if not isinstance(metadata, dict) or not isinstance(data.get("kind"), str):

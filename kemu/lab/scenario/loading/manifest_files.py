@@ -7,7 +7,7 @@ found goes into the resolved document, so that the run folder needs no other fil
 from __future__ import annotations
 
 import glob
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -131,7 +131,7 @@ class ManifestFiles:
                     self._dropped_at = self._dropped_at or (report, path)
                 yield cleaned, path, report
 
-    def _why_skipped(self, data: Any) -> str:
+    def _why_skipped(self, data: Mapping[str, Any]) -> str:
         """Empty for what is simulated, and for what the scenario does not want to leave out."""
         kind = data.get("kind") if isinstance(data, dict) else None
         if not isinstance(kind, str) or self._unsimulated in (None, REFUSE, []):

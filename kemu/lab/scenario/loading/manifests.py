@@ -130,7 +130,7 @@ def _is_custom(api_version: Any) -> bool:
     return slash != "" and "." in group and not group.endswith(".k8s.io")
 
 
-def read_pod(data: Any, path: Path, report: Report) -> core_v1_pb2.Pod | None:
+def read_pod(data: Mapping[str, Any], path: Path, report: Report) -> core_v1_pb2.Pod | None:
     """A template: metadata and spec of a pod, without a name. As :func:`read`."""
     try:
         pod = convert.from_json(core_v1_pb2.Pod, data)
@@ -145,7 +145,7 @@ def read_pod(data: Any, path: Path, report: Report) -> core_v1_pb2.Pod | None:
     return pod
 
 
-def read_part(message_class: type[Message], data: Any, path: Path, report: Report) -> Any:
+def read_part(message_class: type[Message], data: Mapping[str, Any], path: Path, report: Report) -> Any:
     """A part of an object, such as a taint; None where it has mistakes."""
     try:
         return convert.from_json(message_class, data)
@@ -196,7 +196,7 @@ def complain(causes: Iterable[Cause], data: Json, path: Path, report: Report) ->
         report.add((*path, *where), text, key=cause.reason == refusals.UNBUILT and not rest)
 
 
-def check_patch(resource: resources.Resource, patch: Any, path: Path, report: Report) -> None:
+def check_patch(resource: resources.Resource, patch: Mapping[str, Any], path: Path, report: Report) -> None:
     """Complain of the refused fields that a patch sets. The API server alone can check the rest of it."""
     try:
         partial = convert.from_json(resource.message, patch)
@@ -289,7 +289,7 @@ def _check_usage(text: str, path: Path, report: Report) -> None:
         report.add(path, f"is not YAML: {error}")
 
 
-def _check_probes(text: str, spec: Any, path: Path, report: Report) -> None:
+def _check_probes(text: str, spec: core_v1_pb2.PodSpec, path: Path, report: Report) -> None:
     try:
         data = yaml_texts.safe_load(text)
     except yaml.YAMLError as error:
@@ -304,7 +304,7 @@ def state_probes(pod: core_v1_pb2.Pod, data: Mapping[str, Any], path: Path, repo
         pod.metadata.annotations[PROBES] = json.dumps(data)
 
 
-def _complain_probes(data: Json, spec: Any, path: Path, report: Report) -> bool:
+def _complain_probes(data: Json, spec: core_v1_pb2.PodSpec, path: Path, report: Report) -> bool:
     """Whether it is right: the containers are there, and have the probes, and the limits, that it is about."""
     try:
         read = answers.parse(data)

@@ -232,7 +232,7 @@ def _faults(history: History) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _max_backoff_ns(config: Any) -> int:
+def _max_backoff_ns(config: Mapping[str, Any]) -> int:
     """``podMaxBackoffSeconds`` of a KubeSchedulerConfiguration, or its default."""
     said = config.get("podMaxBackoffSeconds", 10) if isinstance(config, Mapping) else 10
     return int(said) * SECOND_NS

@@ -368,7 +368,7 @@ def _short(path: str, paths: Iterable[str]) -> str:
 _STEPS = re.compile(r"\.?[^.\[\]]+|\[[^\]]*\]")
 
 
-def plain(value: Any) -> str:
+def plain(value: object) -> str:
     """As in YAML."""
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{key}: {plain(each)}" for key, each in value.items()) + "}"

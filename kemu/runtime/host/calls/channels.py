@@ -8,7 +8,7 @@ of the same cell are called in memory (``rpc.clients``); all calls from one cell
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import grpc
@@ -147,7 +147,7 @@ class Dialler(Protocol):
         """The way to a peer in another cell."""
         ...
 
-    def opened(self, call: Any, peer: str) -> None:
+    def opened(self, call: grpc.aio.Call, peer: str) -> None:
         """A stream over the network has begun."""
         ...
 
@@ -204,7 +204,7 @@ class PeerMethod:
         request: Message | bytes | None = None,
         *,
         timeout: float | None = None,
-        metadata: Any = None,
+        metadata: Sequence[tuple[str, str | bytes]] | None = None,
         **others: Any,
     ) -> Any:
         """``timeout`` in virtual seconds."""
@@ -240,7 +240,7 @@ class PeerMethod:
         kwargs = {**self._kwargs, "request_serializer": None}
         return getattr(channel, self._kind)(self._method, *self._args, **kwargs)(b"")
 
-    def _taken(self, way: Any) -> dict[str, Any]:
+    def _taken(self, way: object) -> dict[str, Any]:
         """Arguments for the channel below. A relay writes requests that are bytes already."""
         serialize = self._kwargs.get("request_serializer")
         if isinstance(way, clients.MemoryChannel) or serialize is None or not self._kind.startswith("stream"):

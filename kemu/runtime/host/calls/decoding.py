@@ -5,12 +5,12 @@ gRPC itself would end the call with UNKNOWN and the text of the exception.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Protocol
 
 import grpc
 import grpc.aio
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, Message
 
 from kemu.runtime.rpc.ends import identity
 
@@ -39,7 +39,7 @@ async def refuse(context: grpc.aio.ServicerContext, malformed: Malformed) -> Non
 class GenericServer(Protocol):
     """``grpc.aio.Server``, or what stands before it."""
 
-    def add_generic_rpc_handlers(self, handlers: Any, /) -> None: ...
+    def add_generic_rpc_handlers(self, handlers: Iterable[grpc.GenericRpcHandler], /) -> None: ...
 
 
 class Guarded:
@@ -49,7 +49,7 @@ class Guarded:
     def __init__(self, server: GenericServer) -> None:
         self._server = server
 
-    def add_generic_rpc_handlers(self, handlers: Any) -> None:
+    def add_generic_rpc_handlers(self, handlers: Iterable[grpc.GenericRpcHandler]) -> None:
         """Generated code registers every method by name too, which is what counts here."""
 
     def add_registered_method_handlers(self, service: str, handlers: dict[str, Any]) -> None:
@@ -57,7 +57,7 @@ class Guarded:
         self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, guarded),))
 
 
-def _guarded(handler: Any) -> Any:
+def _guarded(handler: grpc.RpcMethodHandler) -> Any:
     parse, serialize = tolerant(handler.request_deserializer), handler.response_serializer
     if handler.response_streaming:
         return grpc.unary_stream_rpc_method_handler(_stream(handler.unary_stream), parse, serialize)
@@ -65,7 +65,7 @@ def _guarded(handler: Any) -> Any:
 
 
 def _unary(behaviour: Callable[[Any, Any], Awaitable[Any]]) -> Callable[[Any, Any], Awaitable[Any]]:
-    async def answer(request: Any, context: grpc.aio.ServicerContext) -> Any:
+    async def answer(request: Message | Malformed, context: grpc.aio.ServicerContext) -> Any:
         if isinstance(request, Malformed):
             await refuse(context, request)
         try:
@@ -77,7 +77,7 @@ def _unary(behaviour: Callable[[Any, Any], Awaitable[Any]]) -> Callable[[Any, An
 
 
 def _stream(behaviour: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    async def answer(request: Any, context: grpc.aio.ServicerContext) -> Any:
+    async def answer(request: Message | Malformed, context: grpc.aio.ServicerContext) -> Any:
         if isinstance(request, Malformed):
             await refuse(context, request)
         async for message in behaviour(request, context):

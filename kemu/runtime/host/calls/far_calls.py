@@ -36,7 +36,7 @@ class Caller(Protocol):
         """Whether calls to that peer still have to take the detour."""
         ...
 
-    def forget_stream(self, call: Any) -> None:
+    def forget_stream(self, call: grpc.aio.Call) -> None:
         """``call`` was moved: its end over gRPC says nothing to the actor any more."""
         ...
 
@@ -54,7 +54,7 @@ class Route:
         self.open: dict[Any, FarCall] = {}
         """By gRPC's call."""
 
-    def add(self, far: Any, call: FarCall) -> None:
+    def add(self, far: grpc.aio.Call, call: FarCall) -> None:
         self.open[far] = call
         far.add_done_callback(call.over)
 
@@ -80,7 +80,7 @@ class FarCall(abc.ABC):
 
     __slots__ = ("_far", "_method", "_near", "_route")
 
-    def __init__(self, route: Route, method: Method, far: Any) -> None:
+    def __init__(self, route: Route, method: Method, far: grpc.aio.Call) -> None:
         self._route = route
         self._method = method
         self._far = far
@@ -88,7 +88,7 @@ class FarCall(abc.ABC):
         """The in-memory call in its place."""
         route.add(far, self)
 
-    def over(self, far: Any) -> None:
+    def over(self, far: grpc.aio.Call) -> None:
         """gRPC's call is over."""
         self._route.open.pop(far, None)
 
@@ -122,12 +122,12 @@ class FarUnary(FarCall):
 
     __slots__ = ("_is_answered", "_waiter")
 
-    def __init__(self, route: Route, method: Method, far: Any) -> None:
+    def __init__(self, route: Route, method: Method, far: grpc.aio.Call) -> None:
         self._waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._is_answered = False
         super().__init__(route, method, far)
 
-    def over(self, far: Any) -> None:
+    def over(self, far: grpc.aio.Call) -> None:
         super().over(far)
         if not self._waiter.done():
             self._waiter.set_result(None)
@@ -160,7 +160,7 @@ class FarStream(FarCall):
 
     __slots__ = ("_handed", "_is_released", "_reader")
 
-    def __init__(self, route: Route, method: Method, far: Any) -> None:
+    def __init__(self, route: Route, method: Method, far: grpc.aio.Call) -> None:
         super().__init__(route, method, far)
         self._reader: asyncio.Task[Any] | None = None
         """Is reading from gRPC."""
@@ -216,7 +216,7 @@ class FarStream(FarCall):
         # A reader or writer that is cancelled has gRPC cancel the call; the in-memory one hears of it first.
         self._far.cancel = _hold
 
-    def _release(self, near: Any) -> None:
+    def _release(self, near: object) -> None:
         """The caller reads from gRPC still, but its call is over: what gRPC has to say is of no interest any more."""
         if self._reader is not None:
             self._is_released = True

@@ -13,6 +13,7 @@ from typing import Any, NoReturn, Protocol
 
 import grpc
 import grpc.aio
+from google.protobuf.message import Message
 
 from kemu.runtime import tasks
 from kemu.runtime.host.calls import decoding
@@ -114,7 +115,7 @@ class InboundCalls:
     ) -> Callable[[Any, Any], Awaitable[Any]]:
         actor, traffic = self._actor, self._traffic
 
-        async def answer(request: Any, context: grpc.aio.ServicerContext) -> Any:
+        async def answer(request: Message | decoding.Malformed, context: grpc.aio.ServicerContext) -> Any:
             if isinstance(request, decoding.Malformed):
                 await decoding.refuse(context, request)
             if actor.gone:
@@ -198,7 +199,7 @@ class GuardedContext:
             await asyncio.sleep(_CANCELLATION_S)
         return message
 
-    async def write(self, message: Any) -> None:
+    async def write(self, message: Message) -> None:
         if self._actor.gone:
             raise asyncio.CancelledError
         if self._first_write is None:
@@ -274,7 +275,7 @@ def _from_metadata(metadata: Iterable[tuple[str, str | bytes]] | None, key: str)
 def refusal(code: grpc.StatusCode, why: str) -> RpcMethodHandler:
     """Of a call, whatever its method is and without reading its request."""
 
-    async def refuse(request: Any, context: grpc.aio.ServicerContext) -> None:
+    async def refuse(request: Message, context: grpc.aio.ServicerContext) -> None:
         await context.abort(code, why)
 
     # Whatever the method is, a stream handler can end the call.

@@ -56,7 +56,7 @@ class Relay:
         self._moved: dict[ClientEnd, RelayedCall] = {}
         """Calls that gRPC carries already, until they arrive here over the in-memory connection, too."""
 
-    def move(self, call: ClientEnd, far: Any, following: Following) -> None:
+    def move(self, call: ClientEnd, far: grpc.aio.Call, following: Following) -> None:
         """``call``, which has just been made, goes on with ``far``, whose next messages are those of ``following``."""
         self._moved[call] = RelayedCall(self, call, far, following)
 
@@ -89,7 +89,7 @@ class RelayedCall(ServerEnd):
 
     __slots__ = ("_call", "_far", "_following", "_is_over", "_relay", "_tasks")
 
-    def __init__(self, relay: Relay, call: ClientEnd, far: Any, following: Following | None) -> None:
+    def __init__(self, relay: Relay, call: ClientEnd, far: grpc.aio.Call, following: Following | None) -> None:
         super().__init__(call.link, call.loop)
         self.partner = call
         self.method = call.method

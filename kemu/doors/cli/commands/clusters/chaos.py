@@ -69,7 +69,7 @@ def _add_kind(below: argparse._SubParsersAction[Any], kind: Kind) -> None:
     parser.set_defaults(command=_strike, kind=kind.name)
 
 
-def _add_parameter(parser: Any, one: Parameter) -> None:
+def _add_parameter(parser: argparse.ArgumentParser, one: Parameter) -> None:
     doc = one.doc.replace("%", "%%")
     if one.form is Form.SIDES:
         parser.add_argument(f"--{one.name}", nargs=2, metavar=("A", "B"), dest=f"of_{one.name}", help=doc)

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TextIO
+from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from rich.console import Console
 from rich.text import Text
@@ -25,6 +25,9 @@ from kemu.lab.sweep.engine.sweeps import Sweep
 from kemu.lab.sweep.statistics import judging, samples
 from kemu.lab.tell import layouts, terminal
 from kemu.runtime.words import counted
+
+if TYPE_CHECKING:
+    from kemu.lab.sweep.experiments.experiments import Experiment
 
 PLAIN_EVERY_S, PLAIN_SHARE = 10.0, 0.05
 """Where nobody can rewrite lines, in a log of CI: how often, and which share of the time so far at least."""
@@ -89,12 +92,12 @@ class Progress:
         return f"{self._sweep.experiment.name} {bar}{', '.join(words)}"
 
 
-def _size(experiment: Any) -> str:
+def _size(experiment: Experiment) -> str:
     variants, seeds = counted(len(experiment.variants), "variant"), counted(len(experiment.seeds), "seed")
     return f"{variants} with {seeds} each: {counted(experiment.size, 'cell')}"
 
 
-def default_folder(experiment: Any) -> Path:
+def default_folder(experiment: Experiment) -> Path:
     return Path("runs") / f"{experiment.name}-sweep"
 
 

@@ -7,10 +7,13 @@ import json
 import shutil
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kemu.doors.cli import exits, parsers
 from kemu.errors import KemuError
+
+if TYPE_CHECKING:
+    from kemu.lab.tell.explaining.explanations import Explanation
 
 LEAST_WIDTH = 60
 """Of a picture."""
@@ -69,7 +72,7 @@ def command(options: argparse.Namespace) -> int:
     return exits.FAILS
 
 
-def _curve(explanation: Any, jobs: int) -> Any:
+def _curve(explanation: Explanation, jobs: int) -> Any:
     from kemu.lab.exploration import workers
     from kemu.lab.tell.explaining import probabilities
 

@@ -11,12 +11,15 @@ import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kemu.doors.cli import collectors, exits, failures, live_pages, parsers, programs
 from kemu.errors import KemuError
 from kemu.runtime.faults.kinds import KINDS
 from kemu.runtime.words import counted
+
+if TYPE_CHECKING:
+    from kemu.lab.checks.scheduling.waiting import Wait
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -254,6 +257,6 @@ def _next_commands(
     return commands
 
 
-def _waited(wait: Any) -> str:
+def _waited(wait: Wait) -> str:
     overtaken = f" while {counted(wait.overtaken, 'later one')} went first" if wait.overtaken else ""
     return f"waited {wait.seconds:.0f} s{'' if wait.bound else ' in vain'}{overtaken}"

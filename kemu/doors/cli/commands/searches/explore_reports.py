@@ -10,13 +10,17 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TextIO
+from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from kemu.doors.cli import finds, live_pages, programs
 from kemu.lab.exploration.searches import Finding, Search
 from kemu.lab.exploration.shrinking.shrinker import Shrunk
 from kemu.runtime.runlog import folders
 from kemu.runtime.words import counted
+
+if TYPE_CHECKING:
+    from kemu.lab.exploration.executions import Failure
+    from kemu.lab.exploration.results import RunRecord
 
 EVERY_S = 0.2
 PLAIN_EVERY_S = 10.0
@@ -53,7 +57,7 @@ class Progress:
         if self._live is not None:
             self._live.stop()
 
-    def take(self, record: Any) -> None:
+    def take(self, record: RunRecord) -> None:
         """A run is over."""
         self.tell("The search goes on.")
         if self._quiet:
@@ -135,7 +139,7 @@ class Progress:
         return lines + [f"  and {len(clusters) - 8} more"] * (len(clusters) > 8)
 
 
-def _short(failure: Any) -> str:
+def _short(failure: Failure) -> str:
     return textwrap.shorten(f"{failure.id}: {failure.detail}", WIDTH, placeholder=" …")
 
 

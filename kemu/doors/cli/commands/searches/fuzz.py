@@ -8,10 +8,13 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kemu.doors.cli import exits, parsers, programs
 from kemu.errors import KemuError
+
+if TYPE_CHECKING:
+    from kemu.lab.fuzz.campaigns import Failure, Search
 
 DEFAULT_SCENARIOS = 200
 EVERY_S = 10.0
@@ -154,7 +157,7 @@ def _search(options: argparse.Namespace, pinned: dict[str, str]) -> int:
     return exits.FAILS if failures else exits.HOLDS
 
 
-def _take(failures: list[Any], search: Any, options: argparse.Namespace, *, hurries: bool) -> None:
+def _take(failures: list[Failure], search: Search, options: argparse.Namespace, *, hurries: bool) -> None:
     """Leave the ways to fail that are not left yet, and tell them."""
     for failure in search.failures(programs.name(), len(failures), hurries=hurries):
         failures.append(failure)
@@ -162,13 +165,13 @@ def _take(failures: list[Any], search: Any, options: argparse.Namespace, *, hurr
             _tell(failure, search)
 
 
-def _progress(search: Any) -> str:
+def _progress(search: Search) -> str:
     rate = search.scenarios / search.seconds if search.seconds else 0.0
     ways = f"{search.ways} way{'' if search.ways == 1 else 's'} to fail"
     return f"{search.scenarios} scenarios, {rate:.1f} a second, {search.coverage.pairs} pairs of features, {ways}"
 
 
-def _tell(failure: Any, search: Any) -> None:
+def _tell(failure: Failure, search: Search) -> None:
     under = f" under {failure.relation}" if failure.relation and failure.relation != failure.id else ""
     print(f"{failure.id}{under}: {len(failure.numbers)} of {search.scenarios} scenarios")
     print(f"   {failure.detail.splitlines()[0][:300] if failure.detail else ''}")
@@ -176,7 +179,7 @@ def _tell(failure: Any, search: Any) -> None:
     print(f"   as it was drawn: {search.drawn_again(failure.numbers[0], programs.name())}")
 
 
-def _data(options: argparse.Namespace, search: Any, failures: list[Any]) -> dict[str, Any]:
+def _data(options: argparse.Namespace, search: Search, failures: list[Failure]) -> dict[str, Any]:
     return {
         "seed": options.seed,
         "scenarios": search.scenarios,

@@ -9,10 +9,13 @@ import os
 import shlex
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kemu.doors.cli import exits, parsers, programs
 from kemu.errors import KemuError
+
+if TYPE_CHECKING:
+    from kemu.lab.scenario.scenarios import Scenario
 
 DEFAULT_S = 300.0
 
@@ -119,7 +122,7 @@ def _failure(failures: Any, wanted: str, file: Path) -> Any:
     return found
 
 
-def _explain(scenario: Any, check: str, folder: Path) -> None:
+def _explain(scenario: Scenario, check: str, folder: Path) -> None:
     """In the place of the explanation of what it was before."""
     from kemu.lab.tell.explaining import explanations, reports
 

@@ -7,10 +7,13 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kemu.doors.cli import exits, failures, parsers, programs
 from kemu.errors import KemuError
+
+if TYPE_CHECKING:
+    from kemu.lab.sweep.engine.sweeps import Sweep
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -99,7 +102,7 @@ def _plot(folder: Path) -> None:
         print(f"\nplots in {drawn[0].parent}: {', '.join(file.name for file in drawn)}")
 
 
-def _interrupted(sweep: Any, options: argparse.Namespace) -> failures.Failure:
+def _interrupted(sweep: Sweep, options: argparse.Namespace) -> failures.Failure:
     done, size = len(sweep.records), sweep.experiment.size
     text = f"interrupted: {done:,} of {size:,} cells are done and kept; the same command goes on with the others"
     return failures.Failure(
