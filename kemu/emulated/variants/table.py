@@ -123,8 +123,10 @@ ALL = (
         (
             "nomination",
             "The room that preemption makes is kept for the preemptor: its pod is nominated to the node.",
-            "`pkg/scheduler/framework/plugins/defaultpreemption`: `PostFilter`; "
-            "`pkg/scheduler/backend/queue`: `nominator`",
+            (
+                "`pkg/scheduler/framework/plugins/defaultpreemption`: `PostFilter`; "
+                "`pkg/scheduler/backend/queue`: `nominator`"
+            ),
             "seeds/preemption-example-1",
         ),
         (
@@ -261,8 +263,10 @@ ALL = (
         CONTROLLERS,
         (
             "k8s-82149",
-            "The disruption controller writes a status that met a conflict again, over what an eviction has just "
-            "counted.",
+            (
+                "The disruption controller writes a status that met a conflict again, over what an eviction has just "
+                "counted."
+            ),
             "#82152, v1.17",
             "museum/82149-controller-overwrites-an-eviction",
         ),
