@@ -268,6 +268,17 @@ def test_a_failed_drain_gives_the_node_back(tmp_path: Path) -> None:
     assert not played.nodes["pool-1"].spec.unschedulable
 
 
+@pytest.mark.parametrize(("more", "added"), [("", 0), (OWN, 1)])
+def test_without_scale_up_from_zero_a_cluster_without_ready_nodes_does_not_grow(
+    tmp_path: Path, more: str, added: int
+) -> None:
+    big = "- {at: 10s, create: {apiVersion: v1, kind: Pod, metadata: {name: big}, spec: {nodeSelector: {disk: ssd}, containers: [{name: main}]}}}\n"  # noqa: E501
+    pool = group(template='{allocatable: {cpu: "4", memory: 16Gi, pods: "110"}, labels: {disk: ssd}}')
+    played = play(tmp_path, autoscaler(pool, scaleUpFromZero="false") + more + "duration: 10m\nevents:\n" + big)
+    assert played.counts.get("nodes_added", 0) == added
+    assert ("ClusterUnhealthy" in played.reasons()) is (added == 0)
+
+
 # --- as before -------------------------------------------------------------------------------------------------------
 
 

@@ -267,6 +267,10 @@ class ClusterAutoscaler:
         revisions = {name: self._informers[name].revision for name in ("pods", "nodes")}
         self._seen = {"pods_rev": revisions["pods"], "nodes_rev": revisions["nodes"]}
         nodes = list(self._informers["nodes"].store.values())
+        if not self._settings.scale_up_from_zero and not any(taints.readiness(node)[0] for node in nodes):
+            # EmptyClusterProcessor.ShouldAbort
+            self._tell("Warning", "ClusterUnhealthy", f"Cluster has no {'ready ' if nodes else ''}nodes.")
+            return
         self._place_nominated()
         templates = self._templates.find(snapshot, nodes, self._informers["daemonsets"].store.values(), unix_ns)
         await state.update(nodes, now_ns, unix_ns)

@@ -169,6 +169,9 @@ class Settings:
     enforce_node_group_min_size: bool = setting(
         Switch(), "Whether groups that are smaller than their min grow without need.", False
     )
+    scale_up_from_zero: bool = setting(
+        Switch(), "Whether it acts while no node is ready (scale-up-from-zero); it does by default.", True
+    )
     force_daemon_sets: bool = setting(Switch(), "Whether daemon pods that no node has yet count on new nodes.", False)
     max_node_provision_time_s: float = setting(
         SECONDS, "How long a node may take to register until it is given up; {default}.", "15m"

@@ -87,6 +87,8 @@ class Autoscaled:
     """The longest time for which a group is left alone after a failure."""
     unready: int = 3
     """So many nodes may be broken before nothing is done any more."""
+    from_zero: bool = True
+    """Nodes are added while none is ready."""
     all_daemons: bool = False
     """New nodes are taken to get the pods of every DaemonSet that suits them."""
 

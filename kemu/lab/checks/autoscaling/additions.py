@@ -296,6 +296,8 @@ class PodsThatWaitGetNodes(Punctual):
             return []
         if len(self._nodes) - len(self._ready) > self._autoscaled.unready:
             return []
+        if not self._ready and not self._autoscaled.from_zero:
+            return []
         if self._autoscaled.most_nodes and len(self._nodes) >= self._autoscaled.most_nodes:
             return []
         if any(keeps_away for *_, keeps_away in self._pods.values()):

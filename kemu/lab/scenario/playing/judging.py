@@ -213,6 +213,7 @@ def _autoscaled(scenario: Scenario) -> Autoscaled | None:
         provision_ns=round(flags.max_node_provision_time_s * SECOND_NS),
         backoff_ns=round(max(flags.initial_node_group_backoff_s, flags.max_node_group_backoff_s) * SECOND_NS),
         unready=flags.ok_total_unready_count,
+        from_zero=flags.scale_up_from_zero,
         all_daemons=flags.force_daemon_sets,
     )
 
