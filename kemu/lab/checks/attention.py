@@ -89,20 +89,20 @@ class Attention(Fold):
                 for revision in list(self._written_ns)[: _LATEST // 2]:
                     del self._written_ns[revision]
             return
-        if isinstance(event, WritesAcknowledged | GetAnswered | ListAnswered):
+        if isinstance(event, (WritesAcknowledged, GetAnswered, ListAnswered)):
             took_ns = max(ack[0] for ack in event.acks) if isinstance(event, WritesAcknowledged) else event.took
             self.lag_ns = max(self.lag_ns, took_ns)
             return
-        if isinstance(event, FaultBegun | FaultEnded | ActorStarted | ActorStopped | ActorCrashed | ConnectionLost):
+        if isinstance(event, (FaultBegun, FaultEnded, ActorStarted, ActorStopped, ActorCrashed, ConnectionLost)):
             self._outages.on_event(time_ns, actor, event)
         if isinstance(event, RequestThrottled) or (isinstance(event, RequestRefused) and event.reason in _UNAVAILABLE):
             self._outages.moment(time_ns, sort_of(event.by))
             return
         name = sort_of(actor)
-        if isinstance(event, ActorStarted | LeaseAcquired):
+        if isinstance(event, (ActorStarted, LeaseAcquired)):
             self.up[name] = self._came_ns[name] = time_ns
             self.known[name] = None
-        elif isinstance(event, ActorCrashed | ActorStopped | ActorExited | ActorFailed | LeaseLost | LeaseReleased):
+        elif isinstance(event, (ActorCrashed, ActorStopped, ActorExited, ActorFailed, LeaseLost, LeaseReleased)):
             self.up.pop(name, None)
             self._outages.moment(time_ns, name)
 

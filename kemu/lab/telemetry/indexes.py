@@ -82,7 +82,7 @@ class Index:
             return
         if isinstance(event, Transaction):
             self._add_transaction(offset, event)
-        elif isinstance(event, FaultBegun | FaultHit | FaultEnded | StoreRecovered):
+        elif isinstance(event, (FaultBegun, FaultHit, FaultEnded, StoreRecovered)):
             self._of_all.append(offset)
         elif event.get("resource", "pods") == "pods":
             key = event.get("pod") or f"{event.get('namespace')}/{event.get('name')}"

@@ -230,7 +230,7 @@ def soak(nodes: int, pods: int, seed: int = 1) -> dict[str, Any]:
     kinds: dict[str, int] = {}
 
     def sink(time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        if isinstance(data, PodBound | PreemptionPlanned | PodAttempted | VictimDeleted):
+        if isinstance(data, (PodBound, PreemptionPlanned, PodAttempted, VictimDeleted)):
             kinds[kind] = kinds.get(kind, 0) + 1
 
     runtime = SimRuntime(seed, sink, TIMING)

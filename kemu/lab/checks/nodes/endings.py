@@ -73,7 +73,7 @@ class ContainersEndInTime(Punctual):
             for op, key, value, _create, _version in event.changes:
                 if key.startswith(POD_PREFIX) and op == 0:
                     self._pod_changed(event.rev, key, value)
-        elif isinstance(event, WatchListed | WatchDelivered):
+        elif isinstance(event, (WatchListed, WatchDelivered)):
             if actor.startswith(KUBELET) and event.watch.startswith("pods#"):
                 seen = event.rev if isinstance(event, WatchListed) else event.revs[-1]
                 self._heard(time_ns, actor.removeprefix(KUBELET), seen)

@@ -99,7 +99,7 @@ class Occupancy(Fold):
         """Pods for which a resource was too short, in the kubelet's words."""
 
     def on_event(self, time_ns: int, actor: str, event: _Events) -> None:
-        if isinstance(event, WatchDelivered | WatchListed):
+        if isinstance(event, (WatchDelivered, WatchListed)):
             if actor.startswith(KUBELET):
                 self._kubelet_heard(actor.removeprefix(KUBELET), event)
         elif isinstance(event, Transaction):
@@ -108,7 +108,7 @@ class Occupancy(Fold):
                     self._pod_changed(time_ns, key, value if op == 0 else None)
                 elif key.startswith(NODE_PREFIX) and op == 0:
                     self._node_changed(event.rev, value)
-        elif isinstance(event, ActorStarted | ActorStopped):
+        elif isinstance(event, (ActorStarted, ActorStopped)):
             if actor.startswith(KUBELET):
                 node = actor.removeprefix(KUBELET)
                 if isinstance(event, ActorStarted):
@@ -119,7 +119,7 @@ class Occupancy(Fold):
                     self._machine_is_off(node)
         elif isinstance(event, MachineOff):
             self._machine_is_off(event.node)
-        elif isinstance(event, PodTerminated | PodFinished):
+        elif isinstance(event, (PodTerminated, PodFinished)):
             self._unseen.get(event.node, {}).pop(event.uid, None)
             self._end(event.uid)
         else:

@@ -64,7 +64,7 @@ class PressureFollowsWhatIsMeasured(Punctual):
         self._findings: list[str] = []
 
     def saw(self, time_ns: int, actor: str, event: _Events) -> None:
-        if isinstance(event, ActorStarted | ActorCrashed | ActorStopped):
+        if isinstance(event, (ActorStarted, ActorCrashed, ActorStopped)):
             if actor.startswith(KUBELET):
                 self._begins_anew(actor.removeprefix(KUBELET))
             return

@@ -92,7 +92,7 @@ class GonePodsStartNothing(Check):
             for op, key, value, _create, _version in event.changes:
                 if key.startswith(POD_PREFIX):
                     self._pod_changed(event.rev, key, value if op == 0 else None)
-        elif isinstance(event, WatchListed | WatchDelivered):
+        elif isinstance(event, (WatchListed, WatchDelivered)):
             if actor.startswith(KUBELET) and event.watch.startswith("pods#"):
                 self._delivered(time_ns, self._node(actor.removeprefix(KUBELET)), event)
         elif isinstance(event, ActorStarted):

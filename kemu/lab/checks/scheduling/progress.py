@@ -192,7 +192,7 @@ class PodsThatFitAreTried(Check):
         if handler is not None:
             handler(time_ns, actor, event)
             return
-        if isinstance(event, FaultBegun | FaultEnded | ActorStarted | ActorStopped | ActorCrashed | ConnectionLost):
+        if isinstance(event, (FaultBegun, FaultEnded, ActorStarted, ActorStopped, ActorCrashed, ConnectionLost)):
             self._outages.on_event(time_ns, actor, event)
         if isinstance(event, RunEnded):
             self._end(event)
@@ -200,14 +200,14 @@ class PodsThatFitAreTried(Check):
             self._extended[actor] = None
         elif actor.startswith(SCHEDULER) and not isinstance(event, ConnectionLost):
             known = self._schedulers.get(actor)
-            elects = isinstance(event, LeaseAcquired | LeaseLost | LeaseReleased) or (
+            elects = isinstance(event, (LeaseAcquired, LeaseLost, LeaseReleased)) or (
                 known is not None and known.elects
             )
             leads = isinstance(event, LeaseAcquired) or (isinstance(event, ActorStarted) and not elects)
             anew = self._schedulers[actor] = _Scheduler(time_ns if leads else None, elects)
             if known is not None:
                 anew.names = known.names
-                if isinstance(event, LeaseAcquired | LeaseLost | LeaseReleased):
+                if isinstance(event, (LeaseAcquired, LeaseLost, LeaseReleased)):
                     anew.seen = known.seen
                 for uid, node in known.placed.items():
                     self._no_longer_placed(uid)

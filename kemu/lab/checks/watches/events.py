@@ -77,10 +77,10 @@ class WatchHasNoGaps(Check):
         elif isinstance(event, RunEnded):
             self._end_ns, self._idle = time_ns, event.reason == "idle" and event.get("still", True)
         else:
-            if isinstance(event, ActorStarted | ActorStopped | ActorCrashed | ActorFailed):
+            if isinstance(event, (ActorStarted, ActorStopped, ActorCrashed, ActorFailed)):
                 for key in [key for key in self._relisting if key[0] == actor]:
                     del self._relisting[key]
-            if isinstance(event, FaultBegun | FaultEnded | ActorStarted | ActorStopped | ActorCrashed | ConnectionLost):
+            if isinstance(event, (FaultBegun, FaultEnded, ActorStarted, ActorStopped, ActorCrashed, ConnectionLost)):
                 self._outages.on_event(time_ns, actor, event)
 
     def result(self, history: History) -> Result:

@@ -46,46 +46,6 @@ def field(*, key: str = "", default: Any = _ABSENT) -> Any:  # noqa: ANN401  # o
     return Field("", key, default=default)
 
 
-class _Declared(type):
-    """Makes attributes of the fields, which read the dict."""
-
-    def __new__(
-        cls,
-        name: str,
-        bases: tuple[type, ...],
-        namespace: dict[str, Any],
-        *,
-        kind: str = "",
-        by: str = "",
-        on_page: bool = False,
-    ) -> _Declared:
-        fields: dict[str, Field] = {}
-        for base in bases:
-            fields |= getattr(base, "FIELDS", {})
-        for attribute, annotation in namespace.get("__annotations__", {}).items():
-            if not str(annotation).startswith("ClassVar"):
-                said = namespace.get(attribute, Field("", ""))
-                if not isinstance(said, Field):
-                    said = Field("", "", default=said)
-                fields[attribute] = one = said._replace(name=attribute, key=said.key or attribute, type=str(annotation))
-                namespace[attribute] = property(_reader(one))
-        namespace["__slots__"] = ()
-        namespace["FIELDS"] = fields
-        if kind:
-            namespace["KIND"] = kind
-            namespace["BY"] = by
-            namespace["ON_PAGE"] = on_page
-            renamed = {one.name: one.key for one in fields.values() if one.name != one.key}
-            if renamed:
-                namespace["__init__"] = _renaming(renamed)
-        made: Any = super().__new__(cls, name, bases, namespace)
-        if kind:
-            if kind in BY_KIND and BY_KIND[kind].__name__ != name:
-                raise TypeError(f"{kind} is declared twice: {BY_KIND[kind].__name__} and {name}")
-            BY_KIND[kind] = made
-        return made  # type: ignore[no-any-return]
-
-
 def _reader(one: Field) -> Callable[[Any], Any]:
     if not one.is_optional:
         return itemgetter(one.key)
@@ -102,8 +62,12 @@ def _renaming(renamed: Mapping[str, str]) -> Callable[..., None]:
     return init
 
 
+BY_KIND: dict[str, type[Event]] = {}
+"""Every declared class, by the kind that stands in the log."""
+
+
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
-class Event(dict[str, Any], metaclass=_Declared):
+class Event(dict[str, Any]):
     """What happened, as an actor tells it: msgpack-able values by the names of its fields."""
 
     KIND: ClassVar[str] = ""
@@ -117,6 +81,25 @@ class Event(dict[str, Any], metaclass=_Declared):
     """What an explanation says that its actor did."""
     FIELDS: ClassVar[Mapping[str, Field]] = {}
 
+    def __init_subclass__(cls, *, kind: str = "", by: str = "", on_page: bool = False) -> None:
+        """Makes attributes of the fields, which read the dict."""
+        fields = dict(cls.FIELDS)
+        for name, annotation in vars(cls).get("__annotations__", {}).items():
+            said = vars(cls).get(name, Field("", ""))
+            if not isinstance(said, Field):
+                said = Field("", "", default=said)
+            fields[name] = one = said._replace(name=name, key=said.key or name, type=str(annotation))
+            setattr(cls, name, property(_reader(one)))
+        cls.FIELDS = fields
+        if kind:
+            cls.KIND, cls.BY, cls.ON_PAGE = kind, by, on_page
+            renamed = {one.name: one.key for one in fields.values() if one.name != one.key}
+            if renamed:
+                cls.__init__ = _renaming(renamed)  # type: ignore[method-assign]
+            if BY_KIND.setdefault(kind, cls).__name__ != cls.__name__:
+                raise TypeError(f"{kind} is declared twice: {BY_KIND[kind].__name__} and {cls.__name__}")
+            BY_KIND[kind] = cls
+
     def by_clock(self, true_ns: Callable[[int], int]) -> Self:
         """With true times, where it was told by a clock that is wrong."""
         if "start" not in self:
@@ -126,9 +109,6 @@ class Event(dict[str, Any], metaclass=_Declared):
         event["start"] = true_ns(self["start"])
         return event
 
-
-BY_KIND: dict[str, type[Event]] = {}
-"""Every declared class, by the kind that stands in the log."""
 
 E = TypeVar("E", bound=Event)
 
@@ -155,7 +135,7 @@ _OWN: dict[str, Any] = {}
 def own(kind: str, data: Mapping[str, Any] | None = None) -> Event:
     """An event of a kind that no class declares."""
     if kind not in _OWN:
-        _OWN[kind] = _Declared("own", (_Own,), {"KIND": kind})
+        _OWN[kind] = type("own", (_Own,), {"KIND": kind})
     made: Any = _OWN[kind]
     return made(data or {})  # type: ignore[no-any-return]
 

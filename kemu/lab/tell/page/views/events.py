@@ -113,7 +113,7 @@ class Events:
         for subject in (uid, node):
             if subject:
                 self._tables.tell(place, time_ns, subject)
-        if isinstance(event, FaultBegun | FaultHit | FaultEnded):
+        if isinstance(event, (FaultBegun, FaultHit, FaultEnded)):
             self._tables.tell(place, time_ns, FAULTS)
         self._add(place, time_ns, actor, event.KIND, pod, node, event)
 
