@@ -14,7 +14,7 @@ from typing import Any
 from kemu.emulated.bridge import connections, services
 from kemu.messages.v1 import api_pb2_grpc
 from kemu.runtime.env import SECOND_NS, Env
-from kemu.runtime.runlog.events import BridgeOpened, BridgeTrouble
+from kemu.runtime.runlog.events import BridgeClosed, BridgeOpened, BridgeTrouble
 
 FACTORY = "kemu.emulated.bridge.apiservers:Bridge"
 QUIET_S = 5.0
@@ -40,6 +40,7 @@ class Bridge:
             await asyncio.get_running_loop().create_future()
         finally:
             await self._connection.close()
+            self._env.log(BridgeClosed(server=self._connection.server))
 
     def _trouble(self, why: str) -> None:
         now_ns = self._env.clock.now_ns()

@@ -161,6 +161,12 @@ class BridgeOpened(Event, kind="bridge.opened", by="the bridge to a [real cluste
     server: str
 
 
+class BridgeClosed(Event, kind="bridge.closed", by="the bridge to a [real cluster](live.md)"):
+    """It has closed its connection in good order; a process that died has not"""
+
+    server: str
+
+
 class BridgeTrouble(Event, kind="bridge.trouble", by="the bridge to a [real cluster](live.md)"):
     """It could not list or watch there"""
 
