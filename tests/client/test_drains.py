@@ -11,6 +11,7 @@ import pytest
 from kemu.emulated.client import drains
 from kemu.emulated.objects.conversion import convert
 from kemu.messages.k8s import apps_v1_pb2
+from kemu.runtime.env import SECOND_NS
 from tests.apiserver.apiserver_cluster import Cluster, budget, node, pod, run
 
 OWNED = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "u", "controller": True}
@@ -146,7 +147,7 @@ def test_a_budget_is_asked_every_five_seconds() -> None:
         await cluster.client.patch("pods", "a", "default", {"status": ready}, "status")
         counts = {"observedGeneration": 1, "currentHealthy": 1, "desiredHealthy": 1, "disruptionsAllowed": 0}
         await cluster.client.patch("poddisruptionbudgets", "b", "default", {"status": counts}, "status")
-        drain = Drain(cluster, timeout_s=12)
+        drain = Drain(cluster, timeout_ns=12 * SECOND_NS)
         started = cluster.clock.now_ns() / 1e9
         assert await drain.refusal() == ('error when evicting pods/"a" -n "default": global timeout reached: 12s')
         waits = [round(time - started) for time, step, _, _ in drain.told if step == "waits"]
@@ -159,10 +160,10 @@ def test_a_budget_is_asked_every_five_seconds() -> None:
 def test_who_does_not_terminate_in_time_is_told() -> None:
     async def main(cluster: Cluster) -> None:
         await world(cluster, owned("a", metadata={"finalizers": ["kemu.dev/stay"]}))
-        assert await Drain(cluster, timeout_s=90).refusal() == (
+        assert await Drain(cluster, timeout_ns=90 * SECOND_NS).refusal() == (
             'error when waiting for pod "a" in namespace "default" to terminate: global timeout reached: 1m30s'
         )
-        await Drain(cluster, skip_wait_for_delete_timeout_s=5).run()
+        await Drain(cluster, skip_wait_for_delete_timeout_ns=5 * SECOND_NS).run()
 
     run(main)
 
@@ -172,7 +173,7 @@ def test_only_the_selected_pods_and_their_own_grace_period() -> None:
         await cluster.client.create(node("n1"))
         await cluster.client.create(owned("a", labels={"app": "x"}))
         await cluster.client.create(owned("b"))
-        drain = Drain(cluster, pod_selector="app=x", grace_period_s=7, timeout_s=3)
+        drain = Drain(cluster, pod_selector="app=x", grace_period_seconds=7, timeout_ns=3 * SECOND_NS)
         assert "to terminate: global timeout reached: 3s" in await drain.refusal()
         pods = {one.metadata.name: one.metadata for one in (await cluster.client.list("pods")).items}
         assert pods["a"].deletionGracePeriodSeconds == 7

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from kemu import errors
 from kemu.emulated.client import clients
-from kemu.emulated.objects import meta
+from kemu.emulated.objects import meta, selectors
 from kemu.emulated.objects.pods import pod_phases
+from kemu.emulated.settings.declared import REQUIRED, Complaint, setting
+from kemu.emulated.settings.shapes import DURATION, NAME, Switch, Text, Whole
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env
 
@@ -33,23 +35,27 @@ LOCAL_STORAGE_WARNING = "deleting Pods with local storage"
 UNMANAGED_WARNING = "deleting Pods that declare no controller"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Options:
     """The flags of ``kubectl drain``."""
 
-    node: str
-    ignore_daemon_sets: bool = False
-    delete_empty_dir_data: bool = False
-    force: bool = False
-    grace_period_s: int | None = None
-    """None: each pod's own."""
-    timeout_s: float = 0.0
-    """0: none."""
-    pod_selector: str = ""
-    disable_eviction: bool = False
-    """Delete instead: no disruption budget is asked."""
-    skip_wait_for_delete_timeout_s: int = 0
-    """Do not wait for pods that have been terminating for longer. 0: wait for all."""
+    node: str = setting(NAME, "A node.", REQUIRED)
+    ignore_daemon_sets: bool = setting(Switch(), "Leave the pods of DaemonSets; without it they are an error.", False)
+    delete_empty_dir_data: bool = setting(Switch(), "Pods with emptyDir volumes may go; without it, an error.", False)
+    force: bool = setting(Switch(), "Pods without a controller may go; without it they are an error.", False)
+    grace_period_seconds: int | None = setting(Whole(0), "Instead of the pod's own grace period, in seconds.")
+    timeout_ns: int = setting(DURATION, "Give up after this time; by default never.", 0)
+    pod_selector: str = setting(Text(".*"), "A label selector: only these pods.", "")
+    disable_eviction: bool = setting(Switch(), "Delete the pods: disruption budgets are not asked.", False)
+    skip_wait_for_delete_timeout_ns: int = setting(
+        DURATION, "Do not wait for pods that have been terminating for longer.", 0
+    )
+
+    def complaints(self) -> Iterator[Complaint]:
+        try:
+            selectors.parse_labels(self.pod_selector)
+        except ValueError as error:
+            yield Complaint(("podSelector",), str(error))
 
 
 class Refused(errors.KemuError):
@@ -83,8 +89,8 @@ class _Drain:
     async def run(self) -> None:
         await self._cordon()
         pods = await self._chosen()
-        timeout_s = self._options.timeout_s
-        deadline_ns = self._env.clock.now_ns() + round(timeout_s * SECOND_NS) if timeout_s else None
+        timeout_ns = self._options.timeout_ns
+        deadline_ns = self._env.clock.now_ns() + timeout_ns if timeout_ns else None
         if self._options.disable_eviction:
             await self._delete_all(pods, deadline_ns)
             return
@@ -176,7 +182,7 @@ class _Drain:
 
     def _is_skipped(self, pod: core_v1_pb2.Pod) -> bool:
         """``shouldSkipPod``: it has been terminating for so long that nobody waits for it any more."""
-        limit_s = self._options.skip_wait_for_delete_timeout_s
+        limit_s = self._options.skip_wait_for_delete_timeout_ns // SECOND_NS
         if not limit_s or not pod.metadata.HasField("deletionTimestamp"):
             return False
         return self._env.clock.unix_ns() // SECOND_NS - pod.metadata.deletionTimestamp.seconds > limit_s
@@ -193,7 +199,7 @@ class _Drain:
                 return f'error when evicting pods/"{name}" -n "{namespace}": global timeout reached: {self._timeout()}'
             try:
                 await self._insist(
-                    lambda: self._client.evict(namespace, name, grace_period_seconds=self._options.grace_period_s)
+                    lambda: self._client.evict(namespace, name, grace_period_seconds=self._options.grace_period_seconds)
                 )
                 break
             except errors.NotFound:
@@ -224,7 +230,7 @@ class _Drain:
                         "pods",
                         metadata.name,
                         metadata.namespace,
-                        grace_period_seconds=self._options.grace_period_s,
+                        grace_period_seconds=self._options.grace_period_seconds,
                     )
                 )
             except errors.NotFound:
@@ -258,7 +264,7 @@ class _Drain:
 
     def _timeout(self) -> str:
         """As Go prints it."""
-        seconds = self._options.timeout_s
+        seconds = self._options.timeout_ns / SECOND_NS
         minutes, rest = divmod(seconds, 60)
         hours, minutes = divmod(int(minutes), 60)
         return f"{hours}h{minutes}m{rest:g}s" if hours else f"{minutes}m{rest:g}s" if minutes else f"{rest:g}s"

@@ -13,8 +13,7 @@ from typing import Any
 from google.protobuf.message import Message
 
 from kemu import errors
-from kemu.emulated.client import drains
-from kemu.emulated.objects import resources, selectors
+from kemu.emulated.objects import resources
 from kemu.emulated.objects.fields import tables
 from kemu.emulated.settings import paths
 from kemu.emulated.settings.documents import Path
@@ -26,7 +25,6 @@ from kemu.lab.scenario.expectations import full_name
 from kemu.lab.scenario.loading import clusters, lives, manifest_files, manifests, openb
 from kemu.lab.scenario.loading.manifests import Declared
 from kemu.messages.k8s import core_v1_pb2
-from kemu.runtime.env import SECOND_NS
 from kemu.runtime.words import did_you_mean
 
 MAX_ARRIVALS = 1_000_000
@@ -114,9 +112,7 @@ class Timeline:
                 exit_code=detail.get("exitCode", 0),
             )
         elif what == "drain":
-            event = scenarios.Event(
-                index, at_ns, what, resource="nodes", name=detail.get("node", ""), drain=self._drain(detail, where)
-            )
+            event = scenarios.Event(index, at_ns, what, resource="nodes", name=detail.node, drain=detail)
         elif what in NODE_ACTIONS:
             taint = None
             if what in ("taint", "untaint"):
@@ -133,23 +129,6 @@ class Timeline:
                     self.report.add((*path, "as"), f"{what} is no request: nobody's rights matter", key=True)
                 event = dataclasses.replace(event, acts_as=checked["as"])
             self.events.append(event)
-
-    def _drain(self, detail: Mapping[str, Any], where: Path) -> drains.Options:
-        try:
-            selectors.parse_labels(detail.get("podSelector", ""))
-        except ValueError as error:
-            self.report.add((*where, "podSelector"), str(error))
-        return drains.Options(
-            node=detail.get("node", ""),
-            ignore_daemon_sets=detail.get("ignoreDaemonSets", False),
-            delete_empty_dir_data=detail.get("deleteEmptyDirData", False),
-            force=detail.get("force", False),
-            grace_period_s=detail.get("gracePeriodSeconds"),
-            timeout_s=detail.get("timeout", 0) / SECOND_NS,
-            pod_selector=detail.get("podSelector", ""),
-            disable_eviction=detail.get("disableEviction", False),
-            skip_wait_for_delete_timeout_s=detail.get("skipWaitForDeleteTimeout", 0) // SECOND_NS,
-        )
 
     def _objects(self, index: int, what: str, detail: Any, where: Path) -> tuple[Message, ...]:
         """Of one event: an object, those of a List, or those of a file."""

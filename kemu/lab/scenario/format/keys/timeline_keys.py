@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+from kemu.emulated.client import drains
 from kemu.emulated.objects.validation import placement
+from kemu.emulated.settings.declared import Section
 from kemu.emulated.settings.shapes import (
     DURATION,
     NAME,
@@ -15,7 +17,6 @@ from kemu.emulated.settings.shapes import (
     Free,
     Key,
     Record,
-    Switch,
     Text,
     Whole,
 )
@@ -95,24 +96,7 @@ EVENT = Record(
         ),
         "cordon": Key(Record({"node": _NODE_NAME}), "Mark a node unschedulable."),
         "uncordon": Key(Record({"node": _NODE_NAME}), "Mark it schedulable again."),
-        "drain": Key(
-            Record(
-                {
-                    "node": _NODE_NAME,
-                    "ignoreDaemonSets": Key(Switch(), "Leave the pods of DaemonSets; without it they are an error."),
-                    "deleteEmptyDirData": Key(Switch(), "Pods with emptyDir volumes may go; without it, an error."),
-                    "force": Key(Switch(), "Pods without a controller may go; without it they are an error."),
-                    "gracePeriodSeconds": _GRACE,
-                    "timeout": Key(DURATION, "Give up after this time; by default never."),
-                    "podSelector": Key(Text(".*"), "A label selector: only these pods."),
-                    "disableEviction": Key(Switch(), "Delete the pods: disruption budgets are not asked."),
-                    "skipWaitForDeleteTimeout": Key(
-                        DURATION, "Do not wait for pods that have been terminating for longer."
-                    ),
-                }
-            ),
-            "Cordon a node and evict its pods, as kubectl drain.",
-        ),
+        "drain": Key(Section(drains.Options), "Cordon a node and evict its pods, as kubectl drain."),
         "taint": Key(
             Record(
                 {
