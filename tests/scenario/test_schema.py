@@ -10,10 +10,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from kemu.emulated.scheduler.experiments import switches
 from kemu.emulated.settings import documents, shapes
 from kemu.lab.scenario.format import schema
-from kemu.lab.scenario.format.keys import cluster_keys
 from kemu.lab.scenario.loading import loader
 from tests.scenario.test_mistakes import TEN_MISTAKES
 from tests.scenario.texts import FIRST_LINE, HEAD, NODES, SCENARIOS
@@ -91,8 +89,3 @@ def test_the_documentation_names_every_key() -> None:
 def test_the_example_of_the_documentation_is_right() -> None:
     text = (SCENARIOS.parent / "docs" / "scenarios.md").read_text()
     loader.loads(text.partition("```yaml\n")[2].partition("```")[0])
-
-
-def test_the_scheduler_knows_all_switches_of_the_format() -> None:
-    for name, (words, _) in cluster_keys._SWITCHES.items():
-        assert set(words) <= set(switches.SWITCHES[name].metadata.get("values", ())), name

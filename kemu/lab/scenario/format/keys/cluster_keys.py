@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 from kemu.emulated.kubelet.settings import kubelet_configurations
+from kemu.emulated.scheduler.experiments import switches
 from kemu.emulated.settings.shapes import (
     NAME,
-    POSITIVE_SECONDS,
     QUANTITY,
     Choice,
     Free,
@@ -17,7 +17,6 @@ from kemu.emulated.settings.shapes import (
     MapOf,
     Named,
     Record,
-    ScalarOr,
     Switch,
     Text,
     Whole,
@@ -82,66 +81,11 @@ NODE = Named(
     ),
 )
 
-_SWITCHES: dict[str, tuple[tuple[str, ...], str]] = {
-    "queue": (("priority", "fifo"), "fifo: in the order of arrival, the failed ones last."),
-    "requeue": (("hints", "all"), "all: any event requeues all unschedulable pods, not only those that it may help."),
-    "nomination": ((), "Whether the room that preemption makes is kept for the preemptor."),
-    "nominatedNodeFirst": ((), "Whether a nominated node that passes is taken before any other node is looked at."),
-    "cooperate": ((), "Whether nominations that other schedulers have made are honoured."),
-    "clearLowerNominations": (
-        ("current", "always", "if-unfit", "never"),
-        "When a preemptor clears lower nominations on its node. current: not if all of its victims terminate already.",
-    ),
-    "preemptor": (("scheduler", "kubelet", "rescheduler", "none"), "Who preempts."),
-    "victimOrder": (
-        ("priority", "priority-then-qos", "qos", "qos-only"),
-        "By what victims are ranked: QoS after, before or instead of priority.",
-    ),
-    "pdb": (("respect", "ignore"), "Whether victims under a disruption budget are spared if possible."),
-    "eligibility": (
-        ("current", "alpha"),
-        "When a pod that has preempted may preempt again. alpha: not while any lower pod terminates on its node.",
-    ),
-    "disablePreemption": ((), "No preemption at all."),
-    "statusWrites": (
-        ("blocking", "background"),
-        "Whether the scheduling loop waits until the status of a pod that failed is written.",
-    ),
-    "percentageAbove100": (("refuse", "cap"), "cap: a percentageOfNodesToScore above 100 acts as 100."),
-    "crossNodePreemption": ((), "Victims on other nodes too, where no node helps by itself."),
-    "lowerPriorityAffinity": ((), "Spare the victims that the preemptor has affinity to."),
-    "victimSearch": (("sets", "one-by-one"), "How these two search: all sets of pods, or one pod after the other."),
-    "avoidEvictedNode": ((), "Not back to the node whose kubelet evicted or rejected it, for a while."),
-}
-"""The switches of the format: their words, today's Kubernetes first (none: true or false), and what they do."""
-
-
-_SWITCH_AMOUNTS: dict[str, dict[str, Key]] = {
-    "crossNodePreemption": {"budget": Key(Whole(1), "How much an attempt searches before it gives up; 10000.")},
-    "lowerPriorityAffinity": {"limit": Key(Whole(1), "How many sets of pods are tried on a node; 100.")},
-    "avoidEvictedNode": {"for": Key(POSITIVE_SECONDS, "How long; 5m.")},
-}
-"""Switches that may be a mapping instead of true, and what it holds."""
-
-
-def _policy() -> dict[str, Key]:
-    keys = {}
-    for name, (words, doc) in _SWITCHES.items():
-        if name in _SWITCH_AMOUNTS:
-            keys[name] = Key(ScalarOr(Switch(), Record(_SWITCH_AMOUNTS[name])), doc)
-            continue
-        keys[name] = Key(Choice(words) if words else Switch(), doc)
-    keys["minFeasibleNodes"] = Key(Whole(1), "A search does not stop before it found so many nodes that pass; 100.")
-    return keys
-
-
-POLICY = _policy()
-
 SCHEDULER = Record(
     {
         "name": Key(NAME, "Serves the pods whose schedulerName it is.", required=True),
         "replicas": Key(Whole(1, 100), "More than one race, without leader election, on the same pods."),
-        "policy": Key(Record(POLICY), "Experiment switches; the defaults are today's Kubernetes."),
+        "policy": Key(switches.SHAPE, "Experiment switches; the defaults are today's Kubernetes."),
         "factory": Key(Text(), "module:Class of a scheduler of your own, called as Class(env, config)."),
     },
     choices={
