@@ -82,7 +82,7 @@ class Claim:
 class Sweep:
     """An experiment that was run."""
 
-    def __init__(self, found: dict[str, Any], kept: Any = None) -> None:
+    def __init__(self, found: dict[str, Any], kept: object = None) -> None:
         """``kept``: a folder that goes with this object."""
         self.data = found
         """As ``kemu sweep --json`` prints it."""

@@ -110,7 +110,7 @@ def _adopt_function(item: pytest.Function) -> None:
     item.repr_failure = functools.partial(_represent, usual)  # type: ignore[method-assign]
 
 
-def _represent(usual: Callable[..., Any], error: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+def _represent(usual: Callable[..., Any], error: pytest.ExceptionInfo[BaseException], style: object = None) -> Any:
     return str(error.value) if isinstance(error.value, TestFailed) else usual(error)
 
 
@@ -273,7 +273,7 @@ class ScenarioItem(pytest.Item):
     def runtest(self) -> None:
         carry_out(self, RunnableScenario(self.scenario), Wanted(seed=self.scenario.seed))
 
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> Any:
         return _represent(super().repr_failure, excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from google.protobuf.message import Message
 
@@ -511,7 +511,23 @@ class RequiredNodeAffinity:
 # Taints -------------------------------------------------------------------------------------------------------------
 
 
-def tolerates(toleration: core_v1_pb2.Toleration, taint: Any) -> bool:
+class Taint(Protocol):
+    """A taint of a node, as the API has it or as the scheduler keeps it."""
+
+    @property
+    def key(self) -> str: ...
+
+    @property
+    def value(self) -> str: ...
+
+    @property
+    def effect(self) -> str: ...
+
+
+T = TypeVar("T", bound=Taint)
+
+
+def tolerates(toleration: core_v1_pb2.Toleration, taint: Taint) -> bool:
     """Whether a toleration matches a taint: effect and key empty or equal, and ``Exists`` or an equal value."""
     if toleration.effect and toleration.effect != taint.effect:
         return False
@@ -523,14 +539,14 @@ def tolerates(toleration: core_v1_pb2.Toleration, taint: Any) -> bool:
     return operator in ("", "Equal") and bool(toleration.value == taint.value)
 
 
-def tolerates_any(tolerations: Iterable[core_v1_pb2.Toleration], taint: Any) -> bool:
+def tolerates_any(tolerations: Iterable[core_v1_pb2.Toleration], taint: Taint) -> bool:
     """Whether one of the tolerations matches the taint."""
     return any(tolerates(toleration, taint) for toleration in tolerations)
 
 
 def untolerated_taint(
-    taints: Iterable[Any], tolerations: Sequence[core_v1_pb2.Toleration], effects: Sequence[str]
-) -> Any | None:
+    taints: Iterable[T], tolerations: Sequence[core_v1_pb2.Toleration], effects: Sequence[str]
+) -> T | None:
     """The first taint of one of ``effects`` that no toleration matches, or None."""
     for taint in taints:
         if taint.effect in effects and not tolerates_any(tolerations, taint):

@@ -175,7 +175,7 @@ class Section:
                 return INVALID
         return self.cls(**given)
 
-    def _complain(self, made: Any, path: Path, report: Report) -> None:
+    def _complain(self, made: object, path: Path, report: Report) -> None:
         for key, (name, declared) in settings_of(self.cls).items():
             if declared.inline:
                 self._inline(key, declared)._complain(getattr(made, name), path, report)

@@ -122,7 +122,7 @@ class Timeline:
         self._seen.append(label)
         self._about.append(data.get("uid") or data.get("pod"))
 
-    def _label(self, kind: str, actor: str, result: Any) -> tuple[int, str]:
+    def _label(self, kind: str, actor: str, result: object) -> tuple[int, str]:
         if kind == ActorCrashed.KIND and result:
             self.steps[f"{actor}: {result}"] = None
         who = "kubelet" if actor.startswith("kubelet/") else actor

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterator
-from typing import Any
 
 from kemu.lab.scenario.scenarios import Arrivals
 from kemu.runtime import distributions
@@ -35,7 +34,7 @@ def expected_arrivals(arrivals: Arrivals) -> float:
     return found if arrivals.count is None else min(found, float(arrivals.count))
 
 
-def expected_repeats(every: Any, span_ns: int) -> float:
+def expected_repeats(every: object, span_ns: int) -> float:
     """About how often something happens in a time that happens at intervals of this distribution, in seconds."""
     interval = distributions.parse(every)
     stream = random.Random(0)  # an estimate: nothing of the run depends on it

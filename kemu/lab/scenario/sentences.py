@@ -72,7 +72,7 @@ def condition(values: Mapping[str, Any]) -> str:
     return " ".join(f"{path.rpartition('.')[2]}={_plain(value)}" for path, value in values.items())
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     return ("on" if value else "off") if isinstance(value, bool) else value
 
 

@@ -26,7 +26,7 @@ ERRORS = {error.__name__: error for error in (RayFailed, ClusterLost, TaskLost)}
 """That an answer may stand for; whatever else happens in the broker is RayFailed."""
 
 
-def packed(message: Any) -> bytes:
+def packed(message: object) -> bytes:
     body: bytes = msgpack.packb(message, use_bin_type=True)
     return LENGTH.pack(len(body)) + body
 

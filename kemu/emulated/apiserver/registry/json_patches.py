@@ -137,7 +137,7 @@ def _get(parent: dict[str, Any] | list[Any], step: str) -> Any:
     return parent.get(step)
 
 
-def _add(parent: Any, step: str, value: Any) -> None:
+def _add(parent: Any, step: str, value: object) -> None:
     if not isinstance(parent, list):
         parent[step] = value
     elif step == "-":

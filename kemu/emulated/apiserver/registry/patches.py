@@ -176,7 +176,7 @@ def apply(
     return unknown
 
 
-def _copied(value: Any) -> Any:
+def _copied(value: object) -> Any:
     """Patches are changed while they are applied, and may have to be applied again."""
     if isinstance(value, dict):
         return {key: _copied(one) for key, one in value.items()}
@@ -248,7 +248,7 @@ def merge(target: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
     return target
 
 
-def _without_nulls(value: Any) -> Any:
+def _without_nulls(value: object) -> Any:
     """Without those of objects, also in lists (``pruneNulls``)."""
     if isinstance(value, dict):
         return {key: _without_nulls(one) for key, one in value.items() if one is not None}

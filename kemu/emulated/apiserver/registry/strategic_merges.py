@@ -67,7 +67,7 @@ def merge(original: Json, patch: Json, expression: str) -> Json:
 _MISSING: Any = object()
 
 
-def _put(original: Json, key: str, value: Any) -> None:
+def _put(original: Json, key: str, value: object) -> None:
     kept = _without_directives(value)
     if kept is _MISSING:
         original.pop(key, None)
@@ -114,7 +114,7 @@ def _retain_keys(original: Json, patch: Json) -> None:
         del original[key]
 
 
-def _without_directives(value: Any) -> Any:
+def _without_directives(value: object) -> Any:
     """What is left of a patch without what only says how to patch; ``_MISSING``: nothing."""
     if isinstance(value, dict):
         if _PATCH in value:
@@ -131,7 +131,7 @@ def _without_directives(value: Any) -> Any:
     return value
 
 
-def _discard_nulls(value: Any) -> None:
+def _discard_nulls(value: object) -> None:
     if isinstance(value, dict):
         for key in list(value):
             if value[key] is None:
@@ -196,7 +196,7 @@ def _check_order(patch: list[Any] | None, order: list[Any], merge_key: str) -> N
         raise ApiError(f"The order in patch list:\n{shown}\n doesn't match {_ORDER} list:\n{wanted_order}\n")
 
 
-def _has_directive(one: Any) -> bool:
+def _has_directive(one: object) -> bool:
     return isinstance(one, dict) and _PATCH in one
 
 

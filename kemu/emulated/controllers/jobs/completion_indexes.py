@@ -85,7 +85,7 @@ def failures(pod: core_v1_pb2.Pod) -> int:
     return _count(pod, FAILURES) + _count(pod, IGNORED_FAILURES)
 
 
-def new_counts(job: batch_v1_pb2.Job, replaced: Any | None) -> dict[str, str]:
+def new_counts(job: batch_v1_pb2.Job, replaced: core_v1_pb2.Pod | None) -> dict[str, str]:
     """The annotations of a pod that replaces another (``addIndexFailureCountAnnotation``)."""
     if replaced is None:
         return {FAILURES: "0"}
@@ -97,7 +97,7 @@ def new_counts(job: batch_v1_pb2.Job, replaced: Any | None) -> dict[str, str]:
     return {FAILURES: str(counted), IGNORED_FAILURES: str(ignored)} if ignored > 0 else {FAILURES: str(counted)}
 
 
-def remaining_ns(replaced: Any | None, now_ns: int) -> int:
+def remaining_ns(replaced: core_v1_pb2.Pod | None, now_ns: int) -> int:
     """Until an index may get a new pod in place of this one (``getRemainingTimePerIndex``)."""
     if replaced is None:
         return 0

@@ -300,7 +300,7 @@ class _Unsimulated:
 
     sort: Refused
 
-    def check(self, value: Any, path: Path, report: Report) -> Any:
+    def check(self, value: object, path: Path, report: Report) -> Any:
         if value in self.sort.unless:
             return value
         report.add(path, refusals.text(self.sort.why), key=True)

@@ -23,6 +23,7 @@ from kemu.emulated.objects import resources
 from kemu.emulated.objects.conversion import json_readers, json_writers
 from kemu.emulated.objects.conversion.json_readers import ConversionError
 from kemu.emulated.objects.plain import Json
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime import words
 
 __all__ = ["ConversionError", "from_json", "from_manifest", "to_json", "to_manifest", "to_value"]
@@ -89,7 +90,7 @@ def partial_json(
     return message, reader.problems
 
 
-def from_manifest(data: Mapping[str, Any], *, path: str = "") -> Message:
+def from_manifest(data: Mapping[str, Any], *, path: str = "") -> KubernetesObject:
     """The object that a manifest describes. Raises ConversionError, also for an unknown apiVersion and kind."""
     reader = json_readers.Reader(path)
     if not isinstance(data, dict):

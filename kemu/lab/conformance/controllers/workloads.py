@@ -70,7 +70,7 @@ def agrees(expect: Json, given: Json) -> list[str]:
     return [f"{len(given['steps'])} answers, not {len(first)}"]
 
 
-def _differences(wanted: Any, found: Any, path: str) -> list[str]:
+def _differences(wanted: object, found: object, path: str) -> list[str]:
     if isinstance(wanted, dict) and isinstance(found, dict):
         return [
             line
@@ -295,7 +295,7 @@ class _World:
             metadata.generation = 1
         return obj
 
-    def _with_times(self, value: Any) -> Any:
+    def _with_times(self, value: object) -> Any:
         """Offsets from the start become times."""
         if isinstance(value, dict):
             return {key: self._with_times(one) for key, one in value.items()}
@@ -344,7 +344,7 @@ class _World:
         pruned: Json = self._pruned(view)
         return pruned
 
-    def _pruned(self, value: Any) -> Any:
+    def _pruned(self, value: object) -> Any:
         """Without what is empty or zero, and with times in seconds since the start."""
         if isinstance(value, dict):
             items = ((key, self._pruned(one)) for key, one in value.items())
@@ -376,7 +376,7 @@ def _without_chance(view: Json) -> Json:
     return view if is_named else {key: value for key, value in view.items() if key != "name"}
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 

@@ -83,7 +83,7 @@ def _is_signal(recorded: list[str], answered: list[str]) -> bool:
 def _plain(threshold: Json) -> Json:
     """A threshold whose percentage is a number: its text has more than one form."""
 
-    def number(amount: Any) -> Any:
+    def number(amount: object) -> Any:
         if isinstance(amount, dict) and "percentage" in amount:
             value = floats.to_32_bits(float(amount["percentage"]))
             return {**amount, "percentage": f"{value!r} "}

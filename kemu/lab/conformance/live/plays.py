@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, cast
+from typing import Any
 
 from kemu import errors
 from kemu.emulated.client import clients
@@ -18,7 +18,6 @@ from kemu.emulated.objects.conversion import convert
 from kemu.errors import KemuError
 from kemu.lab.conformance.live import drawn_pods, makers, reports, scheduler_logs, shadows, stand_ins, verdicts
 from kemu.lab.conformance.live.makers import Json
-from kemu.messages.k8s.objects import KubernetesObject
 
 DECIDES_S = 20.0
 """So long the real scheduler may take over one pod; a claim is bound after a second at the earliest."""
@@ -383,7 +382,7 @@ class Play:
 
     async def _create(self, manifest: Json) -> None:
         try:
-            await self._client.create(cast(KubernetesObject, convert.from_manifest(manifest)))
+            await self._client.create(convert.from_manifest(manifest))
         except errors.AlreadyExists:
             return
 

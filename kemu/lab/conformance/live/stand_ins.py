@@ -14,6 +14,7 @@ from kemu import errors
 from kemu.emulated.client import clients, informers, retries
 from kemu.emulated.objects import meta
 from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import Env
 
 COMPLETED, BY_CONTROLLER = "pv.kubernetes.io/bind-completed", "pv.kubernetes.io/bound-by-controller"
@@ -107,5 +108,5 @@ def key_of(manifest: dict[str, Any]) -> str:
     return f"{metadata['namespace']}/{metadata['name']}"
 
 
-def name_of(obj: Any) -> str:
+def name_of(obj: KubernetesObject) -> str:
     return str(meta.namespaced_name(obj))

@@ -21,7 +21,7 @@ def agrees(expect: Json, answered: Json) -> list[str]:
     return min(found, key=len) if found else ["outcomes: nothing was recorded"]
 
 
-def _differences(path: str, recorded: Any, ours: Any) -> Any:
+def _differences(path: str, recorded: object, ours: object) -> Any:
     if isinstance(recorded, dict) and isinstance(ours, dict):
         for key in sorted({*recorded, *ours}):
             yield from _differences(f"{path}.{key}".removeprefix("."), recorded.get(key), ours.get(key))

@@ -62,7 +62,7 @@ def chosen(
     return {name: checked[name] for name in controller_keys.KINDS if name in checked}
 
 
-def check(checked: Any, controllers: Mapping[str, Controller], report: Report, *, has_autoscaler: bool) -> None:
+def check(checked: object, controllers: Mapping[str, Controller], report: Report, *, has_autoscaler: bool) -> None:
     """Complain of what client-go would refuse, and of an autoscaler without anything to scale. ``checked``: what the
     scenario says."""
     path = ("spec", "controllers")

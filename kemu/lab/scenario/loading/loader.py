@@ -620,7 +620,7 @@ def _manifest(message: Message, path: Path, report: Report) -> scenarios.Manifes
     return scenarios.Manifest(message, problem.file, problem.line, problem.column, problem.path)
 
 
-def _names(items: Any) -> list[str]:
+def _names(items: object) -> list[str]:
     return [
         item["name"]
         for item in (items if isinstance(items, list) else [])
@@ -638,7 +638,7 @@ def _zones(nodes: Sequence[scenarios.Node], events: Sequence[scenarios.Event]) -
     return zones
 
 
-def _created(items: Any) -> Iterator[tuple[str, str, str]]:
+def _created(items: object) -> Iterator[tuple[str, str, str]]:
     for item in items if isinstance(items, list) else []:
         for action in ("create", "apply"):
             stated = manifests.stated_name(item.get(action)) if isinstance(item, dict) else None

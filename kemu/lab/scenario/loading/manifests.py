@@ -122,7 +122,7 @@ def why_unsimulated(data: Mapping[str, Any]) -> str:
     return ""
 
 
-def _is_custom(api_version: Any) -> bool:
+def _is_custom(api_version: object) -> bool:
     """Kubernetes' own groups end with k8s.io, or have no dot."""
     if not isinstance(api_version, str):
         return False

@@ -187,7 +187,7 @@ class Connection:
             "end": self._end,
         }
 
-    def send(self, message: Any) -> None:
+    def send(self, message: object) -> None:
         if not self._writer.is_closing():
             self._writer.write(frames.packed(message))
 

@@ -41,7 +41,7 @@ class Field(NamedTuple):
         return self.default is not _ABSENT
 
 
-def field(*, key: str = "", default: Any = _ABSENT) -> Any:  # noqa: ANN401  # of any type, as dataclasses.field
+def field(*, key: str = "", default: object = _ABSENT) -> Any:  # noqa: ANN401  # of any type, as dataclasses.field
     """Declares a field that has another name in the log (``key``), or that an event may lack (``default``)."""
     return Field("", key, default=default)
 

@@ -37,7 +37,7 @@ def write(answer: Answer, form: str, file: TextIO) -> None:
         _show(answer, file)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """As JSON has it."""
     if isinstance(value, dict):
         return {str(key): _plain(each) for key, each in value.items()}

@@ -131,7 +131,7 @@ def _fields(event: Event) -> dict[str, str]:
     return dict(_flat(data, ""))
 
 
-def _change(change: Any) -> Any:
+def _change(change: object) -> Any:
     """A change of the store, with the object that it puts."""
     if not isinstance(change, list | tuple) or len(change) != 5:
         return change
@@ -142,7 +142,7 @@ def _change(change: Any) -> Any:
     return found
 
 
-def _object(key: Any, value: Json) -> Any:
+def _object(key: object, value: Json) -> Any:
     parts = key.split("/") if isinstance(key, str) else []
     resource = resources.BY_PLURAL.get(parts[2]) if len(parts) > 3 else None
     if resource is None or not isinstance(value, bytes):

@@ -105,7 +105,7 @@ class LogMerger:
             self._emit()
         return added
 
-    def append(self, source: Source, time_ns: int, actor: str, kind: str, data: Any) -> None:
+    def append(self, source: Source, time_ns: int, actor: str, kind: str, data: object) -> None:
         """One event of this process."""
         self._wait(source, self._open[source], time_ns, actor, kind, data)
 
