@@ -11,7 +11,8 @@ from kemu import errors
 from kemu.emulated.objects.amounts import qos, requests
 from kemu.emulated.objects.defaulting import defaults
 from kemu.emulated.objects.validation import kinds
-from kemu.lab.scenario.loading import loader, manifests, openb
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.loading.objects import manifests, openb
 from kemu.lab.scenario.playing import workloads
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.random_streams import random_stream

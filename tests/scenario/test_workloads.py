@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kemu.lab.scenario.arrivals import arrival_times
-from kemu.lab.scenario.loading import manifests
+from kemu.lab.scenario.loading.objects import manifests
 from kemu.lab.scenario.playing import workloads
 from kemu.lab.scenario.scenarios import Arrivals, Scenario
 from kemu.messages.k8s import core_v1_pb2

@@ -26,7 +26,8 @@ from kemu.emulated.scheduler.queue import queues
 from kemu.lab.checks.scheduling import priorities
 from kemu.lab.fuzz import features, trials
 from kemu.lab.scenario.format.keys import controller_keys
-from kemu.lab.scenario.loading import controllers, imports, loader
+from kemu.lab.scenario.loading import controllers, loader
+from kemu.lab.scenario.loading.objects import imports
 from tests import searches
 
 Plant = Callable[[pytest.MonkeyPatch], None]

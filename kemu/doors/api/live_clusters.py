@@ -36,7 +36,7 @@ from kemu.errors import KemuError, ScenarioError
 from kemu.lab.checks.counters import counts
 from kemu.lab.exploration import executions
 from kemu.lab.scenario import forms
-from kemu.lab.scenario.loading import manifests
+from kemu.lab.scenario.loading.objects import manifests
 from kemu.lab.scenario.playing import judging, plans, plays
 from kemu.lab.scenario.playing.heartbeats import Heartbeats
 from kemu.lab.scenario.scenarios import DEFAULT_SCHEDULER, Scenario

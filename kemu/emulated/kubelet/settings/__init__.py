@@ -1,5 +1,5 @@
-"""The KubeletConfiguration: begin at ``kubelet_configurations``.
+"""The KubeletConfiguration: begin at ``kubelet_configurations``, which declares its fields.
 
-``evictions`` and ``thresholds`` read the eviction fields, ``image_policies`` those of image garbage collection,
-``shutdown_groups`` those of graceful node shutdown.
+``thresholds`` reads what the eviction fields state, ``image_policies`` and ``shutdown_groups`` are what follows for
+image garbage collection and graceful node shutdown.
 """

@@ -1,6 +1,17 @@
-"""From a YAML file to a scenario, or to all of its mistakes at once.
+"""From a YAML file to a scenario, or to all of its mistakes at once. Begin at ``loader``, which calls the steps.
 
-``loader`` calls the steps: ``clusters``, ``controllers``, ``manifests`` (what there is when the clock starts),
-``timelines``, ``openb`` (what happens over time), ``matrices`` (variants), ``references`` (whether names lead
-anywhere).
+loader         the steps, in their order
+overriding     values from outside, put into the document
+matrices       the variants of a matrix
+clusters       nodes, schedulers and extenders
+node_groups    the nodes of a cluster autoscaler
+controllers    which controllers run
+users          users, and who events may be done as
+timelines      events and workloads
+lives          how pods live that do not say
+faults, holds  what is injected, and which messages are kept back
+references     whether names lead anywhere
+mistakes       the order of mistakes, and which of them explain others
+lints          what is right, and likely a mistake
+objects        what manifests, files and traces hold
 """

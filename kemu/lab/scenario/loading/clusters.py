@@ -27,7 +27,7 @@ from kemu.emulated.scheduler.plugins import in_tree
 from kemu.emulated.settings.documents import Path, follow
 from kemu.emulated.settings.shapes import Report, kind_of
 from kemu.lab.scenario import scenarios
-from kemu.lab.scenario.loading import manifests
+from kemu.lab.scenario.loading.objects import manifests
 from kemu.messages.k8s import core_v1_pb2, scheduling_v1_pb2
 from kemu.runtime import user_code
 from kemu.runtime.words import did_you_mean

@@ -19,7 +19,7 @@ from kemu.emulated.objects.pods import planned_fields
 from kemu.emulated.settings.shapes import Report
 from kemu.lab.scenario import scenarios
 from kemu.lab.scenario.format.keys import controller_keys
-from kemu.lab.scenario.loading import manifests, volumes
+from kemu.lab.scenario.loading.objects import manifests, volumes
 from kemu.messages.k8s import batch_v1_pb2
 from kemu.runtime.env import SECOND_NS
 

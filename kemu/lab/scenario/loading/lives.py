@@ -14,7 +14,7 @@ from kemu.emulated.settings import paths
 from kemu.emulated.settings.documents import Path
 from kemu.emulated.settings.shapes import INVALID, Report
 from kemu.lab.scenario import expectations, scenarios
-from kemu.lab.scenario.loading import manifests
+from kemu.lab.scenario.loading.objects import manifests
 from kemu.messages.k8s import meta_v1_pb2
 
 

@@ -31,12 +31,9 @@ from kemu.lab.scenario.loading import (
     clusters,
     controllers,
     faults,
-    foreign_files,
     holds,
     lints,
     lives,
-    manifest_files,
-    manifests,
     matrices,
     mistakes,
     node_groups,
@@ -44,8 +41,8 @@ from kemu.lab.scenario.loading import (
     references,
     timelines,
     users,
-    volumes,
 )
+from kemu.lab.scenario.loading.objects import foreign_files, manifest_files, manifests, volumes
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime import user_code, words
 

@@ -20,8 +20,8 @@ from kemu.emulated.settings.values import duration_text
 from kemu.lab.checks import costs, registry
 from kemu.lab.scenario import expectations, scenarios
 from kemu.lab.scenario.loading import clusters
-from kemu.lab.scenario.loading.manifests import Declared
 from kemu.lab.scenario.loading.mistakes import Excuses
+from kemu.lab.scenario.loading.objects.manifests import Declared
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 from kemu.runtime.words import did_you_mean
 

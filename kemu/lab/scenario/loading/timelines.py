@@ -22,8 +22,9 @@ from kemu.emulated.settings.values import duration_text
 from kemu.lab.scenario import scenarios
 from kemu.lab.scenario.arrivals import expected_arrivals
 from kemu.lab.scenario.expectations import full_name
-from kemu.lab.scenario.loading import clusters, lives, manifest_files, manifests, openb
-from kemu.lab.scenario.loading.manifests import Declared
+from kemu.lab.scenario.loading import clusters, lives
+from kemu.lab.scenario.loading.objects import manifest_files, manifests, openb
+from kemu.lab.scenario.loading.objects.manifests import Declared
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.words import did_you_mean
 

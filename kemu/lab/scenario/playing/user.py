@@ -25,7 +25,8 @@ from kemu.emulated.kubelet.pods import statuses
 from kemu.emulated.objects import meta, resources
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.pods import pod_phases
-from kemu.lab.scenario.loading import clusters, manifests
+from kemu.lab.scenario.loading import clusters
+from kemu.lab.scenario.loading.objects import manifests
 from kemu.lab.scenario.playing import rollouts, workloads
 from kemu.lab.scenario.scenarios import OF_MACHINES, Event, Manifest, Scenario
 from kemu.messages.k8s import core_v1_pb2

@@ -16,7 +16,7 @@ from typing import Any
 from kemu.emulated.apiserver.lives import drawn_text
 from kemu.emulated.objects.times import seconds_text
 from kemu.lab.scenario.arrivals import arrival_times
-from kemu.lab.scenario.loading import manifests
+from kemu.lab.scenario.loading.objects import manifests
 from kemu.lab.scenario.scenarios import Arrivals, PodLives, Trace, Workload
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime import distributions

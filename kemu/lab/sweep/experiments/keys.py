@@ -27,7 +27,7 @@ from kemu.emulated.settings.shapes import (
 )
 from kemu.lab.scenario.format import schema
 from kemu.lab.scenario.format.keys import matrix_keys
-from kemu.lab.scenario.loading import foreign_files
+from kemu.lab.scenario.loading.objects import foreign_files
 from kemu.lab.sweep.experiments import values
 
 KIND = foreign_files.EXPERIMENT

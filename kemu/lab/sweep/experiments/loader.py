@@ -19,7 +19,8 @@ from kemu.emulated.settings.documents import Document, Path
 from kemu.emulated.settings.shapes import INVALID, Report, kind_of
 from kemu.errors import KemuError, Problem, ScenarioError
 from kemu.lab.scenario import catalog
-from kemu.lab.scenario.loading import foreign_files, loader, matrices, mistakes, overriding, references
+from kemu.lab.scenario.loading import loader, matrices, mistakes, overriding, references
+from kemu.lab.scenario.loading.objects import foreign_files
 from kemu.lab.scenario.playing import plays
 from kemu.lab.scenario.scenarios import Scenario
 from kemu.lab.sweep.cells import Metric

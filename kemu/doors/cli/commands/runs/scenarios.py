@@ -110,7 +110,7 @@ def _load(name: str, options: argparse.Namespace) -> Any:
     """A scenario or an experiment, whichever it is."""
     from kemu.doors.cli import inputs
     from kemu.emulated.settings import documents
-    from kemu.lab.scenario.loading import foreign_files
+    from kemu.lab.scenario.loading.objects import foreign_files
 
     path = Path(name)
     if path.is_file() and foreign_files.is_experiment(documents.read(path)):

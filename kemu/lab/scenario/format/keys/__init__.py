@@ -1,1 +1,17 @@
-"""Tables of keys, by subject: which keys there are, and the shape of what each holds. ``format.schema`` joins them."""
+"""Tables of keys, by subject: which keys there are, and the shape of what each holds. ``format.schema`` joins them.
+
+    cluster_keys       nodes, schedulers, extenders
+    controller_keys    the controllers, by name
+    user_keys          users and their roles
+    timing_keys        times, and their presets
+    runtime_keys       where a scenario runs
+    storage_keys       CSI drivers
+    timeline_keys      events
+    workload_keys      streams of pods
+    fault_keys         faults
+    hold_keys          messages that are kept back
+    matrix_keys        what varies
+    expectation_keys   what a run must show
+
+Settings that one component acts on are declared beside it (:mod:`kemu.emulated.settings.declared`).
+"""

@@ -1,6 +1,7 @@
 """The keys of streams of pods: when they come, how long they live, or the recorded trace that they are taken from.
 
-:mod:`kemu.lab.scenario.playing.workloads` draws the pods, :mod:`kemu.lab.scenario.loading.openb` reads the trace.
+:mod:`kemu.lab.scenario.playing.workloads` draws the pods, :mod:`kemu.lab.scenario.loading.objects.openb` reads the
+trace.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from kemu.emulated.objects.plain import Json
 from kemu.emulated.settings import documents
 from kemu.emulated.settings.documents import Document, Path
 from kemu.emulated.settings.shapes import Report
-from kemu.lab.scenario.loading import imports, manifests
+from kemu.lab.scenario.loading.objects import imports, manifests
 
 SUFFIXES = (".yaml", ".yml", ".json")
 """As kubectl looks for in a folder."""

@@ -8,7 +8,7 @@ from typing import Any
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.fields import storage_v1
 from kemu.lab.scenario import scenarios
-from kemu.lab.scenario.loading import manifests
+from kemu.lab.scenario.loading.objects import manifests
 
 
 def are_used(

@@ -1,0 +1,9 @@
+"""The objects of a scenario: what its manifests, the files that it names and recorded traces hold.
+
+manifests        objects as messages, with all that is wrong with them
+manifest_files   manifests in files, folders and patterns
+imports          objects as a cluster shows them, made fit for another one
+openb            the pods and nodes of the openb trace
+volumes          whether objects speak of volumes
+foreign_files    files that are no scenario, and what they are
+"""
