@@ -1,8 +1,8 @@
 """Objects as a cluster gives them away (``kubectl get -o yaml``): without what servers have written there.
 
 Role: used by :mod:`kemu.lab.scenario.loading.objects.manifest_files` for every object. What servers write says nothing
-about what is wanted: a status of another cluster keeps controllers from acting, UIDs refer to objects that are no more. An
-object without any trace of a server was written by a person, who means the status that it states.
+about what is wanted: a status of another cluster keeps controllers from acting, UIDs refer to objects that are no more.
+An object without any trace of a server was written by a person, who means the status that it states.
 """
 
 from __future__ import annotations
