@@ -320,7 +320,7 @@ class Cluster:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """The counters of expectations so far: ``pods_bound``, ``bind_conflicts``, … (docs/runs.md)."""
+        """The counters of expectations so far: ``pods_bound``, ``bind_conflicts``, … (docs/verdict.md)."""
         return counts(self._judge.history)
 
     def story(self, limit: int = reports.MOST_LINES) -> str:

@@ -135,7 +135,7 @@ class Run:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """Counters over the whole run: ``pods_bound``, ``preemptions``, ``bind_conflicts``, … (docs/runs.md)."""
+        """Counters over the whole run: ``pods_bound``, ``preemptions``, ``bind_conflicts``, … (docs/verdict.md)."""
         counts: Mapping[str, int] = self.data["counts"]
         return counts
 
