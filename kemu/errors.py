@@ -102,7 +102,7 @@ class Gone(ApiError):
     reason, code, grpc_code = "Expired", 410, "OUT_OF_RANGE"
 
     continue_token = ""
-    """Of a list in pages: gives the rest of it as it is now, which does not fit to the pages before."""
+    """Continue token of a list in pages: gives the rest of it as it is now, which does not fit to the pages before."""
 
 
 class RequestEntityTooLarge(ApiError):

@@ -140,7 +140,7 @@ class Load:
 
 @dataclass
 class Loads:
-    """Of all cells of a run and of the driver."""
+    """Loads of all cells of a run and of the driver."""
 
     by_cell: dict[str, Load] = field(default_factory=dict)
     machine_busy: float = 0.0

@@ -25,7 +25,7 @@ HOUSEKEEPING = (Transaction.KIND, StoreCompacted.KIND, WatchDelivered.KIND, "cli
 """Events, by how their kinds begin, that housekeeping causes too: they do not show that a run is busy."""
 
 NAMES = ("sim", "wall", "ray")
-"""Of the runtimes: virtual time; the wall clock, in one process; the wall clock, in cells on Ray."""
+"""Names of the runtimes: virtual time; the wall clock, in one process; the wall clock, in cells on Ray."""
 
 REAL = ("wall", "ray")
 """Those whose time is real: their events have dates, a run cannot be made again, and speed is what one asks for."""

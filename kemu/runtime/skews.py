@@ -24,7 +24,8 @@ class _Skewing(NamedTuple):
 
 
 class Skew:
-    """Of the clocks of one machine. Times called true are the run's, those called own are its monotonic clock's."""
+    """Skew of the clocks of one machine. Times called true are the run's, those called own are its monotonic
+    clock's."""
 
     def __init__(self) -> None:
         self._segments = [(0, 0, 0.0)]
@@ -76,7 +77,7 @@ class Skew:
 
 
 class Skews:
-    """Of all machines of a process whose clocks a fault has touched, by the names of their actors."""
+    """Skews of all machines of a process whose clocks a fault has touched, by the names of their actors."""
 
     def __init__(self) -> None:
         self.by_actor: dict[str, Skew] = {}

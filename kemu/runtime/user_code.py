@@ -43,7 +43,7 @@ _admitted: frozenset[str] | None = None
 """All that may be loaded; None: everything."""
 
 _folders: list[str] = []
-"""Of scenarios, as far as they have been added to Python's path."""
+"""Folders of scenarios, as far as they have been added to Python's path."""
 
 
 @dataclass(frozen=True, slots=True)

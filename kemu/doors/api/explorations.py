@@ -111,7 +111,7 @@ class Exploration:
 
     @property
     def records(self) -> tuple[RunRecord, ...]:
-        """Of all runs, in their order; not a stable interface."""
+        """Records of all runs, in their order; not a stable interface."""
         return tuple(self._campaign.records)
 
     @property
@@ -144,7 +144,7 @@ class Shrunk:
     schedulers: int
     faults: int
     events: int
-    """Of the scenario, without those that create pods."""
+    """Events of the scenario, without those that create pods."""
     messages: int
     """That have to be late."""
     executions: int
@@ -183,7 +183,7 @@ class FailureFound:
 
     @property
     def yaml(self) -> str:
-        """Of :attr:`scenario`: ``kemu run`` fails in the same way."""
+        """YAML of :attr:`scenario`: ``kemu run`` fails in the same way."""
         return self.scenario.to_yaml()
 
     def run(self) -> runs.Run:

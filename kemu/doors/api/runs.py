@@ -107,9 +107,9 @@ class Run:
     folder: Path | None = None
     """The run folder, if there is one."""
     variant: Mapping[str, Any] = field(default_factory=dict)
-    """Of a run of a matrix: its values, by path."""
+    """Variant of a run of a matrix: its values, by path."""
     variants: tuple[Run, ...] = ()
-    """Of a matrix: its runs."""
+    """Variants of a matrix: its runs."""
     again: str = ""
     """How to have it again: a command of the shell, or a call."""
     _history: History | None = field(default=None, repr=False)

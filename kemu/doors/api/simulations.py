@@ -48,7 +48,7 @@ class Simulation:
         self._holds = tuple(holds)
         self.loop = VirtualLoop()  # type: ignore[abstract]  # what it refuses is added by name
         self.steering: Steering | None = None
-        """Of the first cluster, if anybody steers it."""
+        """Steering of the first cluster, if anybody steers it."""
         self.clusters = 0
         """How many there were."""
 

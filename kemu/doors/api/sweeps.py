@@ -76,7 +76,7 @@ class Claim:
     """``holds``, ``fails`` or ``undecided``."""
     detail: str
     more_seeds: int | None
-    """Of an undecided claim: about how many more would decide; None: seeds do not help."""
+    """More seeds of an undecided claim: about how many more would decide; None: seeds do not help."""
 
 
 class Sweep:

@@ -129,7 +129,7 @@ class Finding:
     detail: str
     """What was examined, or what is wrong: who, when, where."""
     text: str = ""
-    """Of an expectation: what the scenario says."""
+    """Text of an expectation: what the scenario says."""
     counts: bool = True
     """It changes the verdict. A detector does only where the scenario asks for it."""
     says: str = ""
@@ -169,7 +169,7 @@ def all_of(history: History) -> dict[str, Pod]:
 
 
 def waits(history: History) -> list[Wait]:
-    """Of all pods that a scheduler had to place, in the order of their creation."""
+    """Waits of all pods that a scheduler had to place, in the order of their creation."""
     return [
         Wait(
             each.pod.key.removeprefix(DEFAULT_NAMESPACE),

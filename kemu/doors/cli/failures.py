@@ -178,7 +178,7 @@ def tell_beside(text: str, report: Path) -> int:
 
 
 def bug(text: str, report: Path, more: Mapping[str, Any] | None = None) -> Failure:
-    """Of kemu's, with the report that tells of it."""
+    """Bug of kemu's, with the report that tells of it."""
     told = f"kemu: {text.split(chr(10), 1)[0]}\n{_PLEASE} {report}"
     return Failure("internal", text, exits.RAISED, more={"report": str(report), **(more or {})}, text=told)
 

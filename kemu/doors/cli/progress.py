@@ -85,7 +85,7 @@ class Bar:
 
 
 def _columns(stream: TextIO) -> int:
-    """Of the terminal of this stream; the standard output may be a file."""
+    """Columns of the terminal of this stream; the standard output may be a file."""
     try:
         return os.get_terminal_size(stream.fileno()).columns or _USUAL_COLUMNS
     except (OSError, ValueError):

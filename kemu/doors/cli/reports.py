@@ -13,7 +13,8 @@ from kemu.lab.tell.page import pages
 from kemu.runtime import runtimes
 
 MOST_EXPLAINED_BYTES = 12_000_000
-"""Of the run log: a longer run is not made again to explain it, unless ``kemu explain`` has done so."""
+"""Most explained bytes of the run log: a longer run is not made again to explain it, unless ``kemu explain`` has done
+so."""
 MOST_EXPLAINED = 6
 """Variants of a matrix."""
 

@@ -127,7 +127,7 @@ class Portfolio:
         self._ordinary = ordinary
 
     def plan(self, number: int) -> tuple[str, Plan]:
-        """Of a run, from 0, and the name of its strategy."""
+        """Plan of a run, from 0, and the name of its strategy."""
         turn, place = divmod(number, len(self._names))
         name = self._names[place]
         stream = random_streams.random_stream(self._seed, "program", name, turn)

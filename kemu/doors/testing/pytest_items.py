@@ -255,7 +255,7 @@ def cluster_maker(item: pytest.Item) -> Callable[..., live_clusters.Cluster]:
 
 
 def scenario_items(file: pytest.File) -> Iterable[pytest.Item]:
-    """Of ``*.kemu.yaml``: a test for each variant of its matrix, or one."""
+    """Scenario items of ``*.kemu.yaml``: a test for each variant of its matrix, or one."""
     try:
         scenario = loader.load(file.path)
     except ScenarioError as error:

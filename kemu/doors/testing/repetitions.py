@@ -32,7 +32,7 @@ class Found:
     outcome: Outcome
     tape: Tape
     number: int
-    """Of the run, from 1; 0: it was an older tape."""
+    """Number of the run, from 1; 0: it was an older tape."""
     strategy: str = ""
     executions: int = 0
     """How many runs shrinking took."""

@@ -43,11 +43,11 @@ class Outcome:
     error: BaseException | None = None
     """That the test itself raised."""
     failure: Failure | None = None
-    """Of a check or an expectation; None: it was the test that failed."""
+    """Failure of a check or an expectation; None: it was the test that failed."""
     scenario: Scenario | None = None
-    """Of a failure: the scenario that makes the same run."""
+    """Scenario of a failure: the scenario that makes the same run."""
     holds: tuple[Hold, ...] = ()
-    """Of a failure: all with which the same run happens without a chooser."""
+    """Holds of a failure: all with which the same run happens without a chooser."""
 
     def tape(self, test: str) -> Tape:
         return Tape(test, self.scenario, self.seed, self.holds)

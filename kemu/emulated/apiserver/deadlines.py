@@ -36,7 +36,7 @@ class _Pending:
 
 
 class Deadlines:
-    """Of the calls of one API server."""
+    """Deadlines of the calls of one API server."""
 
     __slots__ = ("_clock", "_pending", "_timer")
 

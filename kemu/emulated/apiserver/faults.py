@@ -23,7 +23,7 @@ and even a client that has seen everything is behind it."""
 
 
 class Faults:
-    """Of one API server."""
+    """Faults of one API server."""
 
     def __init__(self, env: Env, service: Service, storage: Storage, cache: WatchCache, feed: Feed) -> None:
         self._env = env

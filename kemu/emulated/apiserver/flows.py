@@ -51,7 +51,7 @@ class Flows:
         self._queue_limit = queue_limit
         self._on_expired = on_expired
         self._queues: dict[str, deque[Waiting]] = {}
-        """Of the clients that wait; none is empty."""
+        """Queues of the clients that wait; none is empty."""
         self._turns: deque[str] = deque()
         """Clients that wait, in the order in which they get the next seats."""
         self._timer: Timer | None = None

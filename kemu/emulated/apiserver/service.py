@@ -41,11 +41,11 @@ asked already is refused."""
 UNREAD_EVENTS = 10_000
 """When so many events of a stream wait for its client, it begins no more watches."""
 MAX_WATCHES = 10_000
-"""Of one Watch stream."""
+"""Most watches of one Watch stream."""
 IDLE_TASKS = 100
 """That wait for a call to serve."""
 MAX_STREAMS = 1_000
-"""Of one client: Watch and Session."""
+"""Most streams of one client: Watch and Session."""
 
 _READS = ("get", "list")
 

@@ -20,7 +20,7 @@ from kemu.runtime.env import Channel, Env
 _VERSION_TAGS = wires.VERSION_TAGS
 
 MAX_OPERATIONS = 128
-"""Of one transaction that only reads: etcd's default of ``--max-txn-ops``."""
+"""Most operations of one transaction that only reads: etcd's default of ``--max-txn-ops``."""
 
 
 class Entry:

@@ -35,8 +35,8 @@ GATEWAY = "gateway"
 """The name of the actor that brings requests of clients outside."""
 
 MAX_BODY_BYTES = 3 * 1024 * 1024
-"""Of an object or a patch that a client sends, as in kube-apiserver (``MaxRequestBodyBytes``), and of all other fields
-of a request. etcd's own limit, half as large, applies to what is written."""
+"""Most body bytes of an object or a patch that a client sends, as in kube-apiserver (``MaxRequestBodyBytes``), and of
+all other fields of a request. etcd's own limit, half as large, applies to what is written."""
 
 _Give = api_pb2.CreateRequest | api_pb2.UpdateRequest | api_pb2.PatchRequest
 """With these, roles and bindings give rights away."""

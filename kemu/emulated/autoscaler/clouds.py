@@ -27,7 +27,7 @@ from kemu.runtime.env import Env
 from kemu.runtime.runlog.events import InstanceChanged
 
 NAME = "cloud"
-"""Of the actor."""
+"""Name of the actor."""
 STARTUP_TAINT = "startup-taint.cluster-autoscaler.kubernetes.io/initializing"
 """A node with a startup time has it until its agents are done; the autoscaler takes such a node for unready."""
 
@@ -42,7 +42,7 @@ _CREATING, _RUNNING, _DELETING = (
 
 
 def node_name(group: str, number: int) -> str:
-    """Of the instance with that number, from 1; numbers are not used again."""
+    """Node name of the instance with that number, from 1; numbers are not used again."""
     return f"{group}-{number}"
 
 

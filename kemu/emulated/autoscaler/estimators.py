@@ -19,7 +19,7 @@ from kemu.emulated.objects.amounts import requests
 from kemu.messages.k8s import core_v1_pb2
 
 MAX_KINDS = 10
-"""Of pods of one controller that are told apart (``maxEquivalenceGroupsByController``)."""
+"""Most kinds of pods of one controller that are told apart (``maxEquivalenceGroupsByController``)."""
 
 
 @dataclass

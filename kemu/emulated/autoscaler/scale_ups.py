@@ -34,7 +34,7 @@ _IGNORED_LABELS = (
 
 @dataclass(frozen=True)
 class Resize:
-    """Of one group (``ScaleUpInfo``)."""
+    """Resize of one group (``ScaleUpInfo``)."""
 
     group: NodeGroup
     current: int

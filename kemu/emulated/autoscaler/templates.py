@@ -42,7 +42,7 @@ class Template:
 
 
 class Templates:
-    """Of all groups; what was found of a group is kept for when it has no good node."""
+    """Templates of all groups; what was found of a group is kept for when it has no good node."""
 
     def __init__(self, provider: Provider, *, force_daemon_sets: bool) -> None:
         self._provider = provider

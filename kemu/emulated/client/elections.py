@@ -50,7 +50,7 @@ class Settings:
     """``LeaderElectionConfig``."""
 
     name: str
-    """Of the Lease."""
+    """Name of the Lease."""
     namespace: str = "kube-system"
     lease_duration_s: float = DEFAULT_LEASE_S
     """So long a candidate must see no change of the record before it takes the lease."""
@@ -64,7 +64,8 @@ class Settings:
 
     @property
     def request_timeout_ns(self) -> int:
-        """Of one request: ``NewFromKubeconfig`` of ``resourcelock``, so that one that hangs does not cost the lease."""
+        """Request timeout of one request: ``NewFromKubeconfig`` of ``resourcelock``, so that one that hangs does not
+        cost the lease."""
         return int(max(SECOND_NS, self.renew_deadline_s * SECOND_NS / 2))
 
     def mistake(self) -> tuple[str, str] | None:
@@ -407,7 +408,7 @@ class Candidate:
         self._main: asyncio.Task[Any] | None = None
         """Of the actor."""
         self._renewals: asyncio.Task[None] | None = None
-        """Of a leader."""
+        """Renewals of a leader."""
         self._is_ending = False
         env.on_fault("terminate", self._terminate)
 

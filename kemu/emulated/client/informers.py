@@ -150,11 +150,12 @@ class Informer(Generic[K]):
         self._version = "0" if from_cache and client.lists_from_cache else ""
         self._watch_id = 0
         self._revisions: list[int] = []
-        """Of the events that are not in the log yet; beside them their types and the digests of their bytes."""
+        """Revisions of the events that are not in the log yet; beside them their types and the digests of their
+        bytes."""
         self._types: list[str] = []
         self._digests: list[int] = []
         self._waiters: list[asyncio.Future[None]] | None = []
-        """Of :meth:`synced`; None when it has."""
+        """Waiters of :meth:`synced`; None when it has."""
         self._on_gap: Callable[[errors.Gone], None] = self._list_again if client.relists else self._go_on
         self._backoff: streams.Backoff | None = None
         self._started = False

@@ -33,7 +33,7 @@ MAX_CALLS_PER_MESSAGE = 500
 """So that one message stays far below gRPC's limits however many pods are created in an instant."""
 
 MAX_BYTES_PER_MESSAGE = 16 << 20
-"""Of objects and patches in a message that holds more than one of them."""
+"""Most bytes per message of objects and patches in a message that holds more than one of them."""
 
 MAX_RETRIES = 10
 """How often a request is sent again because of Retry-After, as in client-go (``rest.NewRequest``)."""
@@ -54,7 +54,7 @@ class _Pending(NamedTuple):
 
     future: asyncio.Future[Any]
     message: type[KubernetesObject]
-    """Of the objects in the answer."""
+    """Message of the objects in the answer."""
     mutating: bool
     """It changes the cluster."""
     call: api_pb2.Call
@@ -68,7 +68,7 @@ class ListResult:
 
     items: list[KubernetesObject]
     resource_version: str
-    """Of the collection: a watch continues from here."""
+    """Resource version of the collection: a watch continues from here."""
     continue_token: str = ""
     """Not empty: there is more; pass it to the next list."""
     digest: int = 0

@@ -112,9 +112,9 @@ class DisruptionController(controllers.Controller):
             for kind, plural in OWNERS.items()
         }
         self._labels = label_indexes.LabelledObjects()
-        """Of all pods."""
+        """Labels of all pods."""
         self._selectors = label_indexes.Selectors()
-        """Of all budgets."""
+        """Selectors of all budgets."""
         self._members: dict[str, _Members] = {}
         """By key of the budget."""
         self._budgets_of: dict[str, tuple[str, ...]] = {}

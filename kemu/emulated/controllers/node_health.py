@@ -89,7 +89,7 @@ class NodeView:
     """Region and zone together."""
     conditions: Mapping[str, str]
     heartbeat_ns: int
-    """Of the condition Ready, by the kubelet's clock: it is only compared with earlier ones."""
+    """Heartbeat of the condition Ready, by the kubelet's clock: it is only compared with earlier ones."""
     lease_ns: int | None
     """When the lease was renewed, likewise."""
     taints: tuple[Taint, ...]

@@ -100,7 +100,7 @@ class Backends:
         return iter(self._backends)
 
     def number(self, server: str | None) -> int | None:
-        """Of the API server that a URL chooses; None: of none. Raises :class:`kemu.errors.NotFound`."""
+        """Number of the API server that a URL chooses; None: of none. Raises :class:`kemu.errors.NotFound`."""
         if server is not None and not (server.isdigit() and len(server) < 10 and int(server) < len(self._backends)):
             raise NotFound(f"there is no API server {server}; there are {len(self._backends)}")
         return None if server is None else int(server)
@@ -128,7 +128,7 @@ class Backends:
 
 @lru_cache(1024)
 def metadata_of(user: User) -> tuple[tuple[str, str], ...] | None:
-    """Of a call, for whom it is made."""
+    """Metadata of a call, for whom it is made."""
     if user == identities.ADMINISTRATOR:
         return None
     return ((_AS_KEY, user.name), *((_AS_GROUP_KEY, group) for group in user.groups))

@@ -28,7 +28,7 @@ class Instance:
 
     pod: core_v1_pb2.Pod
     container: core_v1_pb2.Container
-    """Of the spec."""
+    """Container of the spec."""
     restarts: int
     """How often it had been restarted by then."""
     started_s: int

@@ -40,15 +40,16 @@ class Settings:
     max_body_bytes: int = 3 << 20
     """``MaxRequestBodyBytes`` of kube-apiserver."""
     cache_bytes: int = 64 << 20
-    """Of objects that are kept in the forms in which they were sent."""
+    """Cache bytes of objects that are kept in the forms in which they were sent."""
     all_backlog_bytes: int = 128 << 20
-    """Of events that may wait for the clients of all watches; those that leave most unread are ended."""
+    """All backlog bytes of events that may wait for the clients of all watches; those that leave most unread are
+    ended."""
     watch_backlog_bytes: int = 16 << 20
-    """Of events that may wait for one watch whose client does not read; then it is ended."""
+    """Watch backlog bytes of events that may wait for one watch whose client does not read; then it is ended."""
     least_watch_s: float = 1800.0
     """How long a watch lasts at least that does not say so; at most twice as long (``MinRequestTimeout``)."""
     node_usage: Callable[[str, int], Mapping[str, int]] = lambda node, second: {}
     """What a node uses besides its pods, by the seconds since the start: ``cpu`` in millicores, ``memory`` in bytes."""
     yaml: Yaml = field(default_factory=Yaml)
     max_watches: int = 10_000
-    """Of one user."""
+    """Most watches of one user."""

@@ -33,7 +33,7 @@ def are_needed(env: Env, config: Mapping[str, Any], node: core_v1_pb2.Node) -> b
 
 
 class Parts:
-    """Of one kubelet."""
+    """Parts of one kubelet."""
 
     def __init__(
         self,

@@ -163,7 +163,7 @@ class _Time:
         return _Time(self.unix_s + seconds, self.zone)
 
     def date(self, month: int, day: int, hour: int = 0, *, keeps_time: bool = False) -> _Time:
-        """Of this year; a month or day that is too large carries over (``time.Date``, ``AddDate``)."""
+        """Date of this year; a month or day that is too large carries over (``time.Date``, ``AddDate``)."""
         local = self.local
         year, month = (local.year, month) if month <= 12 else (local.year + 1, month - 12)
         time_s = local.hour * 3600 + local.minute * 60 + local.second if keeps_time else hour * 3600

@@ -15,7 +15,7 @@ from kemu.messages.k8s.objects import KubernetesObject
 
 STORED = BY_MESSAGE[core_v1_pb2.Event]
 ROW = Resource("events", "Event", "events.k8s.io/v1", events_v1_pb2.Event, True, ("ev",), False)
-"""Of the other form."""
+"""Row of the other form."""
 
 _NAMES = {
     "reportingController": "reportingComponent",

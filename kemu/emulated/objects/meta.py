@@ -43,7 +43,7 @@ class Conditions(Protocol[C_co]):
 
 
 MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
-"""Of the pods that stand in the API for the static pods of a kubelet."""
+"""Mirror annotation of the pods that stand in the API for the static pods of a kubelet."""
 
 
 def set_time(time: meta_v1_pb2.Time | meta_v1_pb2.MicroTime, unix_ns: int) -> None:

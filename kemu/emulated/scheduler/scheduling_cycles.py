@@ -46,7 +46,7 @@ class Placement(NamedTuple):
 
 
 class SchedulingCycles:
-    """Of one scheduler. ``deciders`` and ``overcommitters``: by scheduler name."""
+    """Scheduling cycles of one scheduler. ``deciders`` and ``overcommitters``: by scheduler name."""
 
     def __init__(
         self,

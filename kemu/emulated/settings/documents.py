@@ -238,7 +238,7 @@ class _Reading:
         self.problems = problems
         self.open: list[yaml.Node] = []
         self.keys: dict[yaml.Node, list[tuple[yaml.Node, yaml.Node]]] = {}
-        """Of mappings that are merged into others."""
+        """Keys of mappings that are merged into others."""
 
     def problem(self, node: yaml.Node, path: Path, message: str, suggestion: str = "") -> None:
         mark = node.start_mark

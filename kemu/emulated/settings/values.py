@@ -23,7 +23,7 @@ _PERCENT = re.compile(PERCENT_PATTERN)
 
 MAX_DURATION_NS = times.MAX_DURATION_NS
 _MAX_LENGTH = 100
-"""Of a text with a number in it."""
+"""Most length of a text with a number in it."""
 
 
 def duration_ns(value: object) -> int:

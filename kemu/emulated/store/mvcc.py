@@ -35,7 +35,7 @@ class Entry:
         self.version = version
         """1 when created, one more with each change; 0 when deleted."""
         self.digest = -1
-        """Of key, value and revision, for :meth:`KeySpace.digest`, which computes it when it is first needed."""
+        """Digest of key, value and revision, for :meth:`KeySpace.digest`, which computes it when it is first needed."""
 
     def size(self) -> int:
         """Approximate bytes of memory."""
@@ -52,7 +52,7 @@ class KeySpace:
 
     def __init__(self) -> None:
         self.revision = 1
-        """Of the last transaction that changed something."""
+        """Revision of the last transaction that changed something."""
         self.compact_revision = -1
         """Nothing older can be read; -1 until something has been compacted."""
         self.live_bytes = 0
@@ -138,7 +138,7 @@ class KeySpace:
         return len(self._live)
 
     def digest(self) -> int:
-        """Of all keys as they are now, with their values and revisions.
+        """Digest of all keys as they are now, with their values and revisions.
 
         It reads what requests would be answered from, so it costs a little for each key: no sum that is kept up to date
         beside the keys could tell that one of them got lost.

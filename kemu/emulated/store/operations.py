@@ -24,7 +24,7 @@ from kemu.messages.etcd import kv_pb2, rpc_pb2
 MAX_OPERATIONS = 128
 """In one transaction, nested ones counted with it: etcd's default."""
 MAX_REQUEST_BYTES = 1536 * 1024
-"""Of a request that may change something: etcd's default."""
+"""Most request bytes of a request that may change something: etcd's default."""
 SMALL_BYTES = MAX_REQUEST_BYTES // 2
 """A request with so many bytes of keys and values is not too large."""
 

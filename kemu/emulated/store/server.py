@@ -113,7 +113,7 @@ class Store(variants.Varied):
         self._idle: asyncio.Future[None] | None = None
         """Waits for work."""
         self._context = contextvars.copy_context()
-        """Of this actor."""
+        """Context of this actor."""
         env.serve(rpc_pb2_grpc.add_KVServicer_to_server, _KV(self))
         env.serve(_add_watch_to_server, _Watch(self))
         env.serve(rpc_pb2_grpc.add_MaintenanceServicer_to_server, _Maintenance(self))

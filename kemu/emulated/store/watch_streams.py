@@ -50,7 +50,7 @@ class Watcher:
         self.next_revision = next_revision
         """Of the first change that it still wants. In step, it matters only when it is in the future."""
         self.options = options
-        """Of ``PREV_KV``, ``NO_PUT``, ``NO_DELETE``: watchers with the same options get the same bytes."""
+        """Options of ``PREV_KV``, ``NO_PUT``, ``NO_DELETE``: watchers with the same options get the same bytes."""
         self.fragment = False
         self.progress_notify = False
         self.idle = True

@@ -42,7 +42,7 @@ class Group:
         self.watchers: dict[Watcher, None] = {}
         """In the order in which they came."""
         self.events: list[int] = []
-        """Of the batch that is being published: indexes into it."""
+        """Events of the batch that is being published: indexes into it."""
 
 
 class Hub:

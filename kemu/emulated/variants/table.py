@@ -27,8 +27,8 @@ class Variant:
     does: str
     """As a sentence. Of an ablation: what the safeguard does that is taken away."""
     source: str
-    """Of an ablation: the package and function of Kubernetes, or etcd, that has the safeguard. Of a bug: the pull
-    request with the fix, and the first minor release that has it. Of an experiment: who proposed it."""
+    """Source of an ablation: the package and function of Kubernetes, or etcd, that has the safeguard. Of a bug: the
+    pull request with the fix, and the first minor release that has it. Of an experiment: who proposed it."""
     scenario: str
     """A shipped scenario that shows it; "" if there is none."""
 

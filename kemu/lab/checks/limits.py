@@ -80,7 +80,7 @@ class Autoscaled:
     pod_delay_ns: int = 0
     """So long a pod waits before it adds a node."""
     most_nodes: int = 0
-    """Of the whole cluster; 0: no limit."""
+    """Most nodes of the whole cluster; 0: no limit."""
     provision_ns: int = 900 * SECOND_NS
     """A machine that has not registered by then has failed."""
     backoff_ns: int = 1800 * SECOND_NS

@@ -124,7 +124,7 @@ class Judge:
                 on_event(time_ns, actor, event)
 
     def results(self) -> list[Result]:
-        """Of all checks, when every event has been fed."""
+        """Results of all checks, when every event has been fed."""
         ledgers.of(self.history)  # counts, whichever checks are disabled
         return [_result(check, self.history, self._within) for check in self._checks]
 

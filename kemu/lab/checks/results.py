@@ -29,7 +29,7 @@ class Fold(ABC):
     """What several checks fold from the log: folded once for all of them, event by event, before they see the event."""
 
     kinds: ClassVar[tuple[str, ...]] = ()
-    """Of the events that it takes."""
+    """Kinds of the events that it takes."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

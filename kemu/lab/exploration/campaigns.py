@@ -80,7 +80,7 @@ class Goal:
 
 @dataclass
 class _Tally:
-    """Of one strategy."""
+    """Tally of one strategy."""
 
     runs: int = 0
     found: int = 0
@@ -112,7 +112,7 @@ class Campaign:
         self.source = Source.of(scenario, data_dir)
         self._executor = executor
         self.records: list[RunRecord] = []
-        """Of all runs, in their order."""
+        """Records of all runs, in their order."""
         self.clusters = Clusters()
         self.coverage = Coverage()
         self.canary: bool | None = None

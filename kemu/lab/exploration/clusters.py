@@ -20,7 +20,7 @@ class Cluster:
     first: RunRecord
     """The first run that failed so: what is shown."""
     failure: Failure
-    """Of the first run."""
+    """Failure of the first run."""
     cheapest: RunRecord
     """The run with the fewest holds, the first of several: what is shrunk."""
     runs: list[int] = field(default_factory=list)
@@ -29,7 +29,7 @@ class Cluster:
 
 
 class Clusters:
-    """Of one campaign. Fed in the order of the runs."""
+    """Clusters of one campaign. Fed in the order of the runs."""
 
     def __init__(self) -> None:
         self._by_key: dict[tuple[str, str], Cluster] = {}

@@ -100,7 +100,8 @@ _MULTIPLIERS = np.array(
 
 
 class Timeline:
-    """Of one run; a ``LogSink``. It notes the decisive events, and finds their orders when it is asked for them."""
+    """Timeline of one run; a ``LogSink``. It notes the decisive events, and finds their orders when it is asked for
+    them."""
 
     def __init__(self) -> None:
         self.steps: dict[str, None] = {}

@@ -193,7 +193,7 @@ class Stop:
 
     def __init__(self) -> None:
         self.event: asyncio.Event | None = None
-        """Of the run; None before it begins."""
+        """Event of the run; None before it begins."""
 
     def now(self) -> None:
         if self.event is not None:

@@ -60,12 +60,12 @@ class Feedback(Protocol):
 
     @property
     def generation(self) -> int:
-        """Of the run that is planned, from 0. In the first two nothing is known yet."""
+        """Generation of the run that is planned, from 0. In the first two nothing is known yet."""
         ...
 
     @property
     def records(self) -> Sequence[Record]:
-        """Of all runs of earlier generations, in their order."""
+        """Records of all runs of earlier generations, in their order."""
         ...
 
 
@@ -96,7 +96,7 @@ class Record(Protocol):
 
     @property
     def signature(self) -> tuple[int, ...]:
-        """Of its timeline: :func:`kemu.lab.exploration.coverage.similarity` compares two."""
+        """Signature of its timeline: :func:`kemu.lab.exploration.coverage.similarity` compares two."""
         ...
 
     @property

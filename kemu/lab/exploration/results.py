@@ -29,9 +29,9 @@ class RunRecord:
     digest: str = ""
     failures: tuple[Failure, ...] = ()
     holds: tuple[Hold, ...] = ()
-    """Of a run that fails: the holds of the scenario that make the same run without a chooser."""
+    """Holds of a run that fails: the holds of the scenario that make the same run without a chooser."""
     orders: tuple[int, ...] = ()
-    """Of the timeline; only on the way to the campaign."""
+    """Orders of the timeline; only on the way to the campaign."""
     events: int = 0
     """How many there were; only on the way to whoever shrinks."""
     new: tuple[int, ...] = ()

@@ -67,7 +67,7 @@ class Failure:
     cause: str
     detail: str
     numbers: tuple[int, ...]
-    """Of the scenarios that fail so."""
+    """Numbers of the scenarios that fail so."""
     relation: str
     file: Path | None
     command: str
@@ -108,7 +108,7 @@ class Search:
 
     @property
     def ways(self) -> int:
-        """Of failing, so far."""
+        """Ways of failing, so far."""
         return len(self._groups)
 
     def go(self) -> Iterator[Record]:

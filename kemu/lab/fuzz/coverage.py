@@ -10,7 +10,7 @@ from kemu.lab.fuzz.trials import CLIENTS, Record
 
 
 class Coverage:
-    """Of a search so far."""
+    """Coverage of a search so far."""
 
     def __init__(self) -> None:
         self._pairs: set[tuple[tuple[str, str], tuple[str, str]]] = set()

@@ -64,7 +64,7 @@ class Witness:
 
 @dataclass
 class Facts:
-    """Of one run."""
+    """Facts of one run."""
 
     execution: Execution
     witness: Witness

@@ -168,7 +168,7 @@ class Plan:
         self._exchanged: tuple[int, dict[str, list[str]]] = (-1, {})
 
     def levels(self, number: int) -> dict[str, str]:
-        """Of the scenario with that number, from 0 on."""
+        """Levels of the scenario with that number, from 0 on."""
         dice = Dice(self._seed, number, "features")
         row = self._row(number)
         if number % PART_OF_WHOLE_ROWS:

@@ -55,7 +55,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Of a number; None: no bound."""
+    """Bounds of a number; None: no bound."""
 
     equals: float | None = None
     at_least: float | None = None
@@ -98,7 +98,7 @@ class PodsAre:
     """``all any none count``. ``all`` of no pods at all does not hold."""
     statement: Statement
     bounds: Bounds
-    """Of ``count``."""
+    """Bounds of ``count``."""
 
 
 @dataclass(frozen=True, slots=True)

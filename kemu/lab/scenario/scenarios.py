@@ -55,7 +55,7 @@ class NodeGroup:
 
     settings: autoscaler_settings.NodeGroup
     template: Node
-    """Of the nodes to come, which get names of their own."""
+    """Template of the nodes to come, which get names of their own."""
     initial: tuple[str, ...]
     """The nodes that are there when the clock starts; they stand among the scenario's nodes."""
 
@@ -197,7 +197,7 @@ class Event:
     """Plural: ``delete``, ``patch``, ``rollout``."""
     namespace: str = ""
     name: str = ""
-    """Of the object, pod or node that it is about."""
+    """Name of the object, pod or node that it is about."""
     grace_period_s: int | None = None
     propagation_policy: str = ""
     """``delete``."""
@@ -270,7 +270,7 @@ class Fault:
     """``file:line:column`` of the word that names its kind."""
 
     def patterns(self) -> list[str]:
-        """Of all actors that it may concern."""
+        """Patterns of all actors that it may concern."""
         if self.what in PROCESS_FAULTS:
             return ["*"]
         return [pattern for groups in self.actors.values() for group in groups for pattern in group]

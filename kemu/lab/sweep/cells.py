@@ -38,7 +38,7 @@ class Cell:
     variant: Mapping[str, Json]
     """Its values, by path below ``spec`` as the experiment has it in ``vary``."""
     index: int
-    """Of the variant, from 0, in the order of the experiment."""
+    """Index of the variant, from 0, in the order of the experiment."""
     seed: int
 
 

@@ -55,7 +55,7 @@ class SpanBuilder:
 
     @property
     def kinds(self) -> frozenset[str]:
-        """Of the events that spans follow from."""
+        """Kinds of the events that spans follow from."""
         return frozenset(self._handlers)
 
     def feed(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> Sequence[Span]:

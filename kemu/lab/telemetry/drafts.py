@@ -115,7 +115,7 @@ class Drafts:
         self._doubtful: dict[str, None] = {}
         """UIDs of pods whose end this builder may not see: created elsewhere, or deleted and not gone yet."""
         self.uids: dict[str, str] = {}
-        """Of the pods whose creation was seen, by ``namespace/name``."""
+        """UIDs of the pods whose creation was seen, by ``namespace/name``."""
         self.on_node: dict[str, dict[str, str]] = {}
         """By node: pods that its kubelet admitted and that still count there, in the order of admission, UID → key."""
         self._instant: dict[tuple[str, str, str], int] = {}

@@ -50,7 +50,7 @@ _KINDS = SpanBuilder().kinds
 
 
 class Index:
-    """Of one log. Offsets are those of frames."""
+    """Index of one log. Offsets are those of frames."""
 
     def __init__(self) -> None:
         self.end_ns = 0
@@ -122,7 +122,7 @@ class Index:
     # --- reading ------------------------------------------------------------------------------------------------------
 
     def uids(self, key: str) -> list[str]:
-        """Of the pods that had the name ``namespace/name``, in the order in which the log first speaks of them."""
+        """UIDs of the pods that had the name ``namespace/name``, in the order in which the log first speaks of them."""
         return [uid for uid, known in self.keys.items() if known == key]
 
     def spans(self, reader: Reader, uids: Sequence[str]) -> list[Span]:
@@ -134,7 +134,7 @@ class Index:
         return [span for finished in found for span in finished if span.uid in wanted]
 
     def _offsets(self, reader: Reader, uids: Sequence[str]) -> list[int]:
-        """Of all events from which the spans of these pods follow."""
+        """Offsets of all events from which the spans of these pods follow."""
         found = dict.fromkeys(self._of_all)
         for uid in self._with_neighbours(uids):
             found.update(dict.fromkeys(self._of_uid.get(uid, ())))

@@ -28,7 +28,8 @@ class Selection:
     node: str = ""
     """What happened there: to it, to its pods, and by its kubelet."""
     workload: str = ""
-    """Of its pods: a workload, a controller (``ReplicaSet/web``), or what the names of single pods begin with."""
+    """Workload of its pods: a workload, a controller (``ReplicaSet/web``), or what the names of single pods begin
+    with."""
     kinds: tuple[str, ...] = ()
     from_ns: int = 0
     until_ns: int = 1 << 62

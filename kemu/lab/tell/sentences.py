@@ -77,7 +77,7 @@ class _Teller:
         self._unready: set[tuple[str, str]] = set()
         """UID and container that have lost their readiness."""
         self._revisions: dict[tuple[str, str], int] = {}
-        """Of the ReplicaSets of a Deployment."""
+        """Revisions of the ReplicaSets of a Deployment."""
         self._emptying: dict[str, int] = {}
         """Namespaces that are told of, with what was left."""
         self.handlers: dict[str, Callable[[Mapping[str, Any]], Iterator[Sentence]]] = handlers.of(self)

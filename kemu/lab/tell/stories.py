@@ -99,7 +99,7 @@ _OF_CHECKS = kinds(WatchDelivered, WatchListed, WatchClosed, WritesAcknowledged,
 
 
 def history_of(folder: Path) -> History:
-    """Of the run in a folder. Raises RunLogError."""
+    """History of the run in a folder. Raises RunLogError."""
     history = History()
     with Reader(folder / FILE_NAME) as reader:
         for event in reader.but(*_OF_CHECKS):

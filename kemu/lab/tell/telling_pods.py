@@ -75,7 +75,7 @@ def misery(wait: Wait) -> tuple[int, float]:
 
 
 def name(wait: Wait) -> str:
-    """Of its pod, with the namespace where that is not ``default``."""
+    """Name of its pod, with the namespace where that is not ``default``."""
     return _short(wait.pod.key)
 
 

@@ -21,7 +21,7 @@ class Credentials:
     authority: certificates.Authority
     server: certificates.KeyPair
     token: str
-    """Of the administrator."""
+    """Token of the administrator."""
     others: Mapping[str, User] = field(default_factory=dict)
     """Other users, by token."""
 

@@ -35,7 +35,7 @@ class Place:
 
 
 class Listener:
-    """Of the run log: what the endpoint has to know of the past."""
+    """Listener of the run log: what the endpoint has to know of the past."""
 
     def __init__(self) -> None:
         self.revisions = Revisions()
@@ -49,7 +49,7 @@ class Listener:
 
 
 class Endpoint:
-    """Of one cluster."""
+    """Endpoint of one cluster."""
 
     def __init__(
         self,

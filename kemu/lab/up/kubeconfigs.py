@@ -18,7 +18,7 @@ from kemu.emulated.objects.conversion import user_files
 from kemu.errors import KemuError
 
 NAME = "kemu"
-"""Of cluster, user and context."""
+"""Name of cluster, user and context."""
 
 _OF_CLUSTER = f"@{NAME}"
 _LISTS = ("clusters", "users", "contexts")

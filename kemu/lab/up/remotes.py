@@ -29,7 +29,7 @@ _LOOK_S = 2.0
 
 
 class Remote:
-    """Of the current context of a kubeconfig."""
+    """Remote of the current context of a kubeconfig."""
 
     def __init__(self, file: Path) -> None:
         """Raises KemuError."""

@@ -27,7 +27,7 @@ class Assignment:
     hit: Callable[[str], None]
     """To be told when the fault strikes; the peer that is concerned, or ""."""
     random: random.Random
-    """Of this fault at this actor alone."""
+    """Random of this fault at this actor alone."""
 
 
 Handler = Callable[[Assignment], End | None]
@@ -35,7 +35,7 @@ Handler = Callable[[Assignment], End | None]
 
 
 class Handlers:
-    """Of the actors of one process."""
+    """Handlers of the actors of one process."""
 
     def __init__(self, strike: Callable[[str, str, str], None], random_of: Callable[[str, str], random.Random]) -> None:
         """``strike``: told of fault, actor and peer whenever a fault strikes. ``random_of``: the random stream of a

@@ -15,7 +15,7 @@ Log = Callable[[Event], None]
 
 
 class Hits:
-    """Of one runtime, or of one process of it."""
+    """Hits of one runtime, or of one process of it."""
 
     def __init__(self, log: Log) -> None:
         self._log = log

@@ -83,7 +83,7 @@ class Cell(cell_pb2_grpc.CellServicer):  # type: ignore[misc]
         self.certificate = b""
         """What its server shows, once it runs."""
         self._tokens: dict[str, str] = {}
-        """Of the actors that ever were started here."""
+        """Tokens of the actors that ever were started here."""
         self.segment = segments.Segment(directory / "logs" / f"{name}-{os.getpid()}-{time.time_ns()}.segment")
         self.host = hosts.Host(asyncio.get_running_loop(), self.segment.append, self._failed)
         self.host.on_strike = self._crash

@@ -60,7 +60,7 @@ class Driver(abc.ABC):
         self._host = hosts.Host(self._loop, self._log, self._actor_failed)
         self.clock = wall_clocks.WallClock(self._host.clock, self._fail)
         self._specs: dict[str, ActorSpec] = {}
-        """Of all actors ever launched, in that order."""
+        """Specs of all actors ever launched, in that order."""
         self._failure: asyncio.Future[None] = self._loop.create_future()
         self._failure.add_done_callback(tasks.retrieve)
         self._ticks = ticks.Ticks(loads.DRIVER, self._host.clock, self._log)

@@ -76,7 +76,7 @@ class Host:
         self.addresses: dict[str, tuple[str, int]] = {}
         """Target and incarnation of every actor of the run that is up."""
         self.token: Callable[[str], str] = lambda name: ""
-        """Of an actor that lives here; empty: it has none, and other cells refuse its calls."""
+        """Token of an actor that lives here; empty: it has none, and other cells refuse its calls."""
         self.residents: dict[str, Resident] = {}
         self.on_strike: Callable[[str], None] = self.crash
         """Ends an actor that has come to a step at which it is to crash."""

@@ -23,7 +23,7 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class Meter:
-    """Of this process."""
+    """Meter of this process."""
 
     def __init__(self, loop: ticks.Ticks, traffic: inbound.Traffic, unsent: Callable[[], int]) -> None:
         """``loop``: of the thread that runs the actors. ``unsent``: how many events of the log nobody has read."""
@@ -59,7 +59,7 @@ class Meter:
 
 
 def memory_bytes() -> int:
-    """Of this process: what stays in memory; 0 where the system does not tell."""
+    """Memory bytes of this process: what stays in memory; 0 where the system does not tell."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE_BYTES
     except OSError:

@@ -27,7 +27,7 @@ LAGGED_NS = 2 * SECOND_NS
 
 @dataclass(frozen=True)
 class Account:
-    """Of a thread, in real ns since any time."""
+    """Account of a thread, in real ns since any time."""
 
     now_ns: int
     ran_ns: int
@@ -48,7 +48,7 @@ def judged(passed: Account) -> str:
 
 
 class Ticks:
-    """Of the thread that calls :meth:`begin`."""
+    """Ticks of the thread that calls :meth:`begin`."""
 
     def __init__(self, process: str, clock: DilatedClock, log: LogSink) -> None:
         """``process``: the name under which it stands in the run log, ``cell/store``."""

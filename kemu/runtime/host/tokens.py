@@ -29,7 +29,7 @@ DRIVER = "driver"
 """Who may tell a cell what to do. No actor has this name: theirs are ``store``, ``user`` or have a slash."""
 
 _LENGTH = 88
-"""Of a token: 64 bytes in base64."""
+"""Length of a token: 64 bytes in base64."""
 
 
 class Issuer:
@@ -54,7 +54,8 @@ class Verifier:
     def __init__(self, public_key: bytes) -> None:
         self._key = ed25519.Ed25519PublicKey.from_public_bytes(public_key)
         self._digests: dict[str, bytes] = {}
-        """Of the tokens seen so far, by actor. Only what the driver has signed gets here, so no other process fills it.
+        """Digests of the tokens seen so far, by actor. Only what the driver has signed gets here, so no other process
+        fills it.
         """
 
     def admits(self, actor: str, token: str) -> bool:

@@ -24,8 +24,8 @@ WINDOW_UPDATE_BYTES = WINDOW_BYTES // 2
 """A reader tells the writer after so many bytes, not after each message; HTTP/2 implementations do the same."""
 
 MAX_REQUEST_BYTES = 64 << 20
-"""Of one message to a server over a network, which may hold hundreds of requests; a larger one is refused before it is
-read."""
+"""Most request bytes of one message to a server over a network, which may hold hundreds of requests; a larger one is
+refused before it is read."""
 
 NO_METADATA: tuple[tuple[str, str | bytes], ...] = ()
 EOF: Any = grpc.aio.EOF  # type: ignore[attr-defined]
@@ -58,7 +58,7 @@ class Status(NamedTuple):
     details: str = ""
     trailing: tuple[tuple[str, str | bytes], ...] = NO_METADATA
     response: bytes | None = None
-    """Of calls with a single response."""
+    """Response of calls with a single response."""
     message: Any = None
     """The response itself, in the place of its bytes: nobody changes it."""
 
@@ -95,7 +95,7 @@ class Listener:
         self.handle = handle
         self.pause = pause
         self.context = contextvars.copy_context()
-        """Of the actor: an actor that is dead or paused takes nothing."""
+        """Context of the actor: an actor that is dead or paused takes nothing."""
         self.busy = False
         """It has a message that it has not finished with, or waits before it takes the next one."""
         self.over: asyncio.Future[bool] = end.loop.create_future()
@@ -181,9 +181,9 @@ class End:
         self.inbox: deque[bytes] | None = None
         """None: nothing waits. An empty deque takes more memory than all the rest of an idle stream."""
         self.waiter: asyncio.Future[Any] | None = None
-        """Of the one reader, if that is a task."""
+        """Waiter of the one reader, if that is a task."""
         self.listener: Listener | None = None
-        """Of the one reader, if messages are handed to it."""
+        """Listener of the one reader, if messages are handed to it."""
         self.eof = False
         """The other end has half-closed the stream: it writes no more."""
         self.unread = 0
@@ -351,7 +351,7 @@ class ClientEnd(End, abc.ABC):
     @property
     @abc.abstractmethod
     def request(self) -> bytes:
-        """Of calls with a single request."""
+        """Request of calls with a single request."""
 
     @abc.abstractmethod
     def cancel(self) -> bool:

@@ -47,7 +47,7 @@ class Impairment:
     _drawing: dict[tuple[str, str], random.Random] = field(default_factory=dict)
 
     def stream(self, source: str, target: str) -> random.Random:
-        """Of all connections between the two, one after the other."""
+        """Stream of all connections between the two, one after the other."""
         key = (source, target)
         if key not in self._drawing:
             self._drawing[key] = self.streams(source, target)
@@ -55,7 +55,7 @@ class Impairment:
 
 
 def impairment(fault: str, what: str, parameters: Mapping[str, Any], streams: Streams) -> Impairment:
-    """Of a fault whose kind is ``delay``, ``bandwidth``, ``drop`` or ``duplicate``."""
+    """Impairment of a fault whose kind is ``delay``, ``bandwidth``, ``drop`` or ``duplicate``."""
     made = Impairment(fault, frozenset(parameters["from"]), frozenset(parameters["to"]), streams)
     if what == "delay":
         made.delay = distributions.parse(parameters["by"])

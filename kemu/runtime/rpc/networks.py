@@ -134,7 +134,7 @@ class Peer:
         self.missed: list[Callable[[], object]] = []
         """What it notices when it goes on."""
         self.links: dict[PartitionedLink, None] = {}
-        """Of both directions, oldest first."""
+        """Links of both directions, oldest first."""
 
 
 class Network:

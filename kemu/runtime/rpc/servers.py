@@ -58,7 +58,7 @@ class _Method:
 
     def __init__(self, label: str, handler: grpc.RpcMethodHandler) -> None:
         self.label = label
-        """Of the tasks that run it."""
+        """Label of the tasks that run it."""
         self.streams_in: bool = handler.request_streaming
         self.streams_out: bool = handler.response_streaming
         self.deserialize: Callable[[bytes], Any] = handler.request_deserializer or identity

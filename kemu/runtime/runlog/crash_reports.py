@@ -57,7 +57,7 @@ def written_in(out: Path) -> Path | None:
 
 
 def last_events(folder: Path) -> list[Event]:
-    """Of a run log, as far as it can be read."""
+    """Last events of a run log, as far as it can be read."""
     found: deque[Event] = deque(maxlen=LAST_EVENTS)
     with contextlib.suppress(RunLogError, OSError), Reader(folder / FILE_NAME) as reader:
         found.extend(reader)

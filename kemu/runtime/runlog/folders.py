@@ -20,9 +20,9 @@ SCENARIO_FILE = "scenario.yaml"
 INDEX_FILE = f"{FILE_NAME}.index"
 VERDICT_FILE = "verdict.json"
 INPUTS_FILE = "inputs.kemu"
-"""Of kemu up --virtual: what came from outside."""
+"""Inputs file of kemu up --virtual: what came from outside."""
 CHAOS_FILE = "chaos.yaml"
-"""Of kemu up: the script of what has struck."""
+"""Chaos file of kemu up: the script of what has struck."""
 CRASH_FILE = "crash.txt"
 """Where kemu itself failed: the report of it."""
 RESULTS = (SCENARIO_FILE, FILE_NAME, INDEX_FILE, VERDICT_FILE, INPUTS_FILE, CHAOS_FILE, CRASH_FILE)
@@ -30,7 +30,7 @@ CELLS = "cells"
 SEGMENTS = "logs"
 """In CELLS: the events of each process of a run on Ray."""
 CAMPAIGN_FILE = "campaign.jsonl"
-"""Of kemu explore."""
+"""Campaign file of kemu explore."""
 CELLS_FILE, EXPERIMENT_FILE, TABLES_FILE = "cells.kemu", "experiment.yaml", "results.parquet"
 """Of kemu sweep: its journal, the experiment, the results."""
 EXPLANATIONS = ("explanation.txt", "explanation.svg", "explanation.json")
@@ -152,7 +152,7 @@ def drop_segments(folder: Path) -> None:
 
 
 def _name(folder: Path) -> str:
-    """Of the scenario that was run there."""
+    """Name of the scenario that was run there."""
     try:
         with Reader(runs_in(folder)[0] / FILE_NAME) as reader:
             return str(reader.header.get("scenario", ""))

@@ -84,12 +84,12 @@ def read_frame(file: BinaryIO) -> bytes | None:
 
 
 def length_at(buffer: bytes, at: int) -> int:
-    """Of the frame that begins there, with its prefix; -1 where not even that is whole."""
+    """Length of the frame that begins there, with its prefix; -1 where not even that is whole."""
     return _FRAME.size + int(_FRAME.unpack_from(buffer, at)[0]) if len(buffer) - at >= _FRAME.size else -1
 
 
 def event_at(buffer: bytes, at: int, path: Path, offset: int) -> Event:
-    """Of a frame that is whole. ``path`` and ``offset``: where it stands, for RunLogError."""
+    """Event of a frame that is whole. ``path`` and ``offset``: where it stands, for RunLogError."""
     length, crc = _FRAME.unpack_from(buffer, at)
     payload = buffer[at + _FRAME.size : at + _FRAME.size + length]
     if zlib.crc32(payload) != crc:

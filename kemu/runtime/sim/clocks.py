@@ -100,7 +100,7 @@ class VirtualClock:
         self._master = master
         self._context = context
         self._skew: Skew | None = None
-        """Of a :class:`SkewedClock`."""
+        """Skew of a :class:`SkewedClock`."""
 
     def use(self, skew: Skew) -> None:
         """The clock is wrong from now on, as this says."""

@@ -436,7 +436,7 @@ class VirtualLoop(asyncio.AbstractEventLoop, Plain):
 
 
 RUNTIME_CONTEXT = contextvars.Context()
-"""Of callbacks that belong to no actor, and run even if the actor that they concern is dead."""
+"""Runtime context of callbacks that belong to no actor, and run even if the actor that they concern is dead."""
 
 
 def _refuse(method: str) -> Callable[..., NoReturn]:

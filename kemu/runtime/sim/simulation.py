@@ -52,7 +52,7 @@ T = TypeVar("T")
 DRIVER = "driver"
 
 STEPS_PER_ACTOR = 200
-"""Of one instant that are no livelock, however many actors there are."""
+"""Steps per actor of one instant that are no livelock, however many actors there are."""
 
 GC_ACTORS = 1_000
 """How many actors start between two collections of garbage: what they leave behind in one go takes seconds to look
@@ -245,7 +245,7 @@ class SimRuntime:
         self._envs: dict[str, SimEnv | Departed] = {}
         """The latest incarnation of each actor, in the order of their launch."""
         self._disks: dict[str, MemoryDisk] = {}
-        """Of actors that are not running, for their next incarnation."""
+        """Disks of actors that are not running, for their next incarnation."""
         self._exited: dict[str, None] = {}
         """Actors that have ended themselves and are to be started again."""
         self._armed: dict[str, dict[str, list[asyncio.Future[None]]]] = {}
@@ -520,7 +520,7 @@ class SimRuntime:
             self.loop.move_timers(env, lambda when_ns: to_ns(when_ns - origin_ns) + origin_ns)
 
     def disk_of(self, name: str) -> MemoryDisk:
-        """Of the incarnation that runs, or of the next one."""
+        """Disk of the incarnation that runs, or of the next one."""
         env = self._envs[name]
         return env.disk if isinstance(env, SimEnv) else self._disks[name]
 

@@ -21,7 +21,7 @@ _Step = tuple[Callable[..., object], tuple[Any, ...], contextvars.Context]
 
 
 class Standstills:
-    """Of the actors of a host."""
+    """Standstills of the actors of a host."""
 
     def __init__(self, host: Host) -> None:
         self._host = host

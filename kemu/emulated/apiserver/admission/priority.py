@@ -34,7 +34,7 @@ NO_CLASS = _Class("", 0, DEFAULT_POLICY)
 class _Classes(NamedTuple):
     by_name: dict[str, _Class]
     default: _Class
-    """Of pods that name none."""
+    """Default of pods that name none."""
 
 
 def _read_class(obj: scheduling_v1_pb2.PriorityClass) -> _Class:

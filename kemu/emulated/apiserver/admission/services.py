@@ -27,7 +27,7 @@ WITH_NODE_PORTS = ("NodePort", LOAD_BALANCER)
 _FIRST_ADDRESS = 10 << 24 | 96 << 16
 """10.96.0.0"""
 _ADDRESSES = range(257, (1 << 16) - 1)
-"""Of the range /16; the first 256 are for those that ask for one (``ServiceIPStaticSubrange``)."""
+"""Addresses of the range /16; the first 256 are for those that ask for one (``ServiceIPStaticSubrange``)."""
 _NODE_PORTS = range(30000, 32768)
 
 

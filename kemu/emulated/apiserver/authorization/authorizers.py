@@ -41,7 +41,7 @@ class Caller:
     def __init__(self, user: User, requester: Requester | None, grants: Sequence[roles.Grant]) -> None:
         self.user = user
         self.requester = requester
-        """Of a kubelet."""
+        """Requester of a kubelet."""
         self.grants: Sequence[roles.Grant] = grants
         self.allowed: set[tuple[str, str, str, str]] = set()
         """Verb, kind, subresource and namespace of requests that are allowed whatever their object is."""

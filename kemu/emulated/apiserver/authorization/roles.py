@@ -203,7 +203,7 @@ class Objects:
         ]
 
     def rules(self) -> dict[tuple[str, str], tuple[Rule, ...]]:
-        """Of all roles, by namespace (empty for cluster roles) and name."""
+        """Rules of all roles, by namespace (empty for cluster roles) and name."""
         cluster_roles, _, roles, _ = self._parsed()
         return _by_role(*cluster_roles, *roles)
 

@@ -25,7 +25,7 @@ PROTOBUF, JSON, YAML = "", "application/json", "application/yaml"
 GO_PROTOBUF = "application/vnd.kubernetes.protobuf"
 """As programs in Go write it: also of fields that have no value (:mod:`kemu.emulated.objects.conversion.go_values`)."""
 MAX_DEPTH = 100
-"""Of nested objects and lists; messages of protobuf are not deeper either."""
+"""Largest depth of nested objects and lists; messages of protobuf are not deeper either."""
 
 
 class _Mapping(dict[str, Any]):

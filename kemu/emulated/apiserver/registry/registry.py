@@ -38,7 +38,7 @@ PODS = resources.BY_PLURAL["pods"]
 
 GENERATED_NAME_ATTEMPTS = 8
 CREATE_ATTEMPTS = 5
-"""Of an apply that finds no object and cannot create one because somebody else is faster."""
+"""Create attempts of an apply that finds no object and cannot create one because somebody else is faster."""
 GENERATED_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 """Without vowels and similar digits, so that no words result."""
 GENERATED_LENGTH = 5

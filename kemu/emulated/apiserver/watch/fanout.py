@@ -84,7 +84,7 @@ class Stream:
         self.pump: pumps.Pump | None = None
         """Writes what :meth:`take` gives."""
         self._bytes = 0
-        """Of the objects in ``_current``; ``_full_bytes``: of those in ``_full``."""
+        """Bytes of the objects in ``_current``; ``_full_bytes``: of those in ``_full``."""
         self._current: list[Waiting] | None = None
         self._full_bytes = 0
         self._full: list[tuple[list[Waiting], int]] = []  # hardly ever more than one, and there are many streams

@@ -14,7 +14,7 @@ from kemu.emulated.objects import meta
 from kemu.messages.k8s import core_v1_pb2
 
 MAX_KINDS = 10
-"""Of pods of one controller that are remembered (``maxPodsPerOwnerRef``)."""
+"""Most kinds of pods of one controller that are remembered (``maxPodsPerOwnerRef``)."""
 
 
 class Placements:

@@ -23,7 +23,7 @@ from kemu.runtime.env import Env
 from kemu.runtime.runlog.events import Named, OwnedDeleted, OwnedOrphaned, OwnerInvalid
 
 WORKERS = 20
-"""Of each queue (``ConcurrentGCSyncs``)."""
+"""Workers of each queue (``ConcurrentGCSyncs``)."""
 IGNORED = ("events", "leases")
 """Kinds that are neither watched nor collected. Kubernetes leaves out Events; Leases are renewed all the time, and
 nothing that matters owns one."""

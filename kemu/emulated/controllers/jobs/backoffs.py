@@ -20,7 +20,7 @@ MAX_NS = 600 * SECOND_NS
 
 
 class Record(NamedTuple):
-    """Of one Job."""
+    """Record of one Job."""
 
     failures: int = 0
     """Since the last success."""

@@ -81,7 +81,7 @@ def _count(pod: core_v1_pb2.Pod, annotation: str) -> int:
 
 
 def failures(pod: core_v1_pb2.Pod) -> int:
-    """Of the index before this pod, ignored ones included (``getIndexAbsoluteFailureCount``)."""
+    """Failures of the index before this pod, ignored ones included (``getIndexAbsoluteFailureCount``)."""
     return _count(pod, FAILURES) + _count(pod, IGNORED_FAILURES)
 
 

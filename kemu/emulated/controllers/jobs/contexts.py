@@ -83,7 +83,7 @@ class Context:
         self.env = env
         self.client = client
         self.queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env, 1.0, 60.0)
-        """Of keys of Jobs (``DefaultJobApiBackOff``, ``MaxJobApiBackOff``)."""
+        """Queue of keys of Jobs (``DefaultJobApiBackOff``, ``MaxJobApiBackOff``)."""
         self.expectations = variants.choose(Expectations, variants.active(config))(env.clock)
         self.removals = tracking.ExpectedRemovals()
         self.backoffs: dict[str, backoffs.Record] = {}

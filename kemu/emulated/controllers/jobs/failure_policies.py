@@ -15,7 +15,7 @@ class Match(NamedTuple):
     """``matchPodFailurePolicy``."""
 
     action: str = ""
-    """Of the first rule that matches; "": none does."""
+    """Action of the first rule that matches; "": none does."""
     is_counted: bool = True
     """Towards backoffLimit, or that of the index."""
     message: str = ""

@@ -52,7 +52,7 @@ class JobController(controllers.Controller):
         self._tracked = label_indexes.LabelledObjects()
         """Pods with the finalizer."""
         self._selectors = label_indexes.Selectors()
-        """Of the Jobs."""
+        """Selectors of the Jobs."""
 
     async def run(self) -> None:
         await self.begin(self._pods, self._jobs)

@@ -19,7 +19,7 @@ MOST = 500
 
 
 class PodWrites:
-    """Of one Job, in one sync."""
+    """Pod writes of one Job, in one sync."""
 
     def __init__(self, context: contexts.Context, key: str, job: batch_v1_pb2.Job) -> None:
         self._context = context

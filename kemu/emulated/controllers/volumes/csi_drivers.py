@@ -37,7 +37,7 @@ WORKERS = 100
 _FIRST_RETRY_S, _LONGEST_RETRY_S = 1.0, 300.0
 """``--retry-interval-start`` and ``--retry-interval-max``."""
 _NAMESPACE = "kube-system"
-"""Of CSIStorageCapacity objects."""
+"""Namespace of CSIStorageCapacity objects."""
 ATTACHER_PROTECTION = "external-attacher/"
 """The beginning of the finalizer by which an attachment waits for its volume to be detached."""
 

@@ -24,7 +24,7 @@ from kemu.runtime.env import Env
 from kemu.runtime.runlog.events import PodCreated
 
 Test = Callable[[Any], bool]
-"""Of a pod."""
+"""Test of a pod."""
 
 
 def _always(pod: core_v1_pb2.Pod) -> bool:
@@ -72,7 +72,7 @@ class WorkloadController(controllers.Controller, abc.ABC, Generic[W]):
         self._orphans = label_indexes.LabelledObjects()
         """Pods without a controller."""
         self._selectors = label_indexes.Selectors()
-        """Of the owners."""
+        """Selectors of the owners."""
 
     async def run(self) -> None:
         await self.begin(*self.informers())
@@ -121,7 +121,7 @@ class WorkloadController(controllers.Controller, abc.ABC, Generic[W]):
         considers: Test = _always,
         fits: Test = _always,
     ) -> list[core_v1_pb2.Pod]:
-        """Of the pods ``owned``, those that the owner keeps, and the orphans that it adopts (``ClaimPods``).
+        """Claim of the pods ``owned``, those that the owner keeps, and the orphans that it adopts (``ClaimPods``).
 
         ``considers``: which orphans are looked at; ``fits``: what a pod must be like besides having the right labels.
         """

@@ -22,7 +22,7 @@ K = TypeVar("K", bound=KubernetesObject)
 
 
 class Claims:
-    """Of one owner, in one sync. Raises ApiError when a patch fails for a reason that may pass."""
+    """Claims of one owner, in one sync. Raises ApiError when a patch fails for a reason that may pass."""
 
     def __init__(
         self,

@@ -15,7 +15,7 @@ from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 
 REVISION_LABEL = "controller-revision-hash"
-"""Of pods: the name of their revision if a StatefulSet made them, its hash if a DaemonSet did."""
+"""Revision label of pods: the name of their revision if a StatefulSet made them, its hash if a DaemonSet did."""
 HASH_LABEL = "controller.kubernetes.io/hash"
 LONGEST_PREFIX = 223
 

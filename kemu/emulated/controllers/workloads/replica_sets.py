@@ -186,7 +186,7 @@ class _Ranked(NamedTuple):
     ready_ns: int | None
     """None: it is not ready. Pods of equal worth are both ready or both not."""
     restarts: tuple[int, int]
-    """Of containers and of sidecars, the most."""
+    """Restarts of containers and of sidecars, the most."""
     created_ns: int
 
 

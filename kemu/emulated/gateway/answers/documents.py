@@ -18,7 +18,7 @@ from kemu.messages.k8s.objects import KubernetesObject
 
 
 class Style(enum.Enum):
-    """Of text."""
+    """Style of text."""
 
     PLAIN = enum.auto()
     """JSON in one line."""

@@ -22,7 +22,7 @@ from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import Clock
 
 ITEMS_AT_A_TIME = 100
-"""Of a list, that are put into a form before others get their turn."""
+"""Items at a time of a list, that are put into a form before others get their turn."""
 
 _OVERHEAD = 200
 """Bytes that an entry of the cache takes beside its content, about."""
@@ -89,7 +89,7 @@ class Representations:
         return self.json(form, row, wire, is_first)
 
     def _row(self, form: Form, row: Resource, wire: bytes, message: KubernetesObject, now_ns: int) -> bytes:
-        """Of a Table."""
+        """Row of a Table."""
         if form.include == "Object":
             shown = _headed(row.api_version, row.kind, self._whole(row, wire))
         elif form.include == "Metadata":
@@ -150,7 +150,7 @@ class Representations:
         return documents.list_of(_style(form), head, "items", items)
 
     def _item(self, form: Form, row: Resource, wire: bytes, now_ns: int) -> bytes:
-        """Of a list."""
+        """Item of a list."""
         if form.media == negotiation.PROTOBUF:
             return _metadata_only(row, wire) if form.transform else _wire(row, wire)
         if form.transform == negotiation.TABLE:

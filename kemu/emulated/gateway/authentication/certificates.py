@@ -25,7 +25,7 @@ AUTHORITY = "kemu"
 USUAL_NAMES = (
     "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local", "localhost",
 )  # fmt: skip
-"""Of an API server, as kubeadm has them."""
+"""Usual names of an API server, as kubeadm has them."""
 
 
 @dataclass(frozen=True)

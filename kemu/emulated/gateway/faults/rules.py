@@ -57,7 +57,7 @@ class Rule:
         )
 
     def strikes(self) -> bool:
-        """Of a request that matches: whether this one is struck."""
+        """Strikes of a request that matches: whether this one is struck."""
         if self.ended:
             return False
         self.matched += 1

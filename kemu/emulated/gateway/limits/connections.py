@@ -23,11 +23,11 @@ log = logging.getLogger(__name__)
 
 
 class Limits(NamedTuple):
-    """Of each connection, but for the last."""
+    """Limits of each connection, but for the last."""
 
     head_bytes: int = 256 << 10
-    """Of a request without its body: line, headers, the frames of chunks, trailers. At least what is read at once
-    (256 KiB) is always taken."""
+    """Head bytes of a request without its body: line, headers, the frames of chunks, trailers. At least what is read at
+    once (256 KiB) is always taken."""
     head_s: float = 10.0
     """Until the headers are complete, from the first byte on; of a new connection, from its beginning on, with TLS."""
     body_s: float = 30.0
@@ -45,7 +45,7 @@ class Limits(NamedTuple):
     linger_bytes: int = 4 << 20
     """And so much of it: the rest of the largest body."""
     connections: int = 10_000
-    """Of the whole server."""
+    """Connections of the whole server."""
 
 
 _PIECE_BYTES = 4096

@@ -37,7 +37,7 @@ class _Waiting(NamedTuple):
 
 
 class Seat:
-    """Of one request; it may be left more than once."""
+    """Seat of one request; it may be left more than once."""
 
     __slots__ = ("_begun", "_lane", "_timer")
 

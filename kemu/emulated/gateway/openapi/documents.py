@@ -47,7 +47,7 @@ def root() -> bytes:
 
 @lru_cache(64)
 def document(name: str) -> bytes | None:
-    """Of a group version: ``apis/apps/v1``; None for one that is not served."""
+    """Document of a group version: ``apis/apps/v1``; None for one that is not served."""
     for version in versions():
         if name_of(version) == name:
             return _encoder.encode(_document(version)).encode()

@@ -32,7 +32,7 @@ _BODIES: dict[str, Any] = {
         ("SubjectAccessReview", authorization_v1_pb2.SubjectAccessReview),
     )
 }
-"""Of kinds that are not stored."""
+"""Bodies of kinds that are not stored."""
 
 _ROWS = {(row.api_version, row.kind): row for row in (*resources.RESOURCES, events.ROW)}
 

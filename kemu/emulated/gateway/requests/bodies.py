@@ -22,16 +22,16 @@ PATCH_TYPES: dict[str, api_pb2.PatchRequest.Type] = {
 
 class Body(NamedTuple):
     data: bytes
-    """Of protobuf, the message without its envelope."""
+    """Data of protobuf, the message without its envelope."""
     content_type: str
     """As ``CreateRequest.content_type``: empty for protobuf."""
     api_version: str
-    """Of protobuf, as the envelope says; ``kind``, too."""
+    """API version of protobuf, as the envelope says; ``kind``, too."""
     kind: str
 
 
 def media_type(request: Request) -> str:
-    """Of the body, without parameters; JSON if the client says nothing."""
+    """Media type of the body, without parameters; JSON if the client says nothing."""
     return request.headers.get("content-type", "").partition(";")[0].strip().lower() or negotiation.JSON
 
 
@@ -99,7 +99,7 @@ def decode(request: Request, data: bytes) -> Body:
 
 
 def patch_type(request: Request) -> api_pb2.PatchRequest.Type:
-    """Of ``PatchRequest``. Raises :class:`kemu.errors.UnsupportedMediaType`."""
+    """Patch type of ``PatchRequest``. Raises :class:`kemu.errors.UnsupportedMediaType`."""
     found = PATCH_TYPES.get(media_type(request))
     if found is None:
         raise unsupported(tuple(PATCH_TYPES))

@@ -6,7 +6,7 @@ from kemu.errors import BadRequest
 
 MAGIC = b"k8s\x00"
 _MOST_FIELDS = 100
-"""Of an envelope, which has four."""
+"""Most fields of an envelope, which has four."""
 
 
 def pack(api_version: str, kind: str, message: bytes) -> bytes:
@@ -62,7 +62,7 @@ def field(number: int, value: bytes) -> bytes:
 
 
 def _head(number: int, size: int) -> bytes:
-    """Of a field with so many bytes."""
+    """Head of a field with so many bytes."""
     out = bytearray((number << 3 | 2,))
     while size > 0x7F:
         out.append(size & 0x7F | 0x80)

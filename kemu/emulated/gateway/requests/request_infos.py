@@ -25,7 +25,7 @@ class RequestInfo(NamedTuple):
     """The rest of the URL, without the query."""
     query: Query
     parts: Path | None
-    """Of a resource; None: the URL names none."""
+    """Parts of a resource; None: the URL names none."""
     verb: str
     """As in RBAC: ``get list watch create update patch delete deletecollection``; without a resource, the method."""
     problem: ApiError | None

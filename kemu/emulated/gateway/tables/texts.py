@@ -57,7 +57,7 @@ def _truncated(number: int, by: int) -> int:
 
 
 def nanoseconds(time: meta_v1_pb2.MicroTime | meta_v1_pb2.Time) -> int:
-    """Of a Time or MicroTime; 0 for one that is not set."""
+    """Nanoseconds of a Time or MicroTime; 0 for one that is not set."""
     return int(time.seconds) * SECOND_NS + int(time.nanos)
 
 

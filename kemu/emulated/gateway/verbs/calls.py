@@ -31,7 +31,7 @@ class Call(NamedTuple):
     request: Request
     path: Path
     row: Resource
-    """Of the collection that the URL names."""
+    """Row of the collection that the URL names."""
     shown: Resource
     """Of what is sent and shown: another one for some subresources."""
     backend: Backend
@@ -86,7 +86,7 @@ class Call(NamedTuple):
         return min(seconds, PATIENCE_S) if seconds > 0 else PATIENCE_S
 
     def field_selector(self) -> str:
-        """Of a list or watch."""
+        """Field selector of a list or watch."""
         text = self.request.query.text("fieldSelector")
         return stored_events.selector(text) if text and self.row is events.ROW else text
 

@@ -63,7 +63,7 @@ def preconditions(options: meta_v1_pb2.DeleteOptions) -> api_pb2.Preconditions:
 
 
 async def _options(call: Call) -> meta_v1_pb2.DeleteOptions:
-    """Of the body, or, where there is none, of the query. Raises :class:`kemu.errors.ApiError`."""
+    """Options of the body, or, where there is none, of the query. Raises :class:`kemu.errors.ApiError`."""
     data = await call.body()
     return read_options(call, data) if data else _of_query(call)
 

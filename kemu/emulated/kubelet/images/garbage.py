@@ -32,7 +32,7 @@ FREE_FAILED, FAILED = "FreeDiskSpaceFailed", "ImageGCFailed"
 
 
 class Collector:
-    """Of one node. Nothing happens by itself before :meth:`start`."""
+    """Collector of one node. Nothing happens by itself before :meth:`start`."""
 
     def __init__(
         self,

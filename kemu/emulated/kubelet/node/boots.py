@@ -25,7 +25,7 @@ NEW_REASON, NEW_CODE = "ContainerStatusUnknown", 137
 
 @dataclass(frozen=True, slots=True)
 class Boot:
-    """Of the machine."""
+    """Boot of the machine."""
 
     id: str = ""
     """As in ``nodeInfo.bootID``."""

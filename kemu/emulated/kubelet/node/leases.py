@@ -54,7 +54,7 @@ class Calms:
 
 
 class OwnLease:
-    """Of one node. Nothing is renewed by itself before :meth:`start`."""
+    """Own lease of one node. Nothing is renewed by itself before :meth:`start`."""
 
     __slots__ = ("_calms", "_client", "_clock", "_duration_s", "_env", "_epoch_ns", "_lease", "_name", "_owner",
                  "_renewing", "_schedule", "_statement", "_timer")  # fmt: skip

@@ -132,7 +132,7 @@ class OwnNode:
         self._informer: informers.Informer[core_v1_pb2.Node] | None = None
         self.name: str = core_v1_pb2.Node.FromString(node).metadata.name
         self.recorder = recorders.Recorder(env, client, "kubelet", self.name, events)
-        """Of the whole kubelet."""
+        """Recorder of the whole kubelet."""
         self.view_is_old = True
         """The Node has changed since somebody last reset this."""
         self._pressures: tuple[str, ...] = ()

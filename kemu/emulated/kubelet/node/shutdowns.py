@@ -64,7 +64,7 @@ class ShutdownHost(Protocol):
 
 
 class Shutdowns(kubelet_pb2_grpc.KubeletServicer):
-    """Of one kubelet. ``on_begin`` is called at once, before any pod ends."""
+    """Shutdowns of one kubelet. ``on_begin`` is called at once, before any pod ends."""
 
     def __init__(
         self,

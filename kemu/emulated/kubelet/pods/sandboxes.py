@@ -20,7 +20,7 @@ _RESERVED = 2
 
 
 class Sandboxes:
-    """Of one node."""
+    """Sandboxes of one node."""
 
     def __init__(self, node: core_v1_pb2.Node) -> None:
         """``node``: with a ``podCIDR``."""

@@ -180,7 +180,7 @@ def phase_of(pod: core_v1_pb2.Pod, containers: Sequence[Container]) -> str:
 
 
 def last_phase(pod: core_v1_pb2.Pod, containers: Sequence[Container]) -> str:
-    """Of a pod whose containers have all exited for good."""
+    """Last phase of a pod whose containers have all exited for good."""
     for container in containers:
         if container.kind == SIDECAR:
             continue

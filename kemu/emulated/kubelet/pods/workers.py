@@ -75,7 +75,7 @@ class Worker:
         self.uid: str = metadata.uid
         self.key = f"{metadata.namespace}/{metadata.name}"
         self.mirror: mirrors.Mirror | None = None
-        """Of a static pod: by what the API server knows it."""
+        """Mirror of a static pod: by what the API server knows it."""
         self.state = WAITING
         self.containers: list[containers.Container] = []
         """From its admission on: init containers in their order, then the others."""
@@ -100,7 +100,7 @@ class Worker:
         self.on_gone: list[Callable[[], None]] = []
         """To be told when its containers are gone."""
         self.resize: Any = None
-        """Of :mod:`kemu.emulated.kubelet.resizes.allocations`. None: nobody has resized it."""
+        """Resize of :mod:`kemu.emulated.kubelet.resizes.allocations`. None: nobody has resized it."""
         self.phase = ""
         """In which it finishes; empty as long as that is open."""
         self.told_to_go = False

@@ -298,7 +298,7 @@ class EvictionLoop:
             self._plan()
 
     def _pass(self) -> tuple[dict[str, Worker], eviction.Outcome]:
-        """Of the manager over the pods that are there; returns them, by UID, and what it wants."""
+        """Pass of the manager over the pods that are there; returns them, by UID, and what it wants."""
         manager, now_ns = self._manager, self._clock.now_ns()
         # Terminating pods too: they use memory and disk until they are gone.
         workers = {worker.uid: worker for worker in self._host.active() if worker.state in (ACTIVE, STOPPING)}

@@ -25,7 +25,7 @@ _SIGNALS = (thresholds.MEMORY, thresholds.ALLOCATABLE_MEMORY)
 
 
 class Notifier:
-    """Of one threshold."""
+    """Notifier of one threshold."""
 
     __slots__ = ("is_above", "is_busy", "is_pending", "level", "threshold")
 
@@ -43,7 +43,7 @@ class Notifier:
 
 
 class Notifiers:
-    """Of one machine; none of them speaks before :meth:`ask`."""
+    """Notifiers of one machine; none of them speaks before :meth:`ask`."""
 
     def __init__(
         self,

@@ -21,7 +21,7 @@ _Killed = dict[tuple[str, str], tuple[usages.Gauge, Container]]
 
 
 class OomKiller:
-    """Of one machine. Nothing happens before :meth:`plan`."""
+    """OOM killer of one machine. Nothing happens before :meth:`plan`."""
 
     def __init__(
         self,

@@ -19,7 +19,7 @@ _BURSTABLE_MOST = BEST_EFFORT - 1
 
 
 def score(pod: core_v1_pb2.Pod, container: core_v1_pb2.Container, memory_capacity: int) -> int:
-    """Of a container of ``pod`` (init containers too) on a node of so many bytes."""
+    """Score of a container of ``pod`` (init containers too) on a node of so many bytes."""
     if critical.is_node_critical(pod):
         return GUARANTEED
     qos_class = qos.qos_class(pod)
@@ -46,7 +46,7 @@ def _burstable(request: int, memory_capacity: int) -> int:
 
 
 def _memory(requester: core_v1_pb2.Container | core_v1_pb2.PodSpec) -> int:
-    """Of a container, or what the spec of a pod says for all together."""
+    """Memory of a container, or what the spec of a pod says for all together."""
     wanted = requester.resources.requests
     return quantities.value(wanted[requests.MEMORY].string) if requests.MEMORY in wanted else 0
 

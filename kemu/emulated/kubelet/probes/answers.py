@@ -87,7 +87,7 @@ _NONE: Mapping[str, Mapping[str, Rules]] = {}
 
 
 class Answers:
-    """Of one probe of one start of a container. Times are ns since that start; probes are numbered from 0."""
+    """Answers of one probe of one start of a container. Times are ns since that start; probes are numbered from 0."""
 
     __slots__ = ("_failing", "_load", "_next_failure", "_rules", "_seed")
 

@@ -28,7 +28,7 @@ class ProbeHost(Protocol):
     """The probes of one pod."""
 
     def answers(self, probe: ProbeWorker) -> Answers:
-        """Of the container as it was started last."""
+        """Answers of the container as it was started last."""
 
     def updated(self, probe: ProbeWorker) -> None:
         """The result has changed."""
@@ -82,7 +82,7 @@ class ProbeWorker:
         self.kind = kind
         self.container = container
         self.result: str | None = None
-        """Of the container as it was started last. None: it was not seen since."""
+        """Result of the container as it was started last. None: it was not seen since."""
         self._clock = clock
         self._host = host
         self._period_ns = (spec.periodSeconds or 10) * SECOND_NS
@@ -95,7 +95,7 @@ class ProbeWorker:
         self._start = 0
         """The start of the container that the result is of; 0: none."""
         self._number = 0
-        """Of the next probe since that start."""
+        """Number of the next probe since that start."""
         self._last: str | None = None
         """What the last probe said …"""
         self._run = 0

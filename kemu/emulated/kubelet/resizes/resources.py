@@ -67,7 +67,7 @@ def memory_limits(resources: Resources, containers: list[Container]) -> dict[str
 
 
 def message(prefix: str, pod: core_v1_pb2.Pod, generation: int, error: str = "") -> str:
-    """Of an event about a resize (``podResizeMessage``)."""
+    """Message of an event about a resize (``podResizeMessage``)."""
     summary: dict[str, Any] = {}
     for key in ("initContainers", "containers"):
         listed = [{"name": one.name, "resources": _shown(one.resources)} for one in getattr(pod.spec, key)]

@@ -264,7 +264,7 @@ class PodWorkers:
     # --- what the container runtime knows ----------------------------------------------------------------------------
 
     def images_in_use(self) -> list[str]:
-        """Of containers that run, or have ended and are not removed yet."""
+        """Images in use of containers that run, or have ended and are not removed yet."""
         return [one.image for worker in self.by_uid.values() for one in worker.containers if one.created_ns is not None]
 
     def forget_ended(self) -> None:

@@ -166,7 +166,7 @@ class Meter:
         return Used(used, self.machine.pods_memory_bytes)
 
     def working_set(self, first_ns: int, last_ns: int) -> Used:
-        """Of the whole machine, as the kubelet counts it: with active files, without inactive ones."""
+        """Working set of the whole machine, as the kubelet counts it: with active files, without inactive ones."""
         return self._with_own(self.pods_working_set(first_ns, last_ns).used, first_ns, last_ns)
 
     def _with_own(self, used: int, first_ns: int, last_ns: int) -> Used:

@@ -14,7 +14,7 @@ RESOURCES = ("cpu", "memory")
 
 
 class Meter:
-    """Of one pod."""
+    """Meter of one pod."""
 
     def __init__(self, pod: core_v1_pb2.Pod) -> None:
         self._usage = usages.of(pod)
@@ -57,7 +57,7 @@ class Meter:
 
 
 class ContainerLoad:
-    """Of one container: a ``Load`` of :mod:`kemu.emulated.kubelet.probes.answers`."""
+    """Container load of one container: a ``Load`` of :mod:`kemu.emulated.kubelet.probes.answers`."""
 
     def __init__(self, meter: Meter, container: core_v1_pb2.Container) -> None:
         """``container``: of the spec."""

@@ -49,7 +49,7 @@ class PodStats:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """Of one eviction signal. In bytes, inodes or processes."""
+    """Observation of one eviction signal. In bytes, inodes or processes."""
 
     available: int
     capacity: int

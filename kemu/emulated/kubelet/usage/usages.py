@@ -309,7 +309,7 @@ def share(together: int, place: int, mains: int) -> int:
 
 
 def memory_limits(pod: core_v1_pb2.Pod) -> dict[str, int]:
-    """Of its containers, in bytes; those without one are missing."""
+    """Memory limits of its containers, in bytes; those without one are missing."""
     spec = pod.spec
     return {
         one.name: quantities.value(one.resources.limits[requests.MEMORY].string)

@@ -45,7 +45,7 @@ class _Mounts:
 
 
 class VolumeManager:
-    """Of one kubelet."""
+    """Volume manager of one kubelet."""
 
     def __init__(
         self, env: Env, client: clients.Client, node: str, known: drivers.Drivers, recorder: recorders.Recorder

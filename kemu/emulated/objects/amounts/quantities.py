@@ -201,5 +201,5 @@ def format_value(amount: int, form: Format = Format.DECIMAL_SI) -> str:
 
 
 def shortest(amount: int) -> str:
-    """Of bytes, for people: ``100Mi``, ``500M``, whichever is shorter."""
+    """Shortest of bytes, for people: ``100Mi``, ``500M``, whichever is shorter."""
     return min((format_value(amount, form) for form in (Format.BINARY_SI, Format.DECIMAL_SI)), key=len)

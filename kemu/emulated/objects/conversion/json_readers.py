@@ -61,7 +61,7 @@ only for a problem."""
 
 
 _MOST_HINTS = 100
-"""Of one conversion: to find a name that is like another takes long."""
+"""Most hints of one conversion: to find a name that is like another takes long."""
 
 
 class Reader:

@@ -14,7 +14,7 @@ from kemu.emulated.objects.plain import Json
 from kemu.errors import KemuError
 
 MAX_BYTES = 64 << 20
-"""Of a file with YAML or JSON."""
+"""Most bytes of a file with YAML or JSON."""
 
 _KINDS = (
     (stat.S_ISDIR, "a folder"),

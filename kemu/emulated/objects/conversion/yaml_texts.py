@@ -15,7 +15,7 @@ from kemu.emulated.objects.conversion import sizes
 from kemu.emulated.objects.plain import Json
 
 MAX_DEPTH = 100
-"""Of nested mappings and lists."""
+"""Largest depth of nested mappings and lists."""
 MOST_ALIASED = 10
 """How many times more values than it has a document may stand for by its aliases; a few are always allowed."""
 FEW = 1_000

@@ -154,7 +154,7 @@ def _base64_problem(text: str) -> str | None:
 
 
 def _own_problem(go: str, value: Json, struct: str = "", path: str = "") -> str | None:
-    """Of types that read themselves; of those that read numbers, the decoder knows where they stand."""
+    """Own problem of types that read themselves; of those that read numbers, the decoder knows where they stand."""
     if go == _QUANTITY:
         text = value if isinstance(value, str) else None if isinstance(value, bool | list | dict) else str(value)
         return None if text is not None and _NUMBER.fullmatch(text.strip()) else _WRONG_QUANTITY

@@ -34,7 +34,7 @@ class Field:
     omits: bool
     """Whether JSON does not have the field when it is set to something empty."""
     strategies: tuple[str, ...]
-    """Of a strategic merge patch: ``merge``, ``replace``, ``retainKeys``."""
+    """Strategies of a strategic merge patch: ``merge``, ``replace``, ``retainKeys``."""
     merge_key: str
     is_required: bool
     """As the API server's OpenAPI document says."""
@@ -57,7 +57,7 @@ class Type:
     element: str = ""
     """Of a list or map, for :func:`resolve`."""
     keys: tuple[str, ...] = ()
-    """Of a list that is a map by these; a list that is not atomic and has none is a set."""
+    """Keys of a list that is a map by these; a list that is not atomic and has none is a set."""
     fields: dict[str, Field] | None = None
 
 

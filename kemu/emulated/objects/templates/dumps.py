@@ -25,7 +25,7 @@ _EXPONENTS = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12,
 
 
 def text(template: core_v1_pb2.PodTemplateSpec) -> str:
-    """Of a PodTemplateSpec."""
+    """Text of a PodTemplateSpec."""
     return f"({types.TEMPLATE}){_body(types.TEMPLATE, template)}"
 
 

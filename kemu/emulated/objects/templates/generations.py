@@ -5,9 +5,9 @@ from __future__ import annotations
 from kemu.messages.k8s import apps_v1_pb2
 
 ANNOTATION = "deprecated.daemonset.template.generation"
-"""Of a DaemonSet: how many templates it has had."""
+"""Annotation of a DaemonSet: how many templates it has had."""
 LABEL = "pod-template-generation"
-"""Of its pods."""
+"""Label of its pods."""
 
 
 def of(daemon_set: apps_v1_pb2.DaemonSet) -> int:

@@ -14,7 +14,7 @@ ORPHAN = "orphan"
 FOREGROUND = "foregroundDeletion"
 """The garbage collector deletes the dependents before this object goes."""
 KUBERNETES = "kubernetes"
-"""Of a namespace: the namespace controller empties it first."""
+"""Kubernetes of a namespace: the namespace controller empties it first."""
 STANDARD = (KUBERNETES, ORPHAN, FOREGROUND)
 
 

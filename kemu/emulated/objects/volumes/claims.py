@@ -159,5 +159,6 @@ def refer(reference: core_v1_pb2.ObjectReference, claim: core_v1_pb2.PersistentV
 
 
 def attachment_name(handle: str, driver: str, node: str) -> str:
-    """Of the VolumeAttachment of a volume on a node, by which its kubelet finds it (``getAttachmentName``)."""
+    """Attachment name of the VolumeAttachment of a volume on a node, by which its kubelet finds it
+    (``getAttachmentName``)."""
     return f"csi-{hashlib.sha256(f'{handle}{driver}{node}'.encode()).hexdigest()}"

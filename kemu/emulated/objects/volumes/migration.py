@@ -27,11 +27,11 @@ class MigrationError(ValueError):
 
 class _Plugin(NamedTuple):
     field: str
-    """Of the source of a volume."""
+    """Field of the source of a volume."""
     name: str
     driver: str
     handle: Callable[[Any, Mapping[str, str]], str]
-    """Of a source and the labels of its volume."""
+    """Handle of a source and the labels of its volume."""
     topology: str = ""
     """The label of the driver's zones."""
     is_in_pods: bool = True

@@ -19,14 +19,14 @@ PLACES = 2048
 """A power of two."""
 _MASK = PLACES - 1
 MOST_BYTES = 16 << 20
-"""Of all bytes that are kept. The objects take up to ten times as much."""
+"""Most bytes of all bytes that are kept. The objects take up to ten times as much."""
 _DIGITS = b"0123456789"
 
 K = TypeVar("K", bound=KubernetesObject)
 
 
 class SharedObjects:
-    """Of one process."""
+    """Shared objects of one process."""
 
     __slots__ = ("_bytes", "_kept", "_sealed", "checks")
 

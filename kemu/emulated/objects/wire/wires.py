@@ -27,12 +27,12 @@ def states_heartbeats(wire: bytes) -> bool:
 
 
 def standing_digest(name: str, resource_version: str) -> int:
-    """Of an object that states its heartbeats: the rest of it depends on the time of the read."""
+    """Standing digest of an object that states its heartbeats: the rest of it depends on the time of the read."""
     return zlib.crc32(f"{name}@{resource_version}".encode())
 
 
 def digest(value: bytes, revision: int) -> int:
-    """Of the object as clients get it; ``value``: as it is stored."""
+    """Digest of the object as clients get it; ``value``: as it is stored."""
     return zlib.crc32(version_suffix(revision), zlib.crc32(value))
 
 
@@ -42,7 +42,8 @@ def versioned_digest(crc: int, revision: int) -> int:
 
 
 def entry_digest(key: bytes, object_digest: int) -> int:
-    """Of one entry of the store. The sum of them is the digest of all, whatever their order: modulo 2⁶⁴."""
+    """Entry digest of one entry of the store. The sum of them is the digest of all, whatever their order: modulo
+    2⁶⁴."""
     return zlib.crc32(key, object_digest)
 
 

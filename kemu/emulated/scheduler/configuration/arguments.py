@@ -25,7 +25,7 @@ _STRATEGIES = ("LeastAllocated", "MostAllocated", "RequestedToCapacityRatio")
 _CPU_AND_MEMORY = ({"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1})
 _ACTIONS = ("DoNotSchedule", "ScheduleAnyway")
 _HIGHEST_SCORE = 10
-"""Of a point of a shape (``MaxCustomPriorityScore``)."""
+"""Highest score of a point of a shape (``MaxCustomPriorityScore``)."""
 
 Arguments = dict[str, Any]
 

@@ -35,7 +35,7 @@ _WHOLE = 100
 
 ACTOR_PREFIX = "kemu://"
 OUTSIDE_PREFIXES = ("grpc://", "grpcs://")
-"""Of extenders that are no actors: the other end of a socket, without and with TLS."""
+"""Outside prefixes of extenders that are no actors: the other end of a socket, without and with TLS."""
 
 POINTS = (
     "preEnqueue",

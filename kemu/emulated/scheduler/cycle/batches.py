@@ -64,13 +64,14 @@ class SortedNodes:
 
 
 class Batches:
-    """Of one profile in one scheduler. Each attempt asks for a hint once, and tells the node if it finds one."""
+    """Batches of one profile in one scheduler. Each attempt asks for a hint once, and tells the node if it finds
+    one."""
 
     def __init__(self, signer: Signer, handle: Handle) -> None:
         self._signer = signer
         self._handle = handle
         self._signature: Signature | None = None
-        """Of the pod of this attempt."""
+        """Signature of the pod of this attempt."""
         self._kept_for: Signature | None = None
         self._kept: SortedNodes | None = None
         self._since_ns = 0

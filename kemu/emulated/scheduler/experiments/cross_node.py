@@ -61,7 +61,7 @@ class CrossNodeSearch:
         self._budget = budget
         self._one_by_one = one_by_one
         self.effort = Effort("crossNodePreemption")
-        """Of the present attempt."""
+        """Effort of the present attempt."""
 
     def begin(self) -> None:
         """A new attempt."""

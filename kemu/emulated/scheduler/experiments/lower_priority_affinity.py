@@ -38,7 +38,7 @@ class AffinityReprieve:
         self._limit = limit
         self._one_by_one = one_by_one
         self.effort = Effort("lowerPriorityAffinity")
-        """Of the present attempt, over all nodes."""
+        """Effort of the present attempt, over all nodes."""
 
     def begin(self) -> None:
         """A new attempt."""

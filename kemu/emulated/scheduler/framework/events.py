@@ -39,7 +39,8 @@ class Event(enum.Enum):
     """The status of a condition changed."""
     NODE_ANNOTATIONS = "Node/UpdateAnnotation"
     POD_LABELS = "Pod/UpdateLabel"
-    """Of a waiting pod, as those below. When both are in flight, another pod hears of it too (see :data:`Hint`)."""
+    """Pod labels of a waiting pod, as those below. When both are in flight, another pod hears of it too (see
+    :data:`Hint`)."""
     POD_SCALE_DOWN = "Pod/UpdateScaleDown"
     POD_TOLERATIONS = "Pod/UpdateToleration"
     POD_GATES = "Pod/UpdateSchedulingGatesEliminated"

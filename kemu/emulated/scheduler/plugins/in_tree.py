@@ -57,7 +57,7 @@ DEFAULT_WEIGHTS: dict[str, int] = {
     "InterPodAffinity": 2,
     "DynamicResources": 2,
 }
-"""Of the others: 1."""
+"""Default weights of the others: 1."""
 
 INERT: dict[str, tuple[str, ...]] = {
     "VolumeBinding": ("preScore", "score"),

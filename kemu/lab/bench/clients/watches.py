@@ -20,7 +20,7 @@ _NAME = re.compile(rb'"metadata":\{"name":"([^"]+)"')
 
 
 class Watch:
-    """Of a collection; ``wanted`` is asked with the line of each event, and what it returns names the object.
+    """Watch of a collection; ``wanted`` is asked with the line of each event, and what it returns names the object.
 
     A server cuts off who reads too slowly, which happens to a Python program on a busy machine: it comes again then,
     from where it was, as client-go does.
@@ -76,7 +76,7 @@ class Watch:
 
 
 def any_name(line: bytes) -> str | None:
-    """Of every object that appears."""
+    """Any name of every object that appears."""
     return name_of(line) if line.startswith(b'{"type":"ADDED"') else None
 
 

@@ -54,7 +54,7 @@ class _Counts:
     def __init__(self, pods: int) -> None:
         self.counts: collections.Counter[str] = collections.Counter()
         self.kinds: collections.Counter[str] = collections.Counter()
-        """Of events in the run log."""
+        """Kinds of events in the run log."""
         self.stop = asyncio.Event()
         self._append: Callable[..., None] = Digester().append
         self._left = pods

@@ -99,7 +99,7 @@ def _figures(begun: float, root: int, before_s: float) -> dict[str, Any]:
 
 
 def _cpu_s(root: int) -> float:
-    """Of a process and those below it."""
+    """CPU of a process and those below it."""
     times = [each.cpu_times() for each in [processes.of(root), *processes.descendants(root)] if each is not None]
     return float(sum(each.user + each.system for each in times))
 

@@ -36,11 +36,11 @@ RENEWAL_S = 10.0
 
 @dataclass(frozen=True)
 class Model:
-    """Of one figure."""
+    """Model of one figure."""
 
     figure: str
     amounts: Mapping[str, float]
-    """Of each part."""
+    """Amounts of each part."""
     typical_error: float
     largest_error: float
     """As shares of what was measured."""
@@ -85,8 +85,8 @@ def _size(row: Row, part: str) -> float:
 
 
 def prediction(models: Mapping[str, Model], row: Row, cores: int) -> dict[str, Any]:
-    """Of a run with such ``nodes``, ``cells``, ``kubelets_per_cell``, ``raylets`` and ``api_servers`` on so many free
-    cores. ``pods_per_s`` 0: the heartbeats alone are too much for what ``limit`` names."""
+    """Prediction of a run with such ``nodes``, ``cells``, ``kubelets_per_cell``, ``raylets`` and ``api_servers`` on so
+    many free cores. ``pods_per_s`` 0: the heartbeats alone are too much for what ``limit`` names."""
     sharing = {"api_us": row["api_servers"], "kubelets_us": -(-row["nodes"] // row["kubelets_per_cell"])}
     renewals_per_s = row["nodes"] / RENEWAL_S
     pods_per_s = {}

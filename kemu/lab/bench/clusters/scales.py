@@ -33,7 +33,7 @@ ROLES = {
     "kubelets": "kubelets",
     "driver": "driver",
 }
-"""Of a cell, by the first part of its name."""
+"""Roles of a cell, by the first part of its name."""
 
 _LOOK_S = 0.1
 _WEIGH_S = 2.0

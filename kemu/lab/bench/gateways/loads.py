@@ -231,7 +231,7 @@ class Lists:
         self._until = time.monotonic() + seconds
         self._codes: Counter[int] = Counter()
         self._bytes = 0
-        """Of the largest list."""
+        """Bytes of the largest list."""
         self._without_hint = 0
         """Answers with 429 that did not say when to come again."""
 

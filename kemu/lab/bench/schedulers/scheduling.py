@@ -39,7 +39,7 @@ class Workload:
     expected_per_s: float
     """What upstream expects at least. 0: nothing comparable."""
     template: str
-    """Of the measured pods."""
+    """Template of the measured pods."""
     pods: int
     """Measured ones."""
     initial: tuple[tuple[str, int], ...] = ()

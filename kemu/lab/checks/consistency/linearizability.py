@@ -39,11 +39,11 @@ class Operation(NamedTuple):
     key: str
     """Empty: a collection."""
     revision: int
-    """Of the object, 0: there was none; or of the collection."""
+    """Revision of the object, 0: there was none; or of the collection."""
     digest: int
-    """Of the object."""
+    """Digest of the object."""
     recoveries: int
-    """Of the store, until the answer came."""
+    """Recoveries of the store, until the answer came."""
 
     def __str__(self) -> str:
         about = f" of {self.key.removeprefix('/registry/')}" if self.key else ""

@@ -22,7 +22,7 @@ class StoreAgreesWithHistory(Check):
 
     def __init__(self) -> None:
         self._digests: dict[str, int] = {}
-        """Of the keys that exist."""
+        """Digests of the keys that exist."""
         self._sum = 0
         self._revision = 1
         self._changes: list[tuple[int, str, int | None]] = []

@@ -19,7 +19,7 @@ _ORDER = attrgetter("born", "revision")
 
 
 def digest(change: Change) -> int:
-    """Of the object as a client gets it that made this change; of one that is gone, its last state."""
+    """Digest of the object as a client gets it that made this change; of one that is gone, its last state."""
     if change.value is not None:
         return wires.versioned_digest(change.crc, change.revision)
     return wires.digest(change.previous or b"", change.revision)

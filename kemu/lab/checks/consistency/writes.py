@@ -24,7 +24,7 @@ class _Acknowledgement(NamedTuple):
     uid: str
     digest: int
     recoveries: int
-    """Of the store, until it arrived."""
+    """Recoveries of the store, until it arrived."""
 
     def __str__(self) -> str:
         what = f"{self.key.removeprefix('/registry/')} (UID {self.uid})" if self.uid else self.key

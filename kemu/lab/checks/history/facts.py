@@ -30,7 +30,7 @@ class Fact:
     as it was not bound yet. ``deleted``: ``Lost`` where the store came back without it."""
     message: str = ""
     status: str = ""
-    """Of a condition; of a taint its effect."""
+    """Status of a condition; of a taint its effect."""
     also: tuple[str, ...] = ()
     """Further reasons for the same fact."""
     actor: str = ""
@@ -65,7 +65,7 @@ class PodHistory:
     ran_ns: int | None = None
     """When its kubelet first said that its containers run."""
     workload: str = ""
-    """Of the scenario."""
+    """Workload of the scenario."""
     created_by: str = ""
     """The actor that created it; empty if the API server crashed before it logged that."""
     deleted_by: list[str] = field(default_factory=list)
@@ -228,9 +228,9 @@ class WatchSession:
     listed_ns: int
     objects: int
     digest: int | None
-    """Of the objects in the list; None: the client knew them without a list."""
+    """Digest of the objects in the list; None: the client knew them without a list."""
     revisions: list[int] = field(default_factory=list)
-    """Of the events that were delivered; without the bookmarks."""
+    """Revisions of the events that were delivered; without the bookmarks."""
     types: list[str] = field(default_factory=list)
     """A letter for each: A(DDED), M(ODIFIED), D(ELETED)."""
     digests: list[int] = field(default_factory=list)

@@ -34,6 +34,6 @@ def _other(resource: str, value: bytes) -> KubernetesObject:
 
 
 def parser(resource: str) -> Callable[[bytes], Any]:
-    """Of the objects of a resource, by its plural."""
+    """Parser of the objects of a resource, by its plural."""
     known: dict[str, Callable[[bytes], Any]] = {"pods": pod, "nodes": node}
     return known.get(resource) or partial(_other, resource)

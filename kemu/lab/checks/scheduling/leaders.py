@@ -14,7 +14,7 @@ LEASES = "/registry/leases/"
 
 
 class _Term(NamedTuple):
-    """Of a candidate that was elected."""
+    """Term of a candidate that was elected."""
 
     lease: str
     identity: str

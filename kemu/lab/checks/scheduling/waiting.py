@@ -31,7 +31,7 @@ class Wait:
 
 
 def waits(history: History) -> list[Wait]:
-    """Of all pods that a scheduler had to place, in the order of their creation."""
+    """Waits of all pods that a scheduler had to place, in the order of their creation."""
     pods = [pod for pod in history.pods.values() if not pod.preset_node]
     if not pods:
         return []

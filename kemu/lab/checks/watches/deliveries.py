@@ -35,7 +35,7 @@ class _Row(NamedTuple):
     value: bytes | None
     suffix: bytes
     crc: int
-    """Of the bytes in the store, now and before."""
+    """Crc of the bytes in the store, now and before."""
     previous_crc: int
     standing: bool
     """Lists show it with the heartbeats of the moment."""

@@ -356,7 +356,7 @@ class _World:
         return value
 
     def _summary(self) -> Json:
-        """Of generated pods, how many there are of each sort."""
+        """Summary of generated pods, how many there are of each sort."""
         found: Json = {name: view for name, view in self._objects().items() if not name.startswith("Pod/")}
         found["pods"] = dict(Counter(_sort(pod) for pod in self._stores["Pod"].values()))
         return found

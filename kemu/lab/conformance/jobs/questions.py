@@ -42,7 +42,7 @@ def _schedules(case: Json) -> Json:
 
 
 def _unix_ns(text: str) -> int:
-    """Of a time in RFC 3339, with nanoseconds."""
+    """Unix of a time in RFC 3339, with nanoseconds."""
     found = _TIME.fullmatch(text)
     assert found is not None, text
     seconds, fraction, zone = found.groups()

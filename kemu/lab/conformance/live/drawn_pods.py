@@ -85,13 +85,13 @@ PROFILES: tuple[Json, ...] = (
         ],
     },
 )
-"""Of the schedulers that are compared; pods choose one by its name."""
+"""Profiles of the schedulers that are compared; pods choose one by its name."""
 
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 
 
 class PodMaker:
-    """Of the pods of one cluster."""
+    """Pod maker of the pods of one cluster."""
 
     def __init__(self, cluster: Maker) -> None:
         self.cluster = cluster
@@ -112,7 +112,7 @@ class PodMaker:
         }
         self._weights = [16, 11, 13, 13, 9, 6, 6, 16, 5, 3, 12]
         self.claims: list[str] = []
-        """Of pods that are to come: ``namespace/name``."""
+        """Claims of pods that are to come: ``namespace/name``."""
         self.extra: list[Json] = []
         """What has to be there before the pod that was drawn last."""
 

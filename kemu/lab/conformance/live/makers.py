@@ -53,7 +53,7 @@ def fixed() -> list[Json]:
 
 
 class Maker:
-    """Of one cluster."""
+    """Maker of one cluster."""
 
     def __init__(self, rng: random.Random, number: int) -> None:
         self.rng = rng

@@ -60,7 +60,7 @@ class Play:
         self._later: list[scheduler_logs.Attempt] = []
         """Later attempts that have bound their pods, and are not judged yet."""
         self._families: dict[str, str] = {}
-        """Of the pods of the present cluster, by ``namespace/name``."""
+        """Families of the pods of the present cluster, by ``namespace/name``."""
         self._evicting: dict[str, list[str]] = {}
         """Preemptors, and their victims that are still ending."""
         self._gated: dict[str, str] = {}

@@ -27,7 +27,7 @@ class Attempt:
     pod: str
     """``namespace/name``."""
     number: int = 1
-    """Of this pod."""
+    """Number of this pod."""
     scores: dict[str, dict[str, int]] = field(default_factory=dict)
     """By node and plugin; empty where there was nothing to compare."""
     totals: dict[str, int] = field(default_factory=dict)

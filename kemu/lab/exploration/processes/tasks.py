@@ -18,7 +18,7 @@ class Record(Protocol):
 
     @property
     def number(self) -> int:
-        """Of the task."""
+        """Number of the task."""
         ...
 
     @property
@@ -38,7 +38,7 @@ class Task(Protocol[SourceT_contra, RecordT_co]):
 
     @property
     def number(self) -> int:
-        """Of its own in one call of an executor."""
+        """Number of its own in one call of an executor."""
         ...
 
     def carry_out(self, source: SourceT_contra) -> RecordT_co:

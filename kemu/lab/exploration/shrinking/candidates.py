@@ -144,7 +144,7 @@ def _names_of(hold: Hold) -> set[str]:
 
 
 def _actors(scenario: Scenario) -> set[str]:
-    """Of whom a hold may speak."""
+    """Actors of whom a hold may speak."""
     nodes = [*scenario.nodes, *(node for event in scenario.events for node in event.nodes)]
     return {
         "user",

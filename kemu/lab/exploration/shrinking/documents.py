@@ -299,7 +299,7 @@ def _times(text: str, count: int) -> str:
 
 
 def _largest_requests(data: Data) -> dict[str, str]:
-    """Of one container, by resource."""
+    """Most requests of one container, by resource."""
     asked = _requests(data)
     found = {}
     for resource in _SCARCE:
@@ -310,7 +310,7 @@ def _largest_requests(data: Data) -> dict[str, str]:
 
 
 def _requests(data: Data) -> list[dict[str, Any]]:
-    """Of all containers of pods that the scenario states."""
+    """Requests of all containers of pods that the scenario states."""
     pods = [at(data, way) for way in _objects(data)]
     pods += [workload["pods"] for workload in data["spec"].get("workloads") or () if "pods" in workload]
     return [

@@ -25,7 +25,7 @@ class Steps:
         has gone. What happens in the scenario stays: faults, all events but those that create pods, the time."""
 
     def events(self) -> list[Event]:
-        """Of the run of the best."""
+        """Events of the run of the best."""
         return self.trials.log(self.best)
 
     def take(self, candidates: Iterable[Candidate | None]) -> int | None:

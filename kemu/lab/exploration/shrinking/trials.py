@@ -177,7 +177,7 @@ Twin = Callable[[Candidate], Candidate | None]
 
 @dataclass
 class Trials:
-    """Of one failure."""
+    """Trials of one failure."""
 
     failure: Failure
     execute: Execute

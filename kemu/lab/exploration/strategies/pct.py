@@ -23,7 +23,7 @@ DEPTHS = (1, 2, 3)
 MOST_LINKS = 8
 """That have priorities of their own in one run; the others carry everything at once."""
 LOWEST_RANK = MOST_LINKS - 1 + DEPTHS[-1] - 1
-"""Of a link that has fallen at every change."""
+"""Lowest rank of a link that has fallen at every change."""
 
 
 class Pct:

@@ -19,7 +19,7 @@ from kemu.runtime.sim.steering.messages import Message
 
 WIDTHS_NS = (5 * MILLISECOND_NS, 50 * MILLISECOND_NS, 500 * MILLISECOND_NS)
 MOST_DRAWS = 8
-"""Of one message: a receiver that hears much must hear everything some time."""
+"""Most draws of one message: a receiver that hears much must hear everything some time."""
 
 
 class Pos:

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Priorities(Generic[T]):
-    """Of one run. Rank 0 goes first."""
+    """Priorities of one run. Rank 0 goes first."""
 
     def __init__(self, threads: Sequence[T], steps: int, depth: int, stream: random.Random) -> None:
         """``threads`` in an order of their own; ``steps``: about how many they take together."""
@@ -32,7 +32,7 @@ class Priorities(Generic[T]):
         return thread in self._ranks
 
     def rank(self, thread: T) -> int:
-        """Of a thread that is about to take a step."""
+        """Rank of a thread that is about to take a step."""
         falls_to = self._falls_at.get(self._step)
         self._step += 1
         if falls_to is not None:

@@ -37,7 +37,7 @@ _WORDS = (
     "attempted", "bound", "bindRefused", "nominated", "preempting", "preempted", "admitted", "rejected", "running",
     "finished", "terminating", "terminated", "evicting", "created", "tainted",
 )  # fmt: skip
-"""Of :data:`HAPPENINGS`: each event has one of them."""
+"""Words of :data:`HAPPENINGS`: each event has one of them."""
 _BY_KIND: Mapping[str, tuple[str, ...]] = {
     kind: tuple(word for word in _WORDS if kind in HAPPENINGS[word].kinds)
     for kind in dict.fromkeys(kind for word in _WORDS for kind in HAPPENINGS[word].kinds)

@@ -36,7 +36,7 @@ LATENCIES = ("stated", "constant", "realistic", "wide")
 
 
 class Swarm:
-    """Of one strategy of a campaign."""
+    """Swarm of one strategy of a campaign."""
 
     def __init__(self, subject: Subject, seed: int, strategy: str) -> None:
         self.subject = subject

@@ -49,7 +49,7 @@ class Canvas:
     node_names: list[str] = field(default_factory=list)
     scheduler_names: list[str] = field(default_factory=lambda: ["default-scheduler"])
     cpu: int = 4
-    """Of a usual node."""
+    """CPU of a usual node."""
     memory_mib: int = 8192
     owners: list[Owner] = field(default_factory=list)
     single_pods: list[str] = field(default_factory=list)

@@ -40,7 +40,7 @@ NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 """Every cluster has them."""
 
 MAX_NODES = 200_000
-"""Of a scenario; Kubernetes itself promises to work with 5,000."""
+"""Most nodes of a scenario; Kubernetes itself promises to work with 5,000."""
 _LONGEST_HOSTNAME = 63
 
 
@@ -349,7 +349,7 @@ def extenders(
 
 
 def addresses(scheduler: scenarios.Scheduler) -> list[str]:
-    """Of the extenders that a scheduler calls, as far as they are written down well."""
+    """Addresses of the extenders that a scheduler calls, as far as they are written down well."""
     entries = None if scheduler.factory else scheduler.config.get("extenders")
     listed = entries if isinstance(entries, list) else ()
     prefixes = [entry.get("urlPrefix") if isinstance(entry, dict) else None for entry in listed]

@@ -22,7 +22,7 @@ from kemu.runtime.ray.driver import plans
 from kemu.runtime.words import did_you_mean
 
 MAX_FAULTS = 100_000
-"""Of one entry that recurs."""
+"""Most faults of one entry that recurs."""
 
 _CHOICE = ("all", "count", "share")
 
@@ -216,7 +216,7 @@ def _id(index: int, item: Mapping[str, Any]) -> str:
 
 
 def _values(kind: Kind, detail: Mapping[str, Any]) -> dict[str, Any]:
-    """Of the parameters that hold no actors."""
+    """Values of the parameters that hold no actors."""
     found = {}
     for parameter in kind.parameters:
         value = detail.get(parameter.name, parameter.default)

@@ -31,7 +31,7 @@ _OF_CURVES = ("constant", "from", "to", "mean", "amplitude", "min", "max", "valu
 _LEAST_BYTES = 1 << 20
 """Less than 1Mi without a unit is no amount that anybody means."""
 _MOST_CORES = 256
-"""Of one container."""
+"""Most cores of one container."""
 
 
 def warnings(document: Document) -> list[Problem]:

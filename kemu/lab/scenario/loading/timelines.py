@@ -29,7 +29,7 @@ from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.words import did_you_mean
 
 MAX_ARRIVALS = 1_000_000
-"""Of one workload: what a single run can still hold and tell about."""
+"""Most arrivals of one workload: what a single run can still hold and tell about."""
 
 POD_ACTIONS = ("evict", "finish")
 NODE_ACTIONS = ("cordon", "uncordon", "taint", "untaint", "removeNode", "shutdownNode", "startNode")
@@ -132,7 +132,7 @@ class Timeline:
             self.events.append(event)
 
     def _objects(self, index: int, what: str, detail: Any, where: Path) -> tuple[Message, ...]:
-        """Of one event: an object, those of a List, or those of a file."""
+        """Objects of one event: an object, those of a List, or those of a file."""
         found = []
         sources = self.files.sources(detail, where, self.report)
         for data, path, report in sources:

@@ -39,7 +39,7 @@ Times = tuple[int, int | None]
 
 
 class Heartbeats:
-    """Of the kubelets of one run."""
+    """Heartbeats of the kubelets of one run."""
 
     def __init__(self, scenario: Scenario, runtime: str) -> None:
         """``runtime``: its name."""

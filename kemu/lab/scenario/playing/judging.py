@@ -59,7 +59,7 @@ class Judge:
         self._scenario = scenario
         self._checks = registry.Judge(disabled=scenario.checks.disable, within=_limits(scenario, speed))
         self.history = self._checks.history
-        """Of the events so far."""
+        """History of the events so far."""
         self.feed = self._checks.feed
         """Takes the next event; a ``LogSink``."""
 

@@ -49,7 +49,7 @@ def _spec(scenario: Scenario, name: str, factory: str, config: Mapping[str, Any]
 
 
 def names(scenario: Scenario, beats: Heartbeats) -> list[str]:
-    """Of the actors that the scenario launches before its clock starts, but for its user."""
+    """Names of the actors that the scenario launches before its clock starts, but for its user."""
     specs = [*store(scenario), *apiservers(scenario), *extenders(scenario), *schedulers(scenario), *cloud(scenario)]
     specs += controllers(scenario, beats)
     return [spec.name for spec in specs] + [f"kubelet/{node.name}" for node in scenario.nodes]

@@ -31,7 +31,7 @@ the node's pods, watches them and the node, takes a lease."""
 
 
 class Progress:
-    """Of one run, or of the variants of a matrix one after the other."""
+    """Progress of one run, or of the variants of a matrix one after the other."""
 
     def __init__(self) -> None:
         self.phase = LOADING
@@ -51,7 +51,7 @@ class Progress:
         """Of the log, while it is judged."""
         self.log_bytes = 0
         self.writer: Writer | None = None
-        """Of the log that is being written."""
+        """Writer of the log that is being written."""
         self.kinds: Mapping[str, int] = {}
         """How many events of each kind were logged."""
         self.loads: Mapping[str, Load] = {}

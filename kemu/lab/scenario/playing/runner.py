@@ -69,7 +69,7 @@ class Options:
     run_id: str = ""
     """Tells its traces from those of other runs; empty: in real time one is drawn, in sim scenario and seed do."""
     variant: str = ""
-    """Of a matrix: which one, as ``variant_name`` says it."""
+    """Variant of a matrix: which one, as ``variant_name`` says it."""
     log_bytes: int = 0
     """Of the run log at most: what happens after that is not judged; 0: no limit."""
     force: bool = False

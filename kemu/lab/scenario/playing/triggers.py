@@ -73,7 +73,7 @@ _ARRIVALS = frozenset(kinds(UserPodCreated, PodCreated, RequestRefused, UserRefu
 
 
 class Triggers:
-    """Of one run."""
+    """Triggers of one run."""
 
     def __init__(self, scenario: Scenario, history: History | None = None) -> None:
         """``history``: one that has seen an event before :meth:`feed` gets it; without it they fold their own."""

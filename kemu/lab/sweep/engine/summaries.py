@@ -12,7 +12,7 @@ from kemu.lab.sweep.engine.sweeps import Sweep
 from kemu.lab.sweep.statistics import judging, samples
 
 CONFIDENCE = 0.95
-"""Of the intervals of means."""
+"""Confidence of the intervals of means."""
 _VERDICTS = {judging.HOLDS: "holds", judging.FAILS: "fails", judging.UNDECIDED: "unknown"}
 
 

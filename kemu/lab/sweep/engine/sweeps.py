@@ -36,7 +36,7 @@ def limit_s(experiment: Experiment) -> float:
 
 
 class Sweep:
-    """Of one experiment in one folder."""
+    """Sweep of one experiment in one folder."""
 
     def __init__(self, experiment: Experiment, folder: Path, *, force: bool = False) -> None:
         """``force``: replace what the folder holds. Raises KemuError for a folder with something else."""
@@ -47,7 +47,7 @@ class Sweep:
             folders.clear(folder)
         self._journal = Journal(folder, {**experiment.identity(), "tables": tables.fingerprint()}, _begun(experiment))
         self.records: dict[Key, CellRecord] = {}
-        """Of the cells of the experiment that are over, without their large tables."""
+        """Records of the cells of the experiment that are over, without their large tables."""
         known = (key for key in self._keys() if key in self._journal)
         for record in self._journal.records(known):
             self._take(record)

@@ -89,7 +89,7 @@ class _Place:
 
 
 class _Loading:
-    """Of one experiment."""
+    """Loading of one experiment."""
 
     def __init__(self, document: Document, text: str, data_dir: FilePath | None) -> None:
         self._document = document
@@ -349,7 +349,7 @@ class _Loading:
 
 
 def _names(data: Any) -> list[str]:
-    """Of everything that varies, right or wrong."""
+    """Names of everything that varies, right or wrong."""
     vary = data["spec"].get("vary") if isinstance(data.get("spec"), dict) else None
     if not isinstance(vary, dict):
         return []

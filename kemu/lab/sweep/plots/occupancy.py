@@ -15,8 +15,8 @@ _MOST_PANELS = 4
 
 
 def chart(source: Source, theme: styles.Theme) -> alt.TopLevelMixin:
-    """Of the first seed. More nodes than rows are put together, neighbours by name; more variants than panels are left
-    out, and the picture says so."""
+    """Chart of the first seed. More nodes than rows are put together, neighbours by name; more variants than panels are
+    left out, and the picture says so."""
     seed = source.seeds[0]
     shown = _shown(source)
     cells: list[dict[str, Any]] = []

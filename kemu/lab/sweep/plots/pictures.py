@@ -40,7 +40,7 @@ class Manner:
     x: str = ""
     """The number that varies, for curves; empty: the likeliest."""
     metric: str = "waiting.p99_s"
-    """Of the starvation curve."""
+    """Metric of the starvation curve."""
     priority: int | None = None
     """Only this one, of the starvation curve."""
     pareto: tuple[str, str] = field(default=fronts.METRICS)

@@ -80,7 +80,7 @@ class Source:
         return [dict(zip(answer.names, row, strict=True)) for row in answer.rows]
 
     def columns(self) -> list[str]:
-        """Of the table ``runs``."""
+        """Columns of the table ``runs``."""
         return [row["column_name"] for row in self.rows("DESCRIBE runs")]
 
     def numeric(self, wanted: str = "", *, likely: Sequence[str] = ()) -> Axis:

@@ -42,7 +42,7 @@ SEQUENTIAL = "cividis"
 
 
 def configuration(theme: Theme) -> dict[str, Any]:
-    """Of Vega-Lite."""
+    """Configuration of Vega-Lite."""
     axis = {
         "labelColor": theme.text, "titleColor": theme.text, "gridColor": theme.faint, "domainColor": theme.dim,
         "tickColor": theme.dim, "labelFontSize": 12, "titleFontSize": 13, "titleFontWeight": "normal",
@@ -91,7 +91,7 @@ _TITLES = {
 
 
 def title(metric: str) -> str:
-    """Of an axis, with its unit."""
+    """Title of an axis, with its unit."""
     return _TITLES.get(metric) or f"{metric.replace('_', ' ').replace('.', ', ')} (count)"
 
 
@@ -102,7 +102,7 @@ UNITS = {"/s": "per second", "/m": "per minute", "/h": "per hour", "s": "seconds
 
 
 def axis_title(name: str, unit: str) -> str:
-    """Of a number that varies."""
+    """Axis title of a number that varies."""
     return f"{name} ({UNITS.get(unit, unit)})" if unit else name
 
 
@@ -113,7 +113,7 @@ def seconds_axis(name: str) -> dict[str, Any]:
 
 
 def line_legend(columns: int) -> dict[str, Any]:
-    """Of lines, by their colours and dashes."""
+    """Line legend of lines, by their colours and dashes."""
     return {
         "orient": "bottom", "columns": columns, "symbolType": "stroke", "symbolFillColor": "transparent", "title": None,
     }  # fmt: skip

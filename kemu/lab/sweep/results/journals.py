@@ -29,7 +29,7 @@ Key = tuple[int, int]
 
 
 class Journal:
-    """Of one folder; nobody else may write it meanwhile."""
+    """Journal of one folder; nobody else may write it meanwhile."""
 
     def __init__(self, folder: Path, identity: Mapping[str, Any], begun: Mapping[str, str] | None = None) -> None:
         """``identity``: of the experiment; ``begun``: what a new journal remembers of its sweep besides. Raises
@@ -109,7 +109,7 @@ class Journal:
         return key in self._places
 
     def records(self, keys: Iterator[Key] | None = None) -> Iterator[CellRecord]:
-        """Of all its cells, or of these, in the order of variants and seeds."""
+        """Records of all its cells, or of these, in the order of variants and seeds."""
         for key in sorted(self._places if keys is None else keys):
             self._file.seek(self._places[key])
             payload = frames.read_frame(self._file)
@@ -127,7 +127,7 @@ class Journal:
 
 
 def keys_in(folder: Path) -> list[Key]:
-    """Of the cells that are over, in the order in which they ended; also while another process is at work."""
+    """Keys of the cells that are over, in the order in which they ended; also while another process is at work."""
     try:
         with (folder / folders.CELLS_FILE).open("rb") as file:
             file.seek(len(MAGIC))

@@ -191,7 +191,8 @@ def names(columns: Iterable[Column]) -> list[str]:
 
 
 def fingerprint() -> str:
-    """Of all tables and the names and types of their columns: rows that were kept by another version may lack some."""
+    """Fingerprint of all tables and the names and types of their columns: rows that were kept by another version may
+    lack some."""
     columns = {"runs": (*IDENTITY, *RUN, *METRICS, *COUNTERS), **NESTED}
     listed = {table: [(column.name, column.type) for column in found] for table, found in columns.items()}
     return hashlib.sha256(json.dumps(listed).encode()).hexdigest()

@@ -37,7 +37,7 @@ _TOKEN = re.compile(
 @dataclass(frozen=True, slots=True)
 class Term:
     factor: float
-    """Of the metric; of a term without a metric, the number itself."""
+    """Factor of the metric; of a term without a metric, the number itself."""
     metric: Metric | None
     variant: Mapping[str, Json]
     """Path → value, for the paths that the term names."""

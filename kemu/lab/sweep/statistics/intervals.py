@@ -32,7 +32,7 @@ class Interval:
     low: float
     high: float
     confidence: float
-    """Of the interval, both sides together."""
+    """Confidence of the interval, both sides together."""
     count: int
     """Of values."""
 

@@ -62,7 +62,7 @@ class Judgement:
     detail: str
     """In one sentence: the figures, or why they do not decide."""
     more_seeds: int | None = None
-    """Of an undecided claim: about how many more would decide; None: seeds do not help."""
+    """More seeds of an undecided claim: about how many more would decide; None: seeds do not help."""
     seeds: int = 0
     """How many were compared."""
     missing: int = 0
@@ -72,7 +72,8 @@ class Judgement:
     difference: Interval | None = None
     """Of left term - right term, factors included; a side that is infinite is not known."""
     ratio: Interval | None = None
-    """Of the metric on the left to that on the right, without factors; None where it has no meaning or is not known."""
+    """Ratio of the metric on the left to that on the right, without factors; None where it has no meaning or is not
+    known."""
     share: Interval | None = None
     """Of seeds for which the claim holds by itself."""
     effect: float | None = None

@@ -25,7 +25,7 @@ Numbers = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Waits:
-    """Of one seed."""
+    """Waits of one seed."""
 
     seconds: Sequence[float]
     censored: Sequence[bool]
@@ -60,7 +60,7 @@ class Curve:
 
 
 def curve(waits: Waits) -> Curve:
-    """Of one group of pods, without a band."""
+    """Curve of one group of pods, without a band."""
     seconds, censored = np.asarray(waits.seconds, dtype=np.float64), np.asarray(waits.censored, dtype=np.bool_)
     if not len(seconds):
         return Curve(np.zeros(0), np.zeros(0), 0, 0, 0.0)

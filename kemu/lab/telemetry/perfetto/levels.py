@@ -47,7 +47,7 @@ class Levels:
         self._used: dict[str, dict[str, int]] = {}
         """By node: what its pods request."""
         self._values: dict[str, bytes] = {}
-        """Of pods, as the store has them."""
+        """Values of pods, as the store has them."""
         self._undo: list[tuple[int, str, bytes | None]] = []
         """Revision, key and the value before."""
         self._allocatable: dict[str, dict[str, int]] = {}

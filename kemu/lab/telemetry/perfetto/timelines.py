@@ -78,7 +78,7 @@ class Track:
     slices: list[Slice] = field(default_factory=list)
     instants: list[Instant] = field(default_factory=list)
     samples: list[tuple[int, float]] = field(default_factory=list)
-    """Of a counter: its value from then on."""
+    """Samples of a counter: its value from then on."""
     unit: Unit = ""
     is_counter: bool = False
 

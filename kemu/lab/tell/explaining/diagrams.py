@@ -72,7 +72,7 @@ class _Wanted:
     actors: tuple[str, ...]
     pods: frozenset[str]
     names: frozenset[str]
-    """Of the objects whose messages are shown, as labels have them."""
+    """Names of the objects whose messages are shown, as labels have them."""
     until_ns: int
 
 

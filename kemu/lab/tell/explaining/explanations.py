@@ -26,7 +26,7 @@ from kemu.lab.tell.explaining.tellings import Telling
 
 @dataclass(frozen=True)
 class Explanation:
-    """Of one failure of one run."""
+    """Explanation of one failure of one run."""
 
     scenario: Scenario
     failure: Failure

@@ -117,7 +117,7 @@ class _Seen:
 
 
 class Knowledge:
-    """Of one run."""
+    """Knowledge of one run."""
 
     def __init__(self, events: Sequence[Event]) -> None:
         self.changes: list[Change] = []

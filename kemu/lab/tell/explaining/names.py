@@ -13,7 +13,7 @@ _ORDINALS = ("first", "second", "third", "fourth", "fifth")
 
 
 class Names:
-    """Of one run: nobody is told apart who is alone."""
+    """Names of one run: nobody is told apart who is alone."""
 
     def __init__(self, events: Iterable[Event]) -> None:
         actors: dict[str, None] = {}

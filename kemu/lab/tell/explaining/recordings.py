@@ -23,7 +23,7 @@ class Flight:
     label: Label
     is_request: bool
     revision: int
-    """Of the object that an event of a watch shows; 0: it shows none."""
+    """Revision of the object that an event of a watch shows; 0: it shows none."""
     sent_ns: int
     due_ns: int
     """When it would usually have arrived."""
@@ -32,7 +32,7 @@ class Flight:
     holds: tuple[int, ...]
     """Those that kept it, by their places in the scenario."""
     number: int
-    """Of its message, from this source to this target."""
+    """Number of its message, from this source to this target."""
 
     @property
     def is_news(self) -> bool:

@@ -31,7 +31,7 @@ class Free:
 
 
 class Telling:
-    """Of one run."""
+    """Telling of one run."""
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording

@@ -23,7 +23,7 @@ POLL_S = 0.04
 AT_ONCE = 2_000
 """Events that are folded before others get a turn."""
 MOST_BYTES = 32 << 20
-"""Of the data of runs that are over; of further ones there is only the first screen."""
+"""Most bytes of the data of runs that are over; of further ones there is only the first screen."""
 REST = 2.0
 """After a page was made, so many times as long as that took, the same one is served: browsers that ask more often
 cannot take more than a third of the process's time."""
@@ -46,7 +46,7 @@ class Followed:
 
     folder: Path
     name: str
-    """Of the variant; empty where there is only one run."""
+    """Name of the variant; empty where there is only one run."""
     duration_s: float
     tail: Tail
     fold: folds.Fold
@@ -103,7 +103,7 @@ class Runs:
     phase: str = GOING_ON
     text: str = ""
     verdict: Mapping[str, Any] = field(default_factory=dict)
-    """Of the whole, when it is over."""
+    """Verdict of the whole, when it is over."""
     search: Mapping[str, Any] | None = None
     """See :class:`State`."""
 
@@ -115,7 +115,7 @@ class Runs:
         """What it shows, the page, and until when it is served whatever happens."""
         self._stopping = False
         self._edition = 0
-        """Of the data of runs that are over; a new one where those change after all."""
+        """Edition of the data of runs that are over; a new one where those change after all."""
 
     # --- what the driver tells
 

@@ -51,7 +51,7 @@ _HEADERS = {
 
 
 class Server:
-    """Of one command."""
+    """Server of one command."""
 
     def __init__(self, runs: Runs, port: int) -> None:
         """``port``: 0 for any. Raises KemuError where it is in use."""

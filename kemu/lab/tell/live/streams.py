@@ -44,7 +44,7 @@ _NOTES = ("reason", "message", "verb", "error", "phase", "status")
 
 
 def cursor_of(text: str) -> tuple[int, Cursor] | None:
-    """Of an id; None where it is none."""
+    """Cursor of an id; None where it is none."""
     match = _ID.fullmatch(text)
     return (int(match[1]), Cursor(int(match[2]), int(match[3]))) if match else None
 

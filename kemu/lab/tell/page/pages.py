@@ -11,7 +11,7 @@ from kemu.lab.tell.page import folds, shells, summaries
 from kemu.runtime.runlog.frames import Event
 
 MOST_BYTES = 3_000_000
-"""Of a page: of a matrix, variants that do not fit are only summarised."""
+"""Most bytes of a page: of a matrix, variants that do not fit are only summarised."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Part:
     explanation: Mapping[str, Any] | None = None
     """As in explanation.json."""
     name: str = ""
-    """Of the variant."""
+    """Name of the variant."""
     commands: Sequence[tuple[str, str]] = ()
     """With what they do."""
     made: tuple[Mapping[str, Any], Sequence[Event]] | None = None

@@ -25,7 +25,7 @@ class Strings:
 
 
 class Tables:
-    """Of one run."""
+    """Tables of one run."""
 
     def __init__(self) -> None:
         self.strings = Strings()

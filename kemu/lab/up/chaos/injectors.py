@@ -46,7 +46,7 @@ class Known:
 
 
 class Injector:
-    """Of one cluster. It listens to the run log."""
+    """Injector of one cluster. It listens to the run log."""
 
     HEARD = frozenset((FaultBegun.KIND, FaultEnded.KIND, FaultHit.KIND, STRUCK))
     """The events that concern it."""

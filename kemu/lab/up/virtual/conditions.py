@@ -40,7 +40,7 @@ _MISSING = object()
 Path = tuple[str | int, ...]
 
 Test = Callable[[Mapping[str, Any]], bool]
-"""Of an object in JSON."""
+"""Test of an object in JSON."""
 
 
 class BadCondition(KemuError):
@@ -49,7 +49,7 @@ class BadCondition(KemuError):
 
 @dataclass(frozen=True)
 class Condition:
-    """Of the objects of one kind."""
+    """Condition of the objects of one kind."""
 
     text: str
     resource: resources.Resource

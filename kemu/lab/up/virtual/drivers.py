@@ -60,7 +60,7 @@ class Step:
 
 
 class Driver:
-    """Of one world; on the event loop that runs when it is made."""
+    """Driver of one world; on the event loop that runs when it is made."""
 
     def __init__(self, world: World, record: inputs.Record | None = None, settle_s: float = SETTLE_S) -> None:
         self.world = world

@@ -50,7 +50,7 @@ class Answer(NamedTuple):
     details: str
     trailing: tuple[tuple[str, str | bytes], ...]
     data: bytes | None
-    """Of unary calls that ended well: the response."""
+    """Data of unary calls that ended well: the response."""
 
 
 class Hearer(Protocol):
@@ -65,7 +65,7 @@ class Hearer(Protocol):
 
 @runtime_checkable
 class Observer(Hearer, Protocol):
-    """Of some objects, as an informer sees them."""
+    """Observer of some objects, as an informer sees them."""
 
     def see(self, objects: Mapping[str, Any]) -> None:
         """They have changed; messages by ``namespace/name``. Called within a slice."""

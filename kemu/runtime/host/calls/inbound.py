@@ -273,7 +273,7 @@ def _from_metadata(metadata: Iterable[tuple[str, str | bytes]] | None, key: str)
 
 
 def refusal(code: grpc.StatusCode, why: str) -> RpcMethodHandler:
-    """Of a call, whatever its method is and without reading its request."""
+    """Refusal of a call, whatever its method is and without reading its request."""
 
     async def refuse(request: Message, context: grpc.aio.ServicerContext) -> None:
         await context.abort(code, why)

@@ -120,7 +120,7 @@ class Node:
         return sum(processes.name(each) == _IDLE for each in processes.descendants(self.pid("raylet")))
 
     def pid(self, kind: str) -> int:
-        """Of its ``gcs_server`` or ``raylet``."""
+        """Pid of its ``gcs_server`` or ``raylet``."""
         return int(self._node.all_processes[kind][0].process.pid)
 
 

@@ -23,7 +23,7 @@ class Raylets:
     address: str
     """To give as ``ray_address``."""
     pids: list[int]
-    """Of the raylets, in the order of their resources."""
+    """Pids of the raylets, in the order of their resources."""
     gcs: int
     """Its pid."""
     directory: str

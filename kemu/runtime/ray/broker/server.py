@@ -42,7 +42,7 @@ _LEAVING_S = 5.0
 
 
 class Broker:
-    """Of one cluster: a local one of its own, or one that was there before."""
+    """Broker of one cluster: a local one of its own, or one that was there before."""
 
     def __init__(self, options: argparse.Namespace, loop: asyncio.AbstractEventLoop) -> None:
         self._options = options

@@ -27,7 +27,7 @@ _LONGEST_TEMPORARY_PATH = 40
 """Unix sockets allow 107 bytes, of which Ray adds about 65."""
 
 PREFIX = "kemu-ray-"
-"""Of the temporary folders of brokers."""
+"""Prefix of the temporary folders of brokers."""
 
 _ERRORS = "broker.err"
 _LAST_WORDS = 2000

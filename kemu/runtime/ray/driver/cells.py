@@ -57,7 +57,7 @@ class RemoteCell:
         self.name = name
         self.endpoint: control.Endpoint | None = None
         self.incarnation = 0
-        """Of the process, from 1."""
+        """Incarnation of the process, from 1."""
         self.connected = False
         """There is a process to talk to, or was until a moment ago."""
         self.up = asyncio.Event()
@@ -72,7 +72,7 @@ class RemoteCell:
         """Partitions that this process knows of, or may know of."""
         self.paused = False
         self.clock = wall_offsets.Offset(0, 0)
-        """Of its process."""
+        """Clock of its process."""
         self.ends_by = ""
         """What of the run ends its present process; empty: if it dies, somebody outside did it."""
         self.ordering = asyncio.Lock()
@@ -154,7 +154,7 @@ class RemoteCell:
 
     @property
     def source(self) -> merges.Source:
-        """Of the events of the present process."""
+        """Source of the events of the present process."""
         return (self.number, self.incarnation)
 
     @property

@@ -123,7 +123,7 @@ class RayCluster:
         return process is None or not processes.runs(process)
 
     def pids(self) -> list[int]:
-        """Of all processes that ``stop`` ends."""
+        """Pids of all processes that ``stop`` ends."""
         found = dict(self._processes)
         broker = self._connection.process
         if self.owned and broker is not None:

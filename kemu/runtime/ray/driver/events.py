@@ -68,7 +68,7 @@ class EventStreams:
         self._fail = fail
         self._sink = sink
         self._names: dict[merges.Source, str] = {_DRIVER: "driver"}
-        """Of the cells."""
+        """Names of the cells."""
 
     def log(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         """An event of the driver's own actors, or something that it found out about others."""

@@ -48,7 +48,7 @@ _DEATHS_WITHIN_S = 30.0
 
 @dataclass(frozen=True)
 class Settings:
-    """Of a run. ``runtime.RayRuntime`` says what they mean."""
+    """Settings of a run. ``runtime.RayRuntime`` says what they mean."""
 
     seed: int
     directory: Path
@@ -346,7 +346,7 @@ class Fleet:
         return found
 
     def _certificates(self) -> dict[str, bytes]:
-        """Of the cells that use TLS, by target."""
+        """Certificates of the cells that use TLS, by target."""
         endpoints = [remote.endpoint for remote in self.cells.values()]
         return {one.target: one.certificate for one in endpoints if one is not None and one.certificate}
 

@@ -104,7 +104,7 @@ def complaints(cells: Mapping[str, Share]) -> Iterator[tuple[str, str]]:
 
 
 def _shares(cells: Mapping[str, Share]) -> dict[str, Share]:
-    """Of all kinds, in the order of :data:`PATTERNS`."""
+    """Shares of all kinds, in the order of :data:`PATTERNS`."""
     given = {**DEFAULT_CELLS, **cells}
     return {kind: given.get(kind, given["controllers"]) for kind in PATTERNS}
 
@@ -115,7 +115,7 @@ def _is_alone(share: Share) -> bool:
 
 
 NAME_PATTERN = r"[a-z]+(-[a-z]+)*"
-"""Of a cell. A number at its end counts the cells of one plan."""
+"""Name pattern of a cell. A number at its end counts the cells of one plan."""
 
 RESERVED = (DRIVER_CELL, "paused")
 

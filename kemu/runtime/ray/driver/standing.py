@@ -39,7 +39,7 @@ class Standing:
     """What the file says."""
 
     pid: int
-    """Of the broker."""
+    """Pid of the broker."""
     started: float
     """When that process was started."""
     temporary: str
@@ -47,7 +47,7 @@ class Standing:
     workers: int
     """Processes that wait for cells."""
     address: str
-    """Of Ray's GCS."""
+    """Address of Ray's GCS."""
     runs: dict[str, Any]
     """What its cells would run."""
 

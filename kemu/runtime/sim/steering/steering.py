@@ -67,7 +67,7 @@ class _Counted:
         self.pattern = pattern
         self.matched = 0
         self.indexes: dict[int, list[int]] = {}
-        """Of holds, by count."""
+        """Indexes of holds, by count."""
 
 
 class _OfLink:

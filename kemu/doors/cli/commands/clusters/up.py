@@ -19,7 +19,7 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 LOG_MIB = 512
-"""Of the run log of a cluster that nobody ends."""
+"""Log of the run log of a cluster that nobody ends."""
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

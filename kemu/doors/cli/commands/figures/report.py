@@ -40,7 +40,7 @@ def command(options: argparse.Namespace) -> int:
 
 
 MOST_RUNS = 4
-"""Of a sweep: variants whose first seed is shown as a run."""
+"""Most runs of a sweep: variants whose first seed is shown as a run."""
 MOST_SECONDS = 10.0
 """Of real time: what took longer is not made again."""
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kemu.lab.tell.explaining.explanations import Explanation
 
 LEAST_WIDTH = 60
-"""Of a picture."""
+"""Least width of a picture."""
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -17,7 +17,7 @@ LABEL = histories.REVISION_LABEL
 
 
 class DaemonHistories(histories.Histories):
-    """Of all DaemonSets."""
+    """Daemon histories of all DaemonSets."""
 
     def __init__(self, client: clients.Client) -> None:
         super().__init__(client, "DaemonSet")

@@ -51,7 +51,7 @@ class _Nodes:
 
     def __init__(self) -> None:
         self.generation = -1
-        """Of the owner that :attr:`wish` was made of."""
+        """Generation of the owner that :attr:`wish` was made of."""
         self.wish: daemon_pods.Wish | None = None
         self.pods: dict[str, dict[str, Any]] = {}
         """By node and UID."""
@@ -62,7 +62,7 @@ class _Nodes:
         self.warming: dict[str, None] = {}
         """Their pod is ready, but not for long enough."""
         self.hash = ""
-        """Of the current revision."""
+        """Hash of the current revision."""
         self.template_generation = ""
         """As older versions of Kubernetes number templates."""
         self.outdated: dict[str, bool] = {}

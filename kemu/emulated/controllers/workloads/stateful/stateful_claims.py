@@ -21,7 +21,7 @@ RETAIN, DELETE = "Retain", "Delete"
 
 
 class Claims:
-    """Of all StatefulSets. Nothing is watched before a set has templates of claims."""
+    """Claims of all StatefulSets. Nothing is watched before a set has templates of claims."""
 
     def __init__(self, client: clients.Client) -> None:
         self._client = client

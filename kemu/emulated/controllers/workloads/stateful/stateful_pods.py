@@ -15,7 +15,7 @@ _NAME = re.compile("(.*)-([0-9]+)", re.DOTALL)
 
 
 def parent_and_ordinal(name: str) -> tuple[str, int]:
-    """Of the name of a pod; the ordinal is -1 if there is none."""
+    """Parent and ordinal of the name of a pod; the ordinal is -1 if there is none."""
     match = _NAME.fullmatch(name)
     if match is None:
         return "", -1

@@ -25,7 +25,7 @@ from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2
 from kemu.runtime.env import Env
 
 LARGEST_BATCH = 500
-"""Of pods that are looked at together where the set is managed in parallel (``MaxBatchSize``)."""
+"""Most batch of pods that are looked at together where the set is managed in parallel (``MaxBatchSize``)."""
 CONFLICT_WAITS_S = (0.01, 0.05, 0.25)
 """Before a write that met a conflict is tried again (``retry.DefaultBackoff``)."""
 

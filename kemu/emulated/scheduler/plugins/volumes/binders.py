@@ -73,7 +73,7 @@ class PodClaims(NamedTuple):
 
 
 class Binder:
-    """Of one profile."""
+    """Binder of one profile."""
 
     def __init__(self, handle: Handle, bind_timeout_s: float) -> None:
         self._handle = handle

@@ -32,7 +32,7 @@ from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.words import did_you_mean
 
 DEFAULT_IMAGE = stores.EVERYWHERE
-"""Of containers that name none. No kubelet ever has to pull it."""
+"""Default image of containers that name none. No kubelet ever has to pull it."""
 
 START_SECONDS = "kemu.dev/start-seconds"
 RUN_SECONDS = "kemu.dev/run-seconds"
@@ -206,7 +206,7 @@ def check_patch(resource: resources.Resource, patch: Mapping[str, Any], path: Pa
 
 
 def _pod_spec(message: KubernetesObject) -> core_v1_pb2.PodSpec | None:
-    """Of a pod, or of the pods that an object is a template of."""
+    """Pod spec of a pod, or of the pods that an object is a template of."""
     if isinstance(message, core_v1_pb2.Pod):
         return message.spec
     found = template(message)

@@ -127,7 +127,7 @@ class _Row:
 
 
 _MAX_BYTES = 1 << 30
-"""Of a table; those of openb have some MB."""
+"""Most bytes of a table; those of openb have some MB."""
 _MOST_DIGITS = 15
 """Ten thousand years in ns have more, but no column counts those."""
 

@@ -29,7 +29,7 @@ class Replay:
 
     folder: Path
     digest: str
-    """Of the new run; empty where the record is not of a whole run."""
+    """Digest of the new run; empty where the record is not of a whole run."""
     events: int
     """How many are equal."""
     difference: Difference | None

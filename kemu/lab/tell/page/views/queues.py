@@ -10,7 +10,7 @@ from kemu.lab.tell.page.views.view import Handler, Told
 from kemu.runtime.runlog.events import PodAttempted, PodQueued, handlers
 
 MOST_POINTS = 800
-"""Of one curve."""
+"""Most points of one curve."""
 WAITING = "unschedulable"
 """Where a pod is at the end whose last attempt found no node."""
 

@@ -16,7 +16,7 @@ from kemu.lab.tell.page.views import nodes, pods
 
 FIT = "NodeResourcesFit"
 MOST_COMPARISONS = 300_000
-"""Of an attempt with a node; of more, the last attempt of each pod is told, or none."""
+"""Most comparisons of an attempt with a node; of more, the last attempt of each pod is told, or none."""
 
 _REMEDIES = {
     "NodeAffinity": "a node would have to match its node selector or affinity",

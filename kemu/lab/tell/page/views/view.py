@@ -21,7 +21,7 @@ class Told:
     header: Mapping[str, Any]
     history: History
     verdict: Mapping[str, Any]
-    """Of verdict.json; empty while there is none."""
+    """Verdict of verdict.json; empty while there is none."""
     wanted: frozenset[int]
     """Places of events that sentences of the first screen refer to."""
 
