@@ -5,7 +5,6 @@ Two schedulers, one node. Each looks whether the node is free, and takes it::
     from kemu.messages.etcd.rpc_pb2 import PutRequest, RangeRequest
     from kemu.messages.etcd.rpc_pb2_grpc import KVStub
     from kemu.runtime.env import ActorSpec, Env
-    from kemu.runtime.runlog.events import own
     from kemu.testing import Recorder, sim
 
     class Scheduler:
@@ -19,7 +18,7 @@ Two schedulers, one node. Each looks whether the node is free, and takes it::
             node = await self.store.Range(RangeRequest(key=b"node"))
             if not node.kvs:
                 await self.store.Put(PutRequest(key=b"node", value=self.env.name.encode()))
-                self.env.log(own("node.taken"))
+                self.env.log("node.taken", {})
 
     ACTORS = [
         ActorSpec("store", "kemu.emulated.store.server:Store"),
@@ -246,9 +245,12 @@ class Env(Protocol):
         """Start a task of this actor. An exception that it does not handle ends the actor, and the run with it."""
         ...
 
-    def log(self, event: Event) -> None:
-        """Append an event to the run log (docs/runs.md). An actor of yours declares its own kinds as
-        :mod:`kemu.runtime.runlog.events.declared` says."""
+    def log(self, event: Event | str, data: Mapping[str, Any] | None = None) -> None:
+        """Append an event to the run log (docs/runs.md).
+
+        An actor of yours declares its own kinds as :mod:`kemu.runtime.runlog.events.declared` says, or logs a kind and
+        its data: ``env.log("echo.alive", {"n": 3})``, msgpack-able values, keys in a fixed order.
+        """
         ...
 
     def log_took(self, make: Callable[[Took], Event]) -> None:

@@ -38,6 +38,7 @@ from kemu.runtime.runlog.events import (
     ActorStopped,
     ConnectionLost,
     Event,
+    typed,
 )
 from kemu.runtime.skews import JUMP, SKEW, Skew, Skews
 
@@ -410,8 +411,10 @@ class Resident:
         task.add_done_callback(self._task_done)
         return task
 
-    def log(self, event: Event) -> None:
+    def log(self, event: Event | str, data: Mapping[str, Any] | None = None) -> None:
         if not self.gone:
+            if isinstance(event, str):
+                event = typed(event, data or {})
             # The times in the run log are true, whatever the actor's own clock shows.
             if self.name in self._host.skews.by_actor:
                 event = event.by_clock(self.clock.true_ns)

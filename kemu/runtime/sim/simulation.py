@@ -32,6 +32,7 @@ from kemu.runtime.runlog.events import (
     ActorStopped,
     ConnectionLost,
     Event,
+    typed,
 )
 from kemu.runtime.runtimes import STOP_TIMEOUT_S, SUPERVISOR_DELAY_S, Ending, resolve
 from kemu.runtime.sim import crashes, guards
@@ -123,8 +124,10 @@ class SimEnv(Owner):
             coroutine, f"{self.name}: {name}", self.context.copy(), self, self._task_done
         )
 
-    def log(self, event: Event) -> None:
+    def log(self, event: Event | str, data: Mapping[str, Any] | None = None) -> None:
         if self.condition is not Condition.DEAD:
+            if isinstance(event, str):
+                event = typed(event, data or {})
             self._runtime.sink(self.clock.now_ns(), self.name, event.KIND, event)
 
     def log_took(self, make: Callable[[Took], Event]) -> None:
@@ -181,8 +184,10 @@ class SkewedEnv(SimEnv):
 
     __slots__ = ()
 
-    def log(self, event: Event) -> None:
+    def log(self, event: Event | str, data: Mapping[str, Any] | None = None) -> None:
         if self.condition is not Condition.DEAD:
+            if isinstance(event, str):
+                event = typed(event, data or {})
             event = event.by_clock(self._runtime.skews.by_actor[self.name].true_ns)
             self._runtime.sink(self._runtime.master.now_ns(), self.name, event.KIND, event)
 
