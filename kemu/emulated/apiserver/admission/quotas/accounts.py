@@ -86,7 +86,7 @@ class Accounts:
         message = core_v1_pb2.ResourceQuota()
         metadata, status = message.metadata, message.status
         metadata.namespace, metadata.name = quota.namespace, quota.name
-        metadata.resourceVersion = str(quota.version)
+        metadata.resourceVersion = self._precondition(quota)
         resource_lists.write(status.hard, quota.hard)
         resource_lists.write(status.used, quota.used)
         version = await self._write_status(message)
@@ -97,3 +97,7 @@ class Accounts:
         )
         if len(self._charged) > MOST_CHARGED:
             del self._charged[next(iter(self._charged))]
+
+    def _precondition(self, quota: Quota) -> str:
+        """The resource version that the quota must have to be charged."""
+        return str(quota.version)
