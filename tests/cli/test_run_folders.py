@@ -228,7 +228,7 @@ LOGS = {
     ),
     "an event with other data": (
         MAGIC + HEADER + frame(msgpack.packb([1, "scheduler/a/0", "sched.attempt", "text"])),
-        "cannot be understood",
+        "not an event of a run",
     ),
 }
 

@@ -135,7 +135,7 @@ def _(patch: pytest.MonkeyPatch) -> None:
     check = node_health.NodeLifecycle._check
 
     def hasty(self: Any, node: Any, now_ns: int) -> tuple[str, ...]:
-        self._settings = dataclasses.replace(self._settings, grace_ns=3_000_000_000)
+        self._settings = dataclasses.replace(self._settings, node_monitor_grace_period_ns=3_000_000_000)
         return check(self, node, now_ns)
 
     patch.setattr(node_health.NodeLifecycle, "_check", hasty)
