@@ -35,7 +35,7 @@ from kemu.lab.conformance.scheduler import scripts
 from kemu.messages.k8s import core_v1_pb2, policy_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import MILLISECOND_NS, SECOND_NS, ActorSpec
-from kemu.runtime.runlog.events import Event, PodAttempted, PodBound, VictimDeleted
+from kemu.runtime.runlog.events import Event, PodAttempted, PodBound, VictimDeleted, typed
 from kemu.runtime.sim.simulation import SimEnv, SimRuntime
 
 ORPHANS_LIVE_S = 40
@@ -440,7 +440,8 @@ class Recording:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._env, name)
 
-    def log(self, event: Event) -> None:
+    def log(self, event: Event | str, data: Mapping[str, Any] | None = None) -> None:
+        event = typed(event, data or {}) if isinstance(event, str) else event
         self._env.log(event)
         self._world.heard(event.KIND, event)
 
