@@ -9,8 +9,9 @@ import pytest
 from kemu.emulated.objects.conversion import convert
 from kemu.errors import ScenarioError
 from kemu.lab.scenario.format.keys import timing_keys
+from kemu.lab.scenario.format.workloads import Arrivals, Poisson, Ramp
 from kemu.lab.scenario.loading import loader
-from kemu.lab.scenario.scenarios import Arrivals, Scenario, VictimCount
+from kemu.lab.scenario.scenarios import Scenario, VictimCount
 from kemu.runtime.env import SECOND_NS
 from tests.scenario.texts import HEAD, NODES, load, pod
 
@@ -162,10 +163,10 @@ def test_arrivals() -> None:
     )
     second = SECOND_NS
     assert [workload.arrivals for workload in scenario.workloads] == [
-        Arrivals("poisson", 5.0, start_ns=10 * second, until_ns=60 * second),
-        Arrivals("every", every={"uniform": {"min": 1.0, "max": 2.0}}, until_ns=120 * second, count=7),
-        Arrivals("once", until_ns=120 * second, count=3),
-        Arrivals("ramp", 1.0, 20.0, until_ns=120 * second),
+        Arrivals(poisson=Poisson(rate_per_s=5.0), start_ns=10 * second, until_ns=60 * second),
+        Arrivals(every={"uniform": {"min": 1.0, "max": 2.0}}, until_ns=120 * second, count=7),
+        Arrivals(until_ns=120 * second, count=3),
+        Arrivals(ramp=Ramp(from_per_s=1.0, to_per_s=20.0), until_ns=120 * second),
     ]
     assert [workload.replace_finished for workload in scenario.workloads] == [False, False, False, True]
 

@@ -11,6 +11,7 @@ from kemu import errors
 from kemu.emulated.objects.amounts import qos, requests
 from kemu.emulated.objects.defaulting import defaults
 from kemu.emulated.objects.validation import kinds
+from kemu.lab.scenario.format.workloads import TraceFiles
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.loading.objects import manifests, openb
 from kemu.lab.scenario.playing import workloads
@@ -41,8 +42,8 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def read(folder: Path, **options: float) -> openb.Read:
-    return openb.read(folder / "pods.csv", folder / "nodes.csv", **options)  # type: ignore[arg-type]
+def read(folder: Path, start_ns: int = 0, **options: float) -> openb.Read:
+    return openb.read(folder, TraceFiles(pods="pods.csv", nodes="nodes.csv", **options), start_ns)  # type: ignore[arg-type]
 
 
 def pods(found: openb.Read) -> list[object]:

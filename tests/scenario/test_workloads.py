@@ -6,15 +6,17 @@ import functools
 import itertools
 import math
 import random
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kemu.lab.scenario.arrivals import arrival_times
+from kemu.lab.scenario.format.workloads import Arrivals, Poisson, Ramp
 from kemu.lab.scenario.loading.objects import manifests
 from kemu.lab.scenario.playing import workloads
-from kemu.lab.scenario.scenarios import Arrivals, Scenario
+from kemu.lab.scenario.scenarios import Scenario
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.random_streams import random_stream
@@ -47,25 +49,33 @@ TEMPLATE = "pods: {metadata: {labels: {app: x}}, spec: {containers: [{name: m}]}
 LIFE = "life: {runSeconds: {exponential: {mean: 60}}, shutdownSeconds: {uniform: {min: 1, max: 20}}, exitCode: 3}"
 
 
+def process_of(name: str, first: float, last: float) -> dict[str, Any]:
+    return {
+        "poisson": {"poisson": Poisson(rate_per_s=first)},
+        "every": {"every": first},
+        "ramp": {"ramp": Ramp(from_per_s=first, to_per_s=last)},
+    }.get(name, {})
+
+
 def test_all_at_once() -> None:
-    assert times(Arrivals("once", start_ns=5 * S, until_ns=60 * S, count=3)) == [5 * S] * 3
+    assert times(Arrivals(start_ns=5 * S, until_ns=60 * S, count=3)) == [5 * S] * 3
 
 
 def test_at_even_intervals_from_the_start() -> None:
-    assert times(Arrivals("every", every=2.0, start_ns=S, until_ns=8 * S)) == [1 * S, 3 * S, 5 * S, 7 * S]
+    assert times(Arrivals(every=2.0, start_ns=S, until_ns=8 * S)) == [1 * S, 3 * S, 5 * S, 7 * S]
 
 
 def test_nothing_comes_from_the_end_on() -> None:
-    assert times(Arrivals("every", every=1.0, until_ns=3 * S)) == [0, S, 2 * S]
+    assert times(Arrivals(every=1.0, until_ns=3 * S)) == [0, S, 2 * S]
 
 
 def test_a_count_bounds_a_process() -> None:
-    assert len(times(Arrivals("poisson", 10.0, until_ns=3600 * S, count=17))) == 17
+    assert len(times(Arrivals(poisson=Poisson(rate_per_s=10.0), until_ns=3600 * S, count=17))) == 17
 
 
 @pytest.mark.parametrize("process", ["poisson", "ramp"])
 def test_as_many_come_as_the_rate_says(process: str) -> None:
-    found = times(Arrivals(process, 5.0, 15.0, start_ns=10 * S, until_ns=1010 * S))
+    found = times(Arrivals(**process_of(process, 5.0, 15.0), start_ns=10 * S, until_ns=1010 * S))
     expected = 5.0 * 1000 if process == "poisson" else 10.0 * 1000
     assert abs(len(found) - expected) < 5 * math.sqrt(expected)
     assert found == sorted(found)
@@ -73,14 +83,14 @@ def test_as_many_come_as_the_rate_says(process: str) -> None:
 
 
 def test_a_ramp_grows_evenly() -> None:
-    found = times(Arrivals("ramp", 1.0, 9.0, until_ns=1000 * S))
+    found = times(Arrivals(ramp=Ramp(from_per_s=1.0, to_per_s=9.0), until_ns=1000 * S))
     quarters = [sum(q * 250 * S <= when < (q + 1) * 250 * S for when in found) for q in range(4)]
     for count, expected in zip(quarters, [500, 1000, 1500, 2000], strict=True):
         assert abs(count - expected) < 5 * math.sqrt(expected)
 
 
 def test_a_ramp_may_fall() -> None:
-    found = times(Arrivals("ramp", 9.0, 0.5, until_ns=1000 * S))
+    found = times(Arrivals(ramp=Ramp(from_per_s=9.0, to_per_s=0.5), until_ns=1000 * S))
     assert sum(when < 500 * S for when in found) > 2 * sum(when >= 500 * S for when in found)
 
 
@@ -96,7 +106,7 @@ def test_a_ramp_may_fall() -> None:
 def test_arrivals_are_in_order_and_within_their_bounds(
     process: str, first: float, last: float, start: int, until: int, count: int | None, seed: int
 ) -> None:
-    arrivals = Arrivals(process, first, last, every=first, start_ns=start, until_ns=until, count=count)
+    arrivals = Arrivals(**process_of(process, first, last), start_ns=start, until_ns=until, count=count)
     found = list(itertools.islice(arrival_times(arrivals, random.Random(seed)), 3000))
     assert found == sorted(found)
     assert all(start <= when < until for when in found)

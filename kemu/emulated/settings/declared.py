@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any, NamedTuple, TypeVar
@@ -45,6 +45,8 @@ class Complaint(NamedTuple):
     suggestion: str = ""
     key: bool = False
     """The complaint is about the key, not about its value."""
+    alone: bool = False
+    """Only where nothing else is wrong with the section."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ class _Setting:
     default: object
     required: bool
     choice: bool
+    beside: Mapping[str, str]
     inline: bool
     zero_is_default: bool
     note: str
@@ -68,6 +71,7 @@ def setting(
     key: str = "",
     required: bool = False,
     choice: bool = False,
+    beside: Iterable[str] | Mapping[str, str] = (),
     inline: bool = False,
     zero_is_default: bool = False,
     note: str = "",
@@ -76,16 +80,17 @@ def setting(
 
     ``doc``: a sentence, in which ``{default}`` stands for the default. ``default``: as a user writes it, or
     :data:`REQUIRED`. ``required``: the key must stand there although Python code may leave the field out. ``choice``:
-    exactly one of the fields with this mark may stand there. ``inline``: the keys of this section stand among those of
-    the section around it. ``zero_is_default``: 0 stands for the default, as in many configurations of Kubernetes.
-    ``note``: how far the setting acts as in Kubernetes, for the page of limits. Raises ValueError for a default that
-    the shape refuses.
+    exactly one of the fields with this mark may stand there. ``beside``: the keys of choices beside which alone it may
+    stand, perhaps with a doc for each; with ``choice``, exactly one of these. ``inline``: the keys of this section
+    stand among those of the section around it. ``zero_is_default``: 0 stands for the default, as in many configurations
+    of Kubernetes. ``note``: how far the setting acts as in Kubernetes, for the page of limits. Raises ValueError for a
+    default that the shape refuses.
     """
     shown = "" if default is REQUIRED or default is ABSENT else _written(default)
     required = required or default is REQUIRED
-    declared = _Setting(
-        shape, doc.replace("{default}", shown), key, default, required, choice, inline, zero_is_default, note
-    )
+    doc = doc.replace("{default}", shown)
+    docs = {one: (beside[one] if isinstance(beside, Mapping) else "") or doc for one in beside}
+    declared = _Setting(shape, doc, key, default, required, choice, docs, inline, zero_is_default, note)
     metadata = {"setting": declared}
     if default is REQUIRED:
         return field(metadata=metadata)
@@ -118,6 +123,15 @@ def settings_of(cls: type) -> Mapping[str, tuple[str, _Setting]]:
     return found
 
 
+def chosen(section: object) -> tuple[str, Any]:
+    """Key and value of the choice that was made; empty and None: none was, or it is wrong."""
+    cls: type = type(section)
+    for key, (name, declared) in settings_of(cls).items():
+        if declared.choice and not declared.beside and (found := getattr(section, name)) is not None:
+            return key, found
+    return "", None
+
+
 def key_of(name: str) -> str:
     """The key of a field: ``delay_after_add_s`` is ``delayAfterAdd``."""
     first, *rest = _UNIT.sub("", name).split("_")
@@ -128,7 +142,7 @@ def key_of(name: str) -> str:
 class Section:
     """A mapping whose keys a dataclass declares; checked, an instance of it.
 
-    A mistake in a key leaves its field at the default; without a required one there is no instance.
+    A mistake in a key leaves its field at the default; without one that has none there is no instance.
     """
 
     cls: type
@@ -137,6 +151,8 @@ class Section:
     noun: str = ""
     """What the fields marked as choices are, as in "an event needs one action"."""
     choice_required: bool = True
+    second_noun: str = ""
+    """The same of those beside a choice."""
     more: Mapping[str, Key] = field(default_factory=dict)
     """Further keys, which are checked and have no effect."""
 
@@ -144,19 +160,26 @@ class Section:
     def record(self) -> Record:
         keys: dict[str, Key] = {}
         choices: dict[str, Key] = {}
+        beside: dict[str, tuple[dict[str, Key], dict[str, Key]]] = {}
         for key, (_, declared) in settings_of(self.cls).items():
             if declared.inline:
                 keys.update(self._inline(key, declared).record.keys)
                 continue
             shape = self.shapes.get(key, declared.shape)
-            (choices if declared.choice else keys)[key] = Key(shape, declared.doc, declared.required)
+            for choice, doc in declared.beside.items():
+                known = beside.setdefault(choice, ({}, {}))
+                known[declared.choice][key] = Key(shape, doc, declared.required)
+            if not declared.beside:
+                (choices if declared.choice else keys)[key] = Key(shape, declared.doc, declared.required)
         keys.update(self.more)
-        return Record(keys, choices, self.noun, choice_required=self.choice_required)
+        companions = {choice: Record(*known, self.second_noun) for choice, known in beside.items()}
+        return Record(keys, choices, self.noun, companions, choice_required=self.choice_required)
 
     def check(self, value: Json, path: Path, report: Report) -> Any:
+        before = len(report.problems)
         made = self.formed(value, path, report)
         if made is not INVALID:
-            self._complain(made, path, report)
+            self._complain(made, path, report, alone=len(report.problems) == before)
         return made
 
     def formed(self, value: Json, path: Path, report: Report) -> Any:
@@ -171,17 +194,18 @@ class Section:
                 given[name] = self._inline(key, declared)._made(checked)
             elif key in checked and not (declared.zero_is_default and checked[key] == 0):
                 given[name] = checked[key]
-            elif declared.required:
+            elif declared.default is REQUIRED:
                 return INVALID
         return self.cls(**given)
 
-    def _complain(self, made: object, path: Path, report: Report) -> None:
+    def _complain(self, made: object, path: Path, report: Report, *, alone: bool) -> None:
         for key, (name, declared) in settings_of(self.cls).items():
             if declared.inline:
-                self._inline(key, declared)._complain(getattr(made, name), path, report)
+                self._inline(key, declared)._complain(getattr(made, name), path, report, alone=alone)
         complaints: Callable[[], Iterator[Complaint]] | None = getattr(made, "complaints", None)
         for one in complaints() if complaints is not None else ():
-            report.add((*path, *one.path), one.message, one.suggestion, key=one.key)
+            if alone or not one.alone:
+                report.add((*path, *one.path), one.message, one.suggestion, key=one.key)
 
     def _inline(self, key: str, declared: _Setting) -> Section:
         shape = self.shapes.get(key, declared.shape)

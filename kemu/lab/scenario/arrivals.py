@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from collections.abc import Iterator
 
-from kemu.lab.scenario.scenarios import Arrivals
+from kemu.lab.scenario.format.workloads import Arrivals, Ramp
 from kemu.runtime import distributions
 from kemu.runtime.env import SECOND_NS
 
@@ -23,14 +24,14 @@ def arrival_times(arrivals: Arrivals, stream: random.Random) -> Iterator[int]:
 def expected_arrivals(arrivals: Arrivals) -> float:
     """About how many pods will come."""
     span_s = max(0, arrivals.until_ns - arrivals.start_ns) / SECOND_NS
-    if arrivals.process == "once":
-        return float(arrivals.count or 0)
-    if arrivals.process == "every":
+    if arrivals.every:
         found = expected_repeats(arrivals.every, arrivals.until_ns - arrivals.start_ns)
-    elif arrivals.process == "poisson":
-        found = arrivals.rate_per_s * span_s
+    elif arrivals.poisson is not None:
+        found = arrivals.poisson.rate_per_s * span_s
+    elif arrivals.ramp is not None:
+        found = (arrivals.ramp.from_per_s + arrivals.ramp.to_per_s) / 2 * span_s
     else:
-        found = (arrivals.rate_per_s + arrivals.to_rate_per_s) / 2 * span_s
+        return float(arrivals.count or 0)
     return found if arrivals.count is None else min(found, float(arrivals.count))
 
 
@@ -47,28 +48,27 @@ _DRAWS = 100
 
 def _times(arrivals: Arrivals, stream: random.Random) -> Iterator[int]:
     start_ns = arrivals.start_ns
-    if arrivals.process == "once":
-        for _ in range(arrivals.count or 0):
-            yield start_ns
-    elif arrivals.process == "every":
+    if arrivals.every is not None:
         interval = distributions.parse(arrivals.every)
         elapsed_ns = 0
         while True:
             yield start_ns + elapsed_ns
             elapsed_ns += max(1, round(interval.draw(stream) * SECOND_NS))
-    elif arrivals.process == "poisson":
+    elif arrivals.poisson is not None:
         elapsed_s = 0.0
         while True:
-            elapsed_s += stream.expovariate(arrivals.rate_per_s)
+            elapsed_s += stream.expovariate(arrivals.poisson.rate_per_s)
             yield start_ns + int(elapsed_s * SECOND_NS)
+    elif arrivals.ramp is not None:
+        yield from _ramp(arrivals, arrivals.ramp, stream)
     else:
-        yield from _ramp(arrivals, stream)
+        yield from itertools.repeat(start_ns, arrivals.count or 0)
 
 
-def _ramp(arrivals: Arrivals, stream: random.Random) -> Iterator[int]:
+def _ramp(arrivals: Arrivals, ramp: Ramp, stream: random.Random) -> Iterator[int]:
     """A Poisson process whose rate goes evenly from one value to another, by inverting its cumulated rate
     ``first * t + (last - first) * t^2 / (2 * span)``."""
-    first, last = arrivals.rate_per_s, arrivals.to_rate_per_s
+    first, last = ramp.from_per_s, ramp.to_per_s
     span_s = (arrivals.until_ns - arrivals.start_ns) / SECOND_NS
     reached = 0.0
     while span_s > 0:

@@ -23,7 +23,8 @@ from kemu.emulated.settings.documents import Document
 from kemu.emulated.store.settings import Store
 from kemu.lab.checks.limits import Checks
 from kemu.lab.scenario.expectations import Expectation
-from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
+from kemu.lab.scenario.format.workloads import PodLives, Workload
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.faults.kinds import PROCESS_FAULTS
 from kemu.runtime.holds import Hold
 
@@ -105,76 +106,6 @@ class Extender:
     plugin: str
     """``module:Class``, or the name of one that comes with kemu."""
     args: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Arrivals:
-    """When the pods of a workload come."""
-
-    process: str
-    """``poisson every ramp``, or ``once``: all ``count`` at the start."""
-    rate_per_s: float = 0.0
-    """``poisson``; at the start for ``ramp``."""
-    to_rate_per_s: float = 0.0
-    """``ramp``: at the end."""
-    every: Any = None
-    """``every``: seconds or a distribution of seconds."""
-    start_ns: int = 0
-    until_ns: int = 0
-    """No arrivals from then on."""
-    count: int | None = None
-    """No more than so many."""
-
-
-@dataclass(frozen=True, slots=True)
-class Life:
-    """How the pods of a workload live; each a number or a distribution, None where nothing was said."""
-
-    start_s: Any = None
-    run_s: Any = None
-    exit_code: Any = None
-    shutdown_s: Any = None
-
-
-@dataclass(frozen=True, slots=True)
-class PodLives:
-    """How pods live that do not say, those of manifests and those that controllers make."""
-
-    namespace: str
-    """Empty: all."""
-    selector: meta_v1_pb2.LabelSelector
-    life: Life
-    annotations: Mapping[str, str]
-    """``usage`` and ``probes``, as a pod states them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """Pods of a recorded trace, in the order of their creation."""
-
-    templates: tuple[core_v1_pb2.Pod, ...]
-    at_ns: tuple[int, ...]
-    """When each pod is created."""
-    template: tuple[int, ...]
-    """Which template each pod is made from."""
-    run_s: tuple[float | None, ...]
-    """How long each pod runs; None: for ever."""
-    digest: str
-    """SHA-256 over the files."""
-
-
-@dataclass(frozen=True, slots=True)
-class Workload:
-    """A stream of pods named ``<name>-<n>``."""
-
-    name: str
-    namespace: str
-    template: core_v1_pb2.Pod | None
-    arrivals: Arrivals | None
-    """One of arrivals and trace is set."""
-    trace: Trace | None
-    life: Life = field(default_factory=Life)
-    replace_finished: bool = False
 
 
 OF_MACHINES = ("addNode", "removeNode", "shutdownNode", "startNode")

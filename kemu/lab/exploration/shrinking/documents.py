@@ -16,8 +16,9 @@ from kemu.emulated.objects.plain import Json
 from kemu.emulated.settings.values import duration_ns, duration_text
 from kemu.lab.exploration.shrinking.candidates import Data, copied
 from kemu.lab.scenario.format.keys import timing_keys
+from kemu.lab.scenario.format.workloads import Workload
 from kemu.lab.scenario.playing import workloads
-from kemu.lab.scenario.scenarios import Scenario, Workload
+from kemu.lab.scenario.scenarios import Scenario
 from kemu.runtime.random_streams import random_stream
 
 Item = tuple[str, int]

@@ -1,3 +1,7 @@
-"""The format that users write: ``keys`` (tables of keys by subject), and ``schema``, which joins them and exports the
-JSON Schema. What a table is made of stands in :mod:`kemu.emulated.settings`.
+"""The format that users write, declared by subject in dataclasses that the rest of the code uses, with the shapes of
+:mod:`kemu.emulated.settings`.
+
+schema      joins all of it, and exports the JSON Schema
+workloads   streams of pods: when they come, how long they live
+keys        tables of keys of what is not declared in a dataclass
 """

@@ -47,8 +47,8 @@ from kemu.lab.scenario.format.keys import (
     timeline_keys,
     timing_keys,
     user_keys,
-    workload_keys,
 )
+from kemu.lab.scenario.format.workloads import PodLives, Workload
 
 _NODE_GROUP = Section(autoscaling.NodeGroup, {"template": Record(cluster_keys.NODE_FIELDS)})
 _AUTOSCALER = Section(autoscaling.Settings, {"nodeGroups": ListOf(_NODE_GROUP)})
@@ -139,9 +139,9 @@ class Spec:
         "Objects of kinds that kemu does not simulate: refused, by default, or left out; or the kinds to leave out.",
     )
     events: list[Any] = setting(ListOf(timeline_keys.EVENT), "Things that happen at a time.", [])
-    workloads: list[Any] = setting(ListOf(workload_keys.WORKLOAD), "Streams of pods.", [])
-    lives: list[Any] = setting(
-        workload_keys.LIVES, "How pods live that do not say, also those that controllers make.", []
+    workloads: list[Workload] = setting(ListOf(Section(Workload, noun="source of pods")), "Streams of pods.", [])
+    lives: list[PodLives] = setting(
+        ListOf(Section(PodLives)), "How pods live that do not say, also those that controllers make.", []
     )
     chaos: list[Any] = setting(ListOf(fault_keys.CHAOS), "Faults.", [])
     checks: Checks = setting(Section(Checks), "What is always looked at.", {})

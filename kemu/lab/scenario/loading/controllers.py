@@ -19,6 +19,7 @@ from kemu.emulated.objects.pods import planned_fields
 from kemu.emulated.settings.shapes import Report
 from kemu.lab.scenario import scenarios
 from kemu.lab.scenario.format.keys import controller_keys
+from kemu.lab.scenario.format.workloads import Workload
 from kemu.lab.scenario.loading.objects import manifests, volumes
 from kemu.messages.k8s import batch_v1_pb2
 from kemu.runtime.env import SECOND_NS
@@ -47,7 +48,7 @@ def chosen(
     nodes: Sequence[scenarios.Node],
     setup: Sequence[scenarios.Manifest],
     events: Sequence[scenarios.Event],
-    workloads: Sequence[scenarios.Workload],
+    workloads: Sequence[Workload],
     is_chaotic: bool,
     *,
     has_volumes: bool = False,
@@ -85,7 +86,7 @@ def _needed(
     nodes: Sequence[scenarios.Node],
     setup: Sequence[scenarios.Manifest],
     events: Sequence[scenarios.Event],
-    workloads: Sequence[scenarios.Workload],
+    workloads: Sequence[Workload],
     is_chaotic: bool,
 ) -> list[str]:
     """What the parts of a scenario call for."""

@@ -19,6 +19,7 @@ from kemu.emulated.settings.shapes import THERE_ARE, Report
 from kemu.emulated.settings.values import duration_text
 from kemu.lab.checks import costs, registry
 from kemu.lab.scenario import expectations, scenarios
+from kemu.lab.scenario.format.workloads import Workload
 from kemu.lab.scenario.loading import clusters
 from kemu.lab.scenario.loading.mistakes import Excuses
 from kemu.lab.scenario.loading.objects.manifests import Declared
@@ -40,7 +41,7 @@ class Names:
         nodes: Sequence[scenarios.Node],
         schedulers: Sequence[scenarios.Scheduler],
         extenders: Sequence[scenarios.Extender],
-        workloads: Sequence[scenarios.Workload],
+        workloads: Sequence[Workload],
         events: Sequence[scenarios.Event],
         *,
         apiservers: int,
@@ -170,7 +171,7 @@ def _mirror_pods(nodes: Iterable[scenarios.Node]) -> list[str]:
     return [f"{pod.metadata.namespace}/{pod.metadata.name}-{node.name}" for node in nodes for pod in node.static_pods]
 
 
-def most_pods(workload: scenarios.Workload) -> float:
+def most_pods(workload: Workload) -> float:
     """How many pods a workload makes at most."""
     if workload.replace_finished:
         return float("inf")

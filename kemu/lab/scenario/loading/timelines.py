@@ -22,7 +22,8 @@ from kemu.emulated.settings.values import duration_text
 from kemu.lab.scenario import scenarios
 from kemu.lab.scenario.arrivals import expected_arrivals
 from kemu.lab.scenario.expectations import full_name
-from kemu.lab.scenario.loading import clusters, lives
+from kemu.lab.scenario.format.workloads import Arrivals, TraceFiles, Workload
+from kemu.lab.scenario.loading import clusters
 from kemu.lab.scenario.loading.objects import manifest_files, manifests, openb
 from kemu.lab.scenario.loading.objects.manifests import Declared
 from kemu.messages.k8s import core_v1_pb2
@@ -60,7 +61,7 @@ class Timeline:
         self.duration_ns = duration_ns
         self.data_dir = data_dir
         self.events: list[scenarios.Event] = []
-        self.workloads: list[scenarios.Workload] = []
+        self.workloads: list[Workload] = []
         self.declared: list[Declared] = []
         self.trace_nodes: list[scenarios.Node] = []
         self.trace_priority_classes: dict[str, int] = {}
@@ -255,110 +256,57 @@ class Timeline:
     # --- workloads ---------------------------------------------------------------------------------------------------
 
     def add_workloads(self, checked: Sequence[Any], path: Path) -> None:
-        for index, item in enumerate(checked):
-            if not isinstance(item, dict) or "name" not in item:
+        for index, one in enumerate(checked):
+            if not isinstance(one, Workload):
                 continue
             where = (*path, index)
-            self._in_time(item.get("start"), (*where, "start"))
-            lived = lives.life(item.get("life", {}))
-            if isinstance(item.get("trace"), dict):
-                self._add_trace(index, item, lived, where)
-            elif isinstance(item.get("arrivals"), dict):
-                self._add_stream(item, lived, where)
+            self._in_time(one.start_ns, (*where, "start"))
+            if one.files is not None:
+                self._add_trace(index, one, one.files, where)
+            elif one.arrivals is not None:
+                self._add_stream(one, one.arrivals, where)
 
-    def _add_stream(self, item: Mapping[str, Any], life: scenarios.Life, where: Path) -> None:
-        arrivals = self._arrivals(item["arrivals"], item.get("start", 0), (*where, "arrivals"))
-        expected = 0.0 if arrivals is None else expected_arrivals(arrivals)
+    def _add_stream(self, workload: Workload, arrivals: Arrivals, where: Path) -> None:
+        until_ns = self.duration_ns if arrivals.until_ns is None else arrivals.until_ns
+        arrivals = dataclasses.replace(arrivals, start_ns=workload.start_ns, until_ns=until_ns)
+        expected = expected_arrivals(arrivals)
         if expected > MAX_ARRIVALS:
             text = f"would bring about {expected:.3g} pods; at most {MAX_ARRIVALS} can come"
             self.report.add((*where, "arrivals"), text, "bound them with until or count, or let them come less often")
-        template = None
-        if "pods" in item:
-            template = manifests.read_pod(item["pods"], (*where, "pods"), self.report)
+        if workload.pods is None:
+            return
+        template = manifests.read_pod(workload.pods, (*where, "pods"), self.report)
         if template is None:
             return
-        if life.run_s is not None:
+        if workload.life.run_s is not None:
             manifests.ends(template)
-        if "usage" in item:
-            manifests.state_usage(template, item["usage"], (*where, "usage"), self.report)
-        if "probes" in item:
-            manifests.state_probes(template, item["probes"], (*where, "probes"), self.report)
+        if workload.usage is not None:
+            manifests.state_usage(template, workload.usage, (*where, "usage"), self.report)
+        if workload.probes is not None:
+            manifests.state_probes(template, workload.probes, (*where, "probes"), self.report)
         self.declared.append(Declared(template, self.report, (*where, "pods"), template=True))
-        if arrivals is None:
-            return
-        self.workloads.append(
-            scenarios.Workload(
-                item["name"],
-                template.metadata.namespace,
-                template,
-                arrivals,
-                None,
-                life,
-                item.get("replaceFinished", False),
-            )
-        )
+        self.workloads.append(dataclasses.replace(workload, template=template, arrivals=arrivals))
 
-    def _arrivals(self, checked: Mapping[str, Any], start_ns: int, path: Path) -> scenarios.Arrivals | None:
-        until_ns = checked.get("until", self.duration_ns)
-        if until_ns <= start_ns and "until" in checked:
-            self.report.add((*path, "until"), f"is not after the start at {duration_text(start_ns)}")
-        count = checked.get("count")
-        if "poisson" in checked and "rate" in checked["poisson"]:
-            rate = checked["poisson"]["rate"]
-            return scenarios.Arrivals("poisson", rate, start_ns=start_ns, until_ns=until_ns, count=count)
-        if "every" in checked:
-            every = checked["every"]
-            if every == 0:
-                self.report.add((*path, "every"), "must be more than 0", "for all at once write count alone")
-                return None
-            return scenarios.Arrivals("every", every=every, start_ns=start_ns, until_ns=until_ns, count=count)
-        if "ramp" in checked and len(checked["ramp"]) == 2:
-            ramp = checked["ramp"]
-            return scenarios.Arrivals(
-                "ramp", ramp["from"], ramp["to"], start_ns=start_ns, until_ns=until_ns, count=count
-            )
-        if count is not None and not any(key in checked for key in ("poisson", "ramp")):
-            return scenarios.Arrivals("once", start_ns=start_ns, until_ns=until_ns, count=count)
-        written = paths.get(self.report.document.data, path)
-        if not any(key in written for key in ("poisson", "every", "ramp", "count")):
-            self.report.add(path, "has no arrival process: one of poisson, every, ramp or count")
-        return None
-
-    def _add_trace(self, index: int, item: Mapping[str, Any], life: scenarios.Life, where: Path) -> None:
-        trace, path = item["trace"], (*where, "trace")
-        for field in ("run_s", "exit_code"):
-            if getattr(life, field) is not None:
-                name = {"run_s": "runSeconds", "exit_code": "exitCode"}[field]
-                self.report.add((*where, "life", name), "is told by the trace", key=True)
-        self.traces |= "nodes" in trace
-        if "pods" not in trace:
+    def _add_trace(self, index: int, workload: Workload, files: TraceFiles, where: Path) -> None:
+        path = (*where, "trace")
+        self.traces |= files.nodes is not None
+        if files.pods is None:
             return
         if self.data_dir is None:
             self.report.add(path, "needs the folder that holds the trace", "give it with --data DIR")
             return
         try:
-            read = openb.read(
-                self.data_dir / trace["pods"],
-                self.data_dir / trace["nodes"] if "nodes" in trace else None,
-                speed_up=trace.get("speedUp", 1.0),
-                run_speed_up=trace.get("runSpeedUp"),
-                start_ns=item.get("start", 0),
-                limit=trace.get("limit"),
-            )
+            read = openb.read(self.data_dir, files, workload.start_ns)
         except errors.ScenarioError as error:
             self.report.problems.extend(error.problems)
             return
-        if trace.get("digest", read.trace.digest) != read.trace.digest:
+        if files.digest not in (None, read.trace.digest):
             self.report.add(
                 (*path, "digest"), f"the files in {self.data_dir} are others: their digest is {read.trace.digest}"
             )
-        kubelet = paths.get(self.report.document.data, (*path, "kubelet")) if "kubelet" in trace else {}
+        kubelet = {} if files.kubelet is None else paths.get(self.report.document.data, (*path, "kubelet"))
         for name, template in read.nodes:
             self.trace_nodes.append(clusters.named(template, name, kubelet))
         self.trace_priority_classes |= openb.PRIORITY_CLASSES
         self.trace_digests[index] = read.trace.digest
-        self.workloads.append(
-            scenarios.Workload(
-                item["name"], "default", None, None, read.trace, life, item.get("replaceFinished", False)
-            )
-        )
+        self.workloads.append(dataclasses.replace(workload, trace=read.trace))

@@ -7,18 +7,19 @@ replacements, so that what a scheduler does to the pods changes nothing in those
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from kemu.emulated.apiserver.lives import drawn_text
+from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.times import seconds_text
+from kemu.emulated.settings import declared
 from kemu.lab.scenario.arrivals import arrival_times
+from kemu.lab.scenario.format.workloads import Arrivals, PodLives, Trace, Workload
 from kemu.lab.scenario.loading.objects import manifests
-from kemu.lab.scenario.scenarios import Arrivals, PodLives, Trace, Workload
-from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 from kemu.runtime import distributions
 from kemu.runtime.random_streams import random_stream
 
@@ -66,7 +67,7 @@ class Stream:
             self._times: Iterator[int] = iter(trace["at_ns"])
         else:
             self._templates = [self._template(data["template"])]
-            self._times = _arrivals(self.name, Arrivals(**data["arrivals"]), seed)
+            self._times = _arrivals(self.name, declared.restored(Arrivals, data["arrivals"]), seed)
         self._arrived = 0
         self._arrival_of: dict[int, int] = {}
         """By number of a replacement: the arrival that it replaces in the end."""
@@ -124,17 +125,17 @@ def plain(workload: Workload) -> dict[str, Any]:
         "namespace": workload.namespace,
         "replace_finished": workload.replace_finished,
         "template": None if workload.template is None else _bytes(workload.template),
-        "arrivals": None if workload.arrivals is None else dataclasses.asdict(workload.arrivals),
+        "arrivals": declared.plain(workload.arrivals),
         "trace": None if workload.trace is None else _plain_trace(workload.trace),
-        "life": dataclasses.asdict(workload.life),
+        "life": declared.plain(workload.life),
     }
 
 
 def plain_lives(lives: PodLives) -> dict[str, Any]:
     """How pods live that do not say, as plain data for API servers."""
     return {
-        "namespace": lives.namespace,
-        "selector": lives.selector.SerializeToString(deterministic=True),
+        "namespace": lives.namespace or "",
+        "selector": convert.from_json(meta_v1_pb2.LabelSelector, lives.selector).SerializeToString(deterministic=True),
         "drawn": {
             annotation: getattr(lives.life, field)
             for field, annotation in _ANNOTATIONS.items()

@@ -7,7 +7,6 @@
     runtime_keys       where a scenario runs
     storage_keys       CSI drivers
     timeline_keys      events
-    workload_keys      streams of pods
     fault_keys         faults
     hold_keys          messages that are kept back
     matrix_keys        what varies

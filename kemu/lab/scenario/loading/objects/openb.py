@@ -28,8 +28,8 @@ from kemu import errors
 from kemu.emulated.objects import names
 from kemu.emulated.objects.conversion import user_files
 from kemu.emulated.objects.pods import gpu_cards
+from kemu.lab.scenario.format.workloads import Trace, TraceFiles
 from kemu.lab.scenario.loading.objects import manifests
-from kemu.lab.scenario.scenarios import Trace
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS
 
@@ -77,24 +77,15 @@ class Read:
     trace: Trace
 
 
-def read(
-    pods: Path,
-    nodes: Path | None,
-    *,
-    speed_up: float = 1.0,
-    run_speed_up: float | None = None,
-    start_ns: int = 0,
-    limit: int | None = None,
-) -> Read:
-    """Read a trace.
-
-    Creation times are divided by ``speed_up``, run times by ``run_speed_up`` (by default the same); time 0 of the trace
-    is ``start_ns``. Raises ScenarioError with the file and line of everything that is wrong.
-    """
+def read(folder: Path, files: TraceFiles, start_ns: int = 0) -> Read:
+    """Read a trace; its time 0 is ``start_ns``. Raises ScenarioError with the file and line of everything that is
+    wrong."""
     problems: list[errors.Problem] = []
     digest = hashlib.sha256()
-    found_nodes = _read_nodes(nodes, problems, digest) if nodes is not None else []
-    trace = _read_pods(pods, problems, digest, speed_up, run_speed_up or speed_up, start_ns, limit)
+    found_nodes = _read_nodes(folder / files.nodes, problems, digest) if files.nodes is not None else []
+    run_speed_up = files.run_speed_up or files.speed_up
+    assert files.pods is not None
+    trace = _read_pods(folder / files.pods, problems, digest, files.speed_up, run_speed_up, start_ns, files.limit)
     if problems:
         raise errors.ScenarioError(problems)
     return Read(tuple(found_nodes), trace)

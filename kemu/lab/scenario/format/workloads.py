@@ -1,0 +1,239 @@
+"""Streams of pods: when they come, how long they live, or the recorded trace that they are taken from.
+
+:mod:`kemu.lab.scenario.playing.workloads` draws the pods, :mod:`kemu.lab.scenario.loading.objects.openb` reads the
+trace.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kemu.emulated.kubelet.probes import answers
+from kemu.emulated.kubelet.settings import kubelet_configurations
+from kemu.emulated.kubelet.usage import usages
+from kemu.emulated.objects import selectors
+from kemu.emulated.objects.conversion import convert
+from kemu.emulated.objects.plain import Json
+from kemu.emulated.settings import values
+from kemu.emulated.settings.declared import REQUIRED, Complaint, Section, setting
+from kemu.emulated.settings.distributed import TIME, Distribution
+from kemu.emulated.settings.documents import Path
+from kemu.emulated.settings.shapes import (
+    DURATION,
+    INVALID,
+    RATE,
+    Choice,
+    Free,
+    Named,
+    Number,
+    Report,
+    Switch,
+    Text,
+    Whole,
+)
+from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
+
+
+class _Seconds(Number):
+    """A number of seconds, as the annotations of a pod state it; people write a duration."""
+
+    def check(self, value: Json, path: Path, report: Report) -> Any:
+        if isinstance(value, str):
+            with contextlib.suppress(ValueError):
+                seconds = values.duration_s(value)
+                report.add(path, f"must be a number of seconds, not the text {value!r}", f"write {seconds:g}")
+                return INVALID
+        return super().check(value, path, report)
+
+
+_LIFETIME = Named("numberOfSeconds", Distribution(_Seconds(0)))
+
+
+class Selector(Free):
+    """A LabelSelector or, in short, its labels; checked, it is in JSON."""
+
+    def check(self, value: Json, path: Path, report: Report) -> object:
+        if super().check(value, path, report) is INVALID or not isinstance(value, dict):
+            return INVALID
+        selector = value if "matchLabels" in value or "matchExpressions" in value else {"matchLabels": value}
+        try:
+            selectors.compile_labels(convert.from_json(meta_v1_pb2.LabelSelector, selector))
+        except convert.ConversionError as error:
+            for problem in error.problems:
+                report.add(path, f"{problem.path}: {problem.message}", problem.suggestion)
+        except selectors.SelectorError as error:
+            report.add(path, str(error))
+        return selector
+
+
+@dataclass(frozen=True, kw_only=True)
+class Life:
+    """How the pods of a workload live; each a number or a distribution, None where nothing was said."""
+
+    start_s: Any = setting(_LIFETIME, "From admission until the containers run, in seconds.", key="startSeconds")
+    run_s: Any = setting(_LIFETIME, "How long they run, in seconds; absent: for ever.", key="runSeconds")
+    exit_code: Any = setting(Distribution(Number(0, 255)), "How they end; 0 by default.")
+    shutdown_s: Any = setting(
+        _LIFETIME,
+        "How long they need to shut down, in seconds; 0 by default; bounded by the grace.",
+        key="shutdownSeconds",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PodLives:
+    """How pods live that do not say, those of manifests and those that controllers make."""
+
+    selector: Mapping[str, Any] = setting(
+        Selector(), "Labels of the pods, or a LabelSelector; all pods by default.", {}
+    )
+    namespace: str | None = setting(Text(), "Their namespace; all by default.")
+    life: Life = setting(Section(Life), "", {}, inline=True)
+    usage: Mapping[str, Any] | None = setting(Free(), "What they use over time, as in workloads.")
+    probes: Mapping[str, Any] | None = setting(Free(), "What their containers answer to probes, as in workloads.")
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        """``usage`` and ``probes``, as a pod states them."""
+        stated = {usages.USAGE: self.usage, answers.PROBES: self.probes}
+        return {name: json.dumps(value) for name, value in stated.items() if value is not None}
+
+    def complaints(self) -> Iterator[Complaint]:
+        if self.life == Life() and not self.annotations:
+            hint = "startSeconds, runSeconds, usage, probes, …"
+            yield Complaint((), "says nothing about the life of its pods", hint, alone=True)
+        for key, value, parse in (("usage", self.usage, usages.parse), ("probes", self.probes, answers.parse)):
+            try:
+                parse(value or {})
+            except ValueError as error:
+                yield Complaint((key,), str(error))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Poisson:
+    rate_per_s: float = setting(RATE, "5/s, 300/m.", REQUIRED, key="rate")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ramp:
+    from_per_s: float = setting(RATE, "At the start.", REQUIRED, key="from")
+    to_per_s: float = setting(RATE, "At the end.", REQUIRED, key="to")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arrivals:
+    """When the pods of a workload come; without a process, all ``count`` at the start."""
+
+    until_ns: int = setting(DURATION, "No arrivals from then on; by default the end of the run.")
+    count: int | None = setting(Whole(0), "No more than so many; alone: all at once.")
+    poisson: Poisson | None = setting(Section(Poisson), "Independent arrivals.", choice=True)
+    every: Any = setting(TIME, "One after each such time, the first at the start.", choice=True)
+    ramp: Ramp | None = setting(
+        Section(Ramp), "Independent arrivals at a rate that grows (or falls) evenly.", choice=True
+    )
+    start_ns: int = 0
+    """As the workload."""
+
+    def complaints(self) -> Iterator[Complaint]:
+        if self.every == 0:
+            yield Complaint(("every",), "must be more than 0", "for all at once write count alone")
+        if self == Arrivals(until_ns=self.until_ns):
+            text = "has no arrival process: one of poisson, every, ramp or count"
+            yield Complaint((), text, alone=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Pods of a recorded trace, in the order of their creation."""
+
+    templates: tuple[core_v1_pb2.Pod, ...]
+    at_ns: tuple[int, ...]
+    """When each pod is created."""
+    template: tuple[int, ...]
+    """Which template each pod is made from."""
+    run_s: tuple[float | None, ...]
+    """How long each pod runs; None: for ever."""
+    digest: str
+    """SHA-256 over the files."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TraceFiles:
+    """Where a recorded trace is found, and how much of it is wanted."""
+
+    format: str = setting(Choice(("openb",)), "openb: the Alibaba GPU trace of 2023.", required=True)
+    nodes: str | None = setting(
+        Text(), "CSV file of the nodes, found in --data DIR; absent: the nodes of the scenario."
+    )
+    pods: str | None = setting(Text(), "CSV file of the pods, found in --data DIR.", required=True)
+    speed_up: float = setting(Number(positive=True), "All times of the trace are divided by it.", 1)
+    run_speed_up: float | None = setting(
+        Number(positive=True), "Run times are divided by it instead: more pods run at once."
+    )
+    limit: int | None = setting(Whole(0), "Only so many pods, from the first.")
+    kubelet: Any = setting(kubelet_configurations.SHAPE, "KubeletConfiguration of the trace's nodes.")
+    digest: str | None = setting(Text(r"[0-9a-f]{64}", "a SHA-256"), "SHA-256 of the files: others are refused.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    """A stream of pods named ``<name>-<n>``."""
+
+    name: str = setting(
+        Text("[a-z0-9]([-a-z0-9]*[a-z0-9])?", "a name of lower-case letters, digits and -", 50),
+        "Its pods are named <name>-<n>, from 0.",
+        REQUIRED,
+    )
+    start_ns: int = setting(DURATION, "When it begins; {default} by default.", "0s")
+    arrivals: Arrivals | None = setting(
+        Section(Arrivals, noun="arrival process", choice_required=False), "When pods come.", choice=True
+    )
+    files: TraceFiles | None = setting(
+        Section(TraceFiles), "Pods (and nodes) of a recorded trace.", key="trace", choice=True
+    )
+    pods: Mapping[str, Any] | None = setting(
+        Free(), "The template: metadata and spec of a Pod.", required=True, beside=["arrivals"]
+    )
+    life: Life = setting(
+        Section(Life),
+        "How long its pods start, run and shut down.",
+        {},
+        beside={"arrivals": "", "trace": "startSeconds and shutdownSeconds of the trace's pods."},
+    )
+    usage: Mapping[str, Any] | None = setting(
+        Free(),
+        "What its pods use over time: cpu, memory, active_file, inactive_file, rootfs, logs, inodes, pids, "
+        "volumes, containers.",
+        beside=["arrivals"],
+    )
+    probes: Mapping[str, Any] | None = setting(
+        Free(),
+        "What their containers answer to startup, readiness and liveness probes, and when.",
+        beside=["arrivals"],
+    )
+    replace_finished: bool = setting(
+        Switch(),
+        "A pod that is preempted, evicted or rejected comes back under a new name.",
+        False,
+        beside=["arrivals", "trace"],
+    )
+    template: core_v1_pb2.Pod | None = field(default=None, compare=False)
+    """Made of ``pods``."""
+    trace: Trace | None = None
+    """What the files hold."""
+
+    @property
+    def namespace(self) -> str:
+        return "default" if self.template is None else self.template.metadata.namespace
+
+    def complaints(self) -> Iterator[Complaint]:
+        if self.arrivals is not None and self.arrivals.until_ns is not None and self.arrivals.until_ns <= self.start_ns:
+            text = f"is not after the start at {values.duration_text(self.start_ns)}"
+            yield Complaint(("arrivals", "until"), text)
+        for key, value in (("runSeconds", self.life.run_s), ("exitCode", self.life.exit_code)):
+            if self.files is not None and value is not None:
+                yield Complaint(("life", key), "is told by the trace", key=True)
