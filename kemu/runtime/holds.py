@@ -33,6 +33,7 @@ from kemu.runtime.runlog.events import (
     VictimDeleted,
     kinds,
 )
+from kemu.runtime.words import short
 
 MOST_NS = 10 * SECOND_NS
 """A hold that waits for an event lets go after so long at the latest, unless it sets another limit."""
@@ -93,7 +94,7 @@ class EventPattern:
                 return False
         elif kind not in happening.kinds or not happening.is_so(data):
             return False
-        if self.pod and short_name(str(data.get("pod", ""))) != self.pod:
+        if self.pod and short(str(data.get("pod", ""))) != self.pod:
             return False
         return not self.node or data.get("node") == self.node
 
@@ -152,8 +153,3 @@ HAPPENINGS: Mapping[str, Happening] = {
     "stored": Happening((Transaction.KIND,), "the store has carried out a transaction"),
 }
 """The words for events for which a hold can wait."""
-
-
-def short_name(name: str) -> str:
-    """Without the namespace ``default``."""
-    return name.removeprefix("default/")

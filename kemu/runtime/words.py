@@ -34,3 +34,16 @@ def did_you_mean(word: str, known: Iterable[str], quote: str = "") -> str:
 def counted(number: int, one: str, many: str = "") -> str:
     """``1 pod``, ``2 pods``."""
     return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def short(name: str) -> str:
+    """Without the namespace ``default``."""
+    return name.removeprefix("default/")
+
+
+def listed(items: Iterable[str], limit: int = 3) -> str:
+    """``a, b and c``."""
+    names = list(items)
+    if len(names) > limit:
+        names = [*names[: limit - 1], f"{len(names) - limit + 1} more"]
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)

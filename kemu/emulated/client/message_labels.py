@@ -13,9 +13,10 @@ from google.protobuf.message import Message as Protobuf
 from kemu.emulated.objects import resources
 from kemu.messages.etcd import rpc_pb2
 from kemu.messages.v1 import api_pb2
-from kemu.runtime.holds import Label, short_name
+from kemu.runtime.holds import Label
 from kemu.runtime.rpc.ends import ClientEnd, Status
 from kemu.runtime.sim.steering.messages import Message
+from kemu.runtime.words import short
 
 _VERBS = {
     "get": "get",
@@ -239,8 +240,8 @@ def _of_key(key: bytes, what: str) -> Label:
     """Of a key of the store: ``/registry/pods/default/web-0``."""
     plural, *names = key.removeprefix(resources.REGISTRY).decode(errors="replace").strip("\0/").split("/")
     row = resources.BY_PLURAL.get(plural)
-    return Label(row.kind if row else "", short_name("/".join(names)), what)
+    return Label(row.kind if row else "", short("/".join(names)), what)
 
 
 def _named(namespace: str, name: str) -> str:
-    return short_name(f"{namespace}/{name}" if namespace else name)
+    return short(f"{namespace}/{name}" if namespace else name)

@@ -18,7 +18,7 @@ from kemu.lab.exploration.meters import Meter
 from kemu.lab.scenario.scenarios import Fault, Scenario
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS
-from kemu.runtime.runlog.events import MachineOff, OomKilled, PodPreempting
+from kemu.runtime.runlog.events import ActorExited, MachineOff, OomKilled, PodPreempting
 
 HEALED_S = 60
 """After a fault has ended, connections may take so long until they are there again."""
@@ -94,8 +94,9 @@ class Facts:
             last = max(last, self._over_ns(fault))
         for seen in self.history.faults:
             last = max(last, (seen.end_ns or seen.begin_ns) + HEALED_S * SECOND_NS)
-        for when_ns, _, _ in self.history.exits:
-            last = max(last, when_ns)
+        for when_ns, _, report in self.history.reports:
+            if isinstance(report, ActorExited):
+                last = max(last, when_ns)
         return last
 
     def _arrived(self, workload: str) -> list[int]:
@@ -136,7 +137,7 @@ class Facts:
     @cached_property
     def with_kubelets(self) -> frozenset[str]:
         """Nodes whose kubelet runs at the end, as far as the log tells, and whose machine is on."""
-        off = {name for _, name, is_off in self.history.shutdowns if is_off}
+        off = {one.node for _, _, one in self.history.reports if isinstance(one, MachineOff) and one.is_shutdown}
         on = {name for name, node in self.nodes.items() if is_ready(node)}
         return frozenset(on - {name for name in off if name not in on})
 

@@ -15,6 +15,7 @@ from kemu.emulated.objects import resources
 from kemu.emulated.objects.plain import Json
 from kemu.emulated.settings import paths
 from kemu.lab.checks import costs, counters
+from kemu.runtime.words import short
 
 METRICS = ("waiting.p50_s", "waiting.p99_s", "waiting.max_s", "overtaken.p99", "overtaken.max", *costs.COSTS)
 """What ``metric`` and ``compare`` may look at besides the counters and ``refused.<reason>``."""
@@ -314,7 +315,7 @@ def _name(subject: Subject) -> str:
     match subject:
         case PodIs():
             words = [
-                subject.pod.removeprefix("default/"),
+                short(subject.pod),
                 *(["never"] * subject.statement.never),
                 subject.statement.what,
             ]
@@ -325,7 +326,7 @@ def _name(subject: Subject) -> str:
             statement = subject.statement
             words = [subject.node, *(["never"] * statement.never), statement.what, *filter(None, [statement.reason])]
         case BudgetIs():
-            words = ["pdb", subject.budget.removeprefix("default/"), "healthy"]
+            words = ["pdb", short(subject.budget), "healthy"]
         case CounterIs():
             words = [subject.counter]
         case CheckIs():
@@ -333,7 +334,7 @@ def _name(subject: Subject) -> str:
         case MetricIs():
             words = [subject.metric]
         case RefusedIs():
-            name = (subject.name or "").removeprefix("default/")
+            name = short(subject.name or "")
             words = ["refused", *filter(None, [subject.verb, name or subject.kind, subject.reason])]
         case EventIs():
             words = ["event", *filter(None, [subject.about, subject.reason])]
@@ -342,7 +343,7 @@ def _name(subject: Subject) -> str:
         case FaultIs():
             words = [subject.fault, *(["hit"] if subject.hit else ["missed"])]
         case InOrder():
-            words = ["order", *(step.pod.removeprefix("default/") for step in subject.steps)]
+            words = ["order", *(short(step.pod) for step in subject.steps)]
         case Comparison():
             words = ["compare", subject.metric]
     return ".".join(words)

@@ -17,7 +17,7 @@ from kemu.lab.checks.history.disturbances import STOPPED, Disturbance
 from kemu.lab.checks.results import Result
 from kemu.lab.checks.scheduling.ledgers import EVICTED, PREEMPTED, BudgetHistory
 from kemu.lab.scenario.verdicts import Judgement
-from kemu.runtime.words import counted
+from kemu.runtime.words import counted, short
 
 
 def empty(history: History, workloads: Iterable[str]) -> list[str]:
@@ -65,7 +65,7 @@ def beyond_budgets(budgets: Iterable[BudgetHistory]) -> list[str]:
         for how in (PREEMPTED, EVICTED):
             pods = sum(one.beyond for one in budget.disruptions if one.how == how)
             if pods:
-                name = budget.name.removeprefix("default/")
+                name = short(budget.name)
                 found.append(f"{counted(pods, 'pod')} {_were(pods)} {how} beyond the budget {name}")
     return found
 

@@ -27,7 +27,7 @@ from kemu.lab.scenario.expectations import (
     Selection,
     Statement,
 )
-from kemu.runtime.words import counted
+from kemu.runtime.words import counted, short
 
 _VERBS: dict[str, tuple[str, str, str]] = {
     "created": ("is", "are", "created"),
@@ -79,7 +79,7 @@ def _plain(value: object) -> Any:
 def _subject(subject: Any) -> str:
     match subject:
         case PodIs():
-            return f"{_short(subject.pod)} {_statement(subject.statement)}"
+            return f"{short(subject.pod)} {_statement(subject.statement)}"
         case PodsAre():
             return _pods(subject)
         case NodeIs():
@@ -117,7 +117,7 @@ def _budget(subject: BudgetIs) -> str:
     if subject.at_least is not None:
         least = f"at least {counted(subject.at_least, 'healthy pod')}"
     window = _window(subject.after_ns, subject.before_ns)
-    return " ".join(filter(None, [f"the budget {_short(subject.budget)} keeps", least, window]))
+    return " ".join(filter(None, [f"the budget {short(subject.budget)} keeps", least, window]))
 
 
 def _pods(subject: PodsAre) -> str:
@@ -139,7 +139,7 @@ def _selection(selection: Selection) -> str:
     if selection.workload is not None:
         return f"of {selection.workload}"
     if selection.names is not None:
-        return f"of {', '.join(map(_short, selection.names))}"
+        return f"of {', '.join(map(short, selection.names))}"
     selector = dict(selection.selector or {})
     parts = [f"{key}={value}" for key, value in selector.get("matchLabels", {}).items()]
     for term in selector.get("matchExpressions", ()):
@@ -180,7 +180,7 @@ def _details(statement: Statement) -> list[str]:
     if statement.node is not None:
         found.append(f"{_TO_NODE.get(what, 'on')} {statement.node}")
     if statement.by is not None:
-        found.append(f"{'for' if what == 'preempted' else 'by'} {_short(statement.by)}")
+        found.append(f"{'for' if what == 'preempted' else 'by'} {short(statement.by)}")
     if statement.reason is not None:
         found.append(f"({statement.reason})")
     return found
@@ -216,7 +216,7 @@ def _metric(name: str, priority: int | None) -> str:
 
 
 def _refused(subject: RefusedIs) -> str:
-    name = _short(subject.name) if subject.name else ""
+    name = short(subject.name) if subject.name else ""
     whom = " ".join(filter(None, [subject.kind, name])) if name else f"a {subject.kind}" if subject.kind else ""
     about = f"{'' if subject.verb else 'about '}{whom}" if whom else ""
     request = " ".join(filter(None, ["request", f"to {subject.verb}" if subject.verb else "", about]))
@@ -236,7 +236,3 @@ def _object(subject: ObjectIs) -> str:
     if subject.bounds != Bounds():
         return f"{field} is {_bounds(subject.bounds)} at the end"
     return f"{field} is {'set' if subject.exists else 'not set'} at the end"
-
-
-def _short(name: str) -> str:
-    return name.removeprefix("default/")

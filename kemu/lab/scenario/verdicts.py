@@ -39,7 +39,7 @@ from kemu.lab.scenario.expectations import (
     Statement,
 )
 from kemu.messages.k8s import meta_v1_pb2
-from kemu.runtime.words import counted
+from kemu.runtime.words import counted, short
 
 
 @dataclass(frozen=True, slots=True)
@@ -396,7 +396,7 @@ def _in_order(subject: InOrder, outcome: Outcome) -> Answer:
             for fact in outcome.history.pods[uid].facts
             if fact.what == step.statement.what and _fits(fact, step.statement)
         ]
-        name = step.pod.removeprefix("default/")
+        name = short(step.pod)
         times = met[step.pod, step.statement]
         met[step.pod, step.statement] += 1
         if len(facts) <= times:

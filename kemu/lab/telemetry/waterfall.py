@@ -24,6 +24,7 @@ from kemu.lab.telemetry import drafts, indexes, spans
 from kemu.lab.telemetry.spans import NODE, OPEN, REASON, Span
 from kemu.runtime import words
 from kemu.runtime.runlog.frames import FILE_NAME, Reader
+from kemu.runtime.words import short
 
 FOLD_ABOVE = 3
 """Attempts (or restarts, or refusals) in a row with one result: more are folded, but for the first and the last."""
@@ -121,10 +122,10 @@ def _unknown(folder: Path, pod_name: str, index: indexes.Index, elsewhere: list[
     if elsewhere:
         return f"{folder}: several pods are named {pod_name}: {', '.join(sorted(elsewhere))}"
     text = f"{folder}: no pod {pod_name}"
-    names = {key.removeprefix("default/"): None for key in index.keys.values()}
+    names = {short(key): None for key in index.keys.values()}
     if not names:
         return f"{text}; the run has no pods"
-    close = words.nearest(pod_name.removeprefix("default/"), names, 4, words.ALIKE)
+    close = words.nearest(short(pod_name), names, 4, words.ALIKE)
     if close:
         return f"{text}; did you mean {' or '.join(close)}?"
     some = ", ".join(list(names)[:6])
@@ -347,10 +348,10 @@ def _stories(trace: Trace, folder: str) -> list[Text]:
         return []
     lines = [Text()]
     for relation, targets in relations.items():
-        names = [_pod_name(target) for target in targets]
+        names = [short(target) for target in targets]
         shown = ", ".join(names[:12]) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
         lines.append(Text.assemble((relation, "bold"), " ", shown))
-    lines += [Text.assemble(("see: ", "dim"), f"kemu trace {folder} {_pod_name(pod)}") for pod in list(others)[:3]]
+    lines += [Text.assemble(("see: ", "dim"), f"kemu trace {folder} {short(pod)}") for pod in list(others)[:3]]
     if len(others) > 3:
         lines.append(Text(f"     and {len(others) - 3} others in the same way", "dim"))
     return lines
@@ -425,10 +426,6 @@ def _ascii(line: Text) -> Text:
 def _plain(text: str) -> str:
     """Pods of the namespace default by their names."""
     return _DEFAULT_NAMESPACE.sub("", text)
-
-
-def _pod_name(key: str) -> str:
-    return key.removeprefix("default/")
 
 
 def _cut(text: str, width: int) -> str:

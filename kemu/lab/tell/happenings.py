@@ -14,11 +14,13 @@ from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.plain import Json
 from kemu.lab.checks.history import LOST, History, disturbances
 from kemu.lab.checks.history.disturbances import Disturbance
-from kemu.lab.checks.history.facts import Fact, Fault, NodeHistory, PodHistory, Scaling
+from kemu.lab.checks.history.facts import Fact, Fault, NodeHistory, PodHistory
 from kemu.lab.checks.scheduling import ledgers
 from kemu.lab.checks.scheduling.ledgers import Disruption
-from kemu.lab.tell import sentences
 from kemu.runtime.faults.kinds import KINDS as FAULTS
+from kemu.runtime.runlog.events import OWNER_GONE, Event
+from kemu.runtime.runlog.events.words import ACTOR
+from kemu.runtime.words import short
 
 KINDS = {
     "created": 1, "bound": 1, "running": 1, "finished": 1,
@@ -29,13 +31,6 @@ KINDS = {
 }  # fmt: skip
 """Each kind with its weight: 1 what every pod goes through, 2 what leads to more, 3 what goes wrong or is taken away,
 4 what a reader must not miss."""
-
-_OF_ELECTIONS = {
-    "acquired": ("leads", "good"),
-    "lost": ("has lost its lease", "bad"),
-    "released": ("gives its lease up", "plain"),
-}
-"""Words and tones."""
 
 TELLING = 3
 """From this weight on, no line is left out for the sake of others."""
@@ -91,27 +86,10 @@ def all_of(history: History, verdict: Mapping[str, Any] | None = None) -> list[H
         for fact in _notable(pod)
         if (happening := _of_fact(history, schedulers, pod, fact)) is not None
     ]
-    found += _of_conflicts(history, schedulers)
     found += _of_faults(history.faults)
     found += [happening for one in history.disturbances for happening in _of_disturbance(one)]
-    for time_ns, actor, text in history.failures:
-        why = " · ".join(text.partition(" ended with ")[2].splitlines())
-        found.append(Happening(time_ns, "failed", actor, ("", "fail"), "bad", why, what=f"{actor} fails"))
-    for time_ns, actor, why in history.exits:
-        found.append(
-            Happening(time_ns, "exited", actor, ("", "end themselves"), "bad", why, what=f"{actor} ends itself")
-        )
-    for time_ns, actor, what, lease in history.elections:
-        says, tone = _OF_ELECTIONS[what]
-        found.append(Happening(time_ns, "elected", actor, ("", says), tone, lease, what=f"{actor} {says}"))
-    for time_ns, node, is_off in history.shutdowns:
-        says, tone = ("is off, shut down", "bad") if is_off else ("boots", "good")
-        what = f"the machine of {node} {says}"
-        found.append(Happening(time_ns, "node", "user", ("", says), tone, node=node, what=what))
-    found += [_of_scaling(one) for one in history.scalings]
     found += _of_reports(history, schedulers)
     found += of_nodes(history)
-    found += [_of_denial(time_ns, data) for time_ns, data in history.denials]
     found += _of_the_end(history)
     ledger = ledgers.of(history)
     for one in found:
@@ -122,13 +100,26 @@ def all_of(history: History, verdict: Mapping[str, Any] | None = None) -> list[H
 
 
 def _of_reports(history: History, schedulers: Schedulers) -> Iterator[Happening]:
-    for time_ns, actor, one in sentences.of(history.reports):
-        pod = history.pods.get(one.uid) or history.pod(one.pod)
-        if one.pod and pod is None:
-            continue  # its creation is not known
-        who = "API server" if one.kind == "refused" else schedulers.actor(actor)
-        node = one.node or (pod.node if pod is not None else "")
-        yield Happening(time_ns, one.kind, who, one.says, one.tone, one.why, pod, node, what=one.what, sizes=one.sizes)
+    """What the events say themselves."""
+    latest: dict[tuple[str, ...], Event] = {}
+    for time_ns, actor, event in history.reports:
+        subject = (event.KIND.partition(".")[0], *(str(event[name]) for name in event.SUBJECT))
+        for line in event.lines(latest.get(subject)):
+            who = actor if line.who == ACTOR else schedulers.actor(line.who or actor)
+            phrase, node, pod = "", event.get("node", ""), None
+            if line.is_whole:
+                phrase = line.one.replace(ACTOR, actor)
+            else:
+                pod = history.pods.get(event["uid"]) or history.pod(event.get("pod", ""))
+                if pod is None:
+                    continue  # its creation is not known
+                node = node or pod.node
+            says = "" if phrase else line.one, line.many
+            yield Happening(
+                time_ns, line.kind, who, says, line.tone, line.why, pod, node, what=phrase, sizes=line.sizes
+            )
+        if event.SUBJECT:
+            latest[subject] = event
 
 
 class Schedulers:
@@ -207,14 +198,6 @@ def _of_verdict(history: History, verdict: Mapping[str, Any]) -> list[Happening]
     return found
 
 
-def _of_conflicts(history: History, schedulers: Schedulers) -> Iterator[Happening]:
-    for time_ns, uid, by, reason, message in history.refused_bindings:
-        pod = history.pods.get(uid)
-        if pod is not None:
-            says = (f"is not bound: {reason}", f"are not bound: {reason}")
-            yield Happening(time_ns, "conflict", schedulers.actor(by), says, "bad", message, pod)
-
-
 def _of_faults(faults: Sequence[Fault]) -> list[Happening]:
     """What crashes in one instant in the same way is one thing that happens, and so is what comes back in one."""
     found = []
@@ -285,16 +268,6 @@ def _plain(value: Json) -> Json:
     if isinstance(value, list):
         return [_plain(side) for side in value] if value and isinstance(value[0], list) else some(value)
     return f"{value:g}" if isinstance(value, float) else value
-
-
-def _of_denial(time_ns: int, data: Mapping[str, Any]) -> Happening:
-    """A request of the user that was refused."""
-    what = f"{data['what']} {data.get('name', '')}".rstrip() if "what" in data else f"a pod of {data['workload']}"
-    message = data.get("message", "")
-    quota, limits = sentences.refusing_quota(message)
-    how, why = (f"is refused by quota {quota}", limits) if quota else (f"is refused: {data['reason']}", message)
-    says = ("", f"{data.get('what') or data['workload']} {how}")
-    return Happening(time_ns, "refused", "API server", says, "bad", why, what=f"{what} {how}")
 
 
 NAMED = 3
@@ -382,12 +355,6 @@ def _of_drain(node: str, fact: Fact, waited_for: set[str]) -> Happening | None:
 
 _OF_AUTOSCALER = "ClusterAutoscaler"
 """How the taints of a cluster autoscaler end."""
-
-
-def _of_scaling(one: Scaling) -> Happening:
-    """What a cluster autoscaler did."""
-    says, tone = ("", one.says), "good" if one.ok else "bad"
-    return Happening(one.time_ns, "scaled", "cluster-autoscaler", says, tone, one.why, what=one.says)
 
 
 def _of_taint(node: str, fact: Fact) -> Happening:
@@ -488,7 +455,7 @@ def _of_fact(history: History, schedulers: Schedulers, pod: PodHistory, fact: Fa
         if any(one.what == "preempted" and one.reason != "rejected" for one in pod.facts):
             return None
         kind, who = "deleted", schedulers.actor(pod.deleted_by[0] if pod.deleted_by else "")
-        why = sentences.OWNER_GONE if who == _GARBAGE_COLLECTOR else ""
+        why = OWNER_GONE if who == _GARBAGE_COLLECTOR else ""
     elif what == "deleted" and fact.reason == LOST:
         kind, who, says, tone = "lost", "store", _PHRASES["lost"], "bad"
         why = "the store came back without it"
@@ -529,11 +496,6 @@ _EVICTORS = {
 def _low(message: str) -> str:
     """A kubelet's message without its first words, which are always the same."""
     return message.strip().replace("The node was low on resource: ", "low on ").removesuffix(".")
-
-
-def short(key: str) -> str:
-    """A pod of the namespace default by its name."""
-    return key.removeprefix("default/")
 
 
 def some(names: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ from kemu.lab.checks.history.facts import PodHistory
 from kemu.lab.tell import happenings
 from kemu.lab.tell.happenings import Happening
 from kemu.runtime import words
+from kemu.runtime.words import short
 
 LISTED = 6
 """Names that an error lists where none is near."""
@@ -41,8 +42,8 @@ class Selection:
                 known = happenings.KINDS
                 raise KemuError(f"--kind: no kind {_unknown(kind, known, listed=len(known), near=1)}")
         if self.pod and not any(self._is_pod(pod) for pod in history.pods.values()):
-            names = dict.fromkeys(happenings.short(pod.key) for pod in history.pods.values())
-            raise KemuError(f"--pod: no pod {_unknown(happenings.short(self.pod), names)}")
+            names = dict.fromkeys(short(pod.key) for pod in history.pods.values())
+            raise KemuError(f"--pod: no pod {_unknown(short(self.pod), names)}")
         if self.node and self.node not in history.nodes:
             raise KemuError(f"--node: no node {_unknown(self.node, history.nodes)}")
         families = dict.fromkeys(happenings.family(pod) for pod in history.pods.values())
@@ -64,7 +65,7 @@ class Selection:
         return any(wanted(pod) for pod in (one.pod, one.by) if pod is not None)
 
     def _is_pod(self, pod: PodHistory) -> bool:
-        return self.pod in (pod.key, happenings.short(pod.key), pod.uid)
+        return self.pod in (pod.key, short(pod.key), pod.uid)
 
     def _is_of_workload(self, pod: PodHistory) -> bool:
         return self.workload in (happenings.family(pod), pod.owner)

@@ -33,6 +33,7 @@ from kemu.runtime.runlog.events import (
     kinds,
 )
 from kemu.runtime.runlog.frames import FILE_NAME, Reader
+from kemu.runtime.words import short
 
 SECOND_NS = 1_000_000_000
 
@@ -260,7 +261,7 @@ def _beyond_budgets(group: Sequence[Happening]) -> str:
         return ""
     many = sum(bool(one.beyond) for one in group)
     number = "" if len(group) == 1 else "all of them " if many == len(group) else f"{many} of them "
-    budgets = list(dict.fromkeys(happenings.short(one.budget) for one in found))
+    budgets = list(dict.fromkeys(short(one.budget) for one in found))
     worst = min(found, key=lambda one: one.left - one.wanted)
     keeps = f", which keeps {worst.left} of {worst.wanted} pods" if len(budgets) == 1 else ""
     return f", {number}beyond the budget{'s' * (len(budgets) > 1)} {_joined(budgets)}{keeps}"
@@ -287,7 +288,7 @@ def _phrase(group: Sequence[Happening]) -> str:
 def counted(pods: Sequence[PodHistory]) -> str:
     """``18 web and 37 batch pods``; a few by their names."""
     if len(pods) <= happenings.NAMED:
-        return _joined([happenings.short(pod.key) for pod in pods])
+        return _joined([short(pod.key) for pod in pods])
     families = Counter(map(happenings.family, pods))
     # More than there is room for: the largest, in the order in which they came.
     shown = dict(families.most_common(MOST_FAMILIES)) if len(families) > MOST_FAMILIES + 1 else families

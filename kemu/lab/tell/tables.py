@@ -8,6 +8,7 @@ from typing import Any
 from rich.text import Text
 
 from kemu.lab.tell import layouts
+from kemu.runtime.words import short
 
 ROWS = 12
 """Of more workloads the largest are shown."""
@@ -127,8 +128,7 @@ def budgets(found: Mapping[str, Mapping[str, Any]], width: int) -> list[Text]:
     for name, budget in found.items():
         never = budget["lowest"] is None
         when = ["never enough", "-"] if never else [str(budget["lowest"]), seconds(budget["lowest_s"])]
-        short = name.removeprefix("default/")
-        rows.append([short, str(budget["wants"]), str(budget["highest"]), *when, str(budget["healthy"])])
+        rows.append([short(name), str(budget["wants"]), str(budget["highest"]), *when, str(budget["healthy"])])
     for how in ("preempted", "evicted"):
         if any(any(budget[how].values()) for budget in found.values()):
             titles += [how, "beyond"]

@@ -10,6 +10,7 @@ from kemu.lab.checks.history import History
 from kemu.lab.checks.history.facts import PodHistory
 from kemu.lab.checks.scheduling import waiting
 from kemu.lab.checks.scheduling.waiting import Wait
+from kemu.runtime.words import short
 
 STARVED_OVERTAKEN = 5
 STARVED_S = 10.0
@@ -46,17 +47,17 @@ def of_run(verdict: Mapping[str, Any], history: History) -> str:
                 return key
     for text in findings:
         for pod in _counted(text, history):
-            return _short(pod.key)
+            return short(pod.key)
     wait = starved(verdict, history)
     if wait is not None:
         return name(wait)
     if verdict["unbound"]["reasons"] and (not verdict["expectations"] or verdict["verdict"] != "holds"):
-        return _short(verdict["unbound"]["reasons"][0]["first"])
+        return short(verdict["unbound"]["reasons"][0]["first"])
     for what in _TELLING:
         for pod in history.pods.values():
             if pod.first(what) is not None:
-                return _short(pod.key)
-    return _short(next(iter(history.pods.values())).key) if history.pods else ""
+                return short(pod.key)
+    return short(next(iter(history.pods.values())).key) if history.pods else ""
 
 
 def starved(verdict: Mapping[str, Any], history: History) -> Wait | None:
@@ -76,7 +77,7 @@ def misery(wait: Wait) -> tuple[int, float]:
 
 def name(wait: Wait) -> str:
     """Name of its pod, with the namespace where that is not ``default``."""
-    return _short(wait.pod.key)
+    return short(wait.pod.key)
 
 
 def _has_starved(wait: Wait) -> bool:
@@ -111,8 +112,4 @@ def _counted(text: str, history: History) -> Iterator[PodHistory]:
 
 def _known(word: str, history: History) -> str:
     key = word if "/" in word else f"default/{word}"
-    return _short(key) if key in history.names else ""
-
-
-def _short(key: str) -> str:
-    return key.removeprefix("default/")
+    return short(key) if key in history.names else ""

@@ -4,7 +4,7 @@ sessions        one cluster from its start to its verdict, with the gateway befo
 clusters        which cluster: that of a scenario, or so many nodes
 credentials     what the server shows, and who may do everything; ``kubeconfigs`` are files for clients
 bootstrap_objects  the objects that clients expect in every cluster
-tellers         what happens, in lines; ``terminals`` words them for people and programs, ``prints`` writes them
+live_lines         what happens, in lines; ``terminals`` words them for people and programs, ``prints`` writes them
 virtual         a cluster whose clock stands until it is asked
 chaos           faults of a cluster that real clients talk to
 controls        the control endpoint: how ``kemu step`` and ``kemu chaos`` reach a cluster that is up

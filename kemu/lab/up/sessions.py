@@ -26,7 +26,7 @@ from kemu.emulated.objects.identities import User
 from kemu.lab.scenario.playing import judging, plans, plays, runner
 from kemu.lab.scenario.playing.heartbeats import Heartbeats
 from kemu.lab.scenario.scenarios import Scenario
-from kemu.lab.up import bootstrap_objects, credentials, endpoints, kubeconfigs, tellers
+from kemu.lab.up import bootstrap_objects, credentials, endpoints, kubeconfigs, live_lines
 from kemu.lab.up.chaos import annotated_faults, injectors
 from kemu.lab.up.chaos import clients as faults
 from kemu.runtime.faults.hits import CHAOS
@@ -104,11 +104,11 @@ class Session:
         self,
         settings: Settings,
         on_up: Callable[[Up], None],
-        tell: Callable[[Sequence[tellers.Line]], None] | None = None,
+        tell: Callable[[Sequence[live_lines.Line]], None] | None = None,
     ) -> None:
         """``on_up``: told when clients can call. ``tell``: of what happens from then on."""
         self.settings = settings
-        self.teller = tellers.Teller()
+        self.live_lines = live_lines.LiveLines()
         self.listener = endpoints.Listener()
         self.stop = asyncio.Event()
         """Set when it is to end."""
@@ -121,7 +121,7 @@ class Session:
 
     def listen(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         """Takes the run log."""
-        self.teller(time_ns, actor, kind, data)
+        self.live_lines(time_ns, actor, kind, data)
         self.listener(time_ns, actor, kind, data)
 
     async def drive(
@@ -170,14 +170,14 @@ class Session:
         telling = asyncio.create_task(self._tell_on(), name="tell what happens")
         try:
             self._on_up(announced(self.settings, endpoint.server.url, made, len(scenario.nodes), self.roster))
-            self.teller.quiet = False
+            self.live_lines.quiet = False
             reason = await runtime.run_until(scenario.duration_ns, stop=self.stop)
         finally:
             self.course.cancel()
             telling.cancel()
             self._take()
         await endpoint.stop()
-        self.teller.quiet = True
+        self.live_lines.quiet = True
         return await self.course.end(reason)
 
     def _endpoint(self, runtime: Runtime, scenario: Scenario, made: credentials.Credentials) -> endpoints.Endpoint:
@@ -219,7 +219,7 @@ class Session:
             self._take()
 
     def _take(self) -> None:
-        lines = self.teller.take()
+        lines = self.live_lines.take()
         if lines and self._tell is not None:
             self._tell(lines)
 
@@ -291,7 +291,7 @@ def run(
     scenario: Scenario,
     settings: Settings,
     on_up: Callable[[Up], None],
-    tell: Callable[[Sequence[tellers.Line]], None] | None = None,
+    tell: Callable[[Sequence[live_lines.Line]], None] | None = None,
     make: Callable[..., Session] = Session,
 ) -> runner.RunResult:
     """Blocks until the cluster has ended, and judges it as any other run.

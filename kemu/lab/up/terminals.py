@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from kemu.lab.up.live_lines import Line
 from kemu.lab.up.prints import Printer
 from kemu.lab.up.sessions import Up
-from kemu.lab.up.tellers import Line
 
 _STYLES = {"good": "32", "bad": "31"}
 """By tone."""

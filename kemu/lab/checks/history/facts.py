@@ -101,16 +101,6 @@ class InstanceHistory:
     gone_ns: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Scaling:
-    """Something that a cluster autoscaler did."""
-
-    time_ns: int
-    says: str
-    ok: bool
-    why: str = ""
-
-
 @dataclass(slots=True)
 class NodeHistory:
     """One node, by name; it may have been removed and added again."""

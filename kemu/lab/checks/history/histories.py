@@ -26,67 +26,45 @@ from kemu.lab.checks.history.facts import (
     Refusal,
     Return,
     Rollback,
-    Scaling,
 )
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.runlog.events import (
-    ActorExited,
-    ActorFailed,
+    BY_KIND,
     ActorStopped,
     AdmissionDecided,
     ApiRequest,
-    ContainerKilling,
-    CronJobReported,
     DrainStepped,
+    Event,
     FaultBegun,
     FaultEnded,
     FaultHit,
     GarbageCollected,
-    HookFailed,
     InstanceChanged,
-    JobReported,
-    LeaseAcquired,
-    LeaseLost,
-    LeaseReleased,
     LogCut,
     LogLate,
     LogMissing,
     MachineOff,
-    MachineOn,
-    MountTimedOut,
-    MultiAttachRefused,
-    NamespaceEmptied,
     OfVictim,
     OomKilled,
-    OwnedDeleted,
     PodAttempted,
     PodBound,
     PodCreated,
     PodFinished,
     PodPreempting,
-    PodResized,
     PodRunning,
     PodScored,
     PodTerminated,
-    ProbeChanged,
-    ProvisioningFailed,
-    ReplicaSetScaled,
     RequestRefused,
     RequestThrottled,
-    RolloutEnded,
     RunEnded,
     RunLost,
-    ScaleDownBegun,
     ScaleDownEnded,
-    ScaleUpImpossible,
     ScaleUpRequested,
     StoreRecovered,
     Transaction,
     UserPodCreated,
     UserRefused,
     VictimsSearched,
-    VolumeAttached,
-    VolumeProvisioned,
     WritesAcknowledged,
     handlers,
     typed,
@@ -115,12 +93,6 @@ _DRAINS = {
     "refused": "drainFailed",
 }
 """Steps of a drain that a node's history keeps."""
-Reported = (
-    ProbeChanged | ContainerKilling | HookFailed | PodResized | MountTimedOut | MultiAttachRefused | VolumeProvisioned
-    | ProvisioningFailed | VolumeAttached | JobReported | CronJobReported | ReplicaSetScaled | RolloutEnded
-    | OwnedDeleted | NamespaceEmptied
-)  # fmt: skip
-"""Events that a story tells and nothing else is derived from."""
 _OF_QUOTAS = " quota: "
 """In the message of a request that a quota refused."""
 MIRROR = "kubernetes.io/config.mirror"
@@ -159,10 +131,6 @@ class History:
         """Attempts of schedulers that ended with an error, by what it said."""
         self.refusals: dict[tuple[str, str, str, str, str], Refusal] = {}
         """By verb, resource, namespace, name and reason."""
-        self.denials: list[tuple[int, Mapping[str, Any]]] = []
-        """The first of the user's requests that were refused: when, and ``user.refused``."""
-        self.refused_bindings: list[tuple[int, str, str, str, str]] = []
-        """When, the pod's UID, the client, reason and message."""
         self.ended_ns: int | None = None
         """When the run ended; None: it goes on, or was interrupted."""
         self.kinds: Counter[str] = Counter()
@@ -173,14 +141,6 @@ class History:
         self.victims: list[tuple[int, str, str]] = []
         """(time, victim's UID, preemptor's UID)."""
         self.faults: list[Fault] = []
-        self.failures: list[tuple[int, str, str]] = []
-        """Actors whose code raised: when, which, and what is told of it; each ended the run."""
-        self.elections: list[tuple[int, str, str, str]] = []
-        """Time, actor, ``acquired`` ``lost`` or ``released``, and the lease."""
-        self.exits: list[tuple[int, str, str]] = []
-        """Actors that ended themselves: when, who and why."""
-        self.shutdowns: list[tuple[int, str, bool]] = []
-        """Machines that were shut down: time, node, and whether the machine goes off or is on again."""
         self.eviction_returns: list[Return] = []
         """Evictions by a kubelet that had evicted a pod of the same owner before: the scheduler, which does not see
         usage, had put its successor on the same node."""
@@ -200,10 +160,10 @@ class History:
         """The actor that logs the store's transactions: the store, or an API server in place of a real etcd."""
         self.instances: dict[str, InstanceHistory] = {}
         """Machines of a provider, by the name of their node."""
-        self.scalings: list[Scaling] = []
-        self.reports: list[tuple[int, str, Reported | RequestRefused]] = []
-        """Events that only stories tell (:data:`Reported`), and requests that a quota
-        refused to controllers (``api.refused``)."""
+        self.reports: list[tuple[int, str, Event]] = []
+        """Events that stories tell by their own words (:meth:`Event.lines`): when, who, which. Of requests of the user
+        that were refused the first; of other requests bindings, and what a quota refused to controllers."""
+        self._denials = 0
         self.lost = ""
         """Why the run could not go on, where it could not."""
         self.gaps: list[str] = []
@@ -228,14 +188,14 @@ class History:
         """UIDs of mirror pods by those of their static pods."""
         self._taken: dict[str, dict[str, None]] = {}
         """UIDs of the pods that each node's kubelet has taken and whose containers have not ended, by node."""
-        self._shut_down: dict[str, None] = {}
-        """Nodes whose machines are shut down."""
         self._derived: dict[Callable[[History], Any], tuple[int, Any]] = {}
         """With the number of events of which it was computed."""
         self._handlers = {**handlers.of(self), **self._disturbances.handlers}
         if keep_changes:
             self._handlers |= self._sessions.handlers
-        self._handlers[ActorFailed.KIND] = self._on_failed
+        for kind, event in BY_KIND.items():
+            if event.lines is not Event.lines and event not in (RequestRefused, UserRefused):
+                self._handlers[kind] = self._reporting(self._handlers.get(kind))
 
     def feed(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         """Has the signature of a ``LogSink``."""
@@ -245,6 +205,14 @@ class History:
         handler = self._handlers.get(kind)
         if handler is not None:
             handler(time_ns, actor, typed(kind, data))
+
+    def _reporting(self, handler: Callable[[int, str, Any], None] | None) -> Callable[[int, str, Any], None]:
+        def report(time_ns: int, actor: str, event: Event) -> None:
+            self.reports.append((time_ns, actor, event))
+            if handler is not None:
+                handler(time_ns, actor, event)
+
+        return report
 
     def derived(self, make: Callable[[History], T]) -> T:
         """What several checks compute from the history when the run is over, computed once."""
@@ -648,28 +616,12 @@ class History:
             history.replaces = replaced
 
     def _on_scale_up(self, time_ns: int, actor: str, event: ScaleUpRequested) -> None:
-        says, pods = f"{event.group} grows from {event.size_before} to {event.size}", event.pods
         if event.ok:
             self.counts["scale_ups"] += 1
             self.counts["nodes_added"] += event.size - event.size_before
-        else:
-            says = f"{event.group} cannot grow: the provider refuses"
-        whom = pods[0].removeprefix("default/") if pods else ""
-        why = f"for {whom}" + (f" and {len(pods) - 1} more" if len(pods) > 1 else "") if pods else ""
-        self.scalings.append(Scaling(time_ns, says, event.ok, why))
-
-    def _on_no_scale_up(self, time_ns: int, actor: str, event: ScaleUpImpossible) -> None:
-        pod = event.pod.removeprefix("default/")
-        self.scalings.append(Scaling(time_ns, f"no node would help {pod}", False, event.why))
-
-    def _on_scale_down(self, time_ns: int, actor: str, event: ScaleDownBegun) -> None:
-        says = f"{event.node} is not needed: it is {'drained' if event.drain else 'empty'} and goes"
-        self.scalings.append(Scaling(time_ns, says, True))
 
     def _on_scaled_down(self, time_ns: int, actor: str, event: ScaleDownEnded) -> None:
         self.counts["nodes_removed"] += event.ok
-        if not event.ok:
-            self.scalings.append(Scaling(time_ns, f"{event.node} stays", False, event.why))
 
     def _on_instance(self, time_ns: int, actor: str, event: InstanceChanged) -> None:
         if event.what == "running":
@@ -679,31 +631,6 @@ class History:
 
     def _on_machine_off(self, time_ns: int, actor: str, event: MachineOff) -> None:
         self._on_machine_ended(time_ns, event.node)
-        if event.why == "shutdown":
-            self._shut_down[event.node] = None
-            self.shutdowns.append((time_ns, event.node, True))
-
-    def _on_machine_on(self, time_ns: int, actor: str, event: MachineOn) -> None:
-        if event.node in self._shut_down:
-            del self._shut_down[event.node]
-            self.shutdowns.append((time_ns, event.node, False))
-
-    def _on_failed(self, time_ns: int, actor: str, event: ActorFailed) -> None:
-        self.failures.append((time_ns, actor, event.error.partition("\n\n")[0]))
-        if self._keep_changes:
-            self._sessions.handlers[ActorFailed.KIND](time_ns, actor, event)
-
-    def _on_acquired(self, time_ns: int, actor: str, event: LeaseAcquired) -> None:
-        self.elections.append((time_ns, actor, "acquired", event.lease))
-
-    def _on_lease_lost(self, time_ns: int, actor: str, event: LeaseLost) -> None:
-        self.elections.append((time_ns, actor, "lost", event.lease))
-
-    def _on_released(self, time_ns: int, actor: str, event: LeaseReleased) -> None:
-        self.elections.append((time_ns, actor, "released", event.lease))
-
-    def _on_exited(self, time_ns: int, actor: str, event: ActorExited) -> None:
-        self.exits.append((time_ns, actor, event.why))
 
     def _pod_goes(self, actor: str, event: ApiRequest) -> None:
         revision, is_first = event.rev, event.rev not in self._deletions
@@ -742,8 +669,9 @@ class History:
         if "workload" in event:
             why = f"{event.reason}: {event.message}"
             self.never_created.setdefault(event.workload, []).append((why, event.replaces))
-        if len(self.denials) < MOST_DENIALS:
-            self.denials.append((time_ns, event))
+        if self._denials < MOST_DENIALS:
+            self._denials += 1
+            self.reports.append((time_ns, actor, event))
 
     def _on_drain(self, time_ns: int, actor: str, event: DrainStepped) -> None:
         what = _DRAINS.get(event.step)
@@ -763,7 +691,7 @@ class History:
             refusal = self.refusals[key] = Refusal(*key, first_ns=time_ns)
         refusal.count += 1
         if event.verb == "bind":
-            self.refused_bindings.append((time_ns, event.uid, event.by, event.reason, event.message))
+            self.reports.append((time_ns, actor, event))
             if event.by.startswith(_OUTSIDE) and event.reason == "Conflict":
                 # A real scheduler: kemu's own tell of it themselves.
                 self.counts["bind_conflicts"] += 1
@@ -772,9 +700,6 @@ class History:
             self.counts["write_conflicts"] += 1
         if event.reason == "Forbidden" and event.by != "user" and _OF_QUOTAS in event.message:
             self.reports.append((time_ns, actor, event))
-
-    def _on_report(self, time_ns: int, actor: str, event: Reported) -> None:
-        self.reports.append((time_ns, actor, event))
 
     def _on_fault(self, time_ns: int, actor: str, event: FaultBegun) -> None:
         self.counts["faults"] += 1

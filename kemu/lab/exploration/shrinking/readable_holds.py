@@ -18,6 +18,7 @@ from kemu.runtime.env import MILLISECOND_NS, SECOND_NS
 from kemu.runtime.holds import EventPattern, Hold
 from kemu.runtime.runlog.events import HoldKept, HoldReleased
 from kemu.runtime.runlog.frames import Event
+from kemu.runtime.words import short
 
 MOST_EVENTS = 8
 """More events are not tried in the place of one time."""
@@ -133,7 +134,7 @@ def _pattern(event: Event) -> EventPattern | None:
     for word in _BEST_WORDS:
         happening = holds.HAPPENINGS[word]
         if event.kind in happening.kinds and happening.is_so(event.data):
-            pod = holds.short_name(str(event.data.get("pod", "")))
+            pod = short(str(event.data.get("pod", "")))
             node = "" if pod else str(event.data.get("node", ""))
             return EventPattern(event.actor, word, pod, node)
     return None

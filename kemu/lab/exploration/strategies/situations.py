@@ -20,8 +20,9 @@ from dataclasses import dataclass
 from kemu.lab.exploration.strategies import swarms
 from kemu.lab.exploration.strategies.subjects import Baseline, Link, Sending
 from kemu.runtime.env import SECOND_NS
-from kemu.runtime.holds import HAPPENINGS, MOST_NS, EventPattern, Hold, MessagePattern, short_name
+from kemu.runtime.holds import HAPPENINGS, MOST_NS, EventPattern, Hold, MessagePattern
 from kemu.runtime.runlog.frames import Event
+from kemu.runtime.words import short
 
 SHORTLY_NS = 5 * SECOND_NS
 """A hold that waits for something that came this much later would be told by its length, not by its order."""
@@ -112,7 +113,7 @@ def happened(events: Iterable[Event]) -> list[Happened]:
         data = event.data
         for word in _BY_KIND.get(event.kind, ()):
             if HAPPENINGS[word].is_so(data):
-                pod = short_name(str(data.get("pod", "")))
+                pod = short(str(data.get("pod", "")))
                 found.append(Happened(event.time_ns, event.actor, word, pod, str(data.get("node", ""))))
                 break
     return found

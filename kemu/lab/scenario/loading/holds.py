@@ -18,7 +18,7 @@ from kemu.errors import ScenarioError
 from kemu.lab.scenario.format.keys import hold_keys
 from kemu.runtime import holds
 from kemu.runtime.holds import EventPattern, Hold, Label, MessagePattern
-from kemu.runtime.words import did_you_mean
+from kemu.runtime.words import did_you_mean, short
 
 USER = "user"
 
@@ -68,7 +68,7 @@ def _read(item: Mapping[str, Any], report: Report, actors: Sequence[str], path: 
     for side in ("from", "to"):
         _check_actor(message[side], report, actors, (*path, "message", side))
     event = message["event"]
-    label = Label(event.get("kind", ""), holds.short_name(event.get("name", "")), event.get("what", ""))
+    label = Label(event.get("kind", ""), short(event.get("name", "")), event.get("what", ""))
     if label == Label():
         report.add((*path, "message", "event"), "needs kind, name or what")
     pattern = MessagePattern(message["from"], message["to"], label, event.get("count", 1))
@@ -86,7 +86,7 @@ def _happening(until: Mapping[str, Any], report: Report, actors: Sequence[str], 
     if what not in holds.HAPPENINGS and "." not in what:
         known = did_you_mean(what, holds.HAPPENINGS)
         report.add((*path, "event", "what"), f"nothing that happens is called {what}", known)
-    pod = holds.short_name(event.get("pod", ""))
+    pod = short(event.get("pod", ""))
     return EventPattern(actor, what, pod, event.get("node", ""), event.get("count", 1))
 
 

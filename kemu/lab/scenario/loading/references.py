@@ -24,7 +24,7 @@ from kemu.lab.scenario.loading import clusters
 from kemu.lab.scenario.loading.mistakes import Excuses
 from kemu.lab.scenario.loading.objects.manifests import Declared
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
-from kemu.runtime.words import did_you_mean
+from kemu.runtime.words import did_you_mean, short
 
 RESCHEDULER = "rescheduler"
 """The controller that runs when a scheduler leaves preemption to it."""
@@ -268,7 +268,7 @@ def _deepest(path: Path, keys: Sequence[str], report: Report) -> Path:
 def _unknown_pod(full: str, path: Path, names: Names, report: Report) -> None:
     namespace, _, name = full.partition("/")
     shown = name if namespace == "default" else full
-    candidates = [pod.removeprefix("default/") for pod in names.pods[:1000]]
+    candidates = [short(pod) for pod in names.pods[:1000]]
     workload = name.rpartition("-")[0]
     hint = did_you_mean(shown, candidates)
     if workload in names.workloads:
@@ -298,8 +298,8 @@ def check_expectation(
         _check_statement(subject.statement, path, names, duration_ns, report)
     elif isinstance(subject, expectations.BudgetIs):
         if subject.budget not in names.budgets:
-            name = subject.budget.removeprefix("default/")
-            hint = did_you_mean(name, [budget.removeprefix("default/") for budget in names.budgets])
+            name = short(subject.budget)
+            hint = did_you_mean(name, [short(budget) for budget in names.budgets])
             report.add((*path, "pdb"), f"there is no PodDisruptionBudget {name}", hint)
         _check_window(subject.after_ns, subject.before_ns, (*path, "healthy"), duration_ns, report)
     elif isinstance(subject, expectations.CounterIs):

@@ -14,6 +14,7 @@ from typing import Any
 from kemu.lab.telemetry import spans
 from kemu.lab.telemetry.perfetto.timelines import PODS, Instant, Slice, Timeline, Track
 from kemu.lab.telemetry.spans import AttributeValue, Span
+from kemu.runtime.words import short
 
 _STAYS = ("kubelet admission", "start", spans.RUNNING, spans.BACK_OFF, "termination")
 """What a pod does on its node, one after the other."""
@@ -92,7 +93,7 @@ class Lives:
             for actor, found in places.items():
                 found.sort(key=lambda span: (span.start_ns, span.end_ns))
                 whole = Slice(
-                    _short(found[0].pod), found[0].start_ns, max(span.end_ns for span in found), "pod",
+                    short(found[0].pod), found[0].start_ns, max(span.end_ns for span in found), "pod",
                     _about(found[0], self._roots.get(uid)), [_phase(span) for span in found],
                 )  # fmt: skip
                 whole.settle()
@@ -103,7 +104,7 @@ class Lives:
 
     def _pod_track(self, span: Span) -> Track:
         pods = self._timeline.process(PODS)
-        return pods.track(_short(span.pod), len(pods.tracks))
+        return pods.track(short(span.pod), len(pods.tracks))
 
     # --- schedulers ---------------------------------------------------------------------------------------------------
 
@@ -118,7 +119,7 @@ class Lives:
             if end_ns > attempt.end_ns:
                 args = {**_about(attempt, root), spans.OPEN: True}
                 queue = "unschedulable" if attempt.attributes["kemu.result"] == "unschedulable" else "backoff"
-                self._in_queue(actor, queue, Slice(_short(attempt.pod), attempt.end_ns, end_ns, "queue", args))
+                self._in_queue(actor, queue, Slice(short(attempt.pod), attempt.end_ns, end_ns, "queue", args))
 
     def _preemption(self, span: Span, cycles: Track) -> None:
         made = _slice(span)
@@ -132,7 +133,7 @@ class Lives:
             made.flows = tuple(_flow(span.trace_id, link.trace_id) for link in span.links)
             for flow in made.flows:
                 self._flows.setdefault(flow, span.end_ns)
-            names = ", ".join(_short(link.pod) for link in span.links)
+            names = ", ".join(short(link.pod) for link in span.links)
             self._pod_track(span).instants.append(
                 Instant(f"preempts {names}", span.end_ns, "preemption", span.attributes, flows=made.flows)
             )
@@ -148,7 +149,7 @@ class Lives:
             stays = [span for found in self._stays.get(uid, {}).values() for span in found]
             start_ns, end_ns = first.start_ns, max((span.end_ns for span in stays), default=first.end_ns)
         outcome = "" if root is None else str(root.attributes.get("kemu.outcome", ""))
-        name = _short(first.pod)
+        name = short(first.pod)
         life = Slice(f"{name}: {outcome}" if outcome else name, start_ns, end_ns, "pod", _about(first, root))
         life.children = self._phases(uid, life)
         life.settle()
@@ -174,14 +175,14 @@ class Lives:
         if span.kind == spans.ATTEMPT:
             name = f"attempt {span.attributes['kemu.attempt']}: {span.attributes['kemu.result']}"
         elif span.kind == spans.PREEMPTED and span.attributes[spans.ERROR_TYPE] == spans.PREEMPTED_TYPE:
-            name = f"preempted by {_short(str(span.attributes['kemu.preemptor']))}"
+            name = f"preempted by {short(str(span.attributes['kemu.preemptor']))}"
             ends = tuple(_flow(link.trace_id, span.trace_id) for link in span.links)
             self._victims.append((ends[0], span))
         elif span.kind == spans.REPLACED:
-            name = f"replaced by {_short(str(span.attributes['kemu.replaced_by']))}"
+            name = f"replaced by {short(str(span.attributes['kemu.replaced_by']))}"
             flows = tuple(_flow(span.trace_id, link.trace_id) for link in span.links)
         elif span.kind == "created" and span.links:
-            name = f"replaces {_short(span.links[0].pod)}"
+            name = f"replaces {short(span.links[0].pod)}"
             ends = tuple(_flow(link.trace_id, span.trace_id) for link in span.links)
         else:
             name += _error(span)
@@ -197,7 +198,7 @@ class Lives:
                 preemptor = uids.get(victim.links[0].trace_id)
                 if preemptor is not None:
                     self._pod_track(preemptor).instants.append(
-                        Instant(f"preempts {_short(victim.pod)}", victim.start_ns, "preemption", {}, flows=(flow,))
+                        Instant(f"preempts {short(victim.pod)}", victim.start_ns, "preemption", {}, flows=(flow,))
                     )
 
 
@@ -208,11 +209,6 @@ def _flow(from_trace: int, to_trace: int) -> int:
     """64 bits, never 0."""
     text = f"{from_trace:032x} {to_trace:032x}"
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") or 1
-
-
-def _short(key: str) -> str:
-    """A pod of the namespace ``default`` goes by its name alone."""
-    return key.removeprefix("default/")
 
 
 def _args(span: Span) -> dict[str, AttributeValue]:
@@ -227,7 +223,7 @@ def _error(span: Span) -> str:
 
 def _slice(span: Span) -> Slice:
     """On the track of an actor, which says what is done: the slice says to whom."""
-    name = _short(span.pod) + _error(span)
+    name = short(span.pod) + _error(span)
     if span.kind == spans.ATTEMPT and span.attributes["kemu.result"] != "scheduled":
         name = f"{name}: {span.attributes['kemu.result']}"
     return Slice(name, span.start_ns, span.end_ns, "error" if not span.ok else span.kind, _args(span))

@@ -15,6 +15,7 @@ from kemu.lab.tell.explaining.recordings import Flight
 from kemu.lab.tell.explaining.steps import Step
 from kemu.lab.tell.explaining.tellings import Telling, pod_key
 from kemu.runtime.runlog.events.words import OUTCOME
+from kemu.runtime.words import short
 
 MOST_ACTORS = 5
 MOST_MARKS = 26
@@ -104,7 +105,7 @@ def _wanted(chain: Chain, telling: Telling) -> _Wanted:
     heaviest = sorted(weights, key=lambda actor: (-weights[actor], actor))[:MOST_ACTORS]
     pods = {key for step in chain.steps for key in (step.pod, *step.others) if key}
     pods |= {pod_key(flight.label.name) for flight in telling.held.values() if flight.label.kind == "Pod"}
-    names = {key.removeprefix("default/") for key in pods}
+    names = {short(key) for key in pods}
     names |= {flight.label.name for flight in telling.held.values()}
     end_ns = max((step.at.time_ns for step in chain.steps), default=1 << 62)
     return _Wanted(_in_order(heaviest, telling), frozenset(pods), frozenset(names), end_ns)

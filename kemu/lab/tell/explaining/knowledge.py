@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 from kemu.emulated.objects.amounts import requests
 from kemu.emulated.objects.pods import pod_phases
 from kemu.messages.k8s import core_v1_pb2
-from kemu.runtime.holds import short_name
 from kemu.runtime.runlog.events import ApiRequest, Transaction, WatchDelivered, WatchListed, WritesAcknowledged
 from kemu.runtime.runlog.frames import Event
+from kemu.runtime.words import short
 
 PODS, NODES = "/registry/pods/", "/registry/nodes/"
 NEVER = 1 << 62
@@ -55,7 +55,7 @@ class Change:
     @property
     def name(self) -> str:
         """As people write it: without prefix and the namespace ``default``."""
-        return short_name(self.key.split("/", 3)[-1])
+        return short(self.key.split("/", 3)[-1])
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,8 @@ from kemu.lab.tell.explaining.names import at
 from kemu.lab.tell.explaining.recordings import Recording
 from kemu.lab.tell.explaining.siblings import Sibling
 from kemu.lab.tell.explaining.tellings import Telling
+from kemu.runtime.runlog.events import RequestRefused
+from kemu.runtime.words import short
 
 
 @dataclass(frozen=True)
@@ -97,10 +99,12 @@ def all_of(history: History) -> Iterator[Loss]:
     """The worst kinds first; of each, in the order of time."""
     pods = history.pods.values()
     yield from _of_facts(history, "rejected")
-    for time_ns, uid, _, reason, _ in history.refused_bindings:
-        pod = history.pods.get(uid)
-        if pod is not None and reason == "Conflict":
-            yield Loss("conflict", pod.key, time_ns, f"{_name(pod)} lost the race: its binding was refused ({reason}).")
+    for time_ns, _, event in history.reports:
+        if not isinstance(event, RequestRefused) or (event.verb, event.reason) != ("bind", "Conflict"):
+            continue
+        pod = history.pods.get(event.uid)
+        if pod is not None:
+            yield Loss("conflict", pod.key, time_ns, f"{_name(pod)} lost the race: its binding was refused (Conflict).")
     end_ns = history.now_ns if history.ended_ns is None else history.ended_ns
     waiting = [pod for pod in pods if pod.bound_ns is None and pod.gone_ns is None and pod.phase == "Pending"]
     for pod in sorted(waiting, key=lambda one: (-one.priority, one.created_ns)):
@@ -141,4 +145,4 @@ def _later(history: History, pod: PodHistory) -> str:
 
 
 def _name(pod: PodHistory) -> str:
-    return pod.key.removeprefix("default/")
+    return short(pod.key)

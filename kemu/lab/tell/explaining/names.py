@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kemu.emulated.objects.amounts import quantities
-from kemu.runtime.holds import short_name
 from kemu.runtime.runlog.events import ApiRequest
 from kemu.runtime.runlog.frames import Event
+from kemu.runtime.words import short
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth")
 
@@ -67,7 +67,7 @@ class Names:
     def pod(self, key: str, uid: str = "") -> str:
         """``key`` is ``namespace/name``. Which of several pods of one name, if ``uid`` says it."""
         uids = self._uids.get(key, [])
-        name = short_name(key)
+        name = short(key)
         if len(uids) > 1 and uid in uids and uids.index(uid) < len(_ORDINALS):
             return f"the {_ORDINALS[uids.index(uid)]} {name}"
         return name
@@ -103,11 +103,3 @@ def amount(resource: str, number: int) -> str:
     if resource == "pods":
         return f"room for {number} pod{'s' * (number != 1)}"
     return f"{number} {resource}"
-
-
-def listed(items: Iterable[str], limit: int = 3) -> str:
-    """``a, b and c``."""
-    names = list(items)
-    if len(names) > limit:
-        names = [*names[: limit - 1], f"{len(names) - limit + 1} more"]
-    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)

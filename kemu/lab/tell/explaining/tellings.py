@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from kemu.lab.tell.explaining import knowledge
 from kemu.lab.tell.explaining.knowledge import NODES, PODS, Change, Knowledge, Moment, PodState
-from kemu.lab.tell.explaining.names import Names, listed
+from kemu.lab.tell.explaining.names import Names
 from kemu.lab.tell.explaining.recordings import Flight, Recording
 from kemu.lab.tell.explaining.steps import Step, Teller
 from kemu.runtime.holds import MessagePattern
 from kemu.runtime.runlog.events import WatchDelivered
 from kemu.runtime.runlog.frames import Event
+from kemu.runtime.words import listed, short
 
 _THOUGHT = ("attempt scheduled", "attempt unschedulable", "preemption", "created", "deletes")
 """Steps that depend on what their actor knows of other objects."""
@@ -115,7 +116,7 @@ class Telling:
             )
         if step.what == "created":
             is_own = self.known.writer(change.revision) == step.actor
-            return is_own and change.name != step.pod.removeprefix("default/") and "was created" in clause
+            return is_own and change.name != short(step.pod) and "was created" in clause
         return False
 
     def _is_there(self, change: Change, step: Step) -> bool:

@@ -12,6 +12,7 @@ from kemu.lab.tell.page import stages
 from kemu.lab.tell.page.folds import Fold
 from kemu.lab.tell.page.tables import FAULTS, NEVER, micros
 from kemu.lab.tell.page.views import pods, shortages
+from kemu.runtime.words import short
 
 MOST_FAULTS = 6
 MOST_LETTERS = 160
@@ -100,7 +101,7 @@ def _worst(fold: Fold) -> dict[str, Any] | None:
     pod = worst.pod
     return {
         "pod": fold.tables.known_pod(pod.uid),
-        "name": pod.key.removeprefix("default/"),
+        "name": short(pod.key),
         "seconds": round(worst.seconds, 3),
         "bound": worst.bound,
         "priority": pod.priority,

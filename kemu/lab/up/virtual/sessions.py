@@ -16,7 +16,7 @@ import grpc
 
 from kemu.lab.scenario.playing import runner
 from kemu.lab.scenario.scenarios import Scenario
-from kemu.lab.up import credentials, endpoints, sessions, tellers
+from kemu.lab.up import credentials, endpoints, live_lines, sessions
 from kemu.lab.up.chaos import injectors
 from kemu.lab.up.virtual import channels, drivers, inputs, strikes, worlds
 from kemu.messages.k8s import core_v1_pb2
@@ -79,14 +79,14 @@ class Session:
         scenario: Scenario,
         settings: sessions.Settings,
         on_up: Callable[[sessions.Up], None],
-        tell: Callable[[Sequence[tellers.Line]], None] | None = None,
+        tell: Callable[[Sequence[live_lines.Line]], None] | None = None,
         settle_s: float = drivers.SETTLE_S,
     ) -> None:
         """``on_up``: told when clients can call. ``tell``: of what happens from then on. ``settle_s``: see
         :mod:`drivers`."""
         self.scenario = scenario
         self.settings = settings
-        self.teller = tellers.Teller()
+        self.live_lines = live_lines.LiveLines()
         self.listener = endpoints.Listener()
         self._strikes = strikes.Strikes()
         self.world = worlds.World(self._strikes)
@@ -119,7 +119,7 @@ class Session:
 
     def listen(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         """Takes the run log."""
-        self.teller(time_ns, actor, kind, data)
+        self.live_lines(time_ns, actor, kind, data)
         self.listener(time_ns, actor, kind, data)
 
     async def _outside(self) -> None:
@@ -164,9 +164,9 @@ class Session:
                         steps=True,
                     )
                 )
-                self.teller.quiet = False
+                self.live_lines.quiet = False
                 await self._until(stop, running, driver)
-                self.teller.quiet = True
+                self.live_lines.quiet = True
             finally:
                 await endpoint.stop()
                 with contextlib.suppress(drivers.Ended):
@@ -183,7 +183,7 @@ class Session:
                 await asyncio.wait(
                     [stopping, running], timeout=sessions.TELL_EVERY_S, return_when=asyncio.FIRST_COMPLETED
                 )
-                lines = self.teller.take()
+                lines = self.live_lines.take()
                 if lines and self._tell is not None:
                     self._tell(lines)
                 if driver.now_ns() >= self.scenario.duration_ns:
@@ -206,7 +206,7 @@ def run(
     scenario: Scenario,
     settings: sessions.Settings,
     on_up: Callable[[sessions.Up], None],
-    tell: Callable[[Sequence[tellers.Line]], None] | None = None,
+    tell: Callable[[Sequence[live_lines.Line]], None] | None = None,
     settle_s: float = drivers.SETTLE_S,
 ) -> runner.RunResult:
     """Blocks until the cluster has ended, and judges it as any other run. Raises as

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kemu.runtime.runlog.events.declared import Event, field
+from kemu.runtime.runlog.events.words import BAD, GOOD, Line, whole
+from kemu.runtime.words import short
 
 _AUTOSCALER = "cluster autoscaler"
+
+
+def _line(phrase: str, tone: str, why: str = "") -> Sequence[Line]:
+    return (whole("scaled", phrase, phrase, tone, why, who="cluster-autoscaler"),)
 
 
 class ScaleUpRequested(Event, kind="autoscaler.scale_up", by=_AUTOSCALER, on_page=True):
@@ -18,6 +26,13 @@ class ScaleUpRequested(Event, kind="autoscaler.scale_up", by=_AUTOSCALER, on_pag
     """Those for which it is done."""
     ok: bool
 
+    def lines(self, before: Event | None) -> Sequence[Line]:
+        pods = self.pods
+        why = f"for {short(pods[0])}" + (f" and {len(pods) - 1} more" if len(pods) > 1 else "") if pods else ""
+        if not self.ok:
+            return _line(f"{self.group} cannot grow: the provider refuses", BAD, why)
+        return _line(f"{self.group} grows from {self.size_before} to {self.size}", GOOD, why)
+
 
 class ScaleUpImpossible(Event, kind="autoscaler.no_scale_up", by=_AUTOSCALER, on_page=True):
     """No group can help a pod; once until the reason changes"""
@@ -25,6 +40,9 @@ class ScaleUpImpossible(Event, kind="autoscaler.no_scale_up", by=_AUTOSCALER, on
     pod: str
     uid: str
     why: str
+
+    def lines(self, before: Event | None) -> Sequence[Line]:
+        return _line(f"no node would help {short(self.pod)}", BAD, self.why)
 
 
 class NodesUnneeded(Event, kind="autoscaler.unneeded", by=_AUTOSCALER):
@@ -46,6 +64,9 @@ class ScaleDownBegun(Event, kind="autoscaler.scale_down", by=_AUTOSCALER, on_pag
     """By which it was decided."""
     unneeded_ns: int
 
+    def lines(self, before: Event | None) -> Sequence[Line]:
+        return _line(f"{self.node} is not needed: it is {'drained' if self.drain else 'empty'} and goes", GOOD)
+
 
 class ScaleDownEnded(Event, kind="autoscaler.scaled_down", by=_AUTOSCALER, on_page=True):
     """The removal of a node has ended"""
@@ -54,6 +75,9 @@ class ScaleDownEnded(Event, kind="autoscaler.scaled_down", by=_AUTOSCALER, on_pa
     group: str
     ok: bool
     why: str
+
+    def lines(self, before: Event | None) -> Sequence[Line]:
+        return () if self.ok else _line(f"{self.node} stays", BAD, self.why)
 
 
 class AutoscalerReported(Event, kind="autoscaler.event", by=_AUTOSCALER):

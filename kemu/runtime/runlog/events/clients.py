@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypedDict
 
 from kemu.runtime.runlog.events.declared import Event, field
+from kemu.runtime.runlog.events.words import BAD, GOOD, PLAIN, Line, of_actor
 
 
 class EventLost(Event, kind="client.event_lost", by="every client"):
@@ -122,6 +124,9 @@ class OfLease(Event):
     lease: str
     identity: str
 
+    def _elected(self, says: str, tone: str) -> Sequence[Line]:
+        return (of_actor("elected", says, says, tone, self.lease),)
+
 
 _CANDIDATES = "schedulers, controllers"
 
@@ -131,6 +136,9 @@ class LeaseAcquired(OfLease, kind="election.acquired", by=_CANDIDATES, on_page=T
 
     transitions: int
     """How often the lease has changed hands."""
+
+    def lines(self, before: Event | None) -> Sequence[Line]:
+        return self._elected("leads", GOOD)
 
 
 class LeaseObserved(OfLease, kind="election.observed", by=_CANDIDATES, on_page=True):
@@ -144,9 +152,15 @@ class LeaseLost(OfLease, kind="election.lost", by=_CANDIDATES, on_page=True):
 
     holder: str
 
+    def lines(self, before: Event | None) -> Sequence[Line]:
+        return self._elected("has lost its lease", BAD)
+
 
 class LeaseReleased(OfLease, kind="election.released", by=_CANDIDATES, on_page=True):
     """A leader gave its lease up"""
+
+    def lines(self, before: Event | None) -> Sequence[Line]:
+        return self._elected("gives its lease up", PLAIN)
 
 
 class LeaseReleaseFailed(OfLease, kind="election.release_failed", by=_CANDIDATES, on_page=True):

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypedDict
 
 from kemu.runtime.runlog.events.declared import Event, field
 from kemu.runtime.runlog.events.subjects import OfPod, OfPodOnNode
-from kemu.runtime.runlog.events.words import BAD, EVICTED, Told
+from kemu.runtime.runlog.events.words import (
+    BAD,
+    EVICTED,
+    GOOD,
+    OUTCOME,
+    PLAIN,
+    Deed,
+    Line,
+    Names,
+    Traced,
+    because,
+    whole,
+)
+from kemu.runtime.words import listed, short
 
 _NODES = "node lifecycle controller"
 _WORKLOADS = "controllers of ReplicaSets, StatefulSets, DaemonSets, Jobs"
@@ -17,7 +31,8 @@ _GARBAGE = "garbage collector"
 class NodeUnknown(Event, kind="node.unknown", by=_NODES, on_page=True):
     """The kubelet of a node is silent"""
 
-    TOLD = Told("lost", "is silent", "nodes are silent", BAD)
+    LIVE = Line("lost", "is silent", "nodes are silent", BAD)
+    DEED = Deed("heard nothing of {node} any more", "{node} is silent", OUTCOME)
 
     node: str
     conditions: list[str]
@@ -33,6 +48,11 @@ class NodeTainted(Event, kind="node.tainted", by=_NODES, on_page=True):
     """As `key:effect`."""
     remove: list[str]
 
+    def deed(self, pod: str, names: Names) -> Deed:
+        added = listed(taint.removeprefix("node.kubernetes.io/") for taint in self.add)
+        text = f"tainted {self.node} ({added})" if added else f"took taints off {self.node}"
+        return Deed(text, f"taints {self.node}", OUTCOME, "tainted" if added else "untainted")
+
 
 class OfPodDeletion(OfPodOnNode):
     """The DELETE of a pod returned"""
@@ -41,17 +61,24 @@ class OfPodDeletion(OfPodOnNode):
     ok: bool
     why: str = ""
 
+    def deed(self, pod: str, names: Names) -> Deed | None:
+        return Deed(f"deleted {pod}{because(self.why)}", f"deletes {pod}", OUTCOME, "deletes") if self.ok else None
+
+    def traced(self) -> Traced:
+        why = self.why or f"does not tolerate a taint of {self.node}"
+        return Traced("evicted", why, "Evicted") if self.ok else Traced("evicted", why, "NotFound", "it was gone")
+
 
 class TaintEviction(OfPodDeletion, kind="taint.eviction", by="taint eviction controller", on_page=True):
     """The DELETE of a pod returned; `start` is when it had to go"""
 
-    TOLD = EVICTED
+    LIVE = EVICTED
 
 
 class AffinityEviction(OfPodDeletion, kind="affinity.eviction", by="node affinity eviction controller", on_page=True):
     """The DELETE of a pod returned; `start` is when its node ceased to match"""
 
-    TOLD = EVICTED
+    LIVE = EVICTED
 
 
 class OrphanedPodDeleted(OfPodDeletion, kind="podgc.deleted", by="garbage collector of pods", on_page=True):
@@ -73,6 +100,11 @@ class PodCreated(OfPod, kind="controller.pod", by=_WORKLOADS, on_page=True):
     replaces: str
     """The pod whose place it takes."""
     replaces_uid: str
+
+    def deed(self, pod: str, names: Names) -> Deed:
+        place = f" in place of {short(self.replaces)}" if self.replaces else ""
+        others = (self.replaces,) if self.replaces else ()
+        return Deed(f"created {pod} for {self.owner}{place}", f"creates {pod}", OUTCOME, "created", others)
 
 
 class PodAdopted(OfPod, kind="controller.adopted", by=_WORKLOADS, on_page=True):
@@ -103,10 +135,20 @@ class OfOwned(Event):
     uid: str
 
 
+OWNER_GONE = "its owner is gone"
+
+
 class OwnedDeleted(OfOwned, kind="gc.deleted", by=_GARBAGE, on_page=True):
     """An object whose owners are gone was deleted"""
 
     policy: str
+
+    def lines(self, before: Event | None) -> Sequence[Line]:
+        """The deletion of a pod is told as the pod's."""
+        if self.resource_kind == "Pod":
+            return ()
+        phrase = f"{self.resource_kind} {short(self.name)} is deleted"
+        return (whole("collected", phrase, f"{self.resource_kind} deleted", why=OWNER_GONE),)
 
 
 class OwnedOrphaned(OfOwned, kind="gc.orphaned", by=_GARBAGE, on_page=True):
@@ -130,6 +172,19 @@ class NamespaceEmptied(Event, kind="namespace.emptied", by="namespace controller
     estimate_s: int
     """Until it is gone."""
 
+    SUBJECT = ("namespace",)
+
+    def lines(self, before: NamespaceEmptied | None) -> Sequence[Line]:
+        """Once when its deletion begins, and once when nothing is left."""
+        left, name = any(self.remaining.values()), self.namespace
+        if left and before is None:
+            why = ", ".join(f"{count} {kind}" for kind, count in self.remaining.items())
+            phrase = f"namespace {name} is being emptied"
+            return (whole("collected", phrase, "namespaces are being emptied", PLAIN, f"left: {why}"),)
+        if not left and (before is None or any(before.remaining.values())):
+            return (whole("collected", f"namespace {name} is empty", "namespaces are empty", GOOD),)
+        return ()
+
 
 class CronJobReported(Event, kind="controller.cronjob", by="CronJob controller", on_page=True):
     """What it reported about a CronJob"""
@@ -138,6 +193,17 @@ class CronJobReported(Event, kind="controller.cronjob", by="CronJob controller",
     uid: str
     reason: str
     message: str
+
+    def lines(self, before: Event | None) -> Sequence[Line]:
+        name, reason, message = f"CronJob {short(self.cronjob)}", self.reason, self.message
+        if reason == "SuccessfulCreate":
+            phrase = f"{name} starts Job {message.removeprefix('Created job ')}"
+            return (whole("job", phrase, f"{name} starts"),)
+        if reason in ("MissSchedule", "JobAlreadyActive"):
+            return (whole("job", f"{name} skips a Job", f"{name} skips", BAD, message),)
+        if reason in ("SawCompletedJob", "SuccessfulDelete", "MissingJob"):  # other lines tell it
+            return ()
+        return (whole("job", f"{name} reports {reason}", f"{name}: {reason}", BAD, message),)
 
 
 class JobReported(Event, kind="controller.job", by="Job controller", on_page=True):
@@ -149,6 +215,16 @@ class JobReported(Event, kind="controller.job", by="Job controller", on_page=Tru
     """Completed, Suspended, Resumed, or why it failed."""
     message: str
 
+    def lines(self, before: Event | None) -> Sequence[Line]:
+        says, tone = {
+            "Completed": ("is complete", GOOD),
+            "Suspended": ("is suspended", PLAIN),
+            "Resumed": ("is resumed", PLAIN),
+            "TooManySucceededPods": ("has too many succeeded pods", BAD),
+        }.get(self.reason, (f"fails: {self.reason}", BAD))
+        why = self.message if tone == BAD else ""
+        return (whole("job", f"Job {short(self.job)} {says}", f"Jobs: {says}", tone, why),)
+
 
 class ReplicaSetScaled(Event, kind="controller.scaled", by=_DEPLOYMENTS):
     """A ReplicaSet of a Deployment gets another size"""
@@ -159,6 +235,27 @@ class ReplicaSetScaled(Event, kind="controller.scaled", by=_DEPLOYMENTS):
     before: int
     replicas: int
 
+    SUBJECT = ("deployment", "replica_set")
+
+    def lines(self, before: ReplicaSetScaled | None) -> Sequence[Line]:
+        name, sizes = f"Deployment {short(self.deployment)}", (self.before, self.replicas)
+        says = f"{name} scales {'up' if sizes[0] < sizes[1] else 'down'} ReplicaSet {self.replica_set}"
+        phrase, why = f"{says} from {sizes[0]} to {sizes[1]}", f"revision {self.revision}" if self.revision else ""
+        step = whole("rollout", phrase, says, PLAIN, why, sizes=sizes)
+        was, now = (_number(one.revision) if one is not None else 0 for one in (before, self))
+        if sizes[0] >= sizes[1] or not 0 < was < now:
+            return (step,)
+        phrase, why = f"{name} rolls back to ReplicaSet {self.replica_set}", f"revision {was} becomes revision {now}"
+        return whole("rollout", phrase, f"{short(self.deployment)} rolls back", PLAIN, why), step
+
+    def live(self) -> Line:
+        phrase = f"{self.replica_set} of deployment {short(self.deployment)} goes from {self.before} to {self.replicas}"
+        return whole("scaled", phrase, "replica sets get another size")
+
+
+def _number(revision: str) -> int:
+    return int(revision) if revision.isdecimal() else 0
+
 
 class RolloutEnded(Event, kind="controller.rollout", by=_DEPLOYMENTS):
     """A rollout has ended"""
@@ -167,6 +264,17 @@ class RolloutEnded(Event, kind="controller.rollout", by=_DEPLOYMENTS):
     revision: str
     outcome: str
     """`complete`, or `stuck` at its progress deadline."""
+
+    def lines(self, before: Event | None) -> Sequence[Line]:
+        phrase, why = f"the rollout of Deployment {short(self.deployment)} is", f"revision {self.revision}"
+        if self.outcome == "complete":
+            return (whole("rollout", f"{phrase} complete", "complete", GOOD, why),)
+        return (whole("rollout", f"{phrase} stuck", "stuck", BAD, f"{why} exceeded its progress deadline"),)
+
+    def live(self) -> Line:
+        says, tone = ("is rolled out", GOOD) if self.outcome == "complete" else ("is stuck", BAD)
+        phrase = f"revision {self.revision} of deployment {short(self.deployment)} {says}"
+        return whole(f"rollout {tone}", phrase, "rollouts end", tone)
 
 
 class HashCollided(Event, kind="controller.hash_collision", by=_DEPLOYMENTS):

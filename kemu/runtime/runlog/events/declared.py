@@ -16,11 +16,11 @@ Keys stand in the log in the order of the constructor's arguments; the order of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar, dataclass_transform
 
-from kemu.runtime.runlog.events.words import Deed, Told
+from kemu.runtime.runlog.events.words import Deed, Line, Names, Traced, filled
 
 _ABSENT: Any = object()
 
@@ -75,10 +75,12 @@ class Event(dict[str, Any]):
     """Who logs it."""
     ON_PAGE: ClassVar[bool] = False
     """The page of a run shows it beside the sentences that refer to it."""
-    TOLD: ClassVar[Told | None] = None
-    """What a cluster that runs tells of it."""
+    LIVE: ClassVar[Line | None] = None
+    """What a cluster that runs tells of it, where that is always the same."""
     DEED: ClassVar[Deed | None] = None
-    """What an explanation says that its actor did."""
+    """What an explanation says that its actor did, where that is always the same."""
+    SUBJECT: ClassVar[tuple[str, ...]] = ()
+    """The fields by which :meth:`lines` gets the event before this one that is about the same."""
     FIELDS: ClassVar[Mapping[str, Field]] = {}
 
     def __init_subclass__(cls, *, kind: str = "", by: str = "", on_page: bool = False) -> None:
@@ -99,6 +101,25 @@ class Event(dict[str, Any]):
             if BY_KIND.setdefault(kind, cls).__name__ != cls.__name__:
                 raise TypeError(f"{kind} is declared twice: {BY_KIND[kind].__name__} and {cls.__name__}")
             BY_KIND[kind] = cls
+
+    def lines(self, before: Any) -> Sequence[Line]:  # noqa: ANN401  # an event of the same component
+        """What a story tells of it. ``before``: the latest event with the same subject; None: there was none."""
+        return ()
+
+    def live(self) -> Line | None:
+        """What a cluster that runs tells of it."""
+        return self.LIVE
+
+    def deed(self, pod: str, names: Names) -> Deed | None:
+        """What an explanation says that its actor did. ``pod``: as it calls the pod of the event."""
+        deed = self.DEED
+        if deed is None:
+            return None
+        return deed._replace(text=filled(deed.text, self, pod=pod), short=filled(deed.short, self, pod=pod))
+
+    def traced(self) -> Traced | None:
+        """The span that traces make of it by itself."""
+        return None
 
     def by_clock(self, true_ns: Callable[[int], int]) -> Self:
         """With true times, where it was told by a clock that is wrong."""

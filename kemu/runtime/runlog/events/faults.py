@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from kemu.runtime.runlog.events.declared import Event, field
+from kemu.runtime.runlog.events.words import BAD, GOOD, Line, whole
+from kemu.runtime.words import short
 
 _CHAOS = "chaos"
 _HOLDS = "holds"
@@ -35,6 +37,9 @@ class FaultEnded(Event, kind="chaos.end", by=_CHAOS, on_page=True):
     id: str
     hits: int = 0
     """How often it has struck."""
+
+    def live(self) -> Line:
+        return whole("chaos", f"the fault {self.id} is over", "faults are over", GOOD)
 
 
 class FaultHit(Event, kind="chaos.hit", by=_CHAOS, on_page=True):
@@ -67,6 +72,12 @@ class RequestStruck(Event, kind="gateway.struck", by="gateway"):
     """Which of all such requests it was."""
     effect: dict[str, Any]
     """How it was struck."""
+
+    def live(self) -> Line:
+        name = f"{self.namespace}/{self.name}" if self.namespace and self.name else self.name
+        asked = " ".join(filter(None, (self.verb, self.resource, short(name or ""))))
+        phrase = f"{self.what} strikes {self.agent or 'a client'}: {asked}"
+        return whole("struck", phrase, "requests are struck", BAD, self.id)
 
 
 class HoldKept(Event, kind="hold.kept", by=_HOLDS, on_page=True):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kemu.runtime.runlog.events.declared import Event, field
+from kemu.runtime.runlog.events.words import BAD, DECISION, GOOD, OUTCOME, Deed, Line, Names, of_actor
 
 _RUNTIME = "runtime"
 _ON_RAY = "runtime, on Ray"
@@ -13,6 +16,13 @@ class ActorStarted(Event, kind="actor.started", by=_RUNTIME):
 
     incarnation: int
 
+    def live(self) -> Line | None:
+        return of_actor("started", "is back", "actors are back", GOOD) if self.incarnation > 1 else None
+
+    def deed(self, pod: str, names: Names) -> Deed:
+        """Of one that had ended."""
+        return Deed("started again", "starts again", OUTCOME, "started again")
+
 
 class ActorStopped(Event, kind="actor.stopped", by=_RUNTIME):
     """An actor was stopped"""
@@ -21,8 +31,13 @@ class ActorStopped(Event, kind="actor.stopped", by=_RUNTIME):
 class ActorCrashed(Event, kind="actor.crashed", by=_RUNTIME, on_page=True):
     """An actor has crashed"""
 
+    LIVE = of_actor("crashed", "crashes", "actors crash", BAD)
+
     step: str = ""
     """At which a crash was to come."""
+
+    def deed(self, pod: str, names: Names) -> Deed:
+        return Deed("crashed" + (f" at its step {self.step}" if self.step else ""), "crashes", DECISION, "crashed")
 
 
 class ActorExited(Event, kind="actor.exited", by=_RUNTIME, on_page=True):
@@ -30,12 +45,26 @@ class ActorExited(Event, kind="actor.exited", by=_RUNTIME, on_page=True):
 
     why: str
 
+    def lines(self, before: Event | None) -> Sequence[Line]:
+        return (self.live(),)
+
+    def live(self) -> Line:
+        return of_actor("exited", "ends itself", "end themselves", BAD, self.why)
+
+    def deed(self, pod: str, names: Names) -> Deed:
+        return Deed("crashed" + (f": {self.why}" if self.why else ""), "crashes", DECISION, "crashed")
+
 
 class ActorFailed(Event, kind="actor.failed", by=_RUNTIME, on_page=True):
     """The code of an actor raised an exception that nothing handled; the run ends"""
 
     error: str
     """With the traceback."""
+
+    def lines(self, before: Event | None) -> Sequence[Line]:
+        error = self.error.partition("\n\n")[0]
+        why = " · ".join(error.partition(" ended with ")[2].splitlines())
+        return (of_actor("failed", "fails", "fail", BAD, why),)
 
 
 class ActorResumed(Event, kind="actor.resumed", by=_RUNTIME):
@@ -101,6 +130,10 @@ class ProcessStalled(Event, kind="process.stalled", by="every cell and the drive
     real_ns: int
     ran_ns: int
     queued_ns: int
+
+    def live(self) -> Line:
+        did = "stood still" if self.what == "stopped" else "lagged"
+        return of_actor("stalled", f"{did} for {self.real_ns / 1e9:.1f} s", "times a process stalled", BAD)
 
 
 class RunLost(Event, kind="run.lost", by="runtime (Ray only)", on_page=True):

@@ -6,7 +6,19 @@ from typing import Any
 
 from kemu.runtime.runlog.events.declared import Event, field
 from kemu.runtime.runlog.events.subjects import OfPod, OfPodOnNode
-from kemu.runtime.runlog.events.words import BAD, Told
+from kemu.runtime.runlog.events.words import (
+    BAD,
+    DECISION,
+    OUTCOME,
+    USUAL,
+    WRITE,
+    Deed,
+    Line,
+    Names,
+    Traced,
+    because,
+)
+from kemu.runtime.words import listed, short
 
 
 class PodQueued(OfPod, kind="sched.queued", by="scheduler", on_page=True):
@@ -15,6 +27,14 @@ class PodQueued(OfPod, kind="sched.queued", by="scheduler", on_page=True):
     queue: str
     start: int
     event: str
+
+    def deed(self, pod: str, names: Names) -> Deed | None:
+        if self.queue == "active":
+            return None
+        return Deed(f"requeued {pod} ({self.event})", f"requeues {pod}", USUAL, "requeued")
+
+    def traced(self) -> Traced:
+        return Traced("queue", "")
 
 
 class PodAttempted(OfPod, kind="sched.attempt", by="scheduler", on_page=True):
@@ -30,6 +50,31 @@ class PodAttempted(OfPod, kind="sched.attempt", by="scheduler", on_page=True):
     plugins: dict[str, int] = field(default={})
     """How many nodes each plugin refused."""
     message: str
+
+    def live(self) -> Line | None:
+        if self.result != "unschedulable" or self.n != 1:
+            return None
+        return Line("unschedulable", "fits on no node", "pods fit on no node", BAD)
+
+    def deed(self, pod: str, names: Names) -> Deed:
+        why = because(self._why)
+        text, in_short = {
+            "scheduled": (f"chose {self.node} for {pod}", f"{pod} → {self.node}"),
+            "unschedulable": (f"found no node for {pod}{why}", f"no node for {pod}"),
+            "skipped": (f"skipped {pod}", f"skips {pod}"),
+        }.get(self.result, (f"failed to schedule {pod}{why}", f"error with {pod}"))
+        return Deed(text, in_short, DECISION, f"attempt {self.result}")
+
+    @property
+    def _why(self) -> str:
+        """The message without what says nothing here."""
+        text = self.message.replace("no new claims to deallocate, ", "")
+        return text.partition(" preemption: ")[0].strip().rstrip(".")
+
+    def traced(self) -> Traced:
+        if self.result != "error":
+            return Traced("attempt", self.message)
+        return Traced("attempt", self.message, "SchedulerError", self.message or "internal error")
 
 
 class ExtenderAsked(OfPod, kind="sched.extender", by="scheduler", on_page=True):
@@ -52,6 +97,25 @@ class PreemptionPlanned(OfPod, kind="sched.preemption", by="scheduler", on_page=
     """Of each, `[pod, uid, priority]`."""
     violations: int = 0
     """How many of the victims a disruption budget cannot spare, as far as the scheduler knew."""
+
+    def deed(self, pod: str, names: Names) -> Deed | None:
+        if not self.node:
+            return None
+        others = tuple(key for key, _uid, _priority in self.victims)
+        whom = f"to preempt {listed(map(short, others))} there" if others else "to preempt pods there"
+        text = f"chose {self.node} for {pod}, {whom}"
+        return Deed(text, f"preempts for {pod}", DECISION, "preemption", others)
+
+    def traced(self) -> Traced:
+        if not self.node:
+            return Traced("preemption", "no preemption would help")
+        if not self.victims:
+            return Traced("preemption", f"no pod has to go from {self.node}")
+        names = [key for key, _uid, _priority in self.victims]
+        whom = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+        of_them = f"{self.violations} of them " if self.violations < len(names) else ""
+        beyond = f", {of_them}beyond a disruption budget" if self.violations else ""
+        return Traced("preemption", f"makes room on {self.node} by preempting {whom}{beyond}")
 
 
 class VictimsSearched(OfPod, kind="sched.search", by="scheduler"):
@@ -78,11 +142,30 @@ class OfVictim(OfPod):
     """`deleted`, or `rejected`: the victim was not bound yet (it waited for its permit or was in PreBind), so it was
     rejected instead of deleted."""
 
+    @property
+    def is_rejected(self) -> bool:
+        return self.how == "rejected"
+
+    def deed(self, pod: str, names: Names) -> Deed | None:
+        if not self.ok:
+            return None
+        verb, by = "turned away" if self.is_rejected else "deleted", self.by
+        text = f"{verb} {pod} on {self.node}" + (f" to make room for {short(by)}" if by else "")
+        return Deed(text, f"deletes {pod}", OUTCOME, "victim", (by,) if by else ())
+
+    def traced(self) -> Traced:
+        why = f"preempted by {self.by} for room on {self.node}"
+        if self.is_rejected:
+            why = f"turned away from {self.node} for {self.by} before it was bound"
+        if not self.ok:
+            return Traced("preempted", why, "NotDeleted", "it could not be deleted")
+        return Traced("preempted", why, "Preempted")
+
 
 class VictimDeleted(OfVictim, kind="sched.victim", by="scheduler", on_page=True):
     """The DELETE of a victim returned"""
 
-    TOLD = Told("preempted", "is preempted", "pods are preempted", BAD)
+    LIVE = Line("preempted", "is preempted", "pods are preempted", BAD)
 
 
 class RescheduledVictimDeleted(OfVictim, kind="rescheduler.victim", by="rescheduler", on_page=True):
@@ -99,11 +182,26 @@ class PodScored(OfPod, kind="sched.scores", by="scheduler"):
 class PodNominated(OfPodOnNode, kind="sched.nominated", by="scheduler", on_page=True):
     """A pod was nominated. An empty node: the nomination was cleared"""
 
-    TOLD = Told("nominated", "is nominated to {node}", "pods are nominated")
-
     start: int
     why: str = ""
     """`preemption`, or `binding`: it will be bound there after its permit or PreBind."""
+
+    def live(self) -> Line:
+        if self.node:
+            return Line("nominated", "is nominated to {node}", "pods are nominated")
+        return Line("nomination cleared", "loses its nomination", "pods lose their nominations")
+
+    def deed(self, pod: str, names: Names) -> Deed:
+        if self.node:
+            return Deed(f"nominated {self.node} for {pod}", f"nominates {self.node}", WRITE, "nominated")
+        return Deed(f"cleared the nomination of {pod}", f"clears {pod}", WRITE, "nominated")
+
+    def traced(self) -> Traced:
+        if not self.node:
+            return Traced("nomination", "it no longer needs or may keep its place")
+        if self.why == "binding":
+            return Traced("nomination", f"it is to be bound to {self.node}, but has to wait")
+        return Traced("nomination", f"room is being made for it on {self.node}")
 
 
 class StatusLost(OfPod, kind="sched.status_lost", by="scheduler"):
@@ -121,6 +219,23 @@ class PodBound(OfPodOnNode, kind="sched.bind", by="scheduler", on_page=True):
     reason: str
     """That of the API server (`Conflict`), the plugin that refused, or `SchedulerError`."""
     message: str
+
+    def live(self) -> Line | None:
+        if self.ok:
+            return None
+        return Line("not bound", "is not bound to {node}", "pods are not bound", BAD, self.message or self.reason)
+
+    def deed(self, pod: str, names: Names) -> Deed | None:
+        """Where it failed: what succeeded is told as it was stored."""
+        if self.ok:
+            return None
+        text = f"was told that its binding of {pod} to {self.node} failed ({self.reason})"
+        return Deed(text, f"{pod}: {self.reason}", OUTCOME, "bind refused")
+
+    def traced(self) -> Traced:
+        if self.ok:
+            return Traced("bind", "")
+        return Traced("bind", self.reason, self.reason or "SchedulerError", self.reason or "binding failed")
 
 
 class CacheAudited(Event, kind="sched.cache", by="scheduler"):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from kemu.runtime.runlog.events.api import refusing_quota
 from kemu.runtime.runlog.events.declared import Event, field
 from kemu.runtime.runlog.events.subjects import OfPod
-from kemu.runtime.runlog.events.words import BAD, GOOD, Told
+from kemu.runtime.runlog.events.words import BAD, GOOD, Line, whole
 
 _USER = "the scenario's user"
 _OPERATOR = "operator"
@@ -38,6 +41,13 @@ class UserRefused(Event, kind="user.refused", by=_USER, on_page=True):
     reason: str
     message: str = ""
 
+    def lines(self, before: Event | None) -> Sequence[Line]:
+        asked = f"{self.what} {self.name}".rstrip() if "what" in self else f"a pod of {self.workload}"
+        quota, limits = refusing_quota(self.message)
+        how, why = (f"is refused by quota {quota}", limits) if quota else (f"is refused: {self.reason}", self.message)
+        many = f"{self.what or self.workload} {how}"
+        return (whole("refused", f"{asked} {how}", many, BAD, why, who="API server"),)
+
 
 class DrainStepped(Event, kind="user.drain", by=_USER, on_page=True):
     """How an event `drain` goes on"""
@@ -54,21 +64,38 @@ class DrainStepped(Event, kind="user.drain", by=_USER, on_page=True):
 class MachineOff(Event, kind="machine.off", by=_OPERATOR, on_page=True):
     """A machine goes down"""
 
-    TOLD = Told("machine", "goes off", "machines go off", BAD)
+    LIVE = Line("machine", "goes off", "machines go off", BAD)
+    SUBJECT = ("node",)
 
     node: str
     why: str
     """`crash shutdown`."""
 
+    @property
+    def is_shutdown(self) -> bool:
+        return self.why == "shutdown"
+
+    def lines(self, before: Event | None) -> Sequence[Line]:
+        return _of_machine(self.node, "is off, shut down", BAD) if self.is_shutdown else ()
+
 
 class MachineOn(Event, kind="machine.on", by=_OPERATOR, on_page=True):
     """A machine boots"""
 
-    TOLD = Told("machine", "boots", "machines boot", GOOD)
+    LIVE = Line("machine", "boots", "machines boot", GOOD)
+    SUBJECT = ("node",)
 
     node: str
     boot: str
     """The id of the boot."""
+
+    def lines(self, before: Event | None) -> Sequence[Line]:
+        """After a shutdown; that it is on again after a crash is told as the end of the fault."""
+        return _of_machine(self.node, "boots", GOOD) if isinstance(before, MachineOff) and before.is_shutdown else ()
+
+
+def _of_machine(node: str, says: str, tone: str) -> Sequence[Line]:
+    return (whole("node", f"the machine of {node} {says}", says, tone, who="user"),)
 
 
 class RunEnded(Event, kind="run.ended", by=_OPERATOR, on_page=True):

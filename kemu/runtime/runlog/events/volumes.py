@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kemu.runtime.runlog.events.declared import Event
+from kemu.runtime.runlog.events.words import BAD, GOOD, Line, whole
+from kemu.runtime.words import short
 
 _ATTACH_DETACH = "attach-detach controller"
 _DRIVERS = "CSI drivers"
@@ -41,6 +45,10 @@ class MultiAttachRefused(Event, kind="volumes.multi_attach", by=_ATTACH_DETACH):
     uid: str
     others: list[str]
 
+    def lines(self, before: Event | None) -> Sequence[Line]:
+        why = f"{self.volume} is attached to {', '.join(self.others)}"
+        return (Line("error", "waits for a volume of another node", "wait for volumes of other nodes", BAD, why),)
+
 
 class OfProvisioning(Event):
     """About a claim that needs a new volume."""
@@ -56,11 +64,18 @@ class VolumeProvisioned(OfProvisioning, kind="csi.provisioned", by=_DRIVERS):
 
     volume: str
 
+    def lines(self, before: Event | None) -> Sequence[Line]:
+        phrase, why = f"claim {short(self.claim)} gets a new volume", f"{self.volume} of {self.driver}"
+        return (whole("volume", phrase, "claims get new volumes", GOOD, why),)
+
 
 class ProvisioningFailed(OfProvisioning, kind="csi.provision_failed", by=_DRIVERS):
     """No volume was created for a claim"""
 
     why: str
+
+    def lines(self, before: Event | None) -> Sequence[Line]:
+        return (whole("error", f"claim {short(self.claim)} gets no volume", "claims get no volumes", BAD, self.why),)
 
 
 class VolumeDeleted(Event, kind="csi.deleted", by=_DRIVERS):
@@ -82,6 +97,10 @@ class OfAttachment(Event):
 
 class VolumeAttached(OfAttachment, kind="csi.attached", by=_DRIVERS):
     """A volume was attached"""
+
+    def lines(self, before: Event | None) -> Sequence[Line]:
+        phrase = f"volume {self.volume} is attached to {self.node}"
+        return (whole("volume", phrase, "volumes are attached", why=self.driver),)
 
 
 class VolumeDetached(OfAttachment, kind="csi.detached", by=_DRIVERS):

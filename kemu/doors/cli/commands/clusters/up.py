@@ -126,7 +126,7 @@ def command(options: argparse.Namespace) -> int:
     begun = time.monotonic()
     _check(options)
     # Imported on use: it takes half of the time until a client can call.
-    from kemu.lab.up import sessions, tellers, terminals
+    from kemu.lab.up import live_lines, sessions, terminals
     from kemu.lab.up.prints import Printer
 
     options.live, options.live_port = options.ui, None
@@ -158,7 +158,7 @@ def command(options: argparse.Namespace) -> int:
         terminal.up(up, time.monotonic() - begun)
         live.announce(lambda say: say())
 
-    def tell(lines: Sequence[tellers.Line]) -> None:
+    def tell(lines: Sequence[live_lines.Line]) -> None:
         for line in lines:
             terminal.line(line)
 

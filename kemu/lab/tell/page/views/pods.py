@@ -12,6 +12,7 @@ from kemu.lab.telemetry import runs
 from kemu.lab.tell import happenings
 from kemu.lab.tell.page.tables import NEVER, Column, Tables, deltas, micros
 from kemu.lab.tell.page.views.view import Handler, Told
+from kemu.runtime.words import short
 
 
 class Pods:
@@ -35,7 +36,7 @@ class Pods:
             pod = history.pods.get(uid) or PodHistory(uid, key, 0, 0, "", {}, {}, preset_node=False)
             wait = waits.get(uid)
             row = {
-                "name": tables.text(key.removeprefix("default/")),
+                "name": tables.text(short(key)),
                 "family": tables.text(happenings.family(pod)),
                 "priority": pod.priority,
                 "scheduler": tables.text(pod.scheduler_name),
