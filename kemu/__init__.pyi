@@ -14,6 +14,5 @@ from kemu.doors.api.views import Finding as Finding
 from kemu.doors.api.views import Moment as Moment
 from kemu.doors.api.views import Pod as Pod
 from kemu.doors.api.views import Wait as Wait
-from kemu.runtime.runlog.frames import Event as Event
 
 __version__: str

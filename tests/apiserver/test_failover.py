@@ -15,7 +15,7 @@ from kemu.emulated.client.clients import Client
 from kemu.emulated.client.informers import Callbacks, Informer
 from kemu.lab.checks import registry
 from kemu.runtime.env import SECOND_NS, ActorSpec
-from kemu.runtime.runlog.frames import Event
+from kemu.runtime.runlog.frames import Entry
 from kemu.runtime.sim.simulation import SimRuntime
 from kemu.testing import Recorder, sim
 from tests.apiserver.apiserver_cluster import node, pod
@@ -214,7 +214,7 @@ def test_nothing_is_lost_while_everybody_moves_to_and_fro(seed: int) -> None:
     servers: list[ActorSpec] = [server(0, window_events=300), server(1, window_events=300, cache_lag_s=0.3)]
     sim(main, seed, [STORE, *servers], timing=TIMING, sink=recorder)
     assert len(recorder.of("client.moved")) > 50
-    _, results = registry.judge(Event(*event) for event in recorder.events)
+    _, results = registry.judge(Entry(*event) for event in recorder.events)
     verdicts = {result.id: (result.holds, result.detail) for result in results}
     for check in ("watch-has-no-gaps", "acknowledged-writes-survive", "pod-bound-at-most-once"):
         assert verdicts[check][0], verdicts[check]

@@ -13,7 +13,7 @@ from kemu.emulated.client.clients import Client
 from kemu.emulated.client.informers import Informer
 from kemu.lab.checks import registry
 from kemu.runtime.env import ActorSpec
-from kemu.runtime.runlog.frames import Event
+from kemu.runtime.runlog.frames import Entry
 from kemu.runtime.sim.simulation import SimRuntime
 from kemu.testing import Recorder, sim
 from tests.apiserver.apiserver_cluster import node, pod
@@ -120,7 +120,7 @@ def test_nothing_is_lost_and_nobody_is_left_out(seed: int, lag_s: float) -> None
 
     servers = [server(0, window_events=300), server(1, window_events=300, cache_lag_s=lag_s)]
     sim(main, seed, [STORE, *servers], timing=TIMING, sink=recorder)
-    _, results = registry.judge(Event(*event) for event in recorder.events)
+    _, results = registry.judge(Entry(*event) for event in recorder.events)
     verdicts = {result.id: (result.holds, result.detail) for result in results}
     for check in ("watch-has-no-gaps", "acknowledged-writes-survive", "pod-bound-at-most-once"):
         assert verdicts[check][0], verdicts[check]

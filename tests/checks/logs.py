@@ -7,7 +7,7 @@ from typing import Any
 
 from kemu.emulated.objects.wire import wires
 from kemu.messages.k8s import core_v1_pb2
-from kemu.runtime.runlog.frames import Event
+from kemu.runtime.runlog.frames import Entry
 
 SECOND = 1_000_000_000
 
@@ -16,7 +16,7 @@ class Log:
     """Builds events; the store's revisions count up by themselves."""
 
     def __init__(self) -> None:
-        self.events: list[Event] = []
+        self.events: list[Entry] = []
         self.revision = 0
         self.pods: dict[str, core_v1_pb2.Pod] = {}
         self.wires: dict[tuple[str, int], bytes] = {}
@@ -28,7 +28,7 @@ class Log:
         """By revision: key and value, of a deletion the last one."""
 
     def add(self, seconds: float, actor: str, kind: str, **data: Any) -> None:
-        self.events.append(Event(round(seconds * SECOND), actor, kind, data))
+        self.events.append(Entry(round(seconds * SECOND), actor, kind, data))
 
     def txn(self, seconds: float, key: str, value: bytes | None) -> int:
         self.revision += 1

@@ -15,7 +15,7 @@ from kemu.lab.checks import registry
 from kemu.lab.checks.results import Result
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.playing import runner
-from kemu.runtime.runlog.frames import FILE_NAME, Event, Reader
+from kemu.runtime.runlog.frames import FILE_NAME, Entry, Reader
 
 CHECK = "cache-agrees-with-store"
 SCENARIO = """
@@ -43,29 +43,29 @@ spec:
 """
 
 
-def ran(folder: Path) -> list[Event]:
+def ran(folder: Path) -> list[Entry]:
     runner.run(loader.loads(SCENARIO), runner.Options(out=folder))
     with Reader(folder / FILE_NAME) as reader:
         return list(reader)
 
 
-def judged(events: list[Event]) -> Result:
+def judged(events: list[Entry]) -> Result:
     _, results = registry.judge(events)
     return next(result for result in results if result.id == CHECK)
 
 
 @pytest.fixture(scope="module")
-def log(tmp_path_factory: pytest.TempPathFactory) -> list[Event]:
+def log(tmp_path_factory: pytest.TempPathFactory) -> list[Entry]:
     return ran(tmp_path_factory.mktemp("run"))
 
 
-def report_of(events: list[Event]) -> dict[str, Any]:
+def report_of(events: list[Entry]) -> dict[str, Any]:
     """The last report; change it."""
     data: dict[str, Any] = [event for event in events if event.kind == "sched.cache"][-1].data  # type: ignore[assignment]
     return data
 
 
-def test_it_holds_of_a_run(log: list[Event]) -> None:
+def test_it_holds_of_a_run(log: list[Entry]) -> None:
     result = judged(log)
     assert (result.holds, result.detail) == (True, "1 report compared")
     report = report_of(log)
@@ -117,7 +117,7 @@ def _never_bound(report: dict[str, Any]) -> None:
     ],
 )
 def test_a_report_that_says_something_else_is_found(
-    log: list[Event], change: Callable[[dict[str, Any]], None], says: str
+    log: list[Entry], change: Callable[[dict[str, Any]], None], says: str
 ) -> None:
     tampered = copy.deepcopy(log)
     change(report_of(tampered))
@@ -126,7 +126,7 @@ def test_a_report_that_says_something_else_is_found(
     assert says in result.detail
 
 
-def test_a_transaction_that_is_missing_is_found(log: list[Event]) -> None:
+def test_a_transaction_that_is_missing_is_found(log: list[Entry]) -> None:
     """Any change of a pod's node, or of a node, that counts at the end."""
     last: dict[str, int] = {}
     for number, event in enumerate(log):

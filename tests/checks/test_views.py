@@ -9,7 +9,7 @@ import pytest
 from kemu.lab.checks import registry
 from kemu.lab.checks.workloads import surpluses
 from kemu.messages.k8s import apps_v1_pb2, batch_v1_pb2
-from kemu.runtime.runlog.frames import Event
+from kemu.runtime.runlog.frames import Entry
 from tests.checks.test_controllers import Scene, judged, replica_set
 
 JOB, CRON, GARBAGE, POD_GC = "controller/job", "controller/cronjob", "controller/garbage-collector", "controller/pod-gc"
@@ -225,7 +225,7 @@ def starts(log: Scene, minute: int, created: int = 120) -> None:
 
 def deleted(log: Scene, seconds: float) -> None:
     data = {"kind": "Pod", "name": "default/web-a", "uid": "uid-web-a", "policy": "Background"}
-    log.events.append(Event(round(seconds * 1e9), GARBAGE, "gc.deleted", data))
+    log.events.append(Entry(round(seconds * 1e9), GARBAGE, "gc.deleted", data))
 
 
 @pytest.mark.parametrize(

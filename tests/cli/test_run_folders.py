@@ -15,7 +15,7 @@ import pytest
 from kemu.doors.cli.main import main
 from kemu.lab.scenario import catalog
 from kemu.messages.k8s import core_v1_pb2
-from kemu.runtime.runlog.frames import MAGIC, Event, Reader, Writer
+from kemu.runtime.runlog.frames import MAGIC, Entry, Reader, Writer
 
 RACE = "races/two-schedulers-one-node"
 NODES = "apiVersion: kemu.dev/v1\nkind: Scenario\nmetadata: {name: small}\nspec:\n  nodes: [{name: n1}]\n"
@@ -128,7 +128,7 @@ def test_a_run_that_was_interrupted_is_identical_as_far_as_recorded(
     assert (found["same"], found["interrupted"], found["events"]) == (True, True, 40)
 
 
-def changed(log: Path, kind: str, change: Callable[[Event], Event]) -> int:
+def changed(log: Path, kind: str, change: Callable[[Entry], Entry]) -> int:
     """Change the first event of a kind; returns its index."""
     with Reader(log) as reader:
         header, events = reader.header, list(reader)
@@ -145,7 +145,7 @@ def test_a_difference_is_told_as_fields(tmp_path: Path, capsys: pytest.CaptureFi
     main(["run", RACE, "--out", str(tmp_path)])
     log = tmp_path / "run.kemu"
 
-    def elsewhere(event: Event) -> Event:
+    def elsewhere(event: Entry) -> Entry:
         return event._replace(data={**event.data, "node": "node-9", "feasible": 7})
 
     index = changed(log, "sched.attempt", elsewhere)
@@ -166,7 +166,7 @@ def test_a_difference_is_told_as_fields(tmp_path: Path, capsys: pytest.CaptureFi
 def test_objects_are_told_by_their_fields(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["run", RACE, "--out", str(tmp_path)])
 
-    def other_namespace(event: Event) -> Event:
+    def other_namespace(event: Entry) -> Entry:
         op, key, value, *rest = event.data["changes"][0]
         namespace = core_v1_pb2.Namespace.FromString(value)
         namespace.metadata.labels["team"] = "red"

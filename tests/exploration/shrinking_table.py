@@ -28,7 +28,7 @@ from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.scenarios import Scenario
 from kemu.runtime.env import MILLISECOND_NS, LogSink
 from kemu.runtime.holds import Hold, Label
-from kemu.runtime.runlog.frames import Event
+from kemu.runtime.runlog.frames import Entry
 from kemu.runtime.sim.steering.choosers import Chooser
 from kemu.runtime.sim.steering.messages import Message
 from tests.ablations import search as ablations
@@ -105,7 +105,7 @@ class Seen:
     execution: executions.Execution
 
     @property
-    def events(self) -> list[Event]:
+    def events(self) -> list[Entry]:
         return self.execution.events
 
     @property

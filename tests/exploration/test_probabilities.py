@@ -14,7 +14,7 @@ from kemu.lab.tell.explaining.drawings import charts
 from kemu.lab.tell.explaining.explanations import Explanation
 from kemu.lab.tell.explaining.probabilities import Curve, Decision, Point
 from kemu.runtime.random_streams import Redraw
-from kemu.runtime.runlog.frames import Event
+from kemu.runtime.runlog.frames import Entry
 from tests.exploration.explaining import races
 from tests.mutants import all_parts
 
@@ -70,7 +70,7 @@ def test_the_past_is_kept() -> None:
         assert _until(again, at_ns) == _until(explanation.telling.events, at_ns)
 
 
-def _until(events: list[Event], at_ns: int) -> list[Event]:
+def _until(events: list[Entry], at_ns: int) -> list[Entry]:
     return [event for event in events if event.time_ns <= at_ns and not event.kind.startswith("hold.")]
 
 

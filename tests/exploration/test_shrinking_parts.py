@@ -16,7 +16,7 @@ from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.scenarios import Scenario
 from kemu.runtime.env import MILLISECOND_NS
 from kemu.runtime.holds import EventPattern, Hold, Label, MessagePattern
-from kemu.runtime.runlog.frames import Event
+from kemu.runtime.runlog.frames import Entry
 from tests.exploration.shrinking_table import scenario_of
 
 MS = MILLISECOND_NS
@@ -104,8 +104,8 @@ class TestADocument:
 KEPT = Hold(MessagePattern("apiserver/0", "scheduler/red/0", Label("Pod", "a", "bound")), None, 13 * MS)
 
 
-def event(time_ms: int, actor: str, kind: str, **data: Any) -> Event:
-    return Event(time_ms * MS, actor, kind, data)
+def event(time_ms: int, actor: str, kind: str, **data: Any) -> Entry:
+    return Entry(time_ms * MS, actor, kind, data)
 
 
 class TestAHold:

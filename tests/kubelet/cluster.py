@@ -10,7 +10,7 @@ from kemu.emulated.client import clients
 from kemu.lab.checks import registry
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import ActorSpec
-from kemu.runtime.runlog.frames import Event
+from kemu.runtime.runlog.frames import Entry
 from kemu.runtime.sim.simulation import SimRuntime
 from kemu.testing import Recorder
 
@@ -90,7 +90,7 @@ class Cluster:
             return await main(self)
 
         outcome = self.runtime.run(play())
-        _, results = registry.judge(Event(*event) for event in self.recorder.events)
+        _, results = registry.judge(Entry(*event) for event in self.recorder.events)
         assert not [one for one in results if one.asked and one.holds is False], results
         return outcome
 

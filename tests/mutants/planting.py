@@ -19,7 +19,7 @@ from kemu.lab.scenario import catalog
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.playing import runner
 from kemu.runtime.holds import EventPattern
-from kemu.runtime.runlog.frames import Event
+from kemu.runtime.runlog.frames import Entry
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -44,7 +44,7 @@ class Decides:
     count: int = 1
     """The how-manieth event of that sort."""
 
-    def place(self, events: Sequence[Event]) -> int:
+    def place(self, events: Sequence[Entry]) -> int:
         """Where it stands in a run log. Raises ValueError where it does not."""
         pattern = EventPattern(self.actor, self.what, "" if self.what == "stored" else self.pod)
         left = self.count

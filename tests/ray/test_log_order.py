@@ -23,7 +23,7 @@ from kemu.lab.scenario.scenarios import Scenario
 from kemu.runtime.env import MILLISECOND_NS, SECOND_NS
 from kemu.runtime.host import wall_clocks
 from kemu.runtime.ray.driver.logs import causes, merges, wall_offsets
-from kemu.runtime.runlog.frames import FILE_NAME, Event, Reader
+from kemu.runtime.runlog.frames import FILE_NAME, Entry, Reader
 from tests.ray.world import Events
 
 CELLS = ("user", "store", "apiserver", "scheduler", "controller", "kubelet")
@@ -46,7 +46,7 @@ class Run:
                 for event in reader
             ]
 
-    def outcome(self, events: Iterable[Event | tuple[int, str, str, Any]]) -> Any:
+    def outcome(self, events: Iterable[Entry | tuple[int, str, str, Any]]) -> Any:
         judge = judging.Judge(self.scenario)
         for event in events:
             judge.feed(*event)
@@ -62,7 +62,7 @@ def cell_of(actor: str) -> int:
 
 
 def merge(
-    events: Iterable[Event], ahead_ns: Mapping[int, int], random_: random.Random
+    events: Iterable[Entry], ahead_ns: Mapping[int, int], random_: random.Random
 ) -> list[tuple[int, str, str, Any]]:
     """As each cell stamps its events, in the order in which a driver gets hold of them."""
     streams: list[list[tuple[int, bytes]]] = [[] for _ in CELLS]
@@ -182,7 +182,7 @@ def test_an_etcd_that_an_api_server_records_makes_no_difference(tmp_path: Path) 
     """The API server hears of writes later than those who made them, and than it answered itself."""
     run = Run("chaos/cut-watches", tmp_path)
     choose = random.Random(0)
-    recorded: list[Event] = []
+    recorded: list[Entry] = []
     heard_ns = 0
     for event in run.events:
         if event.kind == "store.txn":
@@ -200,7 +200,7 @@ def test_an_etcd_that_an_api_server_records_makes_no_difference(tmp_path: Path) 
     assert not made_late(merged)
 
 
-def made_late(events: Iterable[Event | tuple[int, str, str, Any]]) -> list[str]:
+def made_late(events: Iterable[Entry | tuple[int, str, str, Any]]) -> list[str]:
     """The user's pods of which the log tells before it has the transaction that made them."""
     values = b""
     late = []

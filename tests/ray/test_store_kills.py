@@ -19,7 +19,7 @@ from kemu.runtime.env import ActorSpec
 from kemu.runtime.ray.driver.clusters import RayCluster
 from kemu.runtime.ray.driver.plans import DRIVER_CELL, CellPlan
 from kemu.runtime.ray.driver.runtime import RayRuntime
-from kemu.runtime.runlog.frames import Event
+from kemu.runtime.runlog.frames import Entry
 from kemu.testing import Recorder
 from tests.apiserver.apiserver_cluster import pod
 
@@ -101,7 +101,7 @@ def test_nothing_is_lost_and_nobody_sees_a_gap(local_ray: RayCluster, tmp_path: 
         return sum(one.done for one in traffic), kills
 
     done, kills = runtime.run(main())
-    _, results = registry.judge(Event(*event) for event in recorder.events)
+    _, results = registry.judge(Entry(*event) for event in recorder.events)
     verdicts = {result.id: (result.holds, result.detail) for result in results}
     for check in CHECKS:
         if check in registry.IDS:

@@ -9,7 +9,7 @@ import pytest
 from kemu.lab.checks.history import History
 from kemu.lab.tell import stories
 from kemu.lab.tell.selections import Selection
-from kemu.runtime.runlog.frames import Event
+from kemu.runtime.runlog.frames import Entry
 from tests.checks.logs import SECOND, Log
 
 WEB = {"pod": "default/web-0", "uid": "uid-web-0", "node": "n1", "container": "main"}
@@ -175,7 +175,7 @@ def test_garbage_is_told_once_with_its_reason() -> None:
     by = "controller/garbage-collector"
     for kind, name in (("ReplicaSet", "default/web"), ("Pod", "default/web-0")):
         data = {"kind": kind, "name": name, "uid": f"uid-{kind}", "policy": "Background"}
-        log.events.append(Event(SECOND, by, "gc.deleted", data))
+        log.events.append(Entry(SECOND, by, "gc.deleted", data))
     pod = {"resource": "pods", "namespace": "default", "name": "web-0", "uid": "uid-web-0", "start": 0, "rev": 9}
     log.add(2, "apiserver", "api.request", verb="delete", by=by, **pod)
     log.pod(2, "web-0", deleting=30)

@@ -9,7 +9,7 @@ import pytest
 from kemu.lab.checks.history import History
 from kemu.lab.checks.scheduling import unbound
 from kemu.lab.tell import stories
-from kemu.runtime.runlog.frames import Event
+from kemu.runtime.runlog.frames import Entry
 from tests.checks.logs import SECOND, Log
 from tests.scheduler import objects
 from tests.scheduler.runs import Run
@@ -220,7 +220,7 @@ def told(log: Log) -> list[tuple[float, str, str]]:
 def test_a_crash_at_a_step_is_told_when_the_step_comes() -> None:
     log = Log()
     log.add(1, "chaos", "chaos.begin", id="c-0", what="crash", actors=["store"], step="after-fsync")
-    log.events.append(Event(2 * SECOND, "chaos", "chaos.hit", {"id": "c-0", "actor": "store"}))
+    log.events.append(Entry(2 * SECOND, "chaos", "chaos.hit", {"id": "c-0", "actor": "store"}))
     log.add(3, "chaos", "chaos.end", id="c-0")
     log.add(4, "chaos", "chaos.begin", id="c-1", what="crash", actors=["store"], step="after-fsync")
     assert told(log) == [

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kemu.errors import LogCutWarning, RunLogError
 from kemu.runtime.runlog import frames
-from kemu.runtime.runlog.frames import CUT, MAGIC, Event, Reader, Writer
+from kemu.runtime.runlog.frames import CUT, MAGIC, Entry, Reader, Writer
 
 DATA = st.dictionaries(st.text(max_size=8), st.one_of(st.integers(-(2**63), 2**63), st.binary(max_size=16), st.none()))
 EVENTS = st.lists(st.tuples(st.integers(0, 2**60), st.text(max_size=8), st.text(max_size=8), DATA), max_size=20)
@@ -31,7 +31,7 @@ def test_reads_what_was_written(tmp_path_factory: pytest.TempPathFactory, events
     digest = write(path, events)
     with Reader(path) as reader:
         assert reader.header == {"seed": 1}
-        assert list(reader) == [Event(*event) for event in events]
+        assert list(reader) == [Entry(*event) for event in events]
     written = path.read_bytes()[len(MAGIC) :]
     header_bytes = 8 + int.from_bytes(written[:4], "little")
     assert hashlib.sha256(written[header_bytes:]).hexdigest() == digest
@@ -72,7 +72,7 @@ def test_frames_are_found_wherever_a_buffer_ends(
     monkeypatch.setattr(frames, "BUFFER_BYTES", buffer_bytes)
     path = tmp_path / "run.kemu"
     writer = Writer(path, {})
-    events = [Event(n**6, f"actor/{'x' * n}", f"kind.{n % 3}", {"n": n, "text": "y" * n * 11}) for n in range(60)]
+    events = [Entry(n**6, f"actor/{'x' * n}", f"kind.{n % 3}", {"n": n, "text": "y" * n * 11}) for n in range(60)]
     for event in events:
         writer.append(*event)
     writer.close()
@@ -96,7 +96,7 @@ def test_a_file_that_ends_within_a_frame_is_read_up_to_its_last_whole_one(tmp_pa
     """As a full disk or SIGKILL leaves it, wherever it was cut; what is lost is told as an event and as a warning."""
     path = tmp_path / "run.kemu"
     writer = Writer(path, {})
-    events = [Event(1000 * number, "a", "kind", {"text": "x" * number}) for number in range(300)]
+    events = [Entry(1000 * number, "a", "kind", {"text": "x" * number}) for number in range(300)]
     for event in events:
         writer.append(*event)
     writer.close()
@@ -111,7 +111,7 @@ def test_a_file_that_ends_within_a_frame_is_read_up_to_its_last_whole_one(tmp_pa
             with Reader(path) as reader:
                 assert list(reader) == events[:kept], "it ends between two frames"
             continue
-        cut = Event(events[kept - 1].time_ns, "run.kemu", CUT, {"bytes": left})
+        cut = Entry(events[kept - 1].time_ns, "run.kemu", CUT, {"bytes": left})
         text = f"offset {places[kept]}: the log is cut off: its last {left} bytes"
         with Reader(path) as reader, pytest.warns(LogCutWarning, match=text):
             assert list(reader) == [*events[:kept], cut]
@@ -129,7 +129,7 @@ def test_events_without_some_kinds_whatever_their_times_and_actors(tmp_path: Pat
     writer = Writer(path, {})
     times = (0, 127, 128, 255, 256, 65_535, 65_536, 1 << 32, 1 << 62)
     actors = ("", "a", "b" * 31, "c" * 32, "d" * 200)
-    events = [Event(time_ns, actor, kind, {}) for time_ns in times for actor in actors for kind in ("no", "yes", "nos")]
+    events = [Entry(time_ns, actor, kind, {}) for time_ns in times for actor in actors for kind in ("no", "yes", "nos")]
     for event in events:
         writer.append(*event)
     writer.close()

@@ -10,7 +10,7 @@ from kemu.lab.exploration import executions
 from kemu.lab.scenario.loading import loader
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.random_streams import EarlyStream, Redraw, Streams, random_stream
-from kemu.runtime.runlog.frames import Event
+from kemu.runtime.runlog.frames import Entry
 
 FAULTS = """
 apiVersion: kemu.dev/v1
@@ -50,7 +50,7 @@ def test_a_redrawn_run_is_the_same_each_time() -> None:
     assert executions.execute(scenario, redraw=redraw).digest == executions.execute(scenario, redraw=redraw).digest
 
 
-def _until(events: list[Event], seconds: int) -> list[Event]:
+def _until(events: list[Entry], seconds: int) -> list[Entry]:
     return [event for event in events if event.time_ns <= seconds * SECOND_NS]
 
 

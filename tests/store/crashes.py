@@ -18,7 +18,7 @@ from kemu.emulated.client.clients import Client
 from kemu.lab.checks import registry
 from kemu.messages.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.runtime.env import ActorSpec
-from kemu.runtime.runlog.frames import Event
+from kemu.runtime.runlog.frames import Entry
 from kemu.runtime.sim.simulation import SimRuntime
 from kemu.testing import Recorder, sim
 from tests.apiserver.apiserver_cluster import pod
@@ -129,7 +129,7 @@ def run(seed: int, fsync: str) -> Outcome:
             outcome.torn += data["torn_bytes"] > 0
             outcome.forgotten += last - data["rev"]
             last = data["rev"]
-    _, results = registry.judge(Event(*event) for event in recorder.events)
+    _, results = registry.judge(Entry(*event) for event in recorder.events)
     outcome.verdicts = {result.id: (result.holds, result.detail) for result in results}
     return outcome
 

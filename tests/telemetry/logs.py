@@ -12,7 +12,7 @@ from kemu.lab.telemetry import runs
 from kemu.lab.telemetry.builder import SpanBuilder
 from kemu.lab.telemetry.runs import Run
 from kemu.lab.telemetry.spans import Span
-from kemu.runtime.runlog.frames import FILE_NAME, Event, Writer
+from kemu.runtime.runlog.frames import FILE_NAME, Entry, Writer
 
 EPOCH_UNIX_S = 946_684_800
 HEADER = {"kemu": "0", "scenario": "by-hand", "seed": 1, "runtime": "sim", "epoch_unix_s": EPOCH_UNIX_S}
@@ -32,11 +32,11 @@ class Log:
     """Builds events. Times are in milliseconds; ``took`` is how long the thing lasted that ends then."""
 
     def __init__(self) -> None:
-        self.events: list[Event] = []
+        self.events: list[Entry] = []
         self.revision = 0
 
     def add(self, ms: float, actor: str, kind: str, **data: Any) -> None:
-        self.events.append(Event(round(ms * MILLISECOND), actor, kind, data))
+        self.events.append(Entry(round(ms * MILLISECOND), actor, kind, data))
 
     def pod(self, ms: float, actor: str, kind: str, name: str, took: float = 0, **data: Any) -> None:
         start = round((ms - took) * MILLISECOND)
@@ -105,7 +105,7 @@ class Log:
         return folder
 
 
-def spans_of(events: Iterable[Event], epoch_unix_s: int = 0, *, run: Run = RUN, api_calls: bool = False) -> list[Span]:
+def spans_of(events: Iterable[Entry], epoch_unix_s: int = 0, *, run: Run = RUN, api_calls: bool = False) -> list[Span]:
     builder = SpanBuilder(run, epoch_unix_s * 10**9, api_calls=api_calls)
     found = [span for event in events for span in builder.feed(*event)]
     return found + builder.flush()

@@ -18,7 +18,7 @@ from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 from kemu.doors.cli.main import main
 from kemu.lab.telemetry.perfetto import files
 from kemu.lab.telemetry.perfetto.timelines import Instant, Slice, Track
-from kemu.runtime.runlog.frames import FILE_NAME, Event
+from kemu.runtime.runlog.frames import FILE_NAME, Entry
 from tests.telemetry.logs import KUBELET, Log, preemption, uid_of
 
 SECOND = 10**9
@@ -194,7 +194,7 @@ def test_a_pod_that_is_replaced_leads_to_its_successor(tmp_path: Path) -> None:
 def test_faults_are_slices_and_marks_on_whom_they_hit(tmp_path: Path) -> None:
     log = preemption()
     log.add(71_000, "chaos", "chaos.begin", id="f1", what="partition", between=["kubelet/*", "apiserver"])
-    log.events.append(Event(71_500 * MS, "chaos", "chaos.hit", {"id": "f1", "actor": KUBELET, "peer": "apiserver/0"}))
+    log.events.append(Entry(71_500 * MS, "chaos", "chaos.hit", {"id": "f1", "actor": KUBELET, "peer": "apiserver/0"}))
     log.add(72_000, "chaos", "chaos.begin", id="f2", what="crash", nodes=["node-1"], actors=[])
     log.add(72_000, "operator", "machine.off", node="node-1", why="crash")
     log.add(73_000, "chaos", "chaos.end", id="f1", hits=1)

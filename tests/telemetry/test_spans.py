@@ -11,7 +11,7 @@ from kemu.lab.telemetry import api_events, drafts, runs, spans
 from kemu.lab.telemetry.builder import SpanBuilder
 from kemu.lab.telemetry.spans import NODE, OPEN, PRIORITY, REASON, Span
 from kemu.messages.k8s import core_v1_pb2
-from kemu.runtime.runlog.frames import Event
+from kemu.runtime.runlog.frames import Entry
 from tests.telemetry.logs import (
     EPOCH_UNIX_S,
     KUBELET,
@@ -141,7 +141,7 @@ def test_every_span_says_whose_it_is() -> None:
     log = preemption()
     pod = core_v1_pb2.Pod(metadata={"uid": uid_of("c"), "name": "c"}, spec={"priority": 1000})
     change = [0, "/registry/pods/default/c", pod.SerializeToString(), 9, 1]
-    log.events.insert(0, Event(1, "store", "store.txn", {"rev": 9, "changes": [change]}))
+    log.events.insert(0, Entry(1, "store", "store.txn", {"rev": 9, "changes": [change]}))
     for span in spans_of(log.events):
         attributes = span.attributes
         assert f"{attributes['k8s.namespace.name']}/{attributes['k8s.pod.name']}" == span.pod
@@ -485,12 +485,12 @@ def test_a_fault_is_an_event_on_the_spans_that_it_struck() -> None:
     log = preemption()
     log.add(3000, "chaos", "chaos.begin", id="early", what="drop")
     log.events.append(
-        Event(3000 * MILLISECOND, "chaos", "chaos.hit", {"id": "early", "actor": KUBELET, "peer": "apiserver/0"})
+        Entry(3000 * MILLISECOND, "chaos", "chaos.hit", {"id": "early", "actor": KUBELET, "peer": "apiserver/0"})
     )
     log.add(4000, "chaos", "chaos.end", id="early", hits=1)
     log.add(10000, "chaos", "chaos.begin", id="cut", what="partition")
     log.events.append(
-        Event(10500 * MILLISECOND, "chaos", "chaos.hit", {"id": "cut", "actor": KUBELET, "peer": "apiserver/0"})
+        Entry(10500 * MILLISECOND, "chaos", "chaos.hit", {"id": "cut", "actor": KUBELET, "peer": "apiserver/0"})
     )
     log.add(20000, "chaos", "chaos.end", id="cut", hits=7)
     log.add(10000, "chaos", "chaos.begin", id="dead", what="crash", actors=["scheduler/other/0"])

@@ -6,7 +6,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from kemu.runtime.runlog.frames import FILE_NAME, Event, Reader
+from kemu.runtime.runlog.frames import FILE_NAME, Reader
+from kemu.runtime.runlog.frames import Entry as Event
 
 
 def events(run: str | os.PathLike[str], *kinds: str) -> Iterator[Event]:

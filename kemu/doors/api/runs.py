@@ -32,7 +32,7 @@ from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.playing import runner
 from kemu.lab.scenario.scenarios import Scenario
 from kemu.runtime import runtimes
-from kemu.runtime.runlog.frames import FILE_NAME, Event, Reader
+from kemu.runtime.runlog.frames import FILE_NAME, Entry, Reader
 
 
 def run(
@@ -113,7 +113,7 @@ class Run:
     again: str = ""
     """How to have it again: a command of the shell, or a call."""
     _history: History | None = field(default=None, repr=False)
-    _events: Sequence[Event] | None = field(default=None, repr=False)
+    _events: Sequence[Entry] | None = field(default=None, repr=False)
 
     @property
     def verdict(self) -> str:
@@ -189,7 +189,7 @@ class Run:
         return views.waits(self.history)
 
     @property
-    def events(self) -> Sequence[Event]:
+    def events(self) -> Sequence[Entry]:
         """The run log: ``(time_ns, actor, kind, data)``, in order (docs/runs.md)."""
         self._single("events")
         if self._events is None:

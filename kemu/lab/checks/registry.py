@@ -130,7 +130,7 @@ class Judge:
 
 
 def judge(
-    events: Iterable[frames.Event], *, disabled: Collection[str] = (), within: limits.Limits = limits.DEFAULT
+    events: Iterable[frames.Entry], *, disabled: Collection[str] = (), within: limits.Limits = limits.DEFAULT
 ) -> tuple[History, list[Result]]:
     """The same for a whole log."""
     judge = Judge(disabled=disabled, within=within)

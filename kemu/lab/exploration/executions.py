@@ -32,7 +32,7 @@ from kemu.lab.scenario.scenarios import Scenario
 from kemu.runtime.env import LogSink
 from kemu.runtime.holds import Hold, Label
 from kemu.runtime.random_streams import Redraw
-from kemu.runtime.runlog.frames import Digester, Event, unpack_event
+from kemu.runtime.runlog.frames import Digester, Entry, unpack_event
 from kemu.runtime.sim.simulation import SimRuntime
 from kemu.runtime.sim.steering.choosers import Chooser
 from kemu.runtime.sim.steering.messages import Message
@@ -136,7 +136,7 @@ class Execution:
         return list(labelled(self._steering.sent)) if self._steering is not None else []
 
     @cached_property
-    def events(self) -> list[Event]:
+    def events(self) -> list[Entry]:
         """The run log. Raises ValueError where it was not kept."""
         if self._payloads is None:
             raise ValueError("the run log was not kept: execute(…, keep_log=True)")
@@ -226,12 +226,12 @@ class Log:
             self._watcher(time_ns, actor, kind, data)
 
     @property
-    def events(self) -> list[Event]:
+    def events(self) -> list[Entry]:
         """If they are kept."""
         return unpacked(self.payloads or ())
 
 
-def unpacked(payloads: Iterable[bytes]) -> list[Event]:
+def unpacked(payloads: Iterable[bytes]) -> list[Entry]:
     return [unpack_event(payload) for payload in payloads]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kemu.lab.telemetry import api_calls, drafts, spans
-from kemu.lab.telemetry.spans import NODE, REASON, AttributeValue, Link
+from kemu.lab.telemetry.spans import REASON, AttributeValue, Link
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.runlog.events import (
     ApiRequest,
@@ -157,11 +157,6 @@ class ApiEvents:
 
     def _on_removed(self, time_ns: int, actor: str, event: OfPodDeletion) -> None:
         """By a controller, because of the pod's node: ``start`` is when that was due."""
-        why = event.get("why") or f"does not tolerate a taint of {event.node}"
-        attributes: dict[str, AttributeValue] = {NODE: event.node, REASON: why}
         if event.ok:
-            self._drafts.end_by(event, f"evicted from {event.node}" if event.node else why)
-        self._drafts.emit(
-            "evicted", event.pod, event.uid, actor, event.start, time_ns, attributes,
-            error=why if event.ok else "it was gone", error_type=spans.EVICTED_TYPE if event.ok else "NotFound",
-        )  # fmt: skip
+            self._drafts.end_by(event, f"evicted from {event.node}" if event.node else event.why)
+        self._drafts.tell(time_ns, actor, event)

@@ -20,8 +20,8 @@ from kemu.lab.telemetry.kubelet_events import KubeletEvents
 from kemu.lab.telemetry.runs import Run
 from kemu.lab.telemetry.scheduler_events import SchedulerEvents
 from kemu.lab.telemetry.spans import Span
-from kemu.runtime.runlog.events import typed
-from kemu.runtime.runlog.frames import Event, Reader
+from kemu.runtime.runlog.events import BY_KIND, Event, typed
+from kemu.runtime.runlog.frames import Entry, Reader
 
 NOT_UNDERSTOOD = (LookupError, TypeError, AttributeError, ValueError)
 """What events of another version lead to."""
@@ -46,6 +46,7 @@ class SpanBuilder:
         self._drafts = Drafts(run, epoch_unix_ns)
         self._calls = ApiCalls(self._drafts) if api_calls else None
         self._handlers: dict[str, Handler] = {
+            **{kind: self._drafts.told for kind, event in BY_KIND.items() if event.traced is not Event.traced},
             **ApiEvents(self._drafts, self._calls).handlers,
             **(self._calls.handlers if self._calls is not None else {}),
             **SchedulerEvents(self._drafts).handlers,
@@ -71,7 +72,7 @@ class SpanBuilder:
         """The spans of a whole log, event by event. Raises RunLogError where it is not one of this version."""
         return self.of_events(reader, reader)
 
-    def of_events(self, reader: Reader, events: Iterable[Event], end_ns: int = 0) -> Iterator[Sequence[Span]]:
+    def of_events(self, reader: Reader, events: Iterable[Entry], end_ns: int = 0) -> Iterator[Sequence[Span]]:
         """The same of some of its events. ``end_ns``: when the log ends, where the last of them is not its last."""
         for time_ns, actor, kind, data in events:
             try:

@@ -7,13 +7,14 @@ spans.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from kemu.lab.telemetry import runs, spans
 from kemu.lab.telemetry.fault_events import FaultEvents
-from kemu.lab.telemetry.spans import NODE, OPEN, PRIORITY, AttributeValue, Link, Side, Span
+from kemu.lab.telemetry.spans import NODE, OPEN, PRIORITY, REASON, AttributeValue, Link, Side, Span
 from kemu.runtime.runlog.events import OfPod
 
 SECOND_NS = 1_000_000_000
@@ -26,6 +27,22 @@ MOST_LINKS = 128
 
 MOST_DOUBTFUL = 1 << 17
 """Pods that are remembered although this builder may never see them end; the oldest are given up first."""
+
+_ATTRIBUTES = {
+    "by": "kemu.preemptor",
+    "candidates": "kemu.candidates",
+    "container": spans.CONTAINER_NAME,
+    "evaluated": "kemu.nodes.evaluated",
+    "event": "kemu.event",
+    "feasible": "kemu.nodes.feasible",
+    "grace_s": "kemu.grace_period_s",
+    "n": "kemu.attempt",
+    "node": NODE,
+    "queue": "kemu.queue",
+    "result": "kemu.result",
+    "signal": "kemu.signal",
+}
+"""What fields of events are called in spans."""
 
 Handler = Callable[[int, str, Any], None]
 """Takes time, actor and an event of one kind."""
@@ -201,6 +218,37 @@ class Drafts:
             )
         )
         return made
+
+    def tell(
+        self,
+        time_ns: int,
+        actor: str,
+        event: OfPod,
+        attributes: Mapping[str, AttributeValue] = MappingProxyType({}),
+        *,
+        links: Sequence[Link] = (),
+        parent: int | None = None,
+        sequence: str | None = None,
+    ) -> int:
+        """The span that an event tells of itself; see :meth:`emit`. ``attributes``: beside those of its fields."""
+        traced = event.traced()
+        assert traced is not None
+        found: dict[str, AttributeValue] = {
+            _ATTRIBUTES[name]: value
+            for name, value in event.items()
+            if name in _ATTRIBUTES and value is not None and (value or name != "node")
+        }
+        if traced.why:
+            found[REASON] = traced.why
+        error = (traced.error or traced.why) if traced.error_type else ""
+        return self.emit(
+            traced.kind, event.pod, event.uid, actor, event.get("start", time_ns), time_ns, {**found, **attributes},
+            name=traced.name, sequence=sequence, links=links, error=error, error_type=traced.error_type, parent=parent,
+        )  # fmt: skip
+
+    def told(self, time_ns: int, actor: str, event: Any) -> None:  # noqa: ANN401  # what is traced is about a pod
+        """Handler of events that tell all of their span themselves."""
+        self.tell(time_ns, actor, event)
 
     def describe(self, attributes: dict[str, AttributeValue], key: str, uid: str) -> None:
         """Say on a span which pod it is about: collectors search span by span."""

@@ -9,31 +9,19 @@ from kemu.runtime.runlog.events import (
     AdmissionDecided,
     ContainerExited,
     ContainerFoundEnded,
-    ContainerKilling,
     ContainerRestarting,
     ContainerStarted,
-    HookFailed,
     ImagePulled,
-    MountTimedOut,
     OomKilled,
     PodEvicting,
     PodFinished,
     PodPreempting,
-    PodResized,
     PodRunning,
     PodShutDown,
     PodTerminated,
     PodTerminating,
-    ProbeChanged,
-    VolumesMounted,
     handlers,
 )
-
-_Events = (
-    AdmissionDecided | PodPreempting | PodEvicting | PodShutDown | OomKilled | ProbeChanged | ContainerKilling
-    | HookFailed | PodResized | ImagePulled | PodRunning | ContainerStarted | ContainerExited | ContainerRestarting
-    | ContainerFoundEnded | PodFinished | PodTerminating | PodTerminated
-)  # fmt: skip
 
 _EXITED = "Error"
 """What Kubernetes gives as the reason of a container that ended with an exit code other than 0."""
@@ -49,17 +37,14 @@ class KubeletEvents:
     def _on_admit(self, time_ns: int, actor: str, event: AdmissionDecided) -> None:
         pod = self._drafts.pod(event)
         key, uid, node = pod.key, pod.uid, event.node
-        attributes: dict[str, AttributeValue] = {NODE: node}
+        attributes: dict[str, AttributeValue] = {}
         links: list[Link] = []
-        error = ""
         if event.ok:
             pod.admitted_ns = pod.starting_ns = time_ns
             pod.node, pod.instance = node, actor
             self._drafts.on_node.setdefault(node, {})[uid] = key
         else:
             reason = event.reason
-            error = f"{reason}: {event.message}" if event.message else reason
-            attributes[REASON] = reason
             attributes["kemu.message"] = event.message
             attributes[spans.POD_PHASE], attributes[spans.POD_REASON] = "Failed", reason
             pod.ended_ns, pod.outcome, pod.loss, pod.node = time_ns, f"rejected: {reason}", reason, node
@@ -67,15 +52,13 @@ class KubeletEvents:
             if winner is not None:
                 links.append(self._drafts.to_pod("lost to", winner[1], winner[0]))
                 attributes["kemu.conflict.winner"] = winner[1]
-        self._drafts.emit(
-            "kubelet admission", key, uid, actor, event.start, time_ns, attributes, links=links,
-            error=error, error_type=event.reason,
-        )  # fmt: skip
+        self._drafts.tell(time_ns, actor, event, attributes, links=links)
         if links:
             winner_uid, winner_key = self._last_on(node)
+            why = f"{key} came later and was rejected: {event.traced().error}"
             self._drafts.emit(
                 spans.WON, winner_key, winner_uid, actor, time_ns, time_ns,
-                {NODE: node, "kemu.conflict.loser": key, REASON: f"{key} came later and was rejected: {error}"},
+                {NODE: node, "kemu.conflict.loser": key, REASON: why},
                 links=(self._drafts.to_pod("won against", key, uid),),
             )  # fmt: skip
         if pod.created_ns is None and not event.ok:
@@ -95,48 +78,15 @@ class KubeletEvents:
         return uid, key
 
     def _on_kubelet_preempting(self, time_ns: int, actor: str, event: PodPreempting) -> None:
-        """The termination follows; the span says when the kubelet chose the pod as a victim."""
-        by, node = event.by, event.node
-        attributes: dict[str, AttributeValue] = {
-            "kemu.preemptor": by,
-            NODE: node,
-            REASON: f"killed by the kubelet of {node} to make room for {by}",
-        }
         pod = self._drafts.pods.get(event.uid)
         if pod is not None:
-            pod.outcome, pod.loss = f"preempted by {by}", spans.PREEMPTED_TYPE
-        self._drafts.emit(
-            spans.PREEMPTED, event.pod, event.uid, actor, time_ns, time_ns, attributes,
-            links=(self._drafts.to_pod("preempted by", by, event.by_uid),),
-            error=str(attributes[REASON]), error_type=spans.PREEMPTED_TYPE,
-        )  # fmt: skip
+            pod.outcome, pod.loss = f"preempted by {event.by}", spans.PREEMPTED_TYPE
+        links = (self._drafts.to_pod("preempted by", event.by, event.by_uid),)
+        self._drafts.tell(time_ns, actor, event, links=links)
 
-    def _on_evicting(self, time_ns: int, actor: str, event: PodEvicting) -> None:
-        """The termination follows; the span says when the kubelet chose the pod, and why."""
-        attributes: dict[str, AttributeValue] = {
-            NODE: event.node,
-            "kemu.signal": event.signal,
-            "kemu.grace_period_s": event.grace_s,
-            REASON: event.message.strip(),
-        }
-        self._evicted(time_ns, actor, event, attributes)
-
-    def _on_shutting_down(self, time_ns: int, actor: str, event: PodShutDown) -> None:
-        """The termination follows."""
-        attributes: dict[str, AttributeValue] = {
-            NODE: event.node,
-            "kemu.grace_period_s": event.grace_s,
-            REASON: "the machine is being shut down",
-        }
-        self._evicted(time_ns, actor, event, attributes)
-
-    def _evicted(self, time_ns: int, actor: str, event: _Events, attributes: dict[str, AttributeValue]) -> None:
-        attributes[spans.POD_REASON] = spans.EVICTED_TYPE
+    def _on_evicting(self, time_ns: int, actor: str, event: PodEvicting | PodShutDown) -> None:
         self._drafts.end_by(event, f"evicted from {event.node}")
-        self._drafts.emit(
-            "evicted", event.pod, event.uid, actor, time_ns, time_ns, attributes,
-            error=str(attributes[REASON]), error_type=spans.EVICTED_TYPE,
-        )  # fmt: skip
+        self._drafts.tell(time_ns, actor, event, {spans.POD_REASON: spans.EVICTED_TYPE})
 
     def _on_oom_killed(self, time_ns: int, actor: str, event: OomKilled) -> None:
         limit = event.limit_bytes
@@ -150,56 +100,6 @@ class KubeletEvents:
         self._drafts.emit(
             spans.OOM_KILL, event.pod, event.uid, actor, time_ns, time_ns, attributes,
             error=why, error_type="OOMKilled",
-        )  # fmt: skip
-
-    def _on_probed(self, time_ns: int, actor: str, event: ProbeChanged) -> None:
-        """What a probe has come to, after as many answers as its threshold wants."""
-        why = f"the {event.probe} probe {'succeeds' if event.ok else 'fails'}"
-        attributes: dict[str, AttributeValue] = {
-            NODE: event.node,
-            spans.CONTAINER_NAME: event.container,
-            REASON: why,
-        }
-        error, kind = ("", "") if event.ok else (why, "Unhealthy")
-        self._drafts.emit(
-            spans.PROBE, event.pod, event.uid, actor, time_ns, time_ns, attributes, error=error, error_type=kind
-        )
-
-    def _on_killing(self, time_ns: int, actor: str, event: ContainerKilling) -> None:
-        """To start anew; its end and its next start follow."""
-        probe = event.probe
-        attributes: dict[str, AttributeValue] = {
-            NODE: event.node,
-            spans.CONTAINER_NAME: event.container,
-            "kemu.grace_period_s": event.grace_s,
-            REASON: f"it failed its {probe} probe" if probe else "its resize requires a restart",
-        }
-        self._drafts.emit(spans.KILLED, event.pod, event.uid, actor, time_ns, time_ns, attributes)
-
-    def _on_resize(self, time_ns: int, actor: str, event: PodResized) -> None:
-        what, message = event.what, event.message
-        attributes: dict[str, AttributeValue] = {NODE: event.node, REASON: f"{what}: {message}" if message else what}
-        self._drafts.emit(spans.RESIZE, event.pod, event.uid, actor, time_ns, time_ns, attributes)
-
-    def _on_hook_failed(self, time_ns: int, actor: str, event: HookFailed) -> None:
-        """The container is killed to start anew."""
-        attributes: dict[str, AttributeValue] = {
-            NODE: event.node,
-            spans.CONTAINER_NAME: event.container,
-            REASON: "its postStart hook failed",
-        }
-        self._drafts.emit(spans.KILLED, event.pod, event.uid, actor, time_ns, time_ns, attributes)
-
-    def _on_mounted(self, time_ns: int, actor: str, event: VolumesMounted) -> None:
-        attributes: dict[str, AttributeValue] = {REASON: f"mounted {', '.join(event.volumes)}"}
-        self._drafts.emit(spans.MOUNT, event.pod, event.uid, actor, event.start, time_ns, attributes)
-
-    def _on_mount_timeout(self, time_ns: int, actor: str, event: MountTimedOut) -> None:
-        """The kubelet goes on trying."""
-        why = f"not mounted in time: {', '.join(event.volumes)}"
-        self._drafts.emit(
-            spans.MOUNT, event.pod, event.uid, actor, time_ns, time_ns, {REASON: why},
-            error=why, error_type="FailedMount",
         )  # fmt: skip
 
     def _on_pulled(self, time_ns: int, actor: str, event: ImagePulled) -> None:

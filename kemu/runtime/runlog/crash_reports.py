@@ -14,7 +14,7 @@ from typing import Any
 import kemu
 from kemu.errors import ActorCrashed, KemuError, RunLogError
 from kemu.runtime.runlog import folders
-from kemu.runtime.runlog.frames import FILE_NAME, Event, Reader
+from kemu.runtime.runlog.frames import FILE_NAME, Entry, Reader
 
 LAST_EVENTS = 50
 _MOST_EVENT = 400
@@ -28,7 +28,7 @@ def is_bug(error: BaseException) -> bool:
     return isinstance(error, Exception) and not isinstance(error, OSError | MemoryError | ModuleNotFoundError)
 
 
-def of(error: BaseException, about: Mapping[str, Any], document: str = "", events: Sequence[Event] = ()) -> str:
+def of(error: BaseException, about: Mapping[str, Any], document: str = "", events: Sequence[Entry] = ()) -> str:
     """``about``: what was run, a line each. ``document``: the scenario."""
     lines = ["kemu failed: this is a bug in kemu, not in what was run.", ""]
     versions = {"kemu": kemu.__version__, "python": sys.version.split()[0], "system": platform.platform()}
@@ -43,7 +43,7 @@ def of(error: BaseException, about: Mapping[str, Any], document: str = "", event
 
 
 def write(
-    file: Path, error: BaseException, about: Mapping[str, Any], document: str = "", events: Sequence[Event] = ()
+    file: Path, error: BaseException, about: Mapping[str, Any], document: str = "", events: Sequence[Entry] = ()
 ) -> Path:
     """As :func:`of`."""
     file.write_text(of(error, about, document, events), errors="replace")
@@ -56,15 +56,15 @@ def written_in(out: Path) -> Path | None:
     return next((file for file in files if file.is_file()), None)
 
 
-def last_events(folder: Path) -> list[Event]:
+def last_events(folder: Path) -> list[Entry]:
     """Last events of a run log, as far as it can be read."""
-    found: deque[Event] = deque(maxlen=LAST_EVENTS)
+    found: deque[Entry] = deque(maxlen=LAST_EVENTS)
     with contextlib.suppress(RunLogError, OSError), Reader(folder / FILE_NAME) as reader:
         found.extend(reader)
     return list(found)
 
 
-def _shown(event: Event) -> str:
+def _shown(event: Entry) -> str:
     time_ns, actor, kind, data = event
     text = f"{time_ns / 1e9:.9f} {actor} {kind} {data}"
     return text if len(text) <= _MOST_EVENT else f"{text[:_MOST_EVENT]}…"

@@ -32,7 +32,7 @@ _FRAME = struct.Struct("<II")
 MAX_PAYLOAD_BYTES = 256 * 1024 * 1024
 
 
-class Event(NamedTuple):
+class Entry(NamedTuple):
     """One entry of a run log."""
 
     time_ns: int
@@ -63,9 +63,9 @@ def time_of(payload: bytes) -> int:
     return int.from_bytes(payload[2 : 2 + size], "big") if size else payload[1]
 
 
-def unpack_event(payload: bytes) -> Event:
+def unpack_event(payload: bytes) -> Entry:
     time_ns, actor, kind, data = msgpack.unpackb(payload, raw=False, strict_map_key=False)
-    return Event(time_ns, actor, kind, events.typed(kind, data))
+    return Entry(time_ns, actor, kind, events.typed(kind, data))
 
 
 def framed(payload: bytes) -> bytes:
@@ -88,7 +88,7 @@ def length_at(buffer: bytes, at: int) -> int:
     return _FRAME.size + int(_FRAME.unpack_from(buffer, at)[0]) if len(buffer) - at >= _FRAME.size else -1
 
 
-def event_at(buffer: bytes, at: int, path: Path, offset: int) -> Event:
+def event_at(buffer: bytes, at: int, path: Path, offset: int) -> Entry:
     """Event of a frame that is whole. ``path`` and ``offset``: where it stands, for RunLogError."""
     length, crc = _FRAME.unpack_from(buffer, at)
     payload = buffer[at + _FRAME.size : at + _FRAME.size + length]
@@ -300,7 +300,7 @@ class Reader:
             if self._frame() is None:
                 return
 
-    def but(self, *kinds: str) -> Iterator[Event]:
+    def but(self, *kinds: str) -> Iterator[Entry]:
         """All events but those of these kinds, which are not unpacked."""
         marks = tuple(msgpack.packb(kind) for kind in kinds)
         last = b""
@@ -310,26 +310,26 @@ class Reader:
                 yield self._event(payload)
         yield from self._cut(last)
 
-    def __iter__(self) -> Iterator[Event]:
+    def __iter__(self) -> Iterator[Entry]:
         last = b""
         for payload in self.payloads():
             last = payload
             yield self._event(payload)
         yield from self._cut(last)
 
-    def _cut(self, last: bytes) -> Iterator[Event]:
+    def _cut(self, last: bytes) -> Iterator[Entry]:
         """What says that the file ends within a frame. ``last``: the last whole one."""
         if self.cut_bytes:
-            yield Event(time_of(last) if last else 0, self.path.name, CUT, events.LogCut(cut_bytes=self.cut_bytes))
+            yield Entry(time_of(last) if last else 0, self.path.name, CUT, events.LogCut(cut_bytes=self.cut_bytes))
 
-    def at(self, offset: int) -> Event:
+    def at(self, offset: int) -> Entry:
         """The event whose frame begins there."""
         self._file.seek(offset)
         payload = self._frame(expect=True)
         assert payload is not None
         return self._event(payload)
 
-    def _event(self, payload: bytes) -> Event:
+    def _event(self, payload: bytes) -> Entry:
         try:
             return unpack_event(payload)
         except (ValueError, TypeError, msgpack.UnpackException):

@@ -17,7 +17,7 @@ from typing import NamedTuple, Self
 
 from kemu.errors import RunLogError
 from kemu.runtime.runlog import frames
-from kemu.runtime.runlog.frames import Event
+from kemu.runtime.runlog.frames import Entry
 
 READ_BYTES = 1 << 18
 """At once."""
@@ -49,7 +49,7 @@ class Tail:
         """How many bytes of the file are still to be read."""
         return os.fstat(self._file.fileno()).st_size - self.cursor.offset
 
-    def read(self, most: int = 1 << 30) -> list[tuple[int, Event]]:
+    def read(self, most: int = 1 << 30) -> list[tuple[int, Entry]]:
         """Some of the next events that are whole, with their places; none where the file has no more of them yet.
 
         Raises RunLogError where a frame is damaged, or none begins at the cursor.
@@ -57,7 +57,7 @@ class Tail:
         self._file.seek(self.cursor.offset)
         buffer, at = self._file.read(READ_BYTES), 0
         place, offset = self.cursor
-        found: list[tuple[int, Event]] = []
+        found: list[tuple[int, Entry]] = []
         while len(found) < most:
             length = frames.length_at(buffer, at)
             if length > frames.MAX_PAYLOAD_BYTES:

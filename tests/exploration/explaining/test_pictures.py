@@ -15,7 +15,7 @@ from kemu.lab.tell.explaining import diagrams, explanations, reports
 from kemu.lab.tell.explaining.drawings import svgs, texts
 from kemu.lab.tell.explaining.explanations import Explanation
 from kemu.lab.tell.explaining.names import Names
-from kemu.runtime.runlog.frames import Event
+from kemu.runtime.runlog.frames import Entry
 from tests.exploration.explaining import races
 
 PICTURE = """\
@@ -135,5 +135,5 @@ def test_a_message_that_is_late_differs_where_it_left() -> None:
 
 def test_columns_are_named_as_their_actors() -> None:
     actors = ("scheduler/a/0", "scheduler/a/1", "controller/replicaset")
-    names = Names([Event(0, actor, "actor.started", {}) for actor in actors])
+    names = Names([Entry(0, actor, "actor.started", {}) for actor in actors])
     assert [names.column(actor) for actor in actors] == ["replica 0", "replica 1", "controller replicaset"]

@@ -16,7 +16,7 @@ from kemu.lab.exploration.strategies import uniform
 from kemu.runtime import random_streams
 from kemu.runtime.env import MILLISECOND_NS
 from kemu.runtime.holds import Hold
-from kemu.runtime.runlog.frames import Event
+from kemu.runtime.runlog.frames import Entry
 
 DRAWS = 6
 """Runs of each smaller scenario."""
@@ -125,7 +125,7 @@ def links(holds: Sequence[Hold]) -> list[tuple[Hold, ...]]:
     return [tuple(each) for each in found.values()]
 
 
-def merged(holds: Sequence[Hold], which: Sequence[Sequence[Hold]], events: Sequence[Event]) -> list[Hold]:
+def merged(holds: Sequence[Hold], which: Sequence[Sequence[Hold]], events: Sequence[Entry]) -> list[Hold]:
     """One hold for all of each of these links: its first message is kept as long as the last of them was.
 
     What a stream carries behind a message waits for it.

@@ -17,7 +17,7 @@ from kemu.runtime import holds
 from kemu.runtime.env import MILLISECOND_NS, SECOND_NS
 from kemu.runtime.holds import EventPattern, Hold
 from kemu.runtime.runlog.events import HoldKept, HoldReleased
-from kemu.runtime.runlog.frames import Event
+from kemu.runtime.runlog.frames import Entry
 from kemu.runtime.words import short
 
 MOST_EVENTS = 8
@@ -93,7 +93,7 @@ class Readable:
         )
 
 
-def kept_ns(events: Sequence[Event], index: int) -> tuple[int, int] | None:
+def kept_ns(events: Sequence[Entry], index: int) -> tuple[int, int] | None:
     """When the message of a hold was sent, and when it was let go (``until``) or would be (``for``), without what it
     takes anyway; None where it never was."""
     sent_ns = None
@@ -107,7 +107,7 @@ def kept_ns(events: Sequence[Event], index: int) -> tuple[int, int] | None:
     return None
 
 
-def by_events(hold: Hold, index: int, events: Sequence[Event], latency_ns: int) -> list[Hold]:
+def by_events(hold: Hold, index: int, events: Sequence[Entry], latency_ns: int) -> list[Hold]:
     """The hold with events in the place of its time, the best first."""
     span = kept_ns(events, index)
     if span is None or hold.until is not None:
@@ -130,7 +130,7 @@ def by_events(hold: Hold, index: int, events: Sequence[Event], latency_ns: int) 
     return [Hold(hold.message, pattern) for pattern in best]
 
 
-def _pattern(event: Event) -> EventPattern | None:
+def _pattern(event: Entry) -> EventPattern | None:
     for word in _BEST_WORDS:
         happening = holds.HAPPENINGS[word]
         if event.kind in happening.kinds and happening.is_so(event.data):
@@ -158,7 +158,7 @@ def rounder_times(hold: Hold) -> list[int]:
     return [time_ns for time_ns in dict.fromkeys(found) if time_ns not in (0, hold.for_ns)]
 
 
-def merged(found: Sequence[Hold], events: Sequence[Event]) -> Iterator[list[Hold]]:
+def merged(found: Sequence[Hold], events: Sequence[Entry]) -> Iterator[list[Hold]]:
     """The holds with two of one link as one: the first message, kept until the second would have been let go."""
     spans = [kept_ns(events, index) for index in range(len(found))]
     for first, one in enumerate(found):

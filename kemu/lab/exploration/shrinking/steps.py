@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from kemu.lab.exploration.shrinking import documents, subsets, trials
 from kemu.lab.exploration.shrinking.candidates import Candidate, Data, Loading
-from kemu.runtime.runlog.frames import Event
+from kemu.runtime.runlog.frames import Entry
 
 T = TypeVar("T")
 
@@ -24,7 +24,7 @@ class Steps:
         """No run goes well, so nothing tells whether an expectation fails because of a bug, or because what it expects
         has gone. What happens in the scenario stays: faults, all events but those that create pods, the time."""
 
-    def events(self) -> list[Event]:
+    def events(self) -> list[Entry]:
         """Events of the run of the best."""
         return self.trials.log(self.best)
 

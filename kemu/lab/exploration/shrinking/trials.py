@@ -26,7 +26,7 @@ from kemu.lab.exploration.sources import Source
 from kemu.lab.scenario.scenarios import Scenario
 from kemu.runtime.env import LogSink
 from kemu.runtime.holds import Hold, Label
-from kemu.runtime.runlog.frames import Event
+from kemu.runtime.runlog.frames import Entry
 from kemu.runtime.sim.steering.choosers import Chooser
 from kemu.runtime.sim.steering.messages import Message
 
@@ -40,7 +40,7 @@ class Seen(Protocol):
     def failures(self) -> Failures: ...
 
     @property
-    def events(self) -> list[Event]: ...
+    def events(self) -> list[Entry]: ...
 
     @property
     def messages(self) -> list[tuple[Message, tuple[Label, ...]]]: ...
@@ -194,7 +194,7 @@ class Trials:
         self._began = time.monotonic()
         self._known: dict[object, Failures] = {}
         self._counted: set[object] = set()
-        self._logs: dict[object, list[Event]] = {}
+        self._logs: dict[object, list[Entry]] = {}
         """The last."""
 
     @property
@@ -256,7 +256,7 @@ class Trials:
         """Whether and how a candidate fails another check."""
         return next((found for found in self._failures(candidate) if found.id == check), None)
 
-    def log(self, candidate: Candidate) -> list[Event]:
+    def log(self, candidate: Candidate) -> list[Entry]:
         """The run log of a candidate."""
         if candidate.key not in self._logs:
             self._spend()

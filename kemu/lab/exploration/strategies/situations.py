@@ -21,7 +21,7 @@ from kemu.lab.exploration.strategies import swarms
 from kemu.lab.exploration.strategies.subjects import Baseline, Link, Sending
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.holds import HAPPENINGS, MOST_NS, EventPattern, Hold, MessagePattern
-from kemu.runtime.runlog.frames import Event
+from kemu.runtime.runlog.frames import Entry
 from kemu.runtime.words import short
 
 SHORTLY_NS = 5 * SECOND_NS
@@ -106,7 +106,7 @@ class Situation:
         return Hold(MessagePattern(*sending.link, sending.label, sending.count), self.until, self.for_ns)
 
 
-def happened(events: Iterable[Event]) -> list[Happened]:
+def happened(events: Iterable[Entry]) -> list[Happened]:
     """What of a run a hold can wait for."""
     found = []
     for event in events:

@@ -11,7 +11,7 @@ from kemu.lab.exploration.executions import Execution, execute
 from kemu.lab.exploration.plans import Plan
 from kemu.lab.exploration.sources import Source
 from kemu.runtime.holds import Label
-from kemu.runtime.runlog.frames import Event
+from kemu.runtime.runlog.frames import Entry
 from kemu.runtime.sim.steering.messages import Counts, Message
 
 Link = tuple[str, str]
@@ -38,7 +38,7 @@ class Baseline:
     """A run of a variant in which nothing is later than the variant itself makes it."""
 
     execution: Execution
-    events: Sequence[Event]
+    events: Sequence[Entry]
     """From the start of the clock."""
     sendings: Sequence[Sending]
     """From the start of the clock: those that arrived."""

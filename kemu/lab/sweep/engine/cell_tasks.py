@@ -28,7 +28,7 @@ from kemu.lab.sweep.results import rows
 from kemu.runtime import user_code
 from kemu.runtime.runlog import crash_reports
 from kemu.runtime.runlog.events import PodAttempted
-from kemu.runtime.runlog.frames import Event
+from kemu.runtime.runlog.frames import Entry
 
 MOST_DETAIL = 500
 """Characters."""
@@ -139,7 +139,7 @@ def report_crash(source: CellSource, cell: Cell, file: Path) -> Path | None:
         execution = executions.execute(scenario, keep_log=True)
     except Exception as found:
         error: BaseException | None = found
-        events: list[Event] = []
+        events: list[Entry] = []
     else:
         error, events = execution.error, execution.events
     if error is None or not crash_reports.is_bug(error):

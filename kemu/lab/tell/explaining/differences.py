@@ -8,7 +8,7 @@ from kemu.emulated.objects.plain import Json
 from kemu.lab.tell.explaining.names import at
 from kemu.lab.tell.explaining.tellings import Telling
 from kemu.runtime.runlog.events import RunEnded, Transaction
-from kemu.runtime.runlog.frames import Event
+from kemu.runtime.runlog.frames import Entry
 
 
 @dataclass(frozen=True)
@@ -69,14 +69,14 @@ def _of(one: int | None, other: int | None, failing: Telling, passing: Telling) 
     return None
 
 
-def _later(event: Event, telling: Telling, since_ns: int) -> Event | None:
+def _later(event: Entry, telling: Telling, since_ns: int) -> Entry | None:
     """The same event in the other run, at its own time there."""
     wanted = _content(event)
     same = (one for one in telling.events if one[0] >= since_ns and one[1:3] == event[1:3])
     return next((one for one in same if _content(one) == wanted), None)
 
 
-def _content(event: Event) -> Json:
+def _content(event: Entry) -> Json:
     """Without times, and without what follows from them."""
     data = {key: value for key, value in event[3].items() if key not in _TIMES}
     if event[2] == Transaction.KIND:
@@ -88,5 +88,5 @@ def _content(event: Event) -> Json:
 _TIMES = ("start", "took", "sent", "digests", "acks", "rev", "bases", "revs", "n")
 
 
-def _comes(event: Event | None) -> int:
+def _comes(event: Entry | None) -> int:
     return event[0] if event is not None else 1 << 62

@@ -17,7 +17,7 @@ from kemu.emulated.objects.amounts import requests
 from kemu.emulated.objects.pods import pod_phases
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.runlog.events import ApiRequest, Transaction, WatchDelivered, WatchListed, WritesAcknowledged
-from kemu.runtime.runlog.frames import Event
+from kemu.runtime.runlog.frames import Entry
 from kemu.runtime.words import short
 
 PODS, NODES = "/registry/pods/", "/registry/nodes/"
@@ -119,7 +119,7 @@ class _Seen:
 class Knowledge:
     """Knowledge of one run."""
 
-    def __init__(self, events: Sequence[Event]) -> None:
+    def __init__(self, events: Sequence[Entry]) -> None:
         self.changes: list[Change] = []
         self.by_revision: dict[int, list[Change]] = {}
         self.of_key: dict[str, list[Change]] = {}

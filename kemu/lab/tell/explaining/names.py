@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from kemu.emulated.objects.amounts import quantities
 from kemu.runtime.runlog.events import ApiRequest
-from kemu.runtime.runlog.frames import Event
+from kemu.runtime.runlog.frames import Entry
 from kemu.runtime.words import short
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth")
@@ -15,7 +15,7 @@ _ORDINALS = ("first", "second", "third", "fourth", "fifth")
 class Names:
     """Names of one run: nobody is told apart who is alone."""
 
-    def __init__(self, events: Iterable[Event]) -> None:
+    def __init__(self, events: Iterable[Entry]) -> None:
         actors: dict[str, None] = {}
         self._uids: dict[str, list[str]] = {}
         """By pod, in the order in which they appear."""

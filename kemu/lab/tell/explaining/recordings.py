@@ -10,7 +10,7 @@ from kemu.lab.exploration.executions import Execution
 from kemu.lab.scenario.scenarios import Scenario
 from kemu.messages.v1 import api_pb2
 from kemu.runtime.holds import Label
-from kemu.runtime.runlog.frames import Event
+from kemu.runtime.runlog.frames import Entry
 from kemu.runtime.sim.steering.messages import Message
 
 
@@ -46,7 +46,7 @@ class Recording:
 
     scenario: Scenario
     execution: Execution
-    events: list[Event]
+    events: list[Entry]
     flights: list[Flight]
 
 

@@ -15,7 +15,7 @@ from kemu.lab.scenario.expectations import CheckIs
 from kemu.lab.scenario.scenarios import Scenario
 from kemu.lab.tell.explaining import recordings
 from kemu.lab.tell.explaining.recordings import Recording
-from kemu.runtime.runlog.frames import Event
+from kemu.runtime.runlog.frames import Entry
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def _candidates(scenario: Scenario) -> Iterator[tuple[str, str, str, Scenario]]:
         yield "bug", name, f"the bug {name}", dataclasses.replace(scenario, bugs=rest)
 
 
-def first_difference(failing: list[Event], passing: list[Event]) -> tuple[int, int] | None:
+def first_difference(failing: list[Entry], passing: list[Entry]) -> tuple[int, int] | None:
     """Holds say nothing about the run itself, so their events do not count. None: no event differs."""
     ours, theirs = _counted(failing), _counted(passing)
     for (index, event), (other, their) in zip(ours, theirs, strict=False):
@@ -101,5 +101,5 @@ def first_difference(failing: list[Event], passing: list[Event]) -> tuple[int, i
     return len(failing), theirs[shorter][0]
 
 
-def _counted(events: list[Event]) -> list[tuple[int, Event]]:
+def _counted(events: list[Entry]) -> list[tuple[int, Entry]]:
     return [(index, event) for index, event in enumerate(events) if not event[2].startswith("hold.")]

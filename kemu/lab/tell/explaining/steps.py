@@ -74,7 +74,7 @@ class Step:
 class Teller:
     """Turns the events of one run into steps."""
 
-    def __init__(self, scenario: Scenario, events: Sequence[frames.Event], known: Knowledge, names: Names) -> None:
+    def __init__(self, scenario: Scenario, events: Sequence[frames.Entry], known: Knowledge, names: Names) -> None:
         self._scenario = scenario
         self._events = events
         self._known = known

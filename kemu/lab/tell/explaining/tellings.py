@@ -12,7 +12,7 @@ from kemu.lab.tell.explaining.recordings import Flight, Recording
 from kemu.lab.tell.explaining.steps import Step, Teller
 from kemu.runtime.holds import MessagePattern
 from kemu.runtime.runlog.events import WatchDelivered
-from kemu.runtime.runlog.frames import Event
+from kemu.runtime.runlog.frames import Entry
 from kemu.runtime.words import listed, short
 
 _THOUGHT = ("attempt scheduled", "attempt unschedulable", "preemption", "created", "deletes")
@@ -203,7 +203,7 @@ class Telling:
         step = next((step for step in self.steps if step.at.place == place), None)
         return self.hears(event) or (step.text if step is not None else f"{self.names.actor(event[1])} logs {event[2]}")
 
-    def hears(self, event: Event) -> str:
+    def hears(self, event: Entry) -> str:
         """``scheduler red hears that blue-pod was bound to node-1``; empty: nothing that has words."""
         _, actor, kind, data = event
         if kind != WatchDelivered.KIND:

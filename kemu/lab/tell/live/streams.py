@@ -24,7 +24,7 @@ from typing import Any, Self
 from kemu.emulated.objects.plain import Json
 from kemu.errors import RunLogError
 from kemu.lab.tell.live.runs import Runs
-from kemu.runtime.runlog.frames import Event
+from kemu.runtime.runlog.frames import Entry
 from kemu.runtime.runlog.tails import Cursor, Tail
 
 POLL_S = 0.04
@@ -96,7 +96,7 @@ class _Log:
         self._run = -1
         self._tail: Tail | None = None
 
-    def read(self, run: int, cursor: Cursor) -> list[tuple[int, Event]]:
+    def read(self, run: int, cursor: Cursor) -> list[tuple[int, Entry]]:
         """Some events from the cursor on. Raises RunLogError where none begins there."""
         path = self._runs.log(run)
         if path is None:
@@ -137,7 +137,7 @@ def _message(event: str, data: Json, run: int = 0, cursor: Cursor | None = None)
     return f"event: {event}\n{where}data: {text}\n\n".encode()
 
 
-def _row(place: int, event: Event) -> list[Any]:
+def _row(place: int, event: Entry) -> list[Any]:
     data = event.data
     subject = data.get("pod") or data.get("node") or data.get("name") or ""
     note = next((str(data[name]) for name in _NOTES if data.get(name)), "")

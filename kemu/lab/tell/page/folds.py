@@ -18,7 +18,7 @@ from typing import Any
 from kemu.lab.checks.history import History
 from kemu.lab.tell.page import tables
 from kemu.lab.tell.page.views import attempts, events, nodes, pods, preemptions, queues, stories, traces, view, watches
-from kemu.runtime.runlog.frames import FILE_NAME, Event, Reader
+from kemu.runtime.runlog.frames import FILE_NAME, Entry, Reader
 
 VIEWS: tuple[type[view.View], ...] = (
     events.Events,
@@ -72,7 +72,7 @@ class Fold:
         }
 
 
-def of_events(header: Mapping[str, Any], events: Iterable[Event]) -> Fold:
+def of_events(header: Mapping[str, Any], events: Iterable[Entry]) -> Fold:
     """Of a run that is over."""
     fold = Fold(header)
     for place, event in enumerate(events):

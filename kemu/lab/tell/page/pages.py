@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kemu.lab.tell.page import folds, shells, summaries
-from kemu.runtime.runlog.frames import Event
+from kemu.runtime.runlog.frames import Entry
 
 MOST_BYTES = 3_000_000
 """Most bytes of a page: of a matrix, variants that do not fit are only summarised."""
@@ -26,7 +26,7 @@ class Part:
     """Name of the variant."""
     commands: Sequence[tuple[str, str]] = ()
     """With what they do."""
-    made: tuple[Mapping[str, Any], Sequence[Event]] | None = None
+    made: tuple[Mapping[str, Any], Sequence[Entry]] | None = None
     """The header and the events of a run that was made in memory; None: its log is in the folder."""
 
 

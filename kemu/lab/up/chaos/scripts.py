@@ -21,7 +21,7 @@ from kemu.runtime.faults.hits import STRUCK
 from kemu.runtime.faults.kinds import CLIENT_FAULTS, KINDS, Form, Kind
 from kemu.runtime.runlog import folders
 from kemu.runtime.runlog.events import FaultBegun, FaultEnded
-from kemu.runtime.runlog.frames import Event
+from kemu.runtime.runlog.frames import Entry
 
 FILE = folders.CHAOS_FILE
 _TOLD = (FaultBegun.KIND, FaultEnded.KIND, STRUCK)
@@ -77,7 +77,7 @@ class Script:
         return "\n".join(lines) + "\n"
 
 
-def of(events: Iterable[Event], for_good: Collection[str] = ()) -> Script:
+def of(events: Iterable[Entry], for_good: Collection[str] = ()) -> Script:
     script = Script(for_good)
     for event in events:
         script.feed(*event)

@@ -34,7 +34,7 @@ class PodQueued(OfPod, kind="sched.queued", by="scheduler", on_page=True):
         return Deed(f"requeued {pod} ({self.event})", f"requeues {pod}", USUAL, "requeued")
 
     def traced(self) -> Traced:
-        return Traced("queue", "")
+        return Traced("queue", "", name=f"queue {self.queue}")
 
 
 class PodAttempted(OfPod, kind="sched.attempt", by="scheduler", on_page=True):
@@ -198,7 +198,7 @@ class PodNominated(OfPodOnNode, kind="sched.nominated", by="scheduler", on_page=
 
     def traced(self) -> Traced:
         if not self.node:
-            return Traced("nomination", "it no longer needs or may keep its place")
+            return Traced("nomination", "it no longer needs or may keep its place", name="nomination cleared")
         if self.why == "binding":
             return Traced("nomination", f"it is to be bound to {self.node}, but has to wait")
         return Traced("nomination", f"room is being made for it on {self.node}")

@@ -95,6 +95,8 @@ class Traced(NamedTuple):
     """``error.type``, where what it tells is a loss or failed."""
     error: str = ""
     """What failed; empty: as ``why`` says."""
+    name: str = ""
+    """Where it is not the kind."""
 
 
 class _Blank(dict[str, Any]):

@@ -19,7 +19,7 @@ from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.plain import Json
 from kemu.errors import RunLogError
 from kemu.runtime.runlog.events import Transaction
-from kemu.runtime.runlog.frames import Event, Reader, unpack_event
+from kemu.runtime.runlog.frames import Entry, Reader, unpack_event
 from kemu.runtime.words import counted
 
 ENDS = "the log ends here"
@@ -100,7 +100,7 @@ def _of(index: int, left: bytes | str | None, right: bytes | str | None) -> Diff
     return Difference(index, f"{time}{one[1]} {one[2]}", "", "", tuple(found))
 
 
-def _event(found: bytes | str | None) -> Event | str:
+def _event(found: bytes | str | None) -> Entry | str:
     """A text where there is no event."""
     if found is None:
         return ENDS
@@ -112,18 +112,18 @@ def _event(found: bytes | str | None) -> Event | str:
         return f"cannot be read: {error or type(error).__name__}"
 
 
-def _time(event: Event) -> str:
+def _time(event: Entry) -> str:
     return f"{event[0] / 1e9:.9f} s"
 
 
-def _told(event: Event | str) -> str:
+def _told(event: Entry | str) -> str:
     if isinstance(event, str):
         return event
     fields = ", ".join(f"{path}: {_cut(value, 0)}" for path, value in list(_fields(event).items())[:MOST_FIELDS])
     return f"{_time(event)} {event[1]} {event[2]} ({fields})"
 
 
-def _fields(event: Event) -> dict[str, str]:
+def _fields(event: Entry) -> dict[str, str]:
     """Every value of the event, by its path."""
     data: dict[str, Any] = event[3]
     if isinstance(data, Transaction):
