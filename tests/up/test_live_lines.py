@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kemu.lab.up import live_lines
+from kemu.runtime.runlog.events import words
 
 
 def _lines() -> live_lines.LiveLines:
@@ -52,9 +53,9 @@ def test_rollouts_are_told() -> None:
     lines(2, "controller/deployment", "controller.rollout", done)
     lines(3, "controller/deployment", "controller.rollout", {**done, "outcome": "stuck"})
     assert [(line.what, line.tone) for line in lines.take()] == [
-        ("web-1 of deployment web goes from 0 to 3", live_lines.PLAIN),
-        ("revision 1 of deployment web is rolled out", live_lines.GOOD),
-        ("revision 1 of deployment web is stuck", live_lines.BAD),
+        ("web-1 of deployment web goes from 0 to 3", words.PLAIN),
+        ("revision 1 of deployment web is rolled out", words.GOOD),
+        ("revision 1 of deployment web is stuck", words.BAD),
     ]
 
 
@@ -68,6 +69,6 @@ def test_set_up_and_heartbeats_are_told_by_nobody() -> None:
     lines(4, "store", "actor.crashed", {})
     lines(5, "store", "actor.started", {"incarnation": 2})
     assert [(line.what, line.tone) for line in lines.take()] == [
-        ("store crashes", live_lines.BAD),
-        ("store is back", live_lines.GOOD),
+        ("store crashes", words.BAD),
+        ("store is back", words.GOOD),
     ]
