@@ -144,10 +144,12 @@ def test_events_are_in_the_order_of_their_times_then_of_the_file() -> None:
         (1, "taint"), (0, "cordon"), (2, "create"), (3, "delete"), (4, "delete"), (5, "finish"), (6, "patch"),
         (7, "addNode"), (8, "removeNode"),
     ]  # fmt: skip
-    delete = scenario.events[3]
-    assert (delete.resource, delete.namespace, delete.name, delete.grace_period_s) == ("pods", "default", "a", 0)
-    assert (scenario.events[4].resource, scenario.events[4].namespace) == ("nodes", "")
-    assert (scenario.events[5].name, scenario.events[5].exit_code) == ("a", 3)
+    (_, _, _, first, second, finish, *_) = scenario.events
+    assert first.delete is not None
+    assert finish.finish is not None
+    assert (first.target, first.delete.grace_period_seconds) == (("pods", "default", "a"), 0)
+    assert (second.target.resource, second.target.namespace) == ("nodes", "")
+    assert (finish.target.name, finish.finish.exit_code) == ("a", 3)
     assert scenario.events[7].nodes[0].name == "node-2"
 
 
@@ -318,7 +320,7 @@ def same(one: Scenario, other: Scenario) -> bool:
             scenario.seed, scenario.duration_ns, scenario.schedulers, scenario.timing, scenario.chaos, scenario.checks,
             [(node.name, node.message.SerializeToString(deterministic=True)) for node in scenario.nodes],
             [convert.to_manifest(manifest.message) for manifest in scenario.setup],
-            [(event.at_ns, event.what, event.name) for event in scenario.events],
+            [(event.at_ns, event.what, event.target) for event in scenario.events],
             [(workload.name, workload.arrivals, workload.life) for workload in scenario.workloads],
             [(found.id, found.text, found.subject) for found in scenario.expectations],
         )  # fmt: skip

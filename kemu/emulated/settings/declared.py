@@ -189,10 +189,11 @@ class Section:
 
     def _made(self, checked: Mapping[str, Any]) -> Any:
         given: dict[str, Any] = {}
+        extra = [key for key in checked if key in self.record.choices][1:]
         for key, (name, declared) in settings_of(self.cls).items():
             if declared.inline:
                 given[name] = self._inline(key, declared)._made(checked)
-            elif key in checked and not (declared.zero_is_default and checked[key] == 0):
+            elif key in checked and key not in extra and not (declared.zero_is_default and checked[key] == 0):
                 given[name] = checked[key]
             elif declared.default is REQUIRED:
                 return INVALID

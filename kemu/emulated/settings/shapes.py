@@ -128,16 +128,25 @@ class Text:
         return schema
 
 
+@dataclass(frozen=True)
+class FullName(Text):
+    """``name`` or ``namespace/name``; checked, it has its namespace."""
+
+    def check(self, value: Json, path: Path, report: Report) -> Any:
+        found = super().check(value, path, report)
+        return found if found is INVALID else values.full_name(found)
+
+
 SUBDOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 NAME = Named("name", Text(SUBDOMAIN, "a name of lower-case letters, digits, - and . (a DNS subdomain)", 253))
 _FULL_NAME = rf"([a-z0-9]([-a-z0-9]*[a-z0-9])?/)?{SUBDOMAIN}"
-POD_REFERENCE = Text(_FULL_NAME, "the name of a pod, name or namespace/name", 317)
+POD_REFERENCE = FullName(_FULL_NAME, "the name of a pod, name or namespace/name", 317)
 ROLLED_OUT = ("deployment", "statefulset", "daemonset")
 """Kinds that roll out changes of their template, as kubectl names them."""
 ROLLOUT_REFERENCE = Text(
     rf"({'|'.join(ROLLED_OUT)})/{_FULL_NAME}", "deployment/web, statefulset/db or daemonset/agent", 330
 )
-BUDGET_REFERENCE = Text(_FULL_NAME, "the name of a PodDisruptionBudget, name or namespace/name", 317)
+BUDGET_REFERENCE = FullName(_FULL_NAME, "the name of a PodDisruptionBudget, name or namespace/name", 317)
 
 
 @dataclass(frozen=True)

@@ -90,6 +90,11 @@ def share(value: object) -> float:
     return found
 
 
+def full_name(name: str) -> str:
+    """``namespace/name`` of an object written with or without its namespace."""
+    return name if "/" in name else f"default/{name}"
+
+
 def duration_text(duration_ns: int) -> str:
     """As Go prints it, without zero parts: ``1m30s``, ``250ms``, ``0s``."""
     if duration_ns == 0:

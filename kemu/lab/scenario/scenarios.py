@@ -16,38 +16,19 @@ from google.protobuf.message import Message
 from kemu import errors
 from kemu.emulated.apiserver.settings import ApiServers
 from kemu.emulated.autoscaler import settings as autoscaler_settings
-from kemu.emulated.client import drains
 from kemu.emulated.controllers.settings import Controller
 from kemu.emulated.objects.plain import Json
 from kemu.emulated.settings.documents import Document
 from kemu.emulated.store.settings import Store
 from kemu.lab.checks.limits import Checks
 from kemu.lab.scenario.expectations import Expectation
+from kemu.lab.scenario.format.clusters import Extender, Node, Scheduler
+from kemu.lab.scenario.format.events import Event
 from kemu.lab.scenario.format.workloads import PodLives, Workload
-from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.faults.kinds import PROCESS_FAULTS
 from kemu.runtime.holds import Hold
 
 DEFAULT_SCHEDULER = "default-scheduler"
-
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """A node and its kubelet."""
-
-    name: str
-    message: core_v1_pb2.Node
-    """Labels, taints, capacity and allocatable; what the kubelet registers."""
-    kubelet: Mapping[str, Any] = field(default_factory=dict)
-    """Fields of a KubeletConfiguration, as written."""
-    usage: Mapping[str, Any] = field(default_factory=dict)
-    """What it uses besides its pods, as written."""
-    machine: Mapping[str, Any] = field(default_factory=dict)
-    """File systems, inodes and processes, as written."""
-    policy: Mapping[str, Any] = field(default_factory=dict)
-    """Experiment switches of the kubelet."""
-    static_pods: tuple[core_v1_pb2.Pod, ...] = ()
-    """The manifests of its static pods."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,71 +63,6 @@ class Manifest:
     line: int
     column: int
     path: str
-
-
-@dataclass(frozen=True, slots=True)
-class Scheduler:
-    """One or more replicas of a scheduler."""
-
-    name: str
-    replicas: int = 1
-    config: Mapping[str, Any] = field(default_factory=dict)
-    """A KubeSchedulerConfiguration, or whatever the factory takes."""
-    policy: Mapping[str, Any] = field(default_factory=dict)
-    """The experiment switches that were given; the scheduler knows the defaults."""
-    factory: str = ""
-    """``module:Class`` of the user's own scheduler; empty: kemu's."""
-
-
-@dataclass(frozen=True, slots=True)
-class Extender:
-    """A process that schedulers ask, the actor ``extender/<name>``."""
-
-    name: str
-    plugin: str
-    """``module:Class``, or the name of one that comes with kemu."""
-    args: Mapping[str, Any] = field(default_factory=dict)
-
-
-OF_MACHINES = ("addNode", "removeNode", "shutdownNode", "startNode")
-"""Events that are not the user's business."""
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """Something that happens at a time."""
-
-    index: int
-    """Its place in the list of events."""
-    at_ns: int
-    what: str
-    """``create apply delete patch rollout resize evict finish cordon uncordon drain taint untaint addNode removeNode
-    shutdownNode startNode``."""
-    objects: tuple[Message, ...] = ()
-    """``create``, ``apply``: one after the other."""
-    resource: str = ""
-    """Plural: ``delete``, ``patch``, ``rollout``."""
-    namespace: str = ""
-    name: str = ""
-    """Name of the object, pod or node that it is about."""
-    grace_period_s: int | None = None
-    propagation_policy: str = ""
-    """``delete``."""
-    patch: Mapping[str, Any] = field(default_factory=dict)
-    patch_type: str = "merge"
-    subresource: str = ""
-    """``patch``, ``resize``."""
-    exit_code: int = 0
-    taint: core_v1_pb2.Taint | None = None
-    nodes: tuple[Node, ...] = ()
-    """``addNode``."""
-    drain: drains.Options | None = None
-    rollout: str = ""
-    """``restart``, ``undo``, ``pause``, ``resume``."""
-    to_revision: int = 0
-    """``rollout: {undo: …}``; 0: the revision before."""
-    acts_as: str = ""
-    """The user who does it; empty: an administrator."""
 
 
 @dataclass(frozen=True, slots=True)

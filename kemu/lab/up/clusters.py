@@ -13,9 +13,10 @@ from typing import Any
 
 import kemu
 from kemu.lab.scenario import forms
+from kemu.lab.scenario.format.clusters import Node
 from kemu.lab.scenario.format.keys import controller_keys
 from kemu.lab.scenario.loading import loader
-from kemu.lab.scenario.scenarios import Manifest, Node, Scenario
+from kemu.lab.scenario.scenarios import Manifest, Scenario
 from kemu.messages.k8s import core_v1_pb2
 
 FOREVER_S = 10 * 365 * 24 * 3600

@@ -35,8 +35,9 @@ from kemu.emulated.settings.shapes import (
 )
 from kemu.emulated.store.settings import Store
 from kemu.lab.checks.limits import Checks
+from kemu.lab.scenario.format import clusters
+from kemu.lab.scenario.format.events import Event
 from kemu.lab.scenario.format.keys import (
-    cluster_keys,
     controller_keys,
     expectation_keys,
     fault_keys,
@@ -44,13 +45,12 @@ from kemu.lab.scenario.format.keys import (
     matrix_keys,
     runtime_keys,
     storage_keys,
-    timeline_keys,
     timing_keys,
     user_keys,
 )
 from kemu.lab.scenario.format.workloads import PodLives, Workload
 
-_NODE_GROUP = Section(autoscaling.NodeGroup, {"template": Record(cluster_keys.NODE_FIELDS)})
+_NODE_GROUP = Section(autoscaling.NodeGroup, {"template": Section(clusters.NodeFields)})
 _AUTOSCALER = Section(autoscaling.Settings, {"nodeGroups": ListOf(_NODE_GROUP)})
 
 API_VERSION = "kemu.dev/v1"
@@ -78,9 +78,10 @@ class Spec:
         "sim",
     )
     speed: float = setting(Number(positive=True), "Virtual seconds for each real one, with ray only.", 1)
-    nodes: list[Any] = setting(ListOf(cluster_keys.NODE), "The nodes, each with its kubelet.", [])
-    schedulers: list[Any] | None = setting(
-        ListOf(cluster_keys.SCHEDULER), "The schedulers; by default one named default-scheduler."
+    nodes: list[clusters.Nodes] = setting(ListOf(clusters.NODES), "The nodes, each with its kubelet.", [])
+    schedulers: list[clusters.Scheduler] | None = setting(
+        ListOf(Section(clusters.Scheduler, noun="configuration", choice_required=False)),
+        "The schedulers; by default one named default-scheduler.",
     )
     modules: list[str] = setting(
         ListOf(Text()),
@@ -93,8 +94,10 @@ class Spec:
     users: list[Any] = setting(
         ListOf(user_keys.USER), "People and programs as whom events may be done, with their roles.", []
     )
-    extenders: list[Any] = setting(
-        ListOf(cluster_keys.EXTENDER), "Extenders of schedulers: processes that filter, rank and bind beside them.", []
+    extenders: list[clusters.Extender] = setting(
+        ListOf(Section(clusters.Extender)),
+        "Extenders of schedulers: processes that filter, rank and bind beside them.",
+        [],
     )
     api_servers: ApiServers = setting(Section(ApiServers), "The API servers.", {})
     store: Store = setting(Section(Store), "The store.", {})
@@ -138,7 +141,7 @@ class Spec:
         WordOr(Choice(("refuse", "ignore")), ListOf(Text())),
         "Objects of kinds that kemu does not simulate: refused, by default, or left out; or the kinds to leave out.",
     )
-    events: list[Any] = setting(ListOf(timeline_keys.EVENT), "Things that happen at a time.", [])
+    events: list[Event] = setting(ListOf(Section(Event, noun="action")), "Things that happen at a time.", [])
     workloads: list[Workload] = setting(ListOf(Section(Workload, noun="source of pods")), "Streams of pods.", [])
     lives: list[PodLives] = setting(
         ListOf(Section(PodLives)), "How pods live that do not say, also those that controllers make.", []

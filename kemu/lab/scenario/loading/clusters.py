@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kemu.emulated.kubelet.settings import thresholds
@@ -16,7 +16,6 @@ from kemu.emulated.kubelet.usage import curves, usages
 from kemu.emulated.objects import names
 from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.fields import refusals, scheduler_configuration
-from kemu.emulated.objects.plain import Json
 from kemu.emulated.objects.validation import kinds, placement
 from kemu.emulated.scheduler.cache.cluster import Cluster
 from kemu.emulated.scheduler.configuration import configurations
@@ -25,8 +24,9 @@ from kemu.emulated.scheduler.extenders import servers as extender_classes
 from kemu.emulated.scheduler.framework import interfaces
 from kemu.emulated.scheduler.plugins import in_tree
 from kemu.emulated.settings.documents import Path, follow
-from kemu.emulated.settings.shapes import Report, kind_of
+from kemu.emulated.settings.shapes import Report
 from kemu.lab.scenario import scenarios
+from kemu.lab.scenario.format.clusters import Extender, Node, NodeFields, Nodes, Scheduler
 from kemu.lab.scenario.loading.objects import manifests
 from kemu.messages.k8s import core_v1_pb2, scheduling_v1_pb2
 from kemu.runtime import user_code
@@ -42,51 +42,54 @@ NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 MAX_NODES = 200_000
 """Most nodes of a scenario; Kubernetes itself promises to work with 5,000."""
 _LONGEST_HOSTNAME = 63
+_NONE: Mapping[str, Any] = {}
 
 
-def nodes(
-    checked: Mapping[str, Any], raw: Any, path: Path, report: Report, room: int = MAX_NODES
-) -> list[scenarios.Node]:
-    """The nodes of one entry: one, or ``count`` of them, but no more than ``room``."""
-    problems = len(report.problems)
-    count = checked.get("count")
-    prefix = checked.get("namePrefix")
-    if "name" in checked:
+def nodes(stated: Nodes, raw: Mapping[str, Any], path: Path, report: Report, room: int = MAX_NODES) -> list[Node]:
+    """The nodes of one entry: one, or ``count`` of them, but no more than ``room``. ``raw``: as its author wrote it."""
+    count, prefix = stated.count, stated.name_prefix
+    if stated.name is not None:
         if count is not None:
             report.add((*path, "count"), "needs namePrefix, not name", key=True)
-        found = [checked["name"]]
-    elif prefix is not None:
-        if count is None:
-            if "count" not in raw:
-                report.add(path, "namePrefix needs count")
-            return []
-        if count > room:
-            before = f", and {MAX_NODES - room} came before" if room < MAX_NODES else ""
-            report.add((*path, "count"), f"{count} are too many: a scenario has at most {MAX_NODES} nodes{before}")
-            return []
-        wrong = names.dns_subdomain(f"{prefix}1")
-        if wrong:
-            report.add((*path, "namePrefix"), f"{prefix}1 cannot be the name of a node: {wrong[0]}")
-            return []
-        found = [f"{prefix}{number}" for number in range(1, count + 1)]
-    else:
+        return alike(stated, [stated.name], raw, path, report)
+    if prefix is None:
         return []
-    template = node_template(checked, raw, path, report)
-    kubelet = raw["kubelet"] if "kubelet" in checked else {}
-    usage = _usage(checked, path, report)
+    if count is None:
+        if "count" not in raw:
+            report.add(path, "namePrefix needs count")
+        return []
+    if count > room:
+        before = f", and {MAX_NODES - room} came before" if room < MAX_NODES else ""
+        report.add((*path, "count"), f"{count} are too many: a scenario has at most {MAX_NODES} nodes{before}")
+        return []
+    wrong = names.dns_subdomain(f"{prefix}1")
+    if wrong:
+        report.add((*path, "namePrefix"), f"{prefix}1 cannot be the name of a node: {wrong[0]}")
+        return []
+    return alike(stated, [f"{prefix}{number}" for number in range(1, count + 1)], raw, path, report)
+
+
+def alike(stated: NodeFields, called: Sequence[str], raw: Mapping[str, Any], path: Path, report: Report) -> list[Node]:
+    """Nodes of these names."""
+    problems = len(report.problems)
+    template = node_template(stated, path, report)
+    kubelet = raw["kubelet"] if stated.kubelet is not None else {}
+    try:
+        usages.parse_node(stated.usage)
+    except curves.CurveError as error:
+        report.add((*path, "usage"), str(error))
     static_pods = _static_pods(kubelet, (*path, "kubelet", "staticPods"), report)
-    made = [
-        named(template, name, kubelet, usage, checked.get("machine", {}), checked.get("policy", {})) for name in found
-    ]
-    if made:
-        longest = max(found, key=len)
-        if len(longest) > _LONGEST_HOSTNAME:
-            text = f"{longest if prefix else 'the name'} has {len(longest)} characters; as the label "
-            text += f"kubernetes.io/hostname, which every kubelet sets, it may have {_LONGEST_HOSTNAME}"
-            report.add((*path, "namePrefix" if prefix else "name"), text)
-        if len(report.problems) == problems:
-            _check_as_registered(made[0].message, raw, path, report)
-    return [dataclasses.replace(node, static_pods=static_pods) for node in made] if static_pods else made
+    rest = (kubelet, stated.usage, stated.machine, stated.policy, static_pods)
+    made = [named(template, name, *rest) for name in called]
+    longest = max(called, key=len, default="")
+    if len(longest) > _LONGEST_HOSTNAME:
+        is_one = "name" in raw
+        text = f"{'the name' if is_one else longest} has {len(longest)} characters; as the label "
+        text += f"kubernetes.io/hostname, which every kubelet sets, it may have {_LONGEST_HOSTNAME}"
+        report.add((*path, "name" if is_one else "namePrefix"), text)
+    if made and len(report.problems) == problems:
+        _check_as_registered(made[0].message, raw, path, report)
+    return made
 
 
 def _check_as_registered(node: core_v1_pb2.Node, raw: Any, path: Path, report: Report) -> None:
@@ -128,23 +131,23 @@ def named(
     template: core_v1_pb2.Node,
     name: str,
     kubelet: Mapping[str, Any],
-    usage: Mapping[str, Any] | None = None,
-    machine: Mapping[str, Any] | None = None,
-    policy: Mapping[str, Any] | None = None,
-) -> scenarios.Node:
+    usage: Mapping[str, Any] = _NONE,
+    machine: Mapping[str, Any] = _NONE,
+    policy: Mapping[str, Any] = _NONE,
+    static_pods: tuple[core_v1_pb2.Pod, ...] = (),
+) -> Node:
     """A node made from a template. ``kubelet``: its configuration as written."""
     node = core_v1_pb2.Node()
     node.CopyFrom(template)
     node.metadata.name = name
-    labels = node.metadata.labels
-    labels["kubernetes.io/hostname"] = name
-    return scenarios.Node(name, node, kubelet, usage or {}, machine or {}, policy or {})
+    node.metadata.labels["kubernetes.io/hostname"] = name
+    return Node(name, node, kubelet, usage, machine, policy, static_pods)
 
 
 _OF_MACHINES = ("capacity", "allocatable", "addresses", "nodeInfo")
 
 
-def node_of(stated: core_v1_pb2.Node, data: Any, path: Path, report: Report) -> scenarios.Node:
+def node_of(stated: core_v1_pb2.Node, data: Any, path: Path, report: Report) -> Node:
     """The node that an object describes, as ``kubectl get nodes -o yaml`` shows it, with a kubelet."""
     metadata, status = data.get("metadata", {}), data.get("status") or {}
     for field in ("generateName", "finalizers", "ownerReferences"):
@@ -154,11 +157,12 @@ def node_of(stated: core_v1_pb2.Node, data: Any, path: Path, report: Report) -> 
         if field not in _OF_MACHINES:
             hint = f"leave it out; {', '.join(_OF_MACHINES)} may be stated"
             report.add((*path, "status", field), "the kubelet of the node writes that", hint, key=True)
-    amounts = {
-        field: {name: list_[name].string for name in list_}
-        for field, list_ in (("capacity", stated.status.capacity), ("allocatable", stated.status.allocatable))
-    }
-    node = node_template({"labels": dict(stated.metadata.labels), **amounts}, {}, (*path, "metadata"), report)
+    capacity, allocatable = (
+        {name: amounts[name].string for name in amounts}
+        for amounts in (stated.status.capacity, stated.status.allocatable)
+    )
+    fields = NodeFields(labels=stated.metadata.labels, capacity=capacity, allocatable=allocatable)
+    node = node_template(fields, (*path, "metadata"), report)
     node.metadata.annotations.update(stated.metadata.annotations)
     node.spec.CopyFrom(stated.spec)
     node.status.addresses.extend(stated.status.addresses)
@@ -167,20 +171,19 @@ def node_of(stated: core_v1_pb2.Node, data: Any, path: Path, report: Report) -> 
     return named(node, stated.metadata.name, {})
 
 
-def node_template(checked: Mapping[str, Any], raw: Json, path: Path, report: Report) -> core_v1_pb2.Node:
+def node_template(stated: NodeFields, path: Path, report: Report) -> core_v1_pb2.Node:
     """A Node without a name."""
     node = core_v1_pb2.Node()
-    labels, annotations = node.metadata.labels, node.metadata.annotations
+    labels = node.metadata.labels
     labels["kubernetes.io/arch"] = "amd64"
     labels["kubernetes.io/os"] = "linux"
-    for key, value in checked.get("labels", {}).items():
+    for key, value in stated.labels.items():
         complaints = names.label_key(key) or names.label_value(value)
         if complaints:
             report.add((*path, "labels", key), complaints[0])
         labels[key] = value
-    for key, value in checked.get("annotations", {}).items():
-        annotations[key] = value
-    for index, taint in enumerate(checked.get("taints", [])):
+    node.metadata.annotations.update(stated.annotations)
+    for index, taint in enumerate(stated.taints):
         where = (*path, "taints", index)
         message = manifests.read_part(core_v1_pb2.Taint, taint, where, report)
         if message is None:
@@ -190,12 +193,12 @@ def node_template(checked: Mapping[str, Any], raw: Json, path: Path, report: Rep
         if message.effect not in placement.TAINT_EFFECTS:
             report.add((*where, "effect"), "effect must be NoSchedule, PreferNoSchedule or NoExecute")
         node.spec.taints.append(message)
-    if checked.get("unschedulable"):
+    if stated.unschedulable:
         node.spec.unschedulable = True
-    for image in checked.get("images", []):
+    for image in stated.images:
         if isinstance(image, str):
             node.status.images.add(names=[names.tagged_image(image)])
-    capacity, allocatable = node_resources(checked)
+    capacity, allocatable = node_resources(stated)
     for name, amount in sorted(capacity.items()):
         node.status.capacity[name].string = amount
     for name, amount in sorted(allocatable.items()):
@@ -203,12 +206,11 @@ def node_template(checked: Mapping[str, Any], raw: Json, path: Path, report: Rep
     return node
 
 
-def node_resources(checked: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
+def node_resources(stated: NodeFields) -> tuple[dict[str, str], dict[str, str]]:
     """Capacity and allocatable. What is reserved comes off the capacity where only that was given, as in the kubelet:
     kubeReserved, systemReserved and the hard eviction thresholds of memory and of the disk."""
-    kubelet: KubeletConfiguration = checked.get("kubelet") or KubeletConfiguration()
-    capacity: dict[str, str] = dict(checked.get("capacity", {}))
-    allocatable: dict[str, str] = dict(checked.get("allocatable", {}))
+    kubelet = stated.kubelet or KubeletConfiguration()
+    capacity, allocatable = dict(stated.capacity), dict(stated.allocatable)
     defaults = dict(DEFAULT_RESOURCES)
     defaults["pods"] = str(kubelet.max_pods)
     reserved: dict[str, list[str]] = {}
@@ -257,15 +259,6 @@ def image_sizes(checked: Mapping[str, str], path: Path, report: Report) -> dict[
     return found
 
 
-def _usage(checked: Mapping[str, Any], path: Path, report: Report) -> Mapping[str, Any]:
-    try:
-        usages.parse_node(checked.get("usage", {}))
-    except curves.CurveError as error:
-        report.add((*path, "usage"), str(error))
-        return {}
-    return dict(checked.get("usage", {}))
-
-
 def _less(amount: str, reserved: list[str]) -> str:
     left = quantities.parse(amount)
     for part in reserved:
@@ -273,25 +266,20 @@ def _less(amount: str, reserved: list[str]) -> str:
     return str(left) if left.milli > 0 else "0"
 
 
-def schedulers(checked: Any, configs: Mapping[int, Any], path: Path, report: Report) -> list[scenarios.Scheduler]:
+def schedulers(stated: Sequence[Any] | None, configs: Mapping[int, Any], path: Path, report: Report) -> list[Scheduler]:
     """The schedulers. ``configs``: by index, the configurations that stand in files of their own."""
-    if checked is None:
-        return [scenarios.Scheduler(scenarios.DEFAULT_SCHEDULER)]
+    if stated is None:
+        return [Scheduler(name=scenarios.DEFAULT_SCHEDULER)]
     found = []
-    for index, item in enumerate(checked):
-        if not isinstance(item, dict) or "name" not in item:
+    for index, one in enumerate(stated):
+        if not isinstance(one, Scheduler) or one.name is None:
             continue
-        config = configs.get(index, item.get("config", {}))
-        policy, factory = item.get("policy", {}), item.get("factory", "")
-        if factory:
-            _check_factory(factory, (*path, index, "factory"), report)
-            if not isinstance(config, Mapping):
-                report.add((*path, index, "config"), f"must be a mapping, not {kind_of(config)}")
-                config = {}
-            if policy:
+        one = dataclasses.replace(one, config=configs.get(index, one.config))
+        if one.factory is not None:
+            _check_factory(one.factory, (*path, index, "factory"), report)
+            if one.policy:
                 report.add((*path, index, "policy"), "cannot stand beside factory: kemu's scheduler has these switches")
-                policy = {}
-        found.append(scenarios.Scheduler(item["name"], item.get("replicas", 1), config, policy, factory))
+        found.append(one)
     return found
 
 
@@ -309,7 +297,7 @@ def _check_factory(name: str, path: Path, report: Report) -> None:
         report.add(path, f"{name} is no actor: a class called with (env, config) that has async def run(self) is")
 
 
-def has_its_own_queue(scheduler: scenarios.Scheduler) -> bool:
+def has_its_own_queue(scheduler: Scheduler) -> bool:
     """Whether anything but Kubernetes' own plugins decides which of its pods is tried, and where one fits.
 
     Of a scheduler of the user's own the checks see no queue at all, so they judge nothing in it."""
@@ -326,19 +314,15 @@ def has_its_own_queue(scheduler: scenarios.Scheduler) -> bool:
     )
 
 
-def extenders(
-    checked: Any, schedulers: list[scenarios.Scheduler], path: Path, report: Report
-) -> list[scenarios.Extender]:
+def extenders(stated: Sequence[Any], schedulers: list[Scheduler], path: Path, report: Report) -> list[Extender]:
     """The extenders, whose classes exist, and which are there for the schedulers that call them."""
-    found = []
-    for index, item in enumerate(checked):
-        if not isinstance(item, dict) or "name" not in item or "plugin" not in item:
-            continue
+    for index, one in enumerate(stated):
         try:
-            extender_classes.load(item["plugin"])
+            if isinstance(one, Extender):
+                extender_classes.load(one.plugin)
         except ValueError as error:
             report.add((*path, index, "plugin"), str(error))
-        found.append(scenarios.Extender(item["name"], item["plugin"], item.get("args", {})))
+    found = [one for one in stated if isinstance(one, Extender)]
     actors = [f"kemu://extender/{extender.name}" for extender in found]
     for index, scheduler in enumerate(schedulers):
         for number, address in enumerate(addresses(scheduler)):
@@ -348,7 +332,7 @@ def extenders(
     return found
 
 
-def addresses(scheduler: scenarios.Scheduler) -> list[str]:
+def addresses(scheduler: Scheduler) -> list[str]:
     """Addresses of the extenders that a scheduler calls, as far as they are written down well."""
     entries = None if scheduler.factory else scheduler.config.get("extenders")
     listed = entries if isinstance(entries, list) else ()
@@ -362,18 +346,16 @@ def outside_extenders(scenario: scenarios.Scenario) -> list[str]:
     return [address for address in called if address.startswith(configurations.OUTSIDE_PREFIXES)]
 
 
-def check_config(config: Mapping[str, Any], name: str, path: Path, report: Report, policy: Mapping[str, Any]) -> None:
-    """Complain as the scheduler itself would when it reads its configuration, and of what kemu does not simulate.
-
-    ``policy``: its switches.
-    """
+def check_config(scheduler: Scheduler, config: Mapping[str, Any], path: Path, report: Report) -> None:
+    """Complain as the scheduler itself would when it reads its configuration, and of what kemu does not simulate."""
     if not config:
         return
     manifests.complain(refusals.in_configuration(config, scheduler_configuration.SORTS), config, path, report)
     handle = interfaces.Handle(Cluster(), random.Random(0))
     try:
-        caps = policy.get("percentageAbove100") == "cap"
-        found = configurations.configuration_of(config, name or scenarios.DEFAULT_SCHEDULER, caps_percentages=caps)
+        caps = scheduler.policy.get("percentageAbove100") == "cap"
+        name = scheduler.name or scenarios.DEFAULT_SCHEDULER
+        found = configurations.configuration_of(config, name, caps_percentages=caps)
         for profile in found.profiles:
             profiles.Profile(profile, handle, in_tree.REGISTRY)
     except configurations.ConfigurationError as error:

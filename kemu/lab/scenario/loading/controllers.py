@@ -18,6 +18,8 @@ from kemu.emulated.objects import resources
 from kemu.emulated.objects.pods import planned_fields
 from kemu.emulated.settings.shapes import Report
 from kemu.lab.scenario import scenarios
+from kemu.lab.scenario.format.clusters import Node
+from kemu.lab.scenario.format.events import OF_MACHINES, Event
 from kemu.lab.scenario.format.keys import controller_keys
 from kemu.lab.scenario.format.workloads import Workload
 from kemu.lab.scenario.loading.objects import manifests, volumes
@@ -45,9 +47,9 @@ _NEEDED_BY = {
 
 def chosen(
     checked: Any,
-    nodes: Sequence[scenarios.Node],
+    nodes: Sequence[Node],
     setup: Sequence[scenarios.Manifest],
-    events: Sequence[scenarios.Event],
+    events: Sequence[Event],
     workloads: Sequence[Workload],
     is_chaotic: bool,
     *,
@@ -83,9 +85,9 @@ def check(checked: object, controllers: Mapping[str, Controller], report: Report
 
 
 def _needed(
-    nodes: Sequence[scenarios.Node],
+    nodes: Sequence[Node],
     setup: Sequence[scenarios.Manifest],
-    events: Sequence[scenarios.Event],
+    events: Sequence[Event],
     workloads: Sequence[Workload],
     is_chaotic: bool,
 ) -> list[str]:
@@ -96,7 +98,7 @@ def _needed(
     restless = (
         is_chaotic
         or tainted
-        or any(event.what in ("taint", *scenarios.OF_MACHINES) for event in events)
+        or any(event.what in ("taint", *OF_MACHINES) for event in events)
         or any(_states_usage(workload.template) for workload in workloads)
         or any(_states_usage(message) for message in objects)
         or any(node.usage for node in nodes)
@@ -113,16 +115,16 @@ def _needed(
     ends_by_itself = {controller_keys.CRON_JOB, controller_keys.TTL_AFTER_FINISHED} & set(found)
     if own_claims or ends_by_itself or _leaves_garbage(objects, events):
         found.append(controller_keys.GARBAGE_COLLECTOR)
-    if any(event.what == "delete" and event.resource == "namespaces" for event in events):
+    if any(event.what == "delete" and event.target.resource == "namespaces" for event in events):
         found.append(controller_keys.NAMESPACE)
     if "PodDisruptionBudget" in kinds:
         found.append(controller_keys.DISRUPTION)
     return found
 
 
-def _leaves_garbage(objects: Sequence[Any], events: Sequence[scenarios.Event]) -> bool:
+def _leaves_garbage(objects: Sequence[Any], events: Sequence[Event]) -> bool:
     """An object that may own others is deleted, or an object refers to its owner."""
-    return any(event.what == "delete" and event.resource != "pods" for event in events) or any(
+    return any(event.what == "delete" and event.target.resource != "pods" for event in events) or any(
         one.metadata.ownerReferences for one in objects
     )
 

@@ -22,11 +22,14 @@ from kemu.emulated import variants as deviations
 from kemu.emulated.kubelet.settings import kubelet_configurations
 from kemu.emulated.objects.plain import Json
 from kemu.emulated.settings import documents, values
+from kemu.emulated.settings.declared import plain
 from kemu.emulated.settings.documents import Document, Path
 from kemu.emulated.settings.shapes import INVALID, Report
 from kemu.lab.checks.limits import Checks
 from kemu.lab.scenario import expectations, scenarios
 from kemu.lab.scenario.format import schema
+from kemu.lab.scenario.format.clusters import Node, Nodes, Scheduler
+from kemu.lab.scenario.format.events import Event
 from kemu.lab.scenario.loading import (
     clusters,
     controllers,
@@ -385,9 +388,9 @@ class _Loading:
         raw: Mapping[str, Any],
         timeline: timelines.Timeline,
         sources: Sequence[manifest_files.Source],
-    ) -> list[scenarios.Node]:
+    ) -> list[Node]:
         """Those of ``nodes``, of traces, and the Nodes among the manifests."""
-        nodes: list[scenarios.Node] = []
+        nodes: list[Node] = []
         strange = [key for key in raw if key not in schema.SPEC.record.keys]
         objects = [source for source in sources if _is_node(source)]
         has_others = objects or timeline.traces or ("nodes" not in raw and raw.get("autoscaler") is not None)
@@ -399,14 +402,14 @@ class _Loading:
             if item is not INVALID:
                 path: Path = ("spec", "nodes", index)
                 written = raw["nodes"][index]
-                if "kubeletFile" in item:
-                    configuration = self._kubelet_file(item, path)
-                    if configuration is None:
+                if item.kubelet_file is not None:
+                    found = self._kubelet_file(item, path)
+                    if found is None:
                         continue
-                    written = {**written, "kubelet": configuration}
+                    item, written = found[0], {**written, "kubelet": found[1]}
                 made = clusters.nodes(item, written, path, self.report, clusters.MAX_NODES - len(nodes))
                 nodes += made
-                key = "name" if "name" in item else "namePrefix"
+                key = "namePrefix" if item.name is None else "name"
                 self._node_names += [(node.name, (*path, key)) for node in made]
         for data, where, report in objects:
             message = manifests.read(data, where, report)
@@ -415,46 +418,46 @@ class _Loading:
                 self._objects.append(manifests.Declared(message, report, where))
         return nodes + timeline.trace_nodes
 
-    def _kubelet_file(self, item: dict[str, Any], path: Path) -> Mapping[str, Any] | None:
-        """What stands in ``kubeletFile`` of a node, also in ``item`` and in the resolved document; None: mistakes."""
+    def _kubelet_file(self, item: Nodes, path: Path) -> tuple[Nodes, Mapping[str, Any]] | None:
+        """The nodes with what stands in their ``kubeletFile``, and that as written, which the resolved document gets;
+        None: mistakes."""
         where = (*path, "kubeletFile")
-        if "kubelet" in item:
+        if item.kubelet is not None:
             self.report.add(where, "cannot stand beside kubelet", key=True)
             return None
-        found = self.files.read(item["kubeletFile"], where, self.report)
+        found = self.files.read(str(item.kubelet_file), where, self.report)
         if len(found) != 1 or not isinstance(found[0].data, dict):
             if found:
                 self.report.add(where, "must hold one mapping, a KubeletConfiguration")
             return None
         data, problems = found[0].data, len(self.report.problems)
         report = Report(found[0], self.report.problems)
-        item["kubelet"] = kubelet_configurations.SHAPE.check(data, (), report)
+        item = dataclasses.replace(item, kubelet=kubelet_configurations.SHAPE.check(data, (), report))
         if len(self.report.problems) > problems:
             return None
         resolved = self.resolved["spec"]["nodes"][path[-1]]
         del resolved["kubeletFile"]
         resolved["kubelet"] = data
-        return data
+        return item, data
 
     def _scheduler_configs(self, spec: schema.Spec) -> dict[int, Any]:
         """What stands in ``configFile`` of each scheduler that has one; taken into the resolved document."""
         configs = {}
         for index, item in enumerate(spec.schedulers or ()):
-            if not isinstance(item, dict):
+            if not isinstance(item, Scheduler):
                 continue
             path: Path = ("spec", "schedulers", index, "config")
-            policy = item.get("policy", {})
-            if "config" in item or "configFile" not in item:
-                if "factory" not in item:
-                    clusters.check_config(item.get("config", {}), item.get("name", ""), path, self.report, policy)
+            if item.config or item.config_file is None:
+                if item.factory is None:
+                    clusters.check_config(item, item.config, path, self.report)
                 continue
             path = (*path[:-1], "configFile")
-            found = self.files.read(item["configFile"], path, self.report)
+            found = self.files.read(item.config_file, path, self.report)
             if len(found) == 1 and isinstance(found[0].data, dict):
                 configs[index] = found[0].data
                 report = Report(found[0], self.report.problems)
-                if "factory" not in item:
-                    clusters.check_config(found[0].data, item.get("name", ""), (), report, policy)
+                if item.factory is None:
+                    clusters.check_config(item, found[0].data, (), report)
                 resolved = self.resolved["spec"]["schedulers"][index]
                 del resolved["configFile"]
                 resolved["config"] = found[0].data
@@ -471,7 +474,7 @@ class _Loading:
 
     def _find_modules(self, spec: schema.Spec) -> None:
         """The user's own Python modules lie beside the scenario or in its folders of modules, or on Python's path."""
-        if not _names_module([spec.schedulers, spec.extenders]):
+        if not _names_module(plain([spec.schedulers or [], spec.extenders])):
             return
         beside = self.file.parent
         stated = [FilePath(folder) for folder in spec.modules if folder is not INVALID]
@@ -624,7 +627,7 @@ def _names(items: object) -> list[str]:
     ]
 
 
-def _zones(nodes: Sequence[scenarios.Node], events: Sequence[scenarios.Event]) -> dict[str, list[str]]:
+def _zones(nodes: Sequence[Node], events: Sequence[Event]) -> dict[str, list[str]]:
     """The kubelets of each zone, also of nodes that are added later."""
     zones: dict[str, list[str]] = {}
     for node in (*nodes, *(node for event in events for node in event.nodes)):

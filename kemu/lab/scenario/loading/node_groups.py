@@ -14,6 +14,7 @@ from kemu.emulated.autoscaler.settings import NodeGroup, Settings
 from kemu.emulated.settings.documents import Path
 from kemu.emulated.settings.shapes import Report
 from kemu.lab.scenario import scenarios
+from kemu.lab.scenario.format.clusters import Node, NodeFields
 from kemu.lab.scenario.loading import clusters
 
 
@@ -22,7 +23,7 @@ class Read:
     """What was read."""
 
     settings: scenarios.Autoscaler
-    nodes: list[scenarios.Node]
+    nodes: list[Node]
 
 
 def read(checked: Any, raw: Any, path: Path, report: Report) -> Read | None:
@@ -30,13 +31,14 @@ def read(checked: Any, raw: Any, path: Path, report: Report) -> Read | None:
     if not isinstance(checked, Settings) or not isinstance(raw, dict):
         return None
     groups: list[scenarios.NodeGroup] = []
-    nodes: list[scenarios.Node] = []
+    nodes: list[Node] = []
     for index, stated in enumerate(checked.node_groups):
         if not isinstance(stated, NodeGroup):
             continue  # a mistake that has been reported
         where = (*path, "nodeGroups", index, "template")
         written = raw["nodeGroups"][index].get("template") or {}
-        found = clusters.nodes({**stated.template, "name": stated.name}, written, where, report)
+        fields = stated.template if isinstance(stated.template, NodeFields) else NodeFields()
+        found = clusters.alike(fields, [stated.name], written, where, report)
         if found:
             initial = tuple(clouds.node_name(stated.name, number) for number in range(1, stated.size + 1))
             group = scenarios.NodeGroup(stated, found[0], initial)
@@ -45,7 +47,7 @@ def read(checked: Any, raw: Any, path: Path, report: Report) -> Read | None:
     return Read(scenarios.Autoscaler(tuple(groups), checked), nodes)
 
 
-def member(group: scenarios.NodeGroup, name: str) -> scenarios.Node:
+def member(group: scenarios.NodeGroup, name: str) -> Node:
     """A node of the group."""
     template = group.template
     return clusters.named(template.message, name, template.kubelet, template.usage, template.machine, template.policy)

@@ -19,6 +19,8 @@ from kemu.emulated.settings.shapes import THERE_ARE, Report
 from kemu.emulated.settings.values import duration_text
 from kemu.lab.checks import costs, registry
 from kemu.lab.scenario import expectations, scenarios
+from kemu.lab.scenario.format.clusters import Extender, Node, Scheduler
+from kemu.lab.scenario.format.events import Event
 from kemu.lab.scenario.format.workloads import Workload
 from kemu.lab.scenario.loading import clusters
 from kemu.lab.scenario.loading.mistakes import Excuses
@@ -38,11 +40,11 @@ class Names:
 
     def __init__(
         self,
-        nodes: Sequence[scenarios.Node],
-        schedulers: Sequence[scenarios.Scheduler],
-        extenders: Sequence[scenarios.Extender],
+        nodes: Sequence[Node],
+        schedulers: Sequence[Scheduler],
+        extenders: Sequence[Extender],
         workloads: Sequence[Workload],
-        events: Sequence[scenarios.Event],
+        events: Sequence[Event],
         *,
         apiservers: int,
         controllers: Mapping[str, Controller],
@@ -166,7 +168,7 @@ class Names:
         return workload.namespace == namespace and int(found[2]) < most_pods(workload)
 
 
-def _mirror_pods(nodes: Iterable[scenarios.Node]) -> list[str]:
+def _mirror_pods(nodes: Iterable[Node]) -> list[str]:
     """By what the API server knows the static pods of nodes."""
     return [f"{pod.metadata.namespace}/{pod.metadata.name}-{node.name}" for node in nodes for pod in node.static_pods]
 
@@ -181,7 +183,7 @@ def most_pods(workload: Workload) -> float:
     return float("inf") if workload.arrivals.count is None else workload.arrivals.count
 
 
-def profile_names(scheduler: scenarios.Scheduler) -> list[str]:
+def profile_names(scheduler: Scheduler) -> list[str]:
     """The ``schedulerName`` of the pods that it serves."""
     profiles = scheduler.config.get("profiles") if isinstance(scheduler.config, Mapping) else None
     if scheduler.factory or not isinstance(profiles, list) or not profiles:
@@ -248,17 +250,18 @@ def _check_pod(each: Declared, pod: core_v1_pb2.Pod, names: Names) -> None:
         each.complain("spec.schedulerName", f"no scheduler serves {scheduler}", hint)
 
 
-def check_events(events: Sequence[scenarios.Event], names: Names, report: Report) -> None:
+def check_events(events: Sequence[Event], names: Names, report: Report) -> None:
     """Events speak of pods and nodes that exist at some time."""
     for event in events:
         path: Path = ("spec", "events", event.index, event.what)
-        if event.resource == "pods" and event.name:
-            full = f"{event.namespace}/{event.name}"
+        resource, namespace, name = event.target
+        if resource == "pods" and name:
+            full = f"{namespace}/{name}"
             if not names.has_pod(full):
                 _unknown_pod(full, _deepest(path, ("pod", "name"), report), names, report)
-        elif event.resource == "nodes" and event.name and not names.has_node(event.name):
+        elif resource == "nodes" and name and not names.has_node(name):
             where = _deepest(path, ("node", "name"), report)
-            report.add(where, f"there is no node {event.name}", did_you_mean(event.name, names.nodes[:1000]))
+            report.add(where, f"there is no node {name}", did_you_mean(name, names.nodes[:1000]))
 
 
 def _deepest(path: Path, keys: Sequence[str], report: Report) -> Path:

@@ -14,26 +14,22 @@ from google.protobuf.message import Message
 
 from kemu import errors
 from kemu.emulated.objects import resources
-from kemu.emulated.objects.fields import tables
 from kemu.emulated.settings import paths
+from kemu.emulated.settings.declared import chosen
 from kemu.emulated.settings.documents import Path
 from kemu.emulated.settings.shapes import Report
 from kemu.emulated.settings.values import duration_text
-from kemu.lab.scenario import scenarios
 from kemu.lab.scenario.arrivals import expected_arrivals
-from kemu.lab.scenario.expectations import full_name
+from kemu.lab.scenario.format.clusters import Node
+from kemu.lab.scenario.format.events import Event
 from kemu.lab.scenario.format.workloads import Arrivals, TraceFiles, Workload
 from kemu.lab.scenario.loading import clusters
 from kemu.lab.scenario.loading.objects import manifest_files, manifests, openb
 from kemu.lab.scenario.loading.objects.manifests import Declared
 from kemu.messages.k8s import core_v1_pb2
-from kemu.runtime.words import did_you_mean
 
 MAX_ARRIVALS = 1_000_000
 """Most arrivals of one workload: what a single run can still hold and tell about."""
-
-POD_ACTIONS = ("evict", "finish")
-NODE_ACTIONS = ("cordon", "uncordon", "taint", "untaint", "removeNode", "shutdownNode", "startNode")
 
 
 def check_in_time(report: Report, duration_ns: int, when_ns: int | None, path: Path) -> None:
@@ -60,10 +56,10 @@ class Timeline:
         self.report = report
         self.duration_ns = duration_ns
         self.data_dir = data_dir
-        self.events: list[scenarios.Event] = []
+        self.events: list[Event] = []
         self.workloads: list[Workload] = []
         self.declared: list[Declared] = []
-        self.trace_nodes: list[scenarios.Node] = []
+        self.trace_nodes: list[Node] = []
         self.trace_priority_classes: dict[str, int] = {}
         self.traces = False
         """Whether there is a trace that brings nodes of its own."""
@@ -76,63 +72,31 @@ class Timeline:
     # --- events ------------------------------------------------------------------------------------------------------
 
     def add_events(self, checked: Sequence[Any], raw: Sequence[Any], path: Path) -> None:
-        for index, item in enumerate(checked):
-            if isinstance(item, dict):
-                self._add_event(index, item, raw[index], (*path, index))
+        for index, event in enumerate(checked):
+            if isinstance(event, Event) and event.what:
+                self._add_event(index, event, raw[index], (*path, index))
         self.events.sort(key=lambda event: event.at_ns)
 
-    def _add_event(self, index: int, checked: Mapping[str, Any], raw: Mapping[str, Any], path: Path) -> None:
-        at_ns = checked.get("at", 0)
-        self._in_time(checked.get("at"), (*path, "at"))
-        what = next((key for key in checked if key not in ("at", "as")), None)
-        if what is None:
-            return
-        detail, where = checked[what], (*path, what)
-        event: scenarios.Event | None
-        if what in ("create", "apply"):
-            event = scenarios.Event(index, at_ns, what, objects=self._objects(index, what, detail, where))
+    def _add_event(self, index: int, event: Event, raw: Mapping[str, Any], path: Path) -> None:
+        self._in_time(event.at_ns, (*path, "at"))
+        where = (*path, event.what)
+        event = dataclasses.replace(event, index=index)
+        if event.patch is not None:
+            key, patch = chosen(event.patch)
+            manifests.check_patch(resources.BY_KIND[event.patch.kind], patch or {}, (*where, key), self.report)
+        elif event.resize is not None:
+            manifests.check_patch(resources.BY_KIND["Pod"], {"spec": event.resize.spec}, where, self.report)
+        elif event.add_node is not None:
+            nodes = clusters.nodes(event.add_node, raw["addNode"], where, self.report)
+            event = dataclasses.replace(event, nodes=tuple(nodes))
+        elif event.what in ("create", "apply"):
+            objects = self._objects(index, event.what, chosen(event)[1], where)
+            event = dataclasses.replace(event, objects=objects)
             if not event.objects:
                 return
-        elif what == "delete":
-            event = self._delete(index, at_ns, detail, where)
-        elif what == "patch":
-            event = self._patch(index, at_ns, detail, where)
-        elif what == "resize":
-            event = self._resize(index, at_ns, detail, where)
-        elif what == "rollout":
-            event = self._rollout(index, at_ns, detail, where)
-        elif what in POD_ACTIONS:
-            namespace, _, name = full_name(detail.get("pod", "")).partition("/")
-            event = scenarios.Event(
-                index,
-                at_ns,
-                what,
-                resource="pods",
-                namespace=namespace,
-                name=name,
-                grace_period_s=detail.get("gracePeriodSeconds"),
-                exit_code=detail.get("exitCode", 0),
-            )
-        elif what == "drain":
-            event = scenarios.Event(index, at_ns, what, resource="nodes", name=detail.node, drain=detail)
-        elif what in NODE_ACTIONS:
-            taint = None
-            if what in ("taint", "untaint"):
-                taint = core_v1_pb2.Taint(key=detail.get("key", ""), effect=detail.get("effect", ""))
-                if detail.get("value"):
-                    taint.value = detail["value"]
-            event = scenarios.Event(index, at_ns, what, resource="nodes", name=detail.get("node", ""), taint=taint)
-        else:
-            nodes = clusters.nodes(detail, raw[what], where, self.report)
-            event = scenarios.Event(index, at_ns, what, nodes=tuple(nodes))
-        if event is not None:
-            if "as" in checked:
-                if what in scenarios.OF_MACHINES:
-                    self.report.add((*path, "as"), f"{what} is no request: nobody's rights matter", key=True)
-                event = dataclasses.replace(event, acts_as=checked["as"])
-            self.events.append(event)
+        self.events.append(event)
 
-    def _objects(self, index: int, what: str, detail: Any, where: Path) -> tuple[Message, ...]:
+    def _objects(self, index: int, what: str, detail: Mapping[str, Any], where: Path) -> tuple[Message, ...]:
         """Objects of one event: an object, those of a List, or those of a file."""
         found = []
         sources = self.files.sources(detail, where, self.report)
@@ -150,108 +114,6 @@ class Timeline:
             items = {"apiVersion": "v1", "kind": "List", "items": [data for data, _, _ in sources]}
             self.resolved["events"][index][what] = items
         return tuple(found)
-
-    def _delete(self, index: int, at_ns: int, detail: Mapping[str, Any], where: Path) -> scenarios.Event | None:
-        grace, policy = detail.get("gracePeriodSeconds"), detail.get("propagationPolicy", "Background")
-        if "pod" in detail:
-            for key in ("kind", "name", "namespace"):
-                if key in detail:
-                    self.report.add((*where, key), "cannot stand beside pod", key=True)
-            namespace, _, name = full_name(detail["pod"]).partition("/")
-            return scenarios.Event(
-                index, at_ns, "delete", (), "pods", namespace, name, grace_period_s=grace, propagation_policy=policy
-            )
-        if "kind" not in detail or "name" not in detail:
-            self.report.add(where, "needs kind and name, or pod")
-            return None
-        resource = self._resource(detail["kind"], (*where, "kind"))
-        if resource is None:
-            return None
-        namespace = detail.get("namespace", "default") if resource.namespaced else ""
-        return scenarios.Event(
-            index,
-            at_ns,
-            "delete",
-            (),
-            resource.plural,
-            namespace,
-            detail["name"],
-            grace_period_s=grace,
-            propagation_policy=policy,
-        )
-
-    def _patch(self, index: int, at_ns: int, detail: Mapping[str, Any], where: Path) -> scenarios.Event | None:
-        patch_type = "strategic" if "strategic" in detail else "merge"
-        resource = self._resource(detail["kind"], (*where, "kind")) if "kind" in detail else None
-        if resource is None or "name" not in detail or patch_type not in detail:
-            return None
-        manifests.check_patch(resource, detail[patch_type], (*where, patch_type), self.report)
-        namespace = detail.get("namespace", "default") if resource.namespaced else ""
-        return scenarios.Event(
-            index,
-            at_ns,
-            "patch",
-            resource=resource.plural,
-            namespace=namespace,
-            name=detail["name"],
-            patch=detail[patch_type],
-            patch_type=patch_type,
-            subresource=detail.get("subresource", ""),
-        )
-
-    def _resize(self, index: int, at_ns: int, detail: Mapping[str, Any], where: Path) -> scenarios.Event | None:
-        """A strategic patch of the subresource ``resize``."""
-        spec: dict[str, Any] = {}
-        for key in ("containers", "initContainers"):
-            if key in detail:
-                if not isinstance(detail[key], Mapping):
-                    self.report.add((*where, key), "must be a mapping from containers to requests and limits")
-                    return None
-                spec[key] = [{"name": str(name), "resources": one} for name, one in detail[key].items()]
-        if "resources" in detail:
-            spec["resources"] = detail["resources"]
-        if not spec:
-            self.report.add(where, "changes nothing", "state containers, initContainers or resources", key=True)
-            return None
-        patch = {"spec": spec}
-        manifests.check_patch(resources.BY_KIND["Pod"], patch, where, self.report)
-        namespace, _, name = full_name(detail.get("pod", "")).partition("/")
-        return scenarios.Event(
-            index,
-            at_ns,
-            "resize",
-            resource="pods",
-            namespace=namespace,
-            name=name,
-            patch=patch,
-            patch_type="strategic",
-            subresource="resize",
-        )
-
-    def _rollout(self, index: int, at_ns: int, detail: Mapping[str, Any], where: Path) -> scenarios.Event | None:
-        action = next((key for key in detail if key != "toRevision"), None)
-        if action is None:
-            return None
-        if "toRevision" in detail and action != "undo":
-            self.report.add((*where, "toRevision"), "only stands beside undo", key=True)
-        kind, _, name = detail[action].partition("/")
-        namespace, _, name = full_name(name).partition("/")
-        return scenarios.Event(
-            index,
-            at_ns,
-            "rollout",
-            resource=f"{kind}s",
-            namespace=namespace,
-            name=name,
-            rollout=action,
-            to_revision=detail.get("toRevision", 0),
-        )
-
-    def _resource(self, kind: str, path: Path) -> resources.Resource | None:
-        found = resources.BY_KIND.get(kind)
-        if found is None:
-            self.report.add(path, f"{kind!r} is not a kind that kemu knows", did_you_mean(kind, tables.ACCEPTED))
-        return found
 
     # --- workloads ---------------------------------------------------------------------------------------------------
 

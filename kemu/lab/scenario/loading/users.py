@@ -11,7 +11,7 @@ from typing import Any
 from kemu.emulated.apiserver.authorization import roles
 from kemu.emulated.objects import identities
 from kemu.emulated.settings.shapes import Report
-from kemu.lab.scenario import scenarios
+from kemu.lab.scenario.format.events import Event
 from kemu.runtime.words import did_you_mean
 
 _OF_THE_SYSTEM = (identities.NODE_PREFIX, identities.SERVICE_ACCOUNT_PREFIX)
@@ -40,7 +40,7 @@ def read(checked: Sequence[Any], report: Report) -> dict[str, dict[str, Any]]:
     return found
 
 
-def check_actors(events: Iterable[scenarios.Event], users: Mapping[str, Any], report: Report) -> None:
+def check_actors(events: Iterable[Event], users: Mapping[str, Any], report: Report) -> None:
     """Complain of events by somebody who does not exist."""
     for event in events:
         name = event.acts_as

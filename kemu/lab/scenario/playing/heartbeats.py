@@ -17,8 +17,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kemu.emulated.objects import resources
+from kemu.lab.scenario.format.events import Event
 from kemu.lab.scenario.format.keys.controller_keys import NODE_LIFECYCLE
-from kemu.lab.scenario.scenarios import Event, Fault, Scenario
+from kemu.lab.scenario.scenarios import Fault, Scenario
 from kemu.runtime import distributions
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.sim.wires import DEFAULT_LATENCY_S
@@ -124,7 +125,7 @@ def _concerns(event: Event, node: str) -> bool:
             one.metadata.name == node and resources.of(one).plural in _OBJECTS  # type: ignore[attr-defined]
             for one in event.objects
         )
-    return event.name == node and (event.resource in _OBJECTS or not event.resource)
+    return event.target.name == node and event.target.resource in _OBJECTS
 
 
 def _latency_ns(timing: Mapping[str, Any], name: str) -> int | None:

@@ -14,10 +14,12 @@ from typing import Any
 from kemu.emulated.client import retries
 from kemu.emulated.client.clients import Client
 from kemu.errors import Conflict, NotFound
+from kemu.lab.scenario.format.clusters import Node
+from kemu.lab.scenario.format.events import Event
 from kemu.lab.scenario.playing import plans
 from kemu.lab.scenario.playing.heartbeats import Heartbeats
 from kemu.lab.scenario.playing.machines import PREFIX, Machines
-from kemu.lab.scenario.scenarios import Event, Node, Scenario
+from kemu.lab.scenario.scenarios import Scenario
 from kemu.runtime.runlog.events import UserRefused
 from kemu.runtime.runtimes import Runtime
 
@@ -47,8 +49,8 @@ class Operator:
             await self._remove(event)
         else:
             switch = self.machines.shut_down if event.what == "shutdownNode" else self.machines.switch_on
-            if not await switch(event.name):
-                self._refuse(event, {"reason": "NotFound" if self._is_missing(event.name) else "Conflict"})
+            if not await switch(event.target.name):
+                self._refuse(event, {"reason": "NotFound" if self._is_missing(event.target.name) else "Conflict"})
 
     async def _add(self, event: Event) -> None:
         known = await self.add(event.nodes)
@@ -66,7 +68,7 @@ class Operator:
         return known
 
     async def _remove(self, event: Event) -> None:
-        if not await self.remove(event.name):
+        if not await self.remove(event.target.name):
             self._refuse(event, {"reason": "NotFound"})
 
     async def remove(self, node: str) -> bool:
@@ -109,7 +111,7 @@ class Operator:
             UserRefused(
                 index=event.index,
                 what=event.what,
-                name=event.name,
+                name=event.target.name,
                 **why,
             )
         )

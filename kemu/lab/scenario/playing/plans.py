@@ -18,12 +18,13 @@ from kemu.emulated.objects import identities
 from kemu.emulated.scheduler.extenders import servers
 from kemu.emulated.settings.declared import plain
 from kemu.lab.scenario import expectations
+from kemu.lab.scenario.format.clusters import Node
 from kemu.lab.scenario.format.keys import controller_keys
 from kemu.lab.scenario.loading import controllers as loading
 from kemu.lab.scenario.playing import machines, workloads
 from kemu.lab.scenario.playing import user as users
 from kemu.lab.scenario.playing.heartbeats import Heartbeats
-from kemu.lab.scenario.scenarios import Node, Scenario
+from kemu.lab.scenario.scenarios import Scenario
 from kemu.runtime import user_code
 from kemu.runtime.env import ActorSpec
 

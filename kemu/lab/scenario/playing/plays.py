@@ -21,6 +21,7 @@ from typing import Any
 
 from kemu.errors import ActorFailed, KemuError, ScenarioError, SimulationError
 from kemu.lab.checks.history import History
+from kemu.lab.scenario.format.events import OF_MACHINES
 from kemu.lab.scenario.loading import clusters
 from kemu.lab.scenario.playing import judging, plans
 from kemu.lab.scenario.playing.faults import Chaos
@@ -29,7 +30,7 @@ from kemu.lab.scenario.playing.operators import OPERATOR, Operator
 from kemu.lab.scenario.playing.progress import RUNNING, Progress
 from kemu.lab.scenario.playing.provisioning import Provisioner
 from kemu.lab.scenario.playing.triggers import Triggers
-from kemu.lab.scenario.scenarios import OF_MACHINES, Fault, Scenario, Trigger
+from kemu.lab.scenario.scenarios import Fault, Scenario, Trigger
 from kemu.runtime import garbage
 from kemu.runtime.env import LogSink
 from kemu.runtime.faults.hits import CHAOS

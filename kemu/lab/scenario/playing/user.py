@@ -25,10 +25,14 @@ from kemu.emulated.kubelet.pods import statuses
 from kemu.emulated.objects import meta, resources
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.pods import pod_phases
+from kemu.emulated.settings import declared
+from kemu.emulated.settings.declared import chosen
+from kemu.lab.scenario.format import events
+from kemu.lab.scenario.format.events import OF_MACHINES, Event
 from kemu.lab.scenario.loading import clusters
 from kemu.lab.scenario.loading.objects import manifests
 from kemu.lab.scenario.playing import rollouts, workloads
-from kemu.lab.scenario.scenarios import OF_MACHINES, Event, Manifest, Scenario
+from kemu.lab.scenario.scenarios import Manifest, Scenario
 from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import SECOND_NS, ActorSpec, Env
@@ -66,28 +70,16 @@ def _plain_manifest(manifest: Manifest) -> list[Any]:
 
 
 def _plain_event(event: Event) -> dict[str, Any]:
-    return {
-        "index": event.index,
-        "at_ns": event.at_ns,
-        "what": event.what,
-        "resource": event.resource,
-        "namespace": event.namespace,
-        "name": event.name,
-        "grace_period_s": event.grace_period_s,
-        "patch": dict(event.patch),
-        "patch_type": event.patch_type,
-        "subresource": event.subresource,
-        "propagation_policy": event.propagation_policy,
-        **({"as": event.acts_as} if event.acts_as else {}),
-        "exit_code": event.exit_code,
-        "rollout": event.rollout,
-        "to_revision": event.to_revision,
-        "objects": [
-            (resources.of(message).plural, message.SerializeToString(deterministic=True)) for message in event.objects
-        ],
-        "drain": None if event.drain is None else dataclasses.asdict(event.drain),
-        "taint": None if event.taint is None else event.taint.SerializeToString(deterministic=True),
-    }
+    found = declared.plain(dataclasses.replace(event, objects=()))
+    if event.objects:
+        found[event.what] = {}  # the objects say it
+    objects = [(resources.of(one).plural, one.SerializeToString(deterministic=True)) for one in event.objects]
+    return {**{name: value for name, value in found.items() if value is not None}, "objects": objects}
+
+
+def _event(data: Mapping[str, Any]) -> Event:
+    objects = tuple(resources.BY_PLURAL[plural].message.FromString(one) for plural, one in data["objects"])
+    return dataclasses.replace(declared.restored(Event, data), objects=objects)
 
 
 class User:
@@ -201,12 +193,12 @@ class User:
     async def _play(self) -> None:
         """Carries out everything at its time; requests of one instant are sent together, events before workloads."""
         clock, spawn = self._env.clock, self._env.spawn
-        events = self._config["events"]
+        events = [_event(data) for data in self._config["events"]]
         agenda: list[tuple[int, int]] = []
         """(time, stream), or (time, -1) for the next event."""
         next_event = 0
         if events:
-            agenda.append((events[0]["at_ns"], -1))
+            agenda.append((events[0].at_ns, -1))
         for index, stream in enumerate(self._streams):
             when_ns = stream.next_ns()
             if when_ns is not None:
@@ -219,8 +211,8 @@ class User:
             if index < 0:
                 event = events[next_event]
                 next_event += 1
-                following = events[next_event]["at_ns"] if next_event < len(events) else None
-                spawn(self._carry_out(event), f"event {event['index']}")
+                following = events[next_event].at_ns if next_event < len(events) else None
+                spawn(self._carry_out(event), f"event {event.index}")
             else:
                 stream = self._streams[index]
                 number, pod = stream.arrival()
@@ -231,16 +223,15 @@ class User:
             else:
                 heapq.heapreplace(agenda, (following, index))
 
-    async def _carry_out(self, event: Mapping[str, Any]) -> None:
-        acts_as = event.get("as", "")
-        acted = UserActed(index=event["index"], what=event["what"])
-        self._env.log(UserActed(**acted, acts_as=acts_as) if acts_as else acted)
-        if acts_as:
-            self._act_as(acts_as)
+    async def _carry_out(self, event: Event) -> None:
+        acted = UserActed(index=event.index, what=event.what)
+        self._env.log(UserActed(**acted, acts_as=event.acts_as) if event.acts_as else acted)
+        if event.acts_as:
+            self._act_as(event.acts_as)
         try:
-            await _ACTIONS[event["what"]](self, event)
+            await _ACTIONS[event.what](self, event, chosen(event)[1])
         except errors.ApiError as error:
-            self._refused({"index": event["index"], "what": event["what"], "name": event.get("name", "")}, error)
+            self._refused({"index": event.index, "what": event.what, "name": event.target.name}, error)
 
     def _refused(self, what: Mapping[str, Any], error: errors.ApiError) -> None:
         self._env.log(UserRefused(**what, reason=error.reason, message=error.message))
@@ -284,24 +275,21 @@ class User:
 
     # --- events ------------------------------------------------------------------------------------------------------
 
-    async def _create_objects(self, event: Mapping[str, Any]) -> None:
+    async def _create_objects(self, event: Event, _: object) -> None:
         await self._each(event, self._create)
 
-    async def _apply(self, event: Mapping[str, Any]) -> None:
+    async def _apply(self, event: Event, _: object) -> None:
         await self._each(event, self._apply_one)
 
-    async def _each(self, event: Mapping[str, Any], request: Callable[[Any], Awaitable[Any]]) -> None:
+    async def _each(self, event: Event, request: Callable[[Any], Awaitable[Any]]) -> None:
         """One object after the other; a refused one does not keep the others away, as with kubectl."""
-        objects = event["objects"]
-        for plural, data in objects:
-            message: Any = resources.BY_PLURAL[plural].message.FromString(data)
+        for message in cast("tuple[KubernetesObject, ...]", event.objects):
             try:
                 await request(message)
             except errors.ApiError as error:
-                if len(objects) == 1:
+                if len(event.objects) == 1:
                     raise
-                what = {"index": event["index"], "what": event["what"], "name": message.metadata.name}
-                self._refused(what, error)
+                self._refused({"index": event.index, "what": event.what, "name": message.metadata.name}, error)
 
     async def _apply_one(self, message: KubernetesObject) -> None:
         """Create, or patch what is there with everything that the manifest states."""
@@ -314,63 +302,50 @@ class User:
         patch = convert.to_json(message)
         await self._insist(lambda: self._client.patch(plural, name, namespace, patch, type="strategic"))
 
-    async def _delete(self, event: Mapping[str, Any]) -> None:
-        if event["resource"] == "pods":
-            self._deleted.add(f"{event['namespace']}/{event['name']}")
+    async def _delete(self, event: Event, stated: events.Delete) -> None:
+        resource, namespace, name = event.target
+        grace_s, policy = stated.grace_period_seconds, stated.propagation_policy
+        if resource == "pods":
+            self._deleted.add(f"{namespace}/{name}")
         await self._insist(
             lambda: self._client.delete(
-                event["resource"],
-                event["name"],
-                event["namespace"],
-                grace_period_seconds=event["grace_period_s"],
-                propagation_policy=event["propagation_policy"],
+                resource, name, namespace, grace_period_seconds=grace_s, propagation_policy=policy
             )
         )
 
-    async def _patch(self, event: Mapping[str, Any]) -> None:
-        await self._insist(
-            lambda: self._client.patch(
-                event["resource"],
-                event["name"],
-                event["namespace"],
-                event["patch"],
-                event["subresource"],
-                event["patch_type"],
-            )
-        )
+    async def _patch(self, event: Event, stated: events.Patch) -> None:
+        resource, namespace, name = event.target
+        kind, patch = chosen(stated)
+        part = stated.subresource or ""
+        await self._insist(lambda: self._client.patch(resource, name, namespace, patch, part, kind))
 
-    async def _rollout(self, event: Mapping[str, Any]) -> None:
+    async def _resize(self, event: Event, stated: events.Resize) -> None:
+        resource, namespace, name = event.target
+        patch = {"spec": stated.spec}
+        await self._insist(lambda: self._client.patch(resource, name, namespace, patch, "resize", "strategic"))
+
+    async def _rollout(self, event: Event, stated: events.Rollout) -> None:
         now_s = self._env.clock.unix_ns() // SECOND_NS
-        await self._insist(
-            lambda: rollouts.perform(
-                self._client,
-                event["rollout"],
-                event["resource"],
-                event["namespace"],
-                event["name"],
-                event["to_revision"],
-                now_s,
-            )
-        )
+        action, revision = chosen(stated)[0], stated.to_revision or 0
+        await self._insist(lambda: rollouts.perform(self._client, action, *event.target, revision, now_s))
 
-    async def _evict(self, event: Mapping[str, Any]) -> None:
-        await self._insist(
-            lambda: self._client.evict(event["namespace"], event["name"], grace_period_seconds=event["grace_period_s"])
-        )
+    async def _evict(self, event: Event, stated: events.Evict) -> None:
+        _, namespace, name = event.target
+        grace_s = stated.grace_period_seconds
+        await self._insist(lambda: self._client.evict(namespace, name, grace_period_seconds=grace_s))
 
-    async def _finish(self, event: Mapping[str, Any]) -> None:
-        patch = {"metadata": {"annotations": {manifests.FINISH: str(event["exit_code"])}}}
-        await self._insist(lambda: self._client.patch("pods", event["name"], event["namespace"], patch))
+    async def _finish(self, event: Event, stated: events.Finish) -> None:
+        _, namespace, name = event.target
+        patch = {"metadata": {"annotations": {manifests.FINISH: str(stated.exit_code)}}}
+        await self._insist(lambda: self._client.patch("pods", name, namespace, patch))
 
-    async def _cordon(self, event: Mapping[str, Any]) -> None:
-        patch = {"spec": {"unschedulable": True if event["what"] == "cordon" else None}}
-        await self._insist(lambda: self._client.patch("nodes", event["name"], "", patch))
+    async def _cordon(self, event: Event, _: object) -> None:
+        patch = {"spec": {"unschedulable": True if event.what == "cordon" else None}}
+        await self._insist(lambda: self._client.patch("nodes", event.target.name, "", patch))
 
-    async def _drain(self, event: Mapping[str, Any]) -> None:
-        options = drains.Options(**event["drain"])
-
+    async def _drain(self, event: Event, options: drains.Options) -> None:
         def tell(step: str, pod: str = "", why: str = "") -> None:
-            self._env.log(DrainStepped(index=event["index"], node=options.node, step=step, pod=pod, why=why))
+            self._env.log(DrainStepped(index=event.index, node=options.node, step=step, pod=pod, why=why))
 
         try:
             await drains.drain(self._env, self._client, options, self._insist, tell)
@@ -379,12 +354,12 @@ class User:
         else:
             tell("drained")
 
-    async def _taint(self, event: Mapping[str, Any]) -> None:
+    async def _taint(self, event: Event, stated: events.Taint | events.Untaint) -> None:
         """As kubectl: read, change, write; again when somebody else wrote meanwhile."""
-        wanted = core_v1_pb2.Taint.FromString(event["taint"])
+        wanted = stated.message()
         while True:
-            node = await self._insist(lambda: self._client.get("nodes", event["name"]))
-            _put_taint(node, wanted, keep=event["what"] == "taint")
+            node = await self._insist(lambda: self._client.get("nodes", event.target.name))
+            _put_taint(node, wanted, keep=event.what == "taint")
             try:
                 await self._insist(functools.partial(self._client.update, node))
             except errors.Conflict:
@@ -406,12 +381,12 @@ def _put_taint(node: core_v1_pb2.Node, wanted: core_v1_pb2.Taint, *, keep: bool)
         node.spec.taints.add().CopyFrom(wanted)
 
 
-_ACTIONS: dict[str, Callable[[User, Mapping[str, Any]], Awaitable[None]]] = {
+_ACTIONS: dict[str, Callable[[User, Event, Any], Awaitable[None]]] = {
     "create": User._create_objects,
     "apply": User._apply,
     "delete": User._delete,
     "patch": User._patch,
-    "resize": User._patch,
+    "resize": User._resize,
     "rollout": User._rollout,
     "evict": User._evict,
     "finish": User._finish,

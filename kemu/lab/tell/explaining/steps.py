@@ -133,14 +133,13 @@ class Teller:
         asked = next((one for one in self._scenario.events if one.index == event.index), None)
         if asked is None or asked.what == "create":  # The write is told.
             return None
-        about = f"{asked.namespace or 'default'}/{asked.name}"
-        text = f"the user's event: {asked.what} {short(about) if asked.name else ''}".rstrip()
+        resource, namespace, name = asked.target
+        about = f"{namespace or 'default'}/{name}"
+        text = f"the user's event: {asked.what} {short(about) if name else ''}".rstrip()
         if asked.what in ("delete", "evict"):
             text = f"the user asked to {asked.what} {short(about)}"
-        is_pod = asked.resource in ("pods", "")
-        key, node = (about, "") if is_pod and asked.name else ("", asked.name if asked.resource == "nodes" else "")
-        return Step(at, actor, f"user {asked.what} {asked.name}", text, f"{asked.what} {asked.name}", OUTCOME, key,
-                    node=node)  # fmt: skip
+        key, node = (about, "") if resource in ("pods", "") and name else ("", name if resource == "nodes" else "")
+        return Step(at, actor, f"user {asked.what} {name}", text, f"{asked.what} {name}", OUTCOME, key, node=node)
 
     def _on_fault(self, at: Moment, actor: str, event: FaultBegun) -> Step | None:
         kind = KINDS.get(event.what)

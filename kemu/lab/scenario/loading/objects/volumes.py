@@ -8,13 +8,12 @@ from typing import Any
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.fields import storage_v1
 from kemu.lab.scenario import scenarios
+from kemu.lab.scenario.format.events import Event
 from kemu.lab.scenario.format.workloads import Workload
 from kemu.lab.scenario.loading.objects import manifests
 
 
-def are_used(
-    setup: Sequence[scenarios.Manifest], events: Sequence[scenarios.Event], workloads: Sequence[Workload]
-) -> bool:
+def are_used(setup: Sequence[scenarios.Manifest], events: Sequence[Event], workloads: Sequence[Workload]) -> bool:
     """Some object is of storage, or some pod wants a volume that outlives it."""
     objects = [each.message for each in setup] + [one for event in events for one in event.objects]
     objects += [workload.template for workload in workloads if workload.template is not None]
