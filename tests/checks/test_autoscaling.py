@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kemu.emulated.autoscaler.settings import Settings
 from kemu.lab.checks import registry
 from kemu.lab.checks.limits import Autoscaled, Limits, NodeGroup
 from kemu.lab.checks.results import Result
@@ -59,7 +60,7 @@ class Scene(Log):
 
     def judged(self, check: str, *, least: int = 1, most: int = 3, **flags: Any) -> Result:
         template = made("pool").SerializeToString(deterministic=True)
-        autoscaled = Autoscaled((NodeGroup("pool", least, most, template),), **flags)
+        autoscaled = Autoscaled((NodeGroup("pool", least, most, template),), Settings(**flags))
         _, results = registry.judge(self.events, within=Limits(autoscaled=autoscaled))
         return next(result for result in results if result.id == check)
 
@@ -247,8 +248,8 @@ def test_a_pod_that_waits_and_gets_none() -> None:
         "default/b fits on no node, and on a new one of pool, from 10.000 s to 200.000 s; controller/cluster-autoscaler"
         " had 190.000 s"
     )
-    assert log.judged(ADDITIONS, scan_ns=100 * 10**9).holds is True
-    assert log.judged(ADDITIONS, pod_delay_ns=300 * 10**9).holds is True
+    assert log.judged(ADDITIONS, scan_interval_s=100).holds is True
+    assert log.judged(ADDITIONS, new_pod_scale_up_delay_s=300).holds is True
 
 
 @pytest.mark.parametrize(
@@ -257,7 +258,7 @@ def test_a_pod_that_waits_and_gets_none() -> None:
         ("it fits on the node that is there", {"cpu": "2"}, {}),
         ("it fits on no node at all", {"cpu": "5"}, {}),
         ("the group is full", {}, {"most": 1}),
-        ("the cluster is full", {}, {"most_nodes": 1}),
+        ("the cluster is full", {}, {"max_nodes_total": 1}),
         ("it is below the cut-off", {"priority": -11}, {}),
         ("it is nominated", {"nominated": "pool-1"}, {}),
         ("it is being deleted", {"deleting": 10}, {}),

@@ -199,10 +199,10 @@ def test_every_plugin_in_the_tree_is_known_by_its_own_name() -> None:
 @pytest.mark.parametrize(
     ("switches", "path", "text"),
     [
-        ({"queu": "fifo"}, "policy.queu", 'did you mean "queue"?'),
-        ({"queue": "lifo"}, "policy.queue", "not one of: priority, fifo"),
-        ({"nomination": "no"}, "policy.nomination", "true, false"),
-        ({"preemptor": "nobody"}, "policy.preemptor", "not one of: scheduler, "),
+        ({"queu": "fifo"}, "policy.queu", "did you mean queue?"),
+        ({"queue": "lifo"}, "policy.queue", "must be priority or fifo"),
+        ({"nomination": "nope"}, "policy.nomination", "must be true or false"),
+        ({"preemptor": "nobody"}, "policy.preemptor", "must be scheduler, kubelet"),
     ],
 )
 def test_an_unknown_switch_or_value(switches: dict[str, Any], path: str, text: str) -> None:

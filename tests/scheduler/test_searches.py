@@ -439,7 +439,7 @@ def test_switches_that_hold_an_amount() -> None:
         ("crossNodePreemption", {"limit": 5}, "policy.crossNodePreemption.limit"),
         ("crossNodePreemption", 100, "policy.crossNodePreemption"),
         ("lowerPriorityAffinity", {"limit": True}, "policy.lowerPriorityAffinity.limit"),
-        ("avoidEvictedNode", {"for": "1m"}, "policy.avoidEvictedNode.for"),
+        ("avoidEvictedNode", {"for": 60}, "policy.avoidEvictedNode.for"),
     ],
 )
 def test_amounts_that_cannot_be(switch: str, value: Any, path: str) -> None:

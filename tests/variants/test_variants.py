@@ -11,6 +11,8 @@ import pytest
 from kemu.emulated import variants
 from kemu.emulated.scheduler.experiments import switches
 from kemu.emulated.scheduler.queue.queues import SchedulingQueue
+from kemu.emulated.settings.declared import settings_of
+from kemu.emulated.settings.shapes import Choice, Shape, Switch
 from kemu.emulated.variants import ABLATION, BUG, EXPERIMENT, FIX, VARIANTS
 from kemu.lab.scenario import catalog
 from tests.museum.pieces import PIECES
@@ -36,13 +38,17 @@ def test_a_variant_overrides_only_what_is_there() -> None:
             assert hasattr(base, method), f"{name}: {base.__name__} has no {method}"
 
 
+def _values(shape: Shape) -> tuple[object, ...]:
+    return shape.words if isinstance(shape, Choice) else (True, False) if isinstance(shape, Switch) else ()
+
+
 def test_the_experiments_are_the_switches_and_their_values() -> None:
     stated = [name for name in variants.names(EXPERIMENT) if VARIANTS[name].actors == variants.SCHEDULER]
     wanted = []
-    for name, field in switches.SWITCHES.items():
-        values = field.metadata.get("values", ())
+    for name, (_, declared) in settings_of(switches.Policy).items():
+        values = _values(declared.shape)
         texts = [value if isinstance(value, str) else "on" if value else "off" for value in values]
-        wanted += [f"{name}: {text}" for value, text in zip(values, texts, strict=True) if value != field.default]
+        wanted += [f"{name}: {text}" for value, text in zip(values, texts, strict=True) if value != declared.default]
         wanted += [] if values else [name]
     assert sorted(stated) == sorted(wanted)
 
@@ -79,6 +85,6 @@ def test_the_alternatives_of_a_policy_are_named_as_in_the_table() -> None:
     default = switches.policy_of({})
     assert switches.alternatives(default) == ()
     for field in dataclasses.fields(default):
-        for value in field.metadata.get("values", ()):
+        for value in _values(settings_of(switches.Policy)[field.name][1].shape):
             for name in switches.alternatives(switches.policy_of({field.name: value})):
                 assert name in VARIANTS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kemu.emulated.autoscaler.settings import Settings
 from kemu.emulated.settings.declared import Section, setting
 from kemu.emulated.settings.shapes import POSITIVE_DURATION, ListOf, Text, Whole
 
@@ -71,26 +72,10 @@ class NodeGroup:
 
 @dataclass(frozen=True, slots=True)
 class Autoscaled:
-    """The node groups of a scenario, and the flags of its cluster autoscaler that checks judge by."""
+    """The node groups of a scenario, and the flags of its cluster autoscaler."""
 
     groups: tuple[NodeGroup, ...]
-    cut_off: int = -10
-    """Pods of lower priority neither add nor keep nodes."""
-    scan_ns: int = 10 * SECOND_NS
-    pod_delay_ns: int = 0
-    """So long a pod waits before it adds a node."""
-    most_nodes: int = 0
-    """Most nodes of the whole cluster; 0: no limit."""
-    provision_ns: int = 900 * SECOND_NS
-    """A machine that has not registered by then has failed."""
-    backoff_ns: int = 1800 * SECOND_NS
-    """The longest time for which a group is left alone after a failure."""
-    unready: int = 3
-    """So many nodes may be broken before nothing is done any more."""
-    from_zero: bool = True
-    """Nodes are added while none is ready."""
-    all_daemons: bool = False
-    """New nodes are taken to get the pods of every DaemonSet that suits them."""
+    flags: Settings = Settings()  # noqa: RUF009 (frozen)
 
 
 @dataclass(frozen=True, slots=True)

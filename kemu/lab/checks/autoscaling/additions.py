@@ -11,7 +11,7 @@ from kemu.lab.checks.autoscaling import machines
 from kemu.lab.checks.autoscaling.machines import AUTOSCALER, Amounts, Machines
 from kemu.lab.checks.history import NODE_PREFIX, POD_PREFIX, History, parsed
 from kemu.lab.checks.history.outages import RECOVERY_NS
-from kemu.lab.checks.limits import NodeGroup
+from kemu.lab.checks.limits import Autoscaled, NodeGroup
 from kemu.lab.checks.results import Fold
 from kemu.lab.checks.scheduling import rooms
 from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2
@@ -110,9 +110,9 @@ class PodsThatWaitGetNodes(Punctual):
     def given(self, *folds: Any) -> None:
         attention, self._machines = folds
         super().given(attention)
-        self._autoscaled = self._limits.autoscaled
-        scaled = self._autoscaled.groups if self._autoscaled is not None else ()
-        self._groups = {group.name: _Group(group) for group in scaled}
+        scaled = self._limits.autoscaled or Autoscaled(())
+        self._flags = scaled.flags
+        self._groups = {group.name: _Group(group) for group in scaled.groups}
         self._nodes: dict[str, machines.Node] = {}
         self._daemons: dict[str, Amounts] = {}
         """By node: what pods that belong to it take."""
@@ -162,16 +162,16 @@ class PodsThatWaitGetNodes(Punctual):
             self._overdue.end(key, time_ns)
 
     def _provided(self, time_ns: int, event: InstanceChanged) -> None:
-        assert self._autoscaled is not None
         group, machine = self._groups.get(event.group), self._machines.all.get(event.node)
         if group is None:
             return
-        late = machine is not None and time_ns - machine.since_ns > self._autoscaled.provision_ns
+        late = machine is not None and time_ns - machine.since_ns > self._flags.max_node_provision_time_s * 1e9
         if event.what == "running" and event.node in self._nodes:
             group.note(self._nodes[event.node].value)
             group.took(self._daemons.get(event.node, {}))
         if event.what in ("failed", "refused") or (late and event.what in ("running", "gone")):
-            group.blocked_ns = time_ns + self._autoscaled.backoff_ns
+            backoff_s = max(self._flags.initial_node_group_backoff_s, self._flags.max_node_group_backoff_s)
+            group.blocked_ns = time_ns + round(backoff_s * 1e9)
 
     # --- what the store tells -----------------------------------------------------------------------------------------
 
@@ -225,13 +225,12 @@ class PodsThatWaitGetNodes(Punctual):
         return self._groups.get(machine.group) if machine is not None else None
 
     def _pod_changed(self, key: str, pod: core_v1_pb2.Pod | None) -> bool:
-        assert self._autoscaled is not None
         before, waited = self._pods.pop(key, None), self._waiting.pop(key, None)
         if before is not None:
             self._count(before, -1)
         if pod is None or rooms.is_over(pod):
             return before is not None or waited is not None
-        own, expendable = machines.belongs_to_its_node(pod), machines.is_expendable(pod, self._autoscaled.cut_off)
+        own, expendable = machines.belongs_to_its_node(pod), machines.is_expendable(pod, self._flags.cut_off)
         if pod.spec.nodeName:
             amounts = {} if expendable else machines.wanted_by(pod)
             now = self._pods[key] = (pod.spec.nodeName, amounts, own, _keeps_away(pod.spec))
@@ -263,11 +262,10 @@ class PodsThatWaitGetNodes(Punctual):
 
     def _look(self, time_ns: int) -> None:
         """Who has to get a node, as things are now."""
-        assert self._autoscaled is not None
         if not self._waiting and not self._overdue.open():
             return
         growing = self._growing(time_ns) if self._waiting else []
-        within_s = (2 * self._autoscaled.scan_ns + self._autoscaled.pod_delay_ns) / 1e9 + _MORE_S
+        within_s = 2 * self._flags.scan_interval_s + self._flags.new_pod_scale_up_delay_s + _MORE_S
         wanting: dict[tuple[str, str], None] = {}
         known: dict[tuple[Any, ...], str] = {}
         sets: Amounts = {}
@@ -290,15 +288,14 @@ class PodsThatWaitGetNodes(Punctual):
 
     def _growing(self, time_ns: int) -> list[_Group]:
         """The groups that may grow now; none, where anything is in motion or beyond judgement."""
-        assert self._autoscaled is not None
         living = {name: self._machines.living(name) for name in self._groups}
         if self._faults or any(one.node not in self._ready for all_ in living.values() for one in all_):
             return []
-        if len(self._nodes) - len(self._ready) > self._autoscaled.unready:
+        if len(self._nodes) - len(self._ready) > self._flags.ok_total_unready_count:
             return []
-        if not self._ready and not self._autoscaled.from_zero:
+        if not self._ready and not self._flags.scale_up_from_zero:
             return []
-        if self._autoscaled.most_nodes and len(self._nodes) >= self._autoscaled.most_nodes:
+        if 0 < self._flags.max_nodes_total <= len(self._nodes):
             return []
         if any(keeps_away for *_, keeps_away in self._pods.values()):
             return []
@@ -308,13 +305,12 @@ class PodsThatWaitGetNodes(Punctual):
 
     def _needs(self, spec: core_v1_pb2.PodSpec, wanted: Amounts, growing: list[_Group], sets: Amounts) -> str:
         """The first group whose new nodes would take the pod, if no node does."""
-        assert self._autoscaled is not None
         for node in self._nodes.values():
             if node.has_room(wanted) and rooms.suits_node(node.value, spec):
                 return ""
         critical = any(one.spec.priorityClassName == "system-node-critical" for one in self._sets.values())
         for group in growing:
-            if group.takes(spec, wanted, sets, all_daemons=critical or self._autoscaled.all_daemons):
+            if group.takes(spec, wanted, sets, all_daemons=critical or self._flags.force_daemon_sets):
                 return group.name
         return ""
 

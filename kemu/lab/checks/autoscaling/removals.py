@@ -67,7 +67,7 @@ class NodesGoWhenTheirPodsFitElsewhere(Check):
     def _judge(self, time_ns: int, event: ScaleDownBegun) -> None:
         assert self._autoscaled is not None
         values = _as_of(self._machines.history, event.pods_rev, event.nodes_rev)
-        cut_off = self._autoscaled.cut_off
+        cut_off = self._autoscaled.flags.cut_off
         nodes, on = machines.occupied(
             machines.stored(values, NODE_PREFIX), machines.stored(values, POD_PREFIX), cut_off
         )

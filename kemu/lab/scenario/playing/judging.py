@@ -195,27 +195,11 @@ def _limits(scenario: Scenario, speed: float) -> Limits:
 def _autoscaled(scenario: Scenario) -> Autoscaled | None:
     if scenario.autoscaler is None:
         return None
-    flags = scenario.autoscaler.settings
-    return Autoscaled(
-        tuple(
-            NodeGroup(
-                group.name,
-                group.settings.min,
-                group.settings.max,
-                group.template.message.SerializeToString(deterministic=True),
-            )
-            for group in scenario.autoscaler.groups
-        ),
-        cut_off=flags.cut_off,
-        scan_ns=round(flags.scan_interval_s * SECOND_NS),
-        pod_delay_ns=round(flags.new_pod_scale_up_delay_s * SECOND_NS),
-        most_nodes=flags.max_nodes_total,
-        provision_ns=round(flags.max_node_provision_time_s * SECOND_NS),
-        backoff_ns=round(max(flags.initial_node_group_backoff_s, flags.max_node_group_backoff_s) * SECOND_NS),
-        unready=flags.ok_total_unready_count,
-        from_zero=flags.scale_up_from_zero,
-        all_daemons=flags.force_daemon_sets,
-    )
+    groups = []
+    for one in scenario.autoscaler.groups:
+        template = one.template.message.SerializeToString(deterministic=True)
+        groups.append(NodeGroup(one.name, one.settings.min, one.settings.max, template))
+    return Autoscaled(tuple(groups), scenario.autoscaler.settings)
 
 
 def meant(scenario: Scenario, end_ns: int) -> dict[str, int]:
