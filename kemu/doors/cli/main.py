@@ -71,7 +71,7 @@ def _tell_of_cut_logs() -> None:
 
 def _parser() -> Parser:
     from kemu.doors.cli.commands import bench, conformance
-    from kemu.doors.cli.commands.clusters import chaos, ray_clusters, scheduler, step, up
+    from kemu.doors.cli.commands.clusters import chaos, nodes, ray_clusters, scheduler, step, up
     from kemu.doors.cli.commands.figures import csv_files, plot, report, results
     from kemu.doors.cli.commands.runs import explain, recover, replay, run, scenarios, story, trace
     from kemu.doors.cli.commands.searches import explore, fuzz, shrink, sweep
@@ -101,6 +101,7 @@ def _parser() -> Parser:
         csv_files,
         scenarios,
         scheduler,
+        nodes,
         bench,
         conformance,
         ray_clusters,

@@ -1,8 +1,9 @@
 """The actor in the place of an API server: kemu's API service in front of a real one.
 
-    config = {"kubeconfig": "", "context": "", "qps": 0.0, "burst": 0, "user_agent": "kemu"}
+    config = {"kubeconfig": "", "context": "", "qps": 0.0, "burst": 0, "user_agent": "kemu", "shares": ["pods"]}
 
-as :class:`kemu.emulated.bridge.connections.Settings`. Others dial it by its name, as any API server.
+as :class:`kemu.emulated.bridge.connections.Settings`, and ``shares``: collections that it watches once for all clients
+(:mod:`kemu.emulated.bridge.shared_watches`). Others dial it by its name, as any API server.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ class Bridge:
 
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         self._env = env
-        self._connection = connections.Connection(connections.Settings(**config))
-        self._service = services.Service(env, self._connection, self._trouble)
+        settings = {name: value for name, value in config.items() if name != "shares"}
+        self._connection = connections.Connection(connections.Settings(**settings))
+        self._service = services.Service(env, self._connection, self._trouble, config.get("shares", ()))
         self._told: dict[str, int] = {}
         env.serve(api_pb2_grpc.add_ApiServicer_to_server, self._service)
 

@@ -7,6 +7,7 @@ aiohttp speaks HTTP; both come with the extra ``cluster`` and are imported when 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import time
 from collections.abc import AsyncIterator, Mapping
@@ -26,6 +27,8 @@ WATCH_SILENCE_S = 180.0
 _ACCEPT = f"{envelopes.MEDIA_TYPE},application/json"
 _ACCEPT_WATCH = f"{envelopes.MEDIA_TYPE};stream=watch,application/json;stream=watch"
 _UNAUTHORIZED = 401
+_READ_BUFFER = 2 << 20
+"""More than any object has bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +109,13 @@ class Connection:
 
     async def _configure(self) -> None:
         self._client = await _client_of(self._settings)
-        self._session = self._client.rest_client.pool_manager
         self.server = self._client.configuration.host.rstrip("/")
+        self._session = _session_of(self._client, self.server)
 
     async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
         if self._client is not None:
             await self._client.close()
             self._client = None
@@ -195,6 +201,23 @@ async def _client_of(settings: Settings) -> Any:
         where = settings.kubeconfig or "the kubeconfig"
         raise ClusterError(f"{where}: {error}") from error
     return client.ApiClient(configuration)
+
+
+def _session_of(client: Any, server: str) -> Any:
+    """A session with the connections of ``client``. Its own one reads ~/.netrc, twice for each request."""
+    aiohttp = packages()
+    rest = client.rest_client
+    proxy = rest.proxy
+    if not proxy:
+        with contextlib.suppress(LookupError):
+            proxy, _ = aiohttp.helpers.get_env_proxy_for_url(aiohttp.client.URL(server))
+    return aiohttp.ClientSession(
+        connector=rest.pool_manager.connector,
+        connector_owner=False,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        read_bufsize=_READ_BUFFER,
+        proxy=proxy,
+    )
 
 
 def _check(settings: Settings) -> None:

@@ -16,14 +16,25 @@ from pathlib import Path
 from typing import Any
 
 from kemu.emulated.bridge import apiservers
-from kemu.errors import ActorFailed
+from kemu.errors import ActorFailed, KemuError
 from kemu.runtime import user_code
 from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink
 from kemu.runtime.host import hosts, wall_clocks
+from kemu.runtime.runlog import folders, frames
 from kemu.runtime.runlog.events import ActorExited
 
 SERVER = "apiserver/0"
 """What the actors dial."""
+
+
+def writer(out: Path) -> frames.Writer:
+    """Of a run log in the folder ``--out``. Raises KemuError."""
+    folders.check_replaced(out, folders.Held("run", ""), force=False)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        return frames.Writer(out / frames.FILE_NAME, {"runtime": "cluster", "seed": 0}, flush_every_s=1.0)
+    except OSError as error:
+        raise KemuError(f"--out {out}: {error.strerror}") from None
 
 
 class Process:
@@ -49,11 +60,13 @@ class Process:
         epoch_s = wall_clocks.wall_ns() // SECOND_NS
         host.clock.configure(epoch_unix_ns=epoch_s * SECOND_NS, speed=1.0, epoch_unix_s=epoch_s)
 
-    async def start(self, specs: Sequence[ActorSpec]) -> None:
-        """Start actors, in their order, and wait until they are ready. Raises ActorFailed."""
-        for spec in (self._bridge, *specs):
-            self._names.append(spec.name)
-            starting = asyncio.ensure_future(self.host.start([spec]))
+    async def start(self, specs: Sequence[ActorSpec], together: int = 1) -> None:
+        """Start actors, in their order, and wait until they are ready; ``together``: how many start at a time. Raises
+        ActorFailed."""
+        batches = [specs[begin : begin + together] for begin in range(0, len(specs), together)]
+        for batch in ([self._bridge], *batches):
+            self._names += [spec.name for spec in batch]
+            starting = asyncio.ensure_future(self.host.start(batch))
             await asyncio.wait([starting, self._ended], return_when=asyncio.FIRST_COMPLETED)
             if self._ended.done():
                 starting.cancel()
@@ -61,12 +74,18 @@ class Process:
                 return
             starting.result()
 
-    async def run(self, signals: Sequence[signal.Signals] = (signal.SIGINT, signal.SIGTERM)) -> None:
+    async def run(
+        self,
+        signals: Sequence[signal.Signals] = (signal.SIGINT, signal.SIGTERM),
+        *,
+        asks: bool = True,
+    ) -> None:
         """Until an actor has ended itself, because of a signal or not (its reason is in the log). Raises ActorFailed.
 
         At the first signal the actors are told to end, as by SIGTERM in a cluster: a leader gives its lease back. At
-        the second one they are not asked any more.
+        the second one, or if not ``asks``, they are not asked.
         """
+        self._is_told = not asks
         for number in signals:
             self._loop.add_signal_handler(number, self._signalled)
         try:

@@ -19,9 +19,8 @@ from kemu.emulated.scheduler.configuration import configurations
 from kemu.emulated.scheduler.cycle.profiles import Profile
 from kemu.emulated.scheduler.framework.interfaces import Handle
 from kemu.emulated.scheduler.plugins import in_tree
-from kemu.errors import KemuError
 from kemu.runtime.env import SECOND_NS, ActorSpec
-from kemu.runtime.runlog import folders, frames
+from kemu.runtime.runlog import frames
 from kemu.runtime.runlog.events import (
     ActorExited,
     BridgeOpened,
@@ -48,7 +47,7 @@ def run(cluster: Mapping[str, Any], config: Mapping[str, Any], *, out: Path | No
     with contextlib.ExitStack() as stack:
         writer = None
         if out is not None:
-            writer = _writer(out)
+            writer = hosting.writer(out)
             stack.callback(writer.close)
         told = Told(quiet=quiet, writer=writer)
         return asyncio.run(_run(cluster, config, told))
@@ -81,15 +80,6 @@ async def _run(cluster: Mapping[str, Any], config: Mapping[str, Any], told: Told
         await process.stop()
     told.end()
     return LOST if told.lost else 0
-
-
-def _writer(out: Path) -> frames.Writer:
-    folders.check_replaced(out, folders.Held("run", ""), force=False)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        return frames.Writer(out / frames.FILE_NAME, {"runtime": "cluster", "seed": 0}, flush_every_s=1.0)
-    except OSError as error:
-        raise KemuError(f"--out {out}: {error.strerror}") from None
 
 
 class Told:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, Generic, TypeVar, cast
 
 import grpc
@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 
 from kemu import errors
 from kemu.emulated.apiserver import errors as refusals
-from kemu.emulated.bridge import answers, connections, requests, watches
+from kemu.emulated.bridge import answers, connections, requests, shared_watches, watches
 from kemu.messages.k8s import meta_v1_pb2
 from kemu.messages.v1 import api_pb2, api_pb2_grpc
 from kemu.runtime.env import Env
@@ -46,13 +46,21 @@ class Outbox(Generic[R]):
 
 
 class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
-    """``on_trouble`` is told when the cluster cannot be read or watched."""
+    """``on_trouble`` is told when the cluster cannot be read or watched. ``shares``: plurals of collections that all
+    clients together watch once (:data:`kemu.emulated.bridge.shared_watches.PARTS`)."""
 
-    def __init__(self, env: Env, connection: connections.Connection, on_trouble: Callable[[str], object]) -> None:
+    def __init__(
+        self,
+        env: Env,
+        connection: connections.Connection,
+        on_trouble: Callable[[str], object],
+        shares: Sequence[str] = (),
+    ) -> None:
         self._env = env
         self._connection = connection
         self._on_trouble = on_trouble
         self._is_open = asyncio.Event()
+        self._shared = {plural: shared_watches.SharedWatch(env, connection, plural, on_trouble) for plural in shares}
 
     def open(self) -> None:
         """The connection is configured."""
@@ -63,6 +71,8 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         try:
             if isinstance(request, api_pb2.CommitRequest):
                 return await self._commit(request)
+            if isinstance(request, api_pb2.ListRequest) and (shared := self._shared_by(request)) is not None:
+                return await shared.list(request)
             made = requests.of(verb, request)
         except errors.ApiError as error:
             raise answers.Refused(meta_v1_pb2.Status.FromString(refusals.encode(error))) from None
@@ -80,6 +90,11 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
                 self._on_trouble(status.message)
             raise answers.Refused(status) from None
         return answer
+
+    def _shared_by(self, asked: api_pb2.ListRequest | api_pb2.WatchCreate) -> shared_watches.SharedWatch | None:
+        shared = self._shared.get(asked.resource.resource)
+        serves = shared is not None and shared.serves(asked.resource, asked.field_selector, asked.label_selector)
+        return shared if serves else None
 
     async def _commit(self, request: api_pb2.CommitRequest) -> api_pb2.CommitResponse:
         """Bindings one after the other; a real API server knows no transactions."""
@@ -162,8 +177,12 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
             if request.WhichOneof("request") == "create":
                 create = request.create
                 stop(create.watch_id)
-                watch = watches.Watch(self._env, self._connection, create, hand, self._on_trouble)
-                tasks[create.watch_id] = self._env.spawn(watch.run(), f"watch {create.resource.resource}")
+                shared = self._shared_by(create)
+                if shared is not None:
+                    run = shared.watch(create, hand)
+                else:
+                    run = watches.Watch(self._env, self._connection, create, hand, self._on_trouble).run()
+                tasks[create.watch_id] = self._env.spawn(run, f"watch {create.resource.resource}")
             else:
                 stop(request.cancel.watch_id)
 
