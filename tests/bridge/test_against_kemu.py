@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,12 +58,16 @@ def _pod(name: str, **spec: Any) -> core_v1_pb2.Pod:
     return convert.from_json(core_v1_pb2.Pod, {"metadata": metadata, "spec": {"containers": containers, **spec}})
 
 
-async def _with_process(
-    kubeconfig: Path, specs: list[ActorSpec], what: Callable[[clients.Client], Awaitable[None]]
+async def with_process(
+    kubeconfig: Path,
+    specs: list[ActorSpec],
+    what: Callable[[clients.Client], Awaitable[None]],
+    shares: Sequence[str] = (),
 ) -> list[str]:
     """Do it in a process with a bridge; the kinds of what was logged."""
     logged: list[str] = []
-    process = hosting.Process({"kubeconfig": str(kubeconfig)}, lambda at, actor, kind, data: logged.append(kind), 1)
+    cluster = {"kubeconfig": str(kubeconfig), "shares": shares}
+    process = hosting.Process(cluster, lambda at, actor, kind, data: logged.append(kind), 1)
     try:
         await process.start(specs)
         client = clients.Client(process.host.env("user"), hosting.SERVER)
@@ -73,7 +77,7 @@ async def _with_process(
     return logged
 
 
-async def _until(true: Callable[[], bool]) -> None:
+async def until(true: Callable[[], bool]) -> None:
     while not true():  # noqa: ASYNC110
         await asyncio.sleep(0.02)
 
@@ -84,18 +88,18 @@ def test_kemus_scheduler_binds_over_http(kubeconfig: Path) -> None:
         await pods.synced()
         for number in range(20):
             await client.create(_pod(f"pod-{number}"))
-        await _until(lambda: sum(bool(pod.spec.nodeName) for pod in pods.store.values()) == 20)
+        await until(lambda: sum(bool(pod.spec.nodeName) for pod in pods.store.values()) == 20)
         await client.create(_pod("nowhere", nodeSelector={"no": "where"}))
-        await _until(lambda: bool(pods.store.get("default/nowhere", core_v1_pb2.Pod()).status.conditions))
+        await until(lambda: bool(pods.store.get("default/nowhere", core_v1_pb2.Pod()).status.conditions))
         condition = pods.store["default/nowhere"].status.conditions[0]
         assert condition.message.startswith("0/2 nodes are available: 2 node(s) didn't match Pod's node affinity")
         await client.delete("pods", "nowhere", "default", grace_period_seconds=0)
-        await _until(lambda: "default/nowhere" not in pods.store)
+        await until(lambda: "default/nowhere" not in pods.store)
 
     factory = f"{Scheduler.__module__}:{Scheduler.__qualname__}"
     config = {"name": "default-scheduler", "apiserver": hosting.SERVER, "events": "all", "storage": True}
     spec = ActorSpec("scheduler/default-scheduler/0", factory, config)
-    logged = asyncio.run(_with_process(kubeconfig, [spec], use))
+    logged = asyncio.run(with_process(kubeconfig, [spec], use))
     assert logged.count("sched.bind") == 20
     assert "client.event_lost" not in logged
 
@@ -131,7 +135,7 @@ def test_all_verbs_pass_through_the_bridge(kubeconfig: Path) -> None:
         with pytest.raises(errors.NotFound, match='pods "none" not found'):
             await client.delete("pods", "none", "default")
 
-    asyncio.run(_with_process(kubeconfig, [], use))
+    asyncio.run(with_process(kubeconfig, [], use))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from kemu.emulated.gateway import logs
+from kemu.emulated.kubelet.logs import lines as logs
+from kemu.emulated.kubelet.logs import streams
 from kemu.emulated.objects.conversion import convert
 from kemu.messages.k8s import core_v1_pb2
 from tests.gateway.gateway_cluster import Cluster, run
@@ -210,11 +211,9 @@ def test_who_may_not_read_logs_is_told_so() -> None:
 
 @pytest.mark.parametrize("count", [1, 3, 50])
 def test_the_tail_is_the_end_of_the_whole(count: int) -> None:
-    from kemu.emulated.gateway.verbs import logs as verb
-
     probe = {"exec": {"command": ["check"]}, "periodSeconds": 7}
     pod = _pod(container={"livenessProbe": probe})
     instance = logs.current(pod, pod.spec.containers[0])
     assert instance is not None
     whole = list(instance.lines(0, START_S + 5000))
-    assert verb._tail(instance, START_S, START_S + 5000, count) == whole[-count:]
+    assert streams._tail(instance, START_S, START_S + 5000, count) == whole[-count:]

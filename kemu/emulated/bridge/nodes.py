@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+import urllib.parse
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
-from kemu.emulated.bridge import answers, connections, hosting, requests, rights
+from kemu.emulated.bridge import answers, connections, hosting, kubelet_servers, requests, rights
 from kemu.errors import KemuError
 from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import SECOND_NS, ActorSpec
+from kemu.runtime.host import certificates
 from kemu.runtime.runlog import frames
 from kemu.runtime.runlog.events import AdmissionDecided, BridgeOpened, BridgeTrouble, PodEvicting
 
@@ -29,6 +32,7 @@ TOGETHER = 50
 _AT_ONCE = 20
 """Nodes that are removed at a time."""
 _PATIENCE_S = 30.0
+_LOOPBACK = "127.0.0.1"
 
 RIGHTS = (
     *rights.rights("get list watch create patch delete", "nodes"),
@@ -42,21 +46,33 @@ RIGHTS = (
 """What kubelets do."""
 
 
-def run(
-    cluster: Mapping[str, Any],
-    kubelets: Sequence[ActorSpec],
-    *,
-    writer: frames.Writer | None = None,
-    quiet: bool = False,
-    keep: bool = False,
-    seed: int | None = None,
-) -> None:
-    """Until SIGINT or SIGTERM. ``cluster``: the config of :mod:`kemu.emulated.bridge.apiservers`. ``kubelets``: their
-    names are those of their nodes. ``keep``: the Nodes stay at the end.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How they run."""
+
+    writer: frames.Writer | None = None
+    """Of a run log; None: there is none."""
+    quiet: bool = False
+    """Rejections and evictions are not printed."""
+    keep: bool = False
+    """The Nodes stay at the end."""
+    seed: int | None = None
+    """None: another one each time."""
+    address: str = ""
+    """Where the API server may ask for logs; "": on loopback if the API server is there, and nowhere otherwise."""
+
+
+Kubelets = Callable[[str, int], Sequence[ActorSpec]]
+"""Makes the kubelets, named by their nodes, from the address and port of the server of their logs; "": there is
+none."""
+
+
+def run(cluster: Mapping[str, Any], kubelets: Kubelets, settings: Settings) -> None:
+    """Until SIGINT or SIGTERM. ``cluster``: the config of :mod:`kemu.emulated.bridge.apiservers`.
 
     Raises KemuError where a Node is not kemu's, where rights are missing, and for a cluster that does not answer.
     """
-    asyncio.run(_run(cluster, kubelets, Told(quiet=quiet, writer=writer), keep=keep, seed=seed))
+    asyncio.run(_run(cluster, kubelets, settings))
 
 
 def remove(cluster: Mapping[str, Any]) -> int:
@@ -64,23 +80,29 @@ def remove(cluster: Mapping[str, Any]) -> int:
     return asyncio.run(_remove_all(cluster))
 
 
-async def _run(
-    cluster: Mapping[str, Any], kubelets: Sequence[ActorSpec], told: Told, *, keep: bool, seed: int | None
-) -> None:
-    names = [spec.name.partition("/")[2] for spec in kubelets]
-    async with _opened(cluster) as connection:
+async def _run(cluster: Mapping[str, Any], kubelets: Kubelets, settings: Settings) -> None:
+    told = Told(settings)
+    async with contextlib.AsyncExitStack() as stack:
+        connection = await stack.enter_async_context(_opened(cluster))
+        host = urllib.parse.urlsplit(connection.server).hostname or ""
+        address = settings.address or (_LOOPBACK if certificates.is_loopback(host) else "")
+        server = kubelet_servers.KubeletServer(connection, address)
+        if address:
+            await server.start()
+            stack.push_async_callback(server.stop)
+        specs = kubelets(address, server.port)
+        names = [spec.name.partition("/")[2] for spec in specs]
         await rights.require(connection, RIGHTS)
         await _check_free(connection, names)
-    process = hosting.Process({**cluster, "shares": SHARES}, told.log, seed)
-    try:
-        await process.start(kubelets, TOGETHER)
-        told.say(f"{len(names)} nodes are registered; Ctrl-C removes them" if not keep else f"{len(names)} nodes")
+        if not settings.keep:
+            stack.push_async_callback(_remove, connection, names)
+        process = hosting.Process({**cluster, "shares": SHARES}, told.log, settings.seed)
+        stack.push_async_callback(process.stop)
+        await process.start(specs, TOGETHER)
+        told.say(
+            f"{len(names)} nodes are registered; Ctrl-C {'ends their kubelets' if settings.keep else 'removes them'}"
+        )
         await process.run(asks=False)
-    finally:
-        await process.stop()
-        if not keep:
-            async with _opened(cluster) as connection:
-                await _remove(connection, names)
     told.end()
 
 
@@ -148,9 +170,9 @@ async def _remove(connection: connections.Connection, names: Sequence[str]) -> N
 class Told:
     """Events of the process, for people and for the run log."""
 
-    def __init__(self, *, quiet: bool, writer: frames.Writer | None) -> None:
-        self._quiet = quiet
-        self._writer = writer
+    def __init__(self, settings: Settings) -> None:
+        self._quiet = settings.quiet
+        self._writer = settings.writer
         self._admitted = self._rejected = self._evicted = 0
 
     def log(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:

@@ -18,7 +18,6 @@ selectors) is left to the API servers (:mod:`kemu.emulated.apiserver`).
     discovery       discovery: which groups, kinds, verbs and subresources there are
     faults          faults that clients of the gateway meet, at chosen moments: refusals, lost and late answers
     limits          what clients may take of the server
-    logs            what the simulated containers of a pod would say: the lines of ``kubectl logs``
     openapi         OpenAPI v3: the schemas of the kinds that the gateway serves, and the operations on them
     tables          tables: what ``kubectl get`` prints
 """

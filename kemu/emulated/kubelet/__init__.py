@@ -7,7 +7,7 @@ those below it:
     pressure    the eviction manager and the kernel's OOM killer        node   the Node: status, lease, shutdown, boots
     images      the images of the node: pulls and garbage collection
     probes      startup, readiness and liveness probes      resizes   resizes of running pods in place
-    usage       what pods and the machine use over time
+    usage       what pods and the machine use over time                 logs   what containers say
     admission   whether the node takes a pod, and which pods a critical pod preempts
     pods        what the kubelet keeps of one pod: its worker, containers, claim, status and mirror
     settings    the KubeletConfiguration: which fields act, and what they come to

@@ -25,7 +25,7 @@ def of_count(count: int, prefix: str, node: Mapping[str, Any], settings: Mapping
     return forms.load(spec, settings, name="nodes")
 
 
-def of_scenario(scenario: Scenario, address: str = "", port: int = 0) -> list[ActorSpec]:
+def of_scenario(scenario: Scenario, address: str, port: int) -> list[ActorSpec]:
     """In the order of its nodes. ``address`` and ``port``: where an API server asks for logs; "": nowhere."""
     made = clusters.completed(scenario)
     told = dataclasses.replace(made, nodes=tuple(_labelled(node, address, port) for node in made.nodes))

@@ -1,64 +1,41 @@
 """The subresource ``log`` of pods.
 
-Refusals are those of ``pkg/registry/core/pod`` (``LogLocation``, ``getContainer``) and of the kubelet
-(``validateContainerLogStatus``).
+Refusals are those of ``pkg/registry/core/pod`` (``LogLocation``, ``getContainer``) and of the kubelet.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import AsyncGenerator, Iterator
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import AsyncGenerator
+from typing import Any
 
-from kemu.emulated.gateway import logs
 from kemu.emulated.gateway.answers.responses import Response
 from kemu.emulated.gateway.backends import Refused
-from kemu.emulated.gateway.logs import Instance
 from kemu.emulated.gateway.verbs.calls import Call
+from kemu.emulated.kubelet.logs import lines, streams
 from kemu.emulated.objects import times
 from kemu.emulated.objects.validation import causes
 from kemu.errors import ApiError, BadRequest
 from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.v1 import api_pb2
 
-_LINES_AT_A_TIME = 500
-_LOOK_EVERY_S = 1.0
-"""While a log is followed; in the time of the cluster."""
-_LATEST_S = 30
-"""How late it may be known that a container has ended."""
 _MEDIA = "text/plain"
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """PodLogOptions."""
-
-    container: str
-    follow: bool
-    previous: bool
-    timestamps: bool
-    since_s: int | None
-    """Unix time."""
-    tail: int | None
-    limit_bytes: int | None
 
 
 async def read(call: Call) -> Response:
     options = _options(call)
     await call.require("get", "log")
     pod = await _pod(call)
-    container = _container(pod, options.container)
+    container = _container(pod, call.request.query.text("container"))
     if not pod.spec.nodeName:
         return Response(200, _MEDIA, (b"",))
-    instance = logs.previous(pod, container) if options.previous else logs.current(pod, container)
+    instance = streams.find(pod, container, options)
     if instance is None:
-        raise BadRequest(_missing(pod, container, options))
+        raise BadRequest(streams.missing(pod, container, options))
     return Response(200, _MEDIA, _body(call, instance, options))
 
 
-def _options(call: Call) -> Options:
+def _options(call: Call) -> streams.Options:
     """Raises BadRequest and Invalid (``ValidatePodLogOptions``)."""
     query = call.request.query
     problems = []
@@ -80,8 +57,7 @@ def _options(call: Call) -> Options:
         since_s = int(call.now_s()) - seconds
     if problems:
         raise causes.error_of_kind("PodLogOptions", "PodLogOptions", call.path.name, problems)
-    return Options(
-        container=query.text("container"),
+    return streams.Options(
         follow=bool(query.flag("follow")),
         previous=bool(query.flag("previous")),
         timestamps=bool(query.flag("timestamps")),
@@ -98,7 +74,7 @@ async def _pod(call: Call) -> core_v1_pb2.Pod:
 
 
 def _container(pod: core_v1_pb2.Pod, name: str) -> core_v1_pb2.Container:
-    known = logs.containers(pod)
+    known = lines.containers(pod)
     if name in known:
         return known[name]
     if name:
@@ -111,91 +87,39 @@ def _container(pod: core_v1_pb2.Pod, name: str) -> core_v1_pb2.Container:
     raise BadRequest(f"{text} or one of the init containers: [{' '.join(inits)}]" if inits else text)
 
 
-def _missing(pod: core_v1_pb2.Pod, container: core_v1_pb2.Container, options: Options) -> str:
-    names = f'container "{container.name}" in pod "{pod.metadata.name}"'
-    if options.previous:
-        return f"previous terminated {names} not found"
-    return f"{names} is waiting to start: {logs.waiting_reason(pod, container)}"
-
-
-async def _body(call: Call, instance: Instance, options: Options) -> AsyncGenerator[bytes, None]:
-    left = options.limit_bytes
-    first_s = max(instance.started_s, options.since_s if options.since_s is not None else 0)
-    now_s = int(call.now_s()) + 1
-    lines = _tail(instance, first_s, now_s, options.tail) if options.tail is not None else None
-    async for piece in _follow(call, instance, options, lines, first_s, now_s):
-        if left is not None:
-            piece = piece[:left]
-            left -= len(piece)
-        yield piece
-        if left == 0:
-            return
-
-
-def _tail(instance: Instance, first_s: int, last_s: int, count: int) -> list[tuple[int, str]]:
-    """The last lines: from the end backwards, until there are enough."""
-    reach_s = 60
-    while True:
-        begin_s = max(first_s, last_s - reach_s)
-        found = deque(instance.lines(begin_s, last_s), count)
-        if len(found) >= count or begin_s == first_s:
-            return list(found)
-        reach_s *= 4
-
-
-async def _follow(
-    call: Call,
-    instance: Instance,
-    options: Options,
-    tail: list[tuple[int, str]] | None,
-    first_s: int,
-    now_s: int,
-) -> AsyncGenerator[bytes, None]:
-    gone = asyncio.ensure_future(call.request.disconnected()) if options.follow else None
-    closing = asyncio.ensure_future(call.closing.wait())
+async def _body(call: Call, instance: lines.Instance, options: streams.Options) -> AsyncGenerator[bytes, None]:
+    reader = _Reader(call, follows=options.follow)
     try:
-        async for piece in _pieces(iter(tail) if tail is not None else instance.lines(first_s, now_s), options):
+        async for piece in streams.read(reader, instance, options):
             yield piece
-        # What has become of a container is told late.
-        known = set(instance.lines(now_s - _LATEST_S, now_s))
-        while gone is not None and instance.ended is None and not gone.done() and not closing.done():
-            looking = asyncio.ensure_future(call.clock.sleep(_LOOK_EVERY_S, background=True))
-            await asyncio.wait([looking, gone, closing], return_when=asyncio.FIRST_COMPLETED)
-            looking.cancel()
-            later = await _later(call, instance)
-            if later is None:
-                return
-            instance, now_s = later, int(call.now_s()) + 1
-            recent = list(instance.lines(now_s - _LATEST_S, now_s))
-            async for piece in _pieces((line for line in recent if line not in known), options):
-                yield piece
-            known = set(recent)
     finally:
-        closing.cancel()
-        if gone is not None:
-            gone.cancel()
+        reader.close()
 
 
-async def _later(call: Call, instance: Instance) -> Instance | None:
-    """The same start of the container, as it is now. None: the pod is gone."""
-    try:
-        pod = await _pod(call)
-    except (Refused, ApiError):
-        return None
-    if pod.metadata.uid != instance.pod.metadata.uid:
-        return None
-    for find in (logs.current, logs.previous):
-        found = find(pod, instance.container)
-        if found is not None and found.restarts == instance.restarts:
-            return found
-    return None
+class _Reader:
+    """The client of a call."""
 
+    def __init__(self, call: Call, *, follows: bool) -> None:
+        self._call = call
+        self._ends: list[asyncio.Future[Any]] = [asyncio.ensure_future(call.closing.wait())]
+        if follows:
+            self._ends.append(asyncio.ensure_future(call.request.disconnected()))
 
-async def _pieces(lines: Iterator[tuple[int, str]], options: Options) -> AsyncGenerator[bytes, None]:
-    while some := list(islice(lines, _LINES_AT_A_TIME)):
-        yield "".join(_line(at_s, text, options) for at_s, text in some).encode()
-        await asyncio.sleep(0)
+    def now_s(self) -> float:
+        return self._call.now_s()
 
+    async def pod(self) -> core_v1_pb2.Pod | None:
+        try:
+            return await _pod(self._call)
+        except (Refused, ApiError):
+            return None
 
-def _line(at_s: int, text: str, options: Options) -> str:
-    return f"{times.format_time(at_s)[:-1]}.000000000Z {text}\n" if options.timestamps else f"{text}\n"
+    async def wait(self, seconds: float) -> bool:
+        looking = asyncio.ensure_future(self._call.clock.sleep(seconds, background=True))
+        done, _ = await asyncio.wait([looking, *self._ends], return_when=asyncio.FIRST_COMPLETED)
+        looking.cancel()
+        return not done & set(self._ends)
+
+    def close(self) -> None:
+        for end in self._ends:
+            end.cancel()

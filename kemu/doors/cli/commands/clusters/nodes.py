@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,12 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser.add_argument(
         "--qps", type=float, default=0.0, metavar="N", help="requests a second of all nodes; default: no limit"
     )
+    parser.add_argument(
+        "--logs",
+        default="",
+        metavar="ADDRESS",
+        help="of this machine, where the API server asks for logs (kubectl logs); default: loopback, if it is there",
+    )
     parser.add_argument("--keep", action="store_true", help="leave the nodes there at the end")
     parser.add_argument(
         "--remove", action="store_true", help="remove the nodes that a killed process has left, and end"
@@ -71,15 +78,18 @@ def command(options: argparse.Namespace) -> int:
     if options.remove:
         print(f"{nodes.remove(cluster)} nodes removed")
         return exits.HOLDS
-    specs = kubelets.of_scenario(_scenario(options))
-    if not specs:
+    scenario = _scenario(options)
+    if not scenario.nodes:
         raise KemuError(f"{options.scenario} has no nodes")
     with contextlib.ExitStack() as stack:
         writer = None
         if options.out is not None:
             writer = hosting.writer(options.out)
             stack.callback(writer.close)
-        nodes.run(cluster, specs, writer=writer, quiet=options.quiet, keep=options.keep, seed=options.seed)
+        settings = nodes.Settings(
+            writer=writer, quiet=options.quiet, keep=options.keep, seed=options.seed, address=options.logs
+        )
+        nodes.run(cluster, functools.partial(kubelets.of_scenario, scenario), settings)
     return exits.HOLDS
 
 
