@@ -166,6 +166,7 @@ def test_kubelets_do_over_the_rest_api_what_they_do_in_kemu(kubeconfig: Path, tm
         with pytest.raises(urllib.error.HTTPError) as refused:
             urllib.request.urlopen(logs.replace("/runs/", "/nothing/"), context=api.tls, timeout=30)
         assert refused.value.code == 404
+        refused.value.close()
 
         assert kubelets.end() == 0
     assert "kemu-1 rejects default/too-big: OutOfcpu" in kubelets.log.read_text()

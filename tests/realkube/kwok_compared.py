@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.realkube import clusters
+from tests.realkube import clusters, processes
 
 NODE = {
     "apiVersion": "v1",
@@ -97,7 +97,7 @@ def _kemu(real: clusters.Cluster, nodes: int, statuses: str) -> subprocess.Popen
         return subprocess.Popen(command, stdout=log, stderr=log, env=dict(os.environ))
 
 
-def _kwok(real: clusters.Cluster, names: list[str]) -> object:
+def _kwok(real: clusters.Cluster, names: list[str]) -> processes.Process:
     for name in names:
         real.request("POST", "/api/v1/nodes", {**NODE, "metadata": {"name": name}})
     return real.start_kwok(clusters.STAGES, "--node-lease-duration-seconds=40")

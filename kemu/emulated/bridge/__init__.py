@@ -7,5 +7,6 @@ merge patches. ``connections`` holds the HTTP connection with its credentials an
 do; ``hosting`` runs actors of a process on the wall clock against a cluster.
 
 schedulers   kemu's scheduler as a process beside a real cluster: what ``kemu scheduler`` runs
-nodes        kemu's kubelets as nodes of a real cluster: what ``kemu nodes`` runs
+nodes        kemu's kubelets as nodes of a real cluster: what ``kemu nodes`` runs; ``kubelet_servers`` gives out their
+             logs
 """

@@ -158,7 +158,7 @@ def _context(address: str) -> ssl.SSLContext:
     identity = certificates.make(address)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     with tempfile.TemporaryDirectory() as directory:
-        file = Path(directory) / "kubelet.pem"
+        file = Path(directory) / "certificate"
         file.touch(0o600)
         file.write_bytes(identity.certificate + identity.key)
         context.load_cert_chain(file)

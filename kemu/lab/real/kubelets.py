@@ -8,9 +8,10 @@ from typing import Any
 
 from kemu.emulated.bridge import nodes
 from kemu.lab.scenario import forms
+from kemu.lab.scenario.format.clusters import Node
 from kemu.lab.scenario.playing import plans
 from kemu.lab.scenario.playing.heartbeats import Heartbeats
-from kemu.lab.scenario.scenarios import Node, Scenario
+from kemu.lab.scenario.scenarios import Scenario
 from kemu.lab.up import clusters
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import ActorSpec

@@ -1,7 +1,8 @@
-"""Commands around clusters that stay up: kemu's own and their clocks and faults, a scheduler and nodes for real ones, Ray.
+"""Commands around clusters that stay up: kemu's own and their clocks and faults, real ones, Ray.
 
 chaos          ``kemu chaos``: faults in a cluster that ``kemu up`` serves, while clients work with it
 nodes          ``kemu nodes``: kemu's kubelets as nodes of a real cluster
 ray_clusters   ``kemu ray``: a Ray cluster of one's own that stands between runs, so that they need not start one
+scheduler      ``kemu scheduler``: kemu's scheduler for the pods of a real cluster
 step           ``kemu step``: lets the time of a cluster pass that ``kemu up --virtual`` serves
 """

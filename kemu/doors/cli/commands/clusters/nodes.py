@@ -8,8 +8,6 @@ import functools
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from kemu.doors.cli import exits, parsers
 from kemu.errors import KemuError
 
@@ -105,6 +103,8 @@ def _scenario(options: argparse.Namespace) -> Any:
         return inputs.load(options.scenario, options.data, settings)
     if not options.count:
         raise KemuError("--count N or a scenario is needed")
+    import yaml
+
     try:
         node = yaml.safe_load(options.node)
     except yaml.YAMLError as error:
