@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from kemu.emulated.client import volume_drivers
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.defaulting import defaults
 from kemu.emulated.objects.validation import kinds
-from kemu.emulated.objects.volumes import claims, drivers, matching, migration
+from kemu.emulated.objects.volumes import claims, matching, migration
 from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
 
 CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "5Gi"}}, "storageClassName": "c"}
@@ -107,6 +108,6 @@ def test_a_disk_of_the_tree_is_known_to_its_driver_by_another_label() -> None:
 
 
 def test_a_driver_has_defaults() -> None:
-    known = drivers.Drivers({"d.example.com": {"capacity": "1Gi", "attach": 9}})
-    assert known.of("d.example.com").capacity == 1024**3
-    assert (known.of("d.example.com").times["attach"], known.of("other").times["attach"]) == (9, 5.0)
+    known = volume_drivers.Drivers({"d.example.com": {"capacity": "1Gi", "attach": 9}})
+    assert known.of("d.example.com").capacity_bytes == 1024**3
+    assert (known.of("d.example.com").attach, known.of("other").attach) == (9, 5.0)

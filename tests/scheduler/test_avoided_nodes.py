@@ -95,7 +95,7 @@ def bound_at(run: Run, name: str) -> float:
 
 def test_the_replacement_waits_until_the_time_is_over() -> None:
     assert bound_at(play({}), "new") < 3.1
-    run = play({"avoidEvictedNode": {"for": "20s"}})
+    run = play({"avoidEvictedNode": 20})
     assert bound_at(run, "stranger") < 3.1
     assert 22 <= bound_at(run, "new") < 22.1
     (attempt, _) = run.told("sched.attempt", "new")
@@ -106,7 +106,7 @@ def test_the_replacement_waits_until_the_time_is_over() -> None:
 
 
 def test_another_eviction_prolongs_it() -> None:
-    run = play({"avoidEvictedNode": {"for": "20s"}}, then_fails="second")
+    run = play({"avoidEvictedNode": 20}, then_fails="second")
     assert 32 <= bound_at(run, "new") < 32.1
 
 
@@ -133,7 +133,7 @@ def test_nobody_is_preempted_on_an_avoided_node() -> None:
     old = alike("old", ownerReferences=[OWNER])
     old.spec.nodeName = "n1"
     running = [old, objects.pod("low", "8", on="n1"), objects.pod("small", "1", on="n1")]
-    run.play(main, [objects.node("n1")], [{"policy": {"avoidEvictedNode": {"for": "15s"}}}], running)
+    run.play(main, [objects.node("n1")], [{"policy": {"avoidEvictedNode": 15}}], running)
     assert [one["pod"] for one in run.told("sched.victim")] == ["default/low"]
     assert bound_at(run, "new") > 21
 
@@ -155,6 +155,6 @@ def test_a_kubelet_that_rejects_is_avoided(on: bool) -> None:
         await run.at(10)
 
     nodes = [objects.node("n1"), objects.node("n2")]
-    run.play(main, nodes, [{"policy": {"avoidEvictedNode": on}}], [objects.pod("resident", "2", on="n1")])
+    run.play(main, nodes, [{"policy": {"avoidEvictedNode": 300 if on else 0}}], [objects.pod("resident", "2", on="n1")])
     on_n1 = [name for name, node in run.bound().items() if node == "n1"]
     assert bool(on_n1) is not on

@@ -12,6 +12,8 @@ import pytest
 import yaml
 
 import kemu
+from kemu.emulated.scheduler.experiments.switches import policy_of
+from kemu.emulated.settings.declared import plain
 from kemu.lab.scenario import catalog
 from kemu.messages.k8s import core_v1_pb2
 from tests.scheduler import objects
@@ -41,7 +43,7 @@ def play(policy: dict[str, Any], *pods: tuple[float, core_v1_pb2.Pod], until_s: 
             await run.create(pod)
         await run.at(until_s)
 
-    run.play(main, nodes, [{"policy": policy, **config}], running)
+    run.play(main, nodes, [{"policy": plain(policy_of(policy)), **config}], running)
     return run
 
 

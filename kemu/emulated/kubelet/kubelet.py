@@ -26,14 +26,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kemu.emulated import variants
-from kemu.emulated.client import clients, informers, recorders
+from kemu.emulated.client import clients, informers, recorders, volume_drivers
 from kemu.emulated.kubelet import parts
 from kemu.emulated.kubelet.node import boots, node_statuses
 from kemu.emulated.kubelet.pods import critical
 from kemu.emulated.kubelet.settings import kubelet_configurations
 from kemu.emulated.kubelet.volumes import csi_nodes
 from kemu.emulated.objects.pods import pod_phases
-from kemu.emulated.objects.volumes import drivers
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env
 
@@ -103,7 +102,7 @@ class Kubelet(variants.Varied):
         self._knows_node = True
         storage = self._config.get("storage")
         if storage is not None:
-            await csi_nodes.register(self.env, self.client, self.node.get(), drivers.Drivers(storage))
+            await csi_nodes.register(self.env, self.client, self.node.get(), volume_drivers.Drivers(storage))
         if self._parts is not None:
             self._refresh_view()
             self._parts.static_pods.read(self.node.get())

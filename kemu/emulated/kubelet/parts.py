@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from kemu.emulated import variants
-from kemu.emulated.client import clients, recorders
+from kemu.emulated.client import clients, recorders, volume_drivers
 from kemu.emulated.kubelet.admission import arrivals, predicates
 from kemu.emulated.kubelet.images import stores
 from kemu.emulated.kubelet.node import boots, node_statuses, shutdowns
@@ -20,7 +20,6 @@ from kemu.emulated.kubelet.pressure import eviction_loops
 from kemu.emulated.kubelet.settings import kubelet_configurations
 from kemu.emulated.kubelet.sync import life_events, pod_workers, static_pods, status_managers
 from kemu.emulated.kubelet.volumes import managers
-from kemu.emulated.objects.volumes import drivers
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import Env
 
@@ -85,7 +84,7 @@ class Parts:
             recorder=recorder,
             boxes=sandboxes.Sandboxes(wanted) if tells_all else None,
             events=life_events.LifeEvents(recorder) if tells_all and recorder.writes_routine else None,
-            volumes=managers.VolumeManager(env, client, node.name, drivers.Drivers(storage), recorder)
+            volumes=managers.VolumeManager(env, client, node.name, volume_drivers.Drivers(storage), recorder)
             if storage is not None
             else None,
             pressures=pressures_of,

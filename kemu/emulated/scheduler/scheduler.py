@@ -30,6 +30,7 @@ from kemu.emulated.scheduler.configuration.timings import Timing
 from kemu.emulated.scheduler.experiments import avoided_nodes, switches
 from kemu.emulated.scheduler.loop import Engine
 from kemu.emulated.scheduler.plugins import in_tree
+from kemu.emulated.settings.declared import restored
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime import user_code
 from kemu.runtime.env import Env
@@ -40,11 +41,11 @@ class Scheduler:
     """Factory: ``kemu.emulated.scheduler.scheduler:Scheduler``."""
 
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
-        """Raises ConfigurationError, PolicyError or DistributionError."""
+        """Raises ConfigurationError or DistributionError."""
         self._env = env
         name = config.get("name", configurations.DEFAULT_SCHEDULER)
         client = clients.of_actor(env, config, shares=not user_code.is_in(config))
-        policy = switches.policy_of(config.get("policy") or {})
+        policy = restored(switches.Policy, config.get("policy") or {})
         deviations = variants.active(config)
         caps = policy.percentageAbove100 == "cap"
         configuration = configurations.configuration_of(config.get("config") or {}, name, caps_percentages=caps)

@@ -16,6 +16,7 @@ from google.protobuf.message import Message
 from kemu import errors
 from kemu.emulated.apiserver.settings import ApiServers
 from kemu.emulated.autoscaler import settings as autoscaler_settings
+from kemu.emulated.client.volume_drivers import Storage
 from kemu.emulated.controllers.settings import Controller
 from kemu.emulated.objects.plain import Json
 from kemu.emulated.settings.documents import Document
@@ -24,6 +25,7 @@ from kemu.lab.checks.limits import Checks
 from kemu.lab.scenario.expectations import Expectation
 from kemu.lab.scenario.format.clusters import Extender, Node, Scheduler
 from kemu.lab.scenario.format.events import Event
+from kemu.lab.scenario.format.users import User
 from kemu.lab.scenario.format.workloads import PodLives, Workload
 from kemu.runtime.faults.kinds import PROCESS_FAULTS
 from kemu.runtime.holds import Hold
@@ -159,8 +161,8 @@ class Scenario:
     """Sizes in bytes, by name with tag."""
     timing: Mapping[str, Any]
     """Latencies and costs: seconds, or distributions of seconds."""
-    storage: Mapping[str, Any] | None
-    """``drivers``: settings of CSI drivers by name. None: the scenario has no volumes."""
+    storage: Storage | None
+    """None: the scenario has no volumes."""
     setup: tuple[Manifest, ...]
     """Namespaces, priority classes and manifests, in the order of their creation."""
     events: tuple[Event, ...]
@@ -187,8 +189,8 @@ class Scenario:
     variants: list[tuple[Mapping[str, Any], Scenario]] = field(default_factory=list)
     """One for every combination of the matrix; empty without. See :func:`kemu.lab.scenario.loading.loader.variants`."""
 
-    users: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """By name their ``groups`` and ``roles``."""
+    users: Mapping[str, User] = field(default_factory=dict)
+    """By name."""
     warnings: tuple[errors.Problem, ...] = ()
     """What is right, but hardly meant; those of a variant are among the scenario's."""
 

@@ -6,12 +6,12 @@ import contextlib
 import socket
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from kemu.emulated.gateway.authentication import authenticators, certificates
 from kemu.emulated.gateway.servers import Certificates
 from kemu.emulated.objects import identities
 from kemu.emulated.objects.identities import User
+from kemu.lab.scenario.format import users
 
 _ANY = ("", "0.0.0.0", "::")
 
@@ -42,9 +42,9 @@ def make(host: str, users: Iterable[User] = ()) -> Credentials:
     return Credentials(authority, authority.server(_addresses(host)), authenticators.new_token(), others)
 
 
-def users_of(stated: Mapping[str, Mapping[str, Any]], more: Sequence[User]) -> list[User]:
+def users_of(stated: Mapping[str, users.User], more: Sequence[User]) -> list[User]:
     """Those of a scenario, with their groups, and more; each once."""
-    found = [identities.of_name(name, one.get("groups", ())) for name, one in stated.items()]
+    found = [identities.of_name(name, one.groups) for name, one in stated.items()]
     return list({user.name: user for user in (*found, *more)}.values())
 
 

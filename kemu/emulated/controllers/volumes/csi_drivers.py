@@ -2,7 +2,7 @@
 
 It creates and deletes volumes as ``external-provisioner`` does, attaches and detaches them as ``external-attacher``
 does, and publishes how much room is left. What the drivers themselves do is time that passes
-(:mod:`kemu.emulated.objects.volumes.drivers`): drawn from a distribution for each call. Creating a volume may fail, at
+(:mod:`kemu.emulated.client.volume_drivers`): drawn from a distribution for each call. Creating a volume may fail, at
 random or because there is no room left. Then, if the claim waits for its consumer, the driver takes the selected node
 off the claim, which sends the pod back to the scheduler; otherwise it tries again later. Further config: ``drivers``
 (settings by name) and ``events`` (:data:`kemu.emulated.client.recorders.LEVELS`).
@@ -15,10 +15,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kemu import errors
-from kemu.emulated.client import informers, recorders, retries, workqueues
+from kemu.emulated.client import informers, recorders, retries, volume_drivers, workqueues
 from kemu.emulated.controllers import controllers
 from kemu.emulated.objects.amounts import quantities
-from kemu.emulated.objects.volumes import claims, drivers
+from kemu.emulated.objects.volumes import claims
 from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime import distributions
@@ -50,7 +50,7 @@ class CsiDrivers(controllers.Controller):
 
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         super().__init__(env, config)
-        self._drivers = drivers.Drivers(config.get("drivers") or {})
+        self._drivers = volume_drivers.Drivers(config.get("drivers") or {})
         level = config.get("events", recorders.NOTABLE)
         self._recorder = recorders.Recorder(env, self.client, "external-provisioner", "0", level)
 
@@ -85,9 +85,9 @@ class CsiDrivers(controllers.Controller):
         self.env.spawn(self.work(self._capacity_queue, self._publish), "capacities")
         await self.work(self._attachment_queue, self._attach_or_detach, WORKERS)
 
-    async def _take(self, driver: drivers.Driver, what: str) -> None:
+    async def _take(self, driver: volume_drivers.Driver, what: str) -> None:
         """Let the time pass that a call of the driver takes."""
-        await self.clock.sleep(distributions.parse(driver.times[what]).draw(self.env.random))
+        await self.clock.sleep(distributions.parse(getattr(driver, what)).draw(self.env.random))
 
     # Creating --------------------------------------------------------------------------------------------------------
 
@@ -99,7 +99,7 @@ class CsiDrivers(controllers.Controller):
         annotations = claim.metadata.annotations
         name = annotations.get(claims.STORAGE_PROVISIONER, "")
         storage_class = self._classes.store.get(claims.class_of_claim(claim))
-        if not drivers.is_simulated(name) or storage_class is None or storage_class.provisioner != name:
+        if not volume_drivers.is_simulated(name) or storage_class is None or storage_class.provisioner != name:
             return
         node = annotations.get(claims.SELECTED_NODE, "")
         waits = storage_class.volumeBindingMode == claims.WAIT_FOR_FIRST_CONSUMER
@@ -114,7 +114,7 @@ class CsiDrivers(controllers.Controller):
         self,
         claim: core_v1_pb2.PersistentVolumeClaim,
         storage_class: storage_v1_pb2.StorageClass,
-        driver: drivers.Driver,
+        driver: volume_drivers.Driver,
         node: str,
         name: str,
     ) -> None:
@@ -145,7 +145,7 @@ class CsiDrivers(controllers.Controller):
             del self._making[uid]
             self._look_at_capacity(None)
 
-    def _failure(self, driver: drivers.Driver, segment: Segment | None, uid: str) -> str:
+    def _failure(self, driver: volume_drivers.Driver, segment: Segment | None, uid: str) -> str:
         """Why the driver does not create the volume; "" if it does."""
         if segment is None:
             return "error generating accessibility requirements: no available topology found"
@@ -167,7 +167,7 @@ class CsiDrivers(controllers.Controller):
     # Topology and capacity -------------------------------------------------------------------------------------------
 
     def _segment_for(
-        self, driver: drivers.Driver, storage_class: storage_v1_pb2.StorageClass, node: str
+        self, driver: volume_drivers.Driver, storage_class: storage_v1_pb2.StorageClass, node: str
     ) -> Segment | None:
         """Where the volume is made: beside the selected node, or where the class allows it and most room is left."""
         if node:
@@ -176,7 +176,7 @@ class CsiDrivers(controllers.Controller):
         allowed = [one for one in self._segments(driver) if _allows(storage_class, one)]
         if not allowed:
             return None
-        if driver.capacity is None:
+        if driver.capacity_bytes is None:
             # As many volumes everywhere: claims that wait for nobody are spread over the zones.
             counts = dict.fromkeys(allowed, 0)
             for volume in self._volumes.store.values():
@@ -186,15 +186,15 @@ class CsiDrivers(controllers.Controller):
             return min(allowed, key=lambda one: counts[one])
         return max(allowed, key=lambda one: self._room_in(driver, one) or 0)
 
-    def _segments(self, driver: drivers.Driver) -> list[Segment]:
+    def _segments(self, driver: volume_drivers.Driver) -> list[Segment]:
         return list(dict.fromkeys(_segment(driver, node) for node in self._nodes.store.values()))
 
-    def _room_in(self, driver: drivers.Driver, segment: Segment, of: str = "") -> int | None:
+    def _room_in(self, driver: volume_drivers.Driver, segment: Segment, of: str = "") -> int | None:
         """Bytes that are left there; None: without end. ``of``: for the volume of this claim (UID); those that were
         asked for later do not count."""
-        if driver.capacity is None:
+        if driver.capacity_bytes is None:
             return None
-        left = driver.capacity
+        left = driver.capacity_bytes
         for volume in self._volumes.store.values():
             if _segment_of(driver, volume) == segment:
                 left -= claims.capacity(volume).value
@@ -212,12 +212,12 @@ class CsiDrivers(controllers.Controller):
         """See that the drivers of all classes are there; keep a CSIStorageCapacity for each class and segment of those
         whose capacity has an end."""
         for name in dict.fromkeys(one.provisioner for one in self._classes.store.values()):
-            if drivers.is_simulated(name):
+            if volume_drivers.is_simulated(name):
                 await self._install(self._drivers.of(name))
         wanted: dict[str, Any] = {}
         for storage_class in self._classes.store.values():
             driver = self._drivers.of(storage_class.provisioner)
-            if driver.capacity is None:
+            if driver.capacity_bytes is None:
                 continue
             for segment in self._segments(driver):
                 name = "-".join(["csisc", storage_class.metadata.name, *(value for _label, value in segment)])
@@ -231,7 +231,7 @@ class CsiDrivers(controllers.Controller):
         for capacity in wanted.values():
             await self._publish_one(capacity)
 
-    async def _install(self, driver: drivers.Driver) -> None:
+    async def _install(self, driver: volume_drivers.Driver) -> None:
         """Create the CSIDriver of a driver; one that is there already stays as it is."""
         if driver.name in self._installed:
             return
@@ -239,7 +239,7 @@ class CsiDrivers(controllers.Controller):
         csi_driver = storage_v1_pb2.CSIDriver()
         csi_driver.metadata.name = driver.name
         csi_driver.spec.attachRequired = True
-        csi_driver.spec.storageCapacity = driver.capacity is not None
+        csi_driver.spec.storageCapacity = driver.capacity_bytes is not None
         with contextlib.suppress(errors.AlreadyExists):
             await retries.patiently(self.env, lambda: self.client.create(csi_driver))
 
@@ -265,7 +265,7 @@ class CsiDrivers(controllers.Controller):
         if volume is None or volume.status.phase != claims.RELEASED:
             return
         driver_name = volume.metadata.annotations.get(claims.PROVISIONED_BY, "")
-        if volume.spec.persistentVolumeReclaimPolicy != claims.DELETE or not drivers.is_simulated(driver_name):
+        if volume.spec.persistentVolumeReclaimPolicy != claims.DELETE or not volume_drivers.is_simulated(driver_name):
             return
         attached = [one for one in self._attachments.store.values() if one.spec.source.persistentVolumeName == name]
         if attached:
@@ -294,7 +294,7 @@ class CsiDrivers(controllers.Controller):
     async def _attach_or_detach(self, name: str) -> None:
         """``syncAttach`` and ``syncDetach`` of external-attacher."""
         attachment = self._attachments.store.get(name)
-        if attachment is None or not drivers.is_simulated(attachment.spec.attacher):
+        if attachment is None or not volume_drivers.is_simulated(attachment.spec.attacher):
             return
         driver = self._drivers.of(attachment.spec.attacher)
         if attachment.metadata.HasField("deletionTimestamp"):
@@ -302,7 +302,7 @@ class CsiDrivers(controllers.Controller):
         elif not attachment.status.attached:
             await self._attach(attachment, driver)
 
-    async def _attach(self, attachment: storage_v1_pb2.VolumeAttachment, driver: drivers.Driver) -> None:
+    async def _attach(self, attachment: storage_v1_pb2.VolumeAttachment, driver: volume_drivers.Driver) -> None:
         protection = ATTACHER_PROTECTION + driver.name.replace(".", "-")
         started_ns = self.clock.now_ns()
         if protection not in attachment.metadata.finalizers:
@@ -319,7 +319,7 @@ class CsiDrivers(controllers.Controller):
         )
         self._log_attachment(VolumeAttached, attachment, started_ns)
 
-    async def _detach(self, attachment: storage_v1_pb2.VolumeAttachment, driver: drivers.Driver) -> None:
+    async def _detach(self, attachment: storage_v1_pb2.VolumeAttachment, driver: volume_drivers.Driver) -> None:
         protection = ATTACHER_PROTECTION + driver.name.replace(".", "-")
         if protection not in attachment.metadata.finalizers:
             return
@@ -366,7 +366,7 @@ class _Calls:
 def _volume(
     claim: core_v1_pb2.PersistentVolumeClaim,
     storage_class: storage_v1_pb2.StorageClass,
-    driver: drivers.Driver,
+    driver: volume_drivers.Driver,
     segment: Segment,
     name: str,
 ) -> core_v1_pb2.PersistentVolume:
@@ -392,12 +392,12 @@ def _volume(
     return volume
 
 
-def _segment(driver: drivers.Driver, node: core_v1_pb2.Node) -> Segment:
+def _segment(driver: volume_drivers.Driver, node: core_v1_pb2.Node) -> Segment:
     labels = node.metadata.labels
     return tuple((key, labels[key]) for key in driver.topology_keys if key in labels)
 
 
-def _segment_of(driver: drivers.Driver, volume: core_v1_pb2.PersistentVolume) -> Segment | None:
+def _segment_of(driver: volume_drivers.Driver, volume: core_v1_pb2.PersistentVolume) -> Segment | None:
     """Where a volume of the driver is; None for somebody else's."""
     source = volume.spec.persistentVolumeSource
     if not source.HasField("csi") or source.csi.driver != driver.name:

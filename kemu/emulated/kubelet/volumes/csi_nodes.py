@@ -6,14 +6,13 @@ from __future__ import annotations
 import contextlib
 
 from kemu import errors
-from kemu.emulated.client import clients, retries
+from kemu.emulated.client import clients, retries, volume_drivers
 from kemu.emulated.objects import meta
-from kemu.emulated.objects.volumes import drivers
 from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
 from kemu.runtime.env import Env
 
 
-async def register(env: Env, client: clients.Client, node: core_v1_pb2.Node, known: drivers.Drivers) -> None:
+async def register(env: Env, client: clients.Client, node: core_v1_pb2.Node, known: volume_drivers.Drivers) -> None:
     """Create it (``pkg/volume/csi/nodeinfomanager``); one that is there already stays as it is."""
     name = node.metadata.name
     csi_node = storage_v1_pb2.CSINode()

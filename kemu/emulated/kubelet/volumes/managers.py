@@ -15,9 +15,9 @@ from collections.abc import Callable
 from typing import cast
 
 from kemu import errors
-from kemu.emulated.client import clients, informers, recorders, retries
+from kemu.emulated.client import clients, informers, recorders, retries, volume_drivers
 from kemu.emulated.kubelet.pods.workers import Worker
-from kemu.emulated.objects.volumes import claims, drivers
+from kemu.emulated.objects.volumes import claims
 from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime import distributions
@@ -38,7 +38,7 @@ class _Mounts:
     def __init__(self) -> None:
         self.names: list[str] = []
         """PersistentVolumes that are reported in use for it."""
-        self.mounted: list[tuple[str, drivers.Driver | None]] = []
+        self.mounted: list[tuple[str, volume_drivers.Driver | None]] = []
         self.task: asyncio.Task[None] | None = None
         self.on_unmounted: list[Callable[[], None]] = []
         self.is_leaving = False
@@ -48,7 +48,7 @@ class VolumeManager:
     """Volume manager of one kubelet."""
 
     def __init__(
-        self, env: Env, client: clients.Client, node: str, known: drivers.Drivers, recorder: recorders.Recorder
+        self, env: Env, client: clients.Client, node: str, known: volume_drivers.Drivers, recorder: recorders.Recorder
     ) -> None:
         self._env = env
         self._clock = env.clock
@@ -141,14 +141,14 @@ class VolumeManager:
                 pass
             await self._clock.sleep(POLL_S)
 
-    async def _take(self, driver: drivers.Driver, what: str) -> None:
+    async def _take(self, driver: volume_drivers.Driver, what: str) -> None:
         """Let the time pass that it takes the driver on this node."""
-        await self._clock.sleep(distributions.parse(driver.times[what]).draw(self._env.random))
+        await self._clock.sleep(distributions.parse(getattr(driver, what)).draw(self._env.random))
 
     async def _get(self, resource: str, name: str) -> KubernetesObject:
         return await retries.patiently(self._env, lambda: self._client.get(resource, name))
 
-    def _driver_of(self, volume: core_v1_pb2.PersistentVolume) -> drivers.Driver | None:
+    def _driver_of(self, volume: core_v1_pb2.PersistentVolume) -> volume_drivers.Driver | None:
         """None for a volume that no driver attaches: a directory of the node, or a network file system."""
         source = volume.spec.persistentVolumeSource
         return self._drivers.of(source.csi.driver) if source.HasField("csi") else None

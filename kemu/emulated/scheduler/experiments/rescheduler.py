@@ -33,6 +33,7 @@ from kemu.emulated.scheduler.framework.interfaces import Handle
 from kemu.emulated.scheduler.framework.results import Candidate
 from kemu.emulated.scheduler.plugins import in_tree
 from kemu.emulated.scheduler.preemption.candidates import Preemptor
+from kemu.emulated.settings.declared import restored
 from kemu.errors import ApiError, Conflict, NotFound
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime import distributions
@@ -46,7 +47,7 @@ class Rescheduler:
     """Factory: ``kemu.emulated.scheduler.experiments.rescheduler:Rescheduler``."""
 
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
-        """Raises ConfigurationError, PolicyError or DistributionError."""
+        """Raises ConfigurationError or DistributionError."""
         self._env = env
         self._client = clients.of_actor(env, config)
         self._lag = distributions.parse(config.get("lag", DEFAULT_LAG_S))
@@ -80,7 +81,7 @@ class Rescheduler:
     def _serve(self, scheduler: Mapping[str, Any]) -> None:
         # Without a nomination, any lower pod that terminates on the chosen node means that room is being made.
         switches = {**scheduler.get("policy", {}), "preemptor": "scheduler", "eligibility": "alpha"}
-        policy = policies.policy_of(switches)
+        policy = restored(policies.Policy, switches)
         caps = policy.percentageAbove100 == "cap"
         configuration = configurations.configuration_of(
             scheduler.get("config") or {}, scheduler["name"], caps_percentages=caps

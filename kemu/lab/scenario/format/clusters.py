@@ -16,7 +16,6 @@ from kemu.emulated.settings.declared import REQUIRED, Section, setting
 from kemu.emulated.settings.shapes import (
     NAME,
     QUANTITY,
-    AsWritten,
     Choice,
     Free,
     Key,
@@ -127,7 +126,7 @@ class Scheduler:
     name: str = setting(NAME, "Serves the pods whose schedulerName it is.", required=True)
     replicas: int = setting(Whole(1, 100), "More than one race, without leader election, on the same pods.", 1)
     policy: Mapping[str, Any] = setting(
-        AsWritten(switches.SHAPE), "Experiment switches; the defaults are today's Kubernetes.", {}
+        switches.SHAPE.record, "Experiment switches; the defaults are today's Kubernetes.", {}
     )
     factory: str | None = setting(Text(), "module:Class of a scheduler of your own, called as Class(env, config).")
     config: Mapping[str, Any] = setting(

@@ -14,6 +14,7 @@ from typing import Any
 from kemu.emulated import variants
 from kemu.emulated.apiserver.settings import ApiServers
 from kemu.emulated.autoscaler import settings as autoscaling
+from kemu.emulated.client.volume_drivers import Storage
 from kemu.emulated.settings.declared import Section, setting
 from kemu.emulated.settings.shapes import (
     DEFINITIONS,
@@ -44,10 +45,9 @@ from kemu.lab.scenario.format.keys import (
     hold_keys,
     matrix_keys,
     runtime_keys,
-    storage_keys,
     timing_keys,
-    user_keys,
 )
+from kemu.lab.scenario.format.users import User
 from kemu.lab.scenario.format.workloads import PodLives, Workload
 
 _NODE_GROUP = Section(autoscaling.NodeGroup, {"template": Section(clusters.NodeFields)})
@@ -91,8 +91,8 @@ class Spec:
     autoscaler: autoscaling.Settings | None = setting(
         _AUTOSCALER, "A cluster autoscaler: node groups that grow and shrink, and the flags by which they do."
     )
-    users: list[Any] = setting(
-        ListOf(user_keys.USER), "People and programs as whom events may be done, with their roles.", []
+    users: list[User] = setting(
+        ListOf(Section(User)), "People and programs as whom events may be done, with their roles.", []
     )
     extenders: list[clusters.Extender] = setting(
         ListOf(Section(clusters.Extender)),
@@ -123,8 +123,8 @@ class Spec:
     timing: Mapping[str, Any] = setting(
         timing_keys.Timing(), "How long things take: a preset, or times, each a value or a distribution, or both.", {}
     )
-    storage: Mapping[str, Any] | None = setting(
-        storage_keys.STORAGE, "How the CSI drivers behave that create, attach and mount volumes."
+    storage: Storage | None = setting(
+        Section(Storage), "How the CSI drivers behave that create, attach and mount volumes."
     )
     priority_classes: Mapping[str, Any] = setting(
         MapOf(ScalarOr(Whole(), _PRIORITY_CLASS)),

@@ -19,6 +19,7 @@ from google.protobuf.message import Message
 
 from kemu import errors
 from kemu.emulated import variants as deviations
+from kemu.emulated.client.volume_drivers import Storage
 from kemu.emulated.kubelet.settings import kubelet_configurations
 from kemu.emulated.objects.plain import Json
 from kemu.emulated.settings import documents, values
@@ -302,7 +303,7 @@ class _Loading:
         )
         has_autoscaler = raw.get("autoscaler") is not None
         controllers.check(spec.controllers, running, self.report, has_autoscaler=has_autoscaler)
-        found_users = users.read(spec.users, self.report)
+        found_users = users.by_name(spec.users, self.report)
         users.check_actors(timeline.events, found_users, self.report)
         names = references.Names(
             nodes,
@@ -352,7 +353,7 @@ class _Loading:
             store=spec.store,
             images=clusters.image_sizes(spec.images, ("spec", "images"), report),
             timing=spec.timing,
-            storage=(spec.storage or {}) if has_volumes else None,
+            storage=(spec.storage or Storage()) if has_volumes else None,
             setup=tuple(setup),
             events=tuple(timeline.events),
             workloads=tuple(timeline.workloads),

@@ -8,35 +8,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from kemu.emulated.apiserver.authorization import roles
 from kemu.emulated.objects import identities
 from kemu.emulated.settings.shapes import Report
 from kemu.lab.scenario.format.events import Event
+from kemu.lab.scenario.format.users import User
 from kemu.runtime.words import did_you_mean
 
 _OF_THE_SYSTEM = (identities.NODE_PREFIX, identities.SERVICE_ACCOUNT_PREFIX)
 
 
-def read(checked: Sequence[Any], report: Report) -> dict[str, dict[str, Any]]:
-    """By name, their ``groups`` and ``roles``."""
-    found: dict[str, dict[str, Any]] = {}
-    known = roles.known().cluster_roles if checked else {}
-    for index, one in enumerate(checked):
-        if not isinstance(one, dict) or "name" not in one:
-            continue
-        path = ("spec", "users", index)
-        if one["name"] in found:
-            report.add((*path, "name"), f"there is a user {one['name']} already")
-        given = []
-        for number, role in enumerate(one.get("roles", ())):
-            stated = role if isinstance(role, dict) else {"role": role}
-            name = stated.get("role", "")
-            if name not in known:
-                close = did_you_mean(name, [*known])
-                report.add((*path, "roles", number), f"no cluster has a ClusterRole {name!r} from the beginning", close)
-            else:
-                given.append({"role": name, "namespace": stated.get("namespace", "")})
-        found[one["name"]] = {"groups": list(one.get("groups", ())), "roles": given}
+def by_name(stated: Sequence[Any], report: Report) -> dict[str, User]:
+    """Each name once."""
+    found: dict[str, User] = {}
+    for index, user in enumerate(stated):
+        if isinstance(user, User):
+            if user.name in found:
+                report.add(("spec", "users", index, "name"), f"there is a user {user.name} already")
+            found[user.name] = user
     return found
 
 

@@ -83,7 +83,7 @@ def store(scenario: Scenario) -> list[ActorSpec]:
 
 def _rights(scenario: Scenario) -> dict[str, Any]:
     """Who may do what, beside what every cluster has. Schedulers of the user's own get all rights."""
-    users = {name: dict(one) for name, one in scenario.users.items()}
+    users = {name: one.rights() for name, one in scenario.users.items()}
     for one in scenario.schedulers:
         if one.factory:
             name = identities.of_actor(f"scheduler/{one.name}/0").name
@@ -146,7 +146,7 @@ def kubelet(scenario: Scenario, node: Node, index: int, beats: Heartbeats) -> Ac
         **_bugs(scenario, variants.KUBELET),
     }
     if scenario.storage is not None:
-        config["storage"] = scenario.storage.get("drivers", {})
+        config["storage"] = plain(scenario.storage.drivers)
     return _spec(scenario, f"kubelet/{node.name}", KUBELET_FACTORY, config)
 
 
@@ -249,7 +249,7 @@ def controllers(scenario: Scenario, beats: Heartbeats) -> list[ActorSpec]:
         if name in controller_keys.OF_VOLUMES or scenario.event_objects != recorders.NOTABLE:
             config["events"] = scenario.event_objects
         if name == controller_keys.CSI_DRIVERS:
-            config["drivers"] = dict((scenario.storage or {}).get("drivers", {}))
+            config["drivers"] = plain(scenario.storage.drivers) if scenario.storage else {}
         if name == controller_keys.NODE_LIFECYCLE:
             config["settles_ns"] = loading.settles_ns(scenario)
             config["watch_ns"] = beats.watch_ns

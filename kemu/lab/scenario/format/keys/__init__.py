@@ -1,10 +1,8 @@
 """Tables of keys, by subject: which keys there are, and the shape of what each holds. ``format.schema`` joins them.
 
     controller_keys    the controllers, by name
-    user_keys          users and their roles
     timing_keys        times, and their presets
     runtime_keys       where a scenario runs
-    storage_keys       CSI drivers
     fault_keys         faults
     hold_keys          messages that are kept back
     matrix_keys        what varies
