@@ -311,6 +311,11 @@ def test_a_wrong_value_of_a_parameter_is_told_at_the_parameter() -> None:
             "is not a key that may stand here (there are: values, sets)",
         ),
         (
+            "{parameters: {load: {values: [1, 2], sets: [seed, [7]]}}}",
+            "parameters.load.sets",
+            "must be a path below spec, or a list of paths",
+        ),
+        (
             "{parameters: {load: {values: [[1], [2]], sets: seed}}}",
             "parameters.load.values",
             "holds values that are no good labels; write a mapping of labels to values",

@@ -169,6 +169,7 @@ def workload(rest: str, name: str = "w") -> str:
         ("expect: [{compare: {metric: preemptions, of: {seed: 1}, timesThatOf: {seed: 2}, atLeast: 1}}]", "spec.expect[0].compare", "no matrix"),
         ("events: [{at: 1s, as: alice, cordon: {node: node-1}}]", "spec.events[0].as", "there is no user 'alice'"),
         ("users: [{name: a}, {name: a}]", "spec.users[1].name", "there is a user a already"),
+        ("users: [{name: a, roles: [7]}]", "spec.users[0].roles[0]", "must be a text, not the number 7"),
         ("users: [{name: a, roles: [vew]}]", "spec.users[0].roles[0]", "no cluster has a ClusterRole 'vew'"),
         ("until: {check: pod-bound-at-most-once}", "spec.until", "happens during the run"),
     ],

@@ -211,7 +211,7 @@ def choices_of(stated: Json) -> tuple[tuple[Any, Variant], ...]:
     """Those of a named parameter; empty if it is wrong."""
     values, targets = (stated.get("values"), stated.get("sets")) if isinstance(stated, dict) else (None, None)
     paths = [targets] if isinstance(targets, str) else targets
-    if isinstance(paths, list):
+    if isinstance(paths, list) and all(isinstance(path, str) for path in paths):
         labelled = values.items() if isinstance(values, dict) else [(value, value) for value in values_of(values)]
         if not any(isinstance(shown, list | dict) for shown, _ in labelled):
             return tuple((shown, dict.fromkeys(paths, value)) for shown, value in labelled)

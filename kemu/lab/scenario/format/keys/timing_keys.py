@@ -105,9 +105,6 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 }
 """Times as a scenario writes them; what a preset does not name has its default."""
 
-_PRESET = Key(Choice(tuple(PRESETS)), "Where the other times come from: constant (the defaults) or realistic.")
-
-
 _TIMING = Record(
     {
         PRESET: Key(Choice(tuple(PRESETS)), "Where times that are not stated come from: constant or realistic."),
