@@ -4,6 +4,7 @@
 schema      joins all of it, and exports the JSON Schema
 clusters    nodes, schedulers, extenders
 events      what users and operators do at a time
+holds       messages that are kept back
 users       as whom events may be done
 workloads   streams of pods: when they come, how long they live
 keys        tables of keys of what is not declared in a dataclass

@@ -38,11 +38,11 @@ from kemu.emulated.store.settings import Store
 from kemu.lab.checks.limits import Checks
 from kemu.lab.scenario.format import clusters
 from kemu.lab.scenario.format.events import Event
+from kemu.lab.scenario.format.holds import Held
 from kemu.lab.scenario.format.keys import (
     controller_keys,
     expectation_keys,
     fault_keys,
-    hold_keys,
     matrix_keys,
     runtime_keys,
     timing_keys,
@@ -156,7 +156,7 @@ class Spec:
     fixes: list[str] = setting(
         ListOf(Choice(variants.names(variants.FIX))), "Bugs of today's Kubernetes that are not to be there.", []
     )
-    holds: list[Any] = setting(ListOf(hold_keys.HOLD), "Messages that are kept back: what kemu explore found.", [])
+    holds: list[Held] = setting(ListOf(Section(Held)), "Messages that are kept back: what kemu explore found.", [])
     ablate: list[str] = setting(
         ListOf(Choice(variants.names(variants.ABLATION))), "Safeguards that the components of the cluster lack.", []
     )

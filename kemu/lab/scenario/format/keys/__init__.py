@@ -4,7 +4,6 @@
     timing_keys        times, and their presets
     runtime_keys       where a scenario runs
     fault_keys         faults
-    hold_keys          messages that are kept back
     matrix_keys        what varies
     expectation_keys   what a run must show
 
