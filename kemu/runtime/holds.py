@@ -17,6 +17,7 @@ from kemu.runtime.runlog.events import (
     ActorStarted,
     AdmissionDecided,
     NodeTainted,
+    OfVictim,
     PodAttempted,
     PodBound,
     PodCreated,
@@ -32,6 +33,7 @@ from kemu.runtime.runlog.events import (
     UserPodCreated,
     VictimDeleted,
     kinds,
+    typed,
 )
 from kemu.runtime.words import short
 
@@ -92,7 +94,7 @@ class EventPattern:
         if happening is None:
             if kind != self.what:
                 return False
-        elif kind not in happening.kinds or not happening.is_so(data):
+        elif kind not in happening.kinds or not happening.is_so(typed(kind, data)):
             return False
         if self.pod and short(str(data.get("pod", ""))) != self.pod:
             return False
@@ -114,42 +116,43 @@ class Happening:
     """A word for events of the run log."""
 
     kinds: tuple[str, ...]
-    doc: str
-    is_so: Callable[[Mapping[str, Any]], bool] = lambda data: True
+    past: str
+    """What the actor had done, with a place for the name of the pod or node."""
+    is_so: Callable[[Any], bool] = lambda event: True
 
 
-def _is_ok(data: Mapping[str, Any]) -> bool:
-    return bool(data["ok"])
+def _is_ok(event: AdmissionDecided | PodBound | OfVictim) -> bool:
+    return event.ok
 
 
-def _is_refused(data: Mapping[str, Any]) -> bool:
-    return not data["ok"]
+def _is_refused(event: AdmissionDecided | PodBound) -> bool:
+    return not event.ok
+
+
+def _attempt(result: str) -> Callable[[PodAttempted], bool]:
+    return lambda event: event.result == result
 
 
 HAPPENINGS: Mapping[str, Happening] = {
-    "attempted": Happening((PodAttempted.KIND,), "a scheduler has decided about the pod, whatever the result"),
-    "scheduled": Happening(
-        (PodAttempted.KIND,), "a scheduler has chosen a node for the pod", lambda data: data["result"] == "scheduled"
-    ),
-    "unschedulable": Happening(
-        (PodAttempted.KIND,), "a scheduler found no node for the pod", lambda data: data["result"] == "unschedulable"
-    ),
-    "bound": Happening((PodBound.KIND,), "a scheduler was told that its binding of the pod succeeded", _is_ok),
-    "bindRefused": Happening((PodBound.KIND,), "a scheduler was told that its binding of the pod failed", _is_refused),
-    "nominated": Happening((PodNominated.KIND,), "a scheduler has nominated a node for the pod"),
-    "preempting": Happening((PreemptionPlanned.KIND,), "a scheduler has chosen victims for the pod"),
-    "preempted": Happening(kinds(VictimDeleted, RescheduledVictimDeleted), "the pod was deleted as a victim", _is_ok),
-    "admitted": Happening((AdmissionDecided.KIND,), "a kubelet has admitted the pod", _is_ok),
-    "rejected": Happening((AdmissionDecided.KIND,), "a kubelet has rejected the pod", _is_refused),
-    "running": Happening((PodRunning.KIND,), "all containers of the pod have started"),
-    "finished": Happening((PodFinished.KIND,), "all containers of the pod have ended"),
-    "terminating": Happening((PodTerminating.KIND,), "a kubelet has begun to end the pod"),
-    "terminated": Happening((PodTerminated.KIND,), "all containers of a pod that had to end have ended"),
-    "evicting": Happening((PodEvicting.KIND,), "a kubelet evicts the pod"),
-    "created": Happening(kinds(UserPodCreated, PodCreated), "the pod was made"),
-    "tainted": Happening((NodeTainted.KIND,), "the node lifecycle controller has changed taints of the node"),
-    "crashed": Happening((ActorCrashed.KIND,), "the actor has crashed"),
-    "started": Happening((ActorStarted.KIND,), "the actor has started"),
-    "stored": Happening((Transaction.KIND,), "the store has carried out a transaction"),
+    "attempted": Happening((PodAttempted.KIND,), "had decided about {}"),
+    "scheduled": Happening((PodAttempted.KIND,), "had chosen a node for {}", _attempt("scheduled")),
+    "unschedulable": Happening((PodAttempted.KIND,), "had found no node for {}", _attempt("unschedulable")),
+    "bound": Happening((PodBound.KIND,), "had bound {}", _is_ok),
+    "bindRefused": Happening((PodBound.KIND,), "had failed to bind {}", _is_refused),
+    "nominated": Happening((PodNominated.KIND,), "had nominated a node for {}"),
+    "preempting": Happening((PreemptionPlanned.KIND,), "had chosen victims for {}"),
+    "preempted": Happening(kinds(VictimDeleted, RescheduledVictimDeleted), "had preempted {}", _is_ok),
+    "admitted": Happening((AdmissionDecided.KIND,), "had admitted {}", _is_ok),
+    "rejected": Happening((AdmissionDecided.KIND,), "had rejected {}", _is_refused),
+    "running": Happening((PodRunning.KIND,), "had started {}"),
+    "finished": Happening((PodFinished.KIND,), "had seen {} end"),
+    "terminating": Happening((PodTerminating.KIND,), "had begun to end {}"),
+    "terminated": Happening((PodTerminated.KIND,), "had seen the containers of {} end"),
+    "evicting": Happening((PodEvicting.KIND,), "had evicted {}"),
+    "created": Happening(kinds(UserPodCreated, PodCreated), "had created {}"),
+    "tainted": Happening((NodeTainted.KIND,), "had tainted {}"),
+    "crashed": Happening((ActorCrashed.KIND,), "had crashed"),
+    "started": Happening((ActorStarted.KIND,), "had started"),
+    "stored": Happening((Transaction.KIND,), "had made its next write"),
 }
 """The words for events for which a hold can wait."""

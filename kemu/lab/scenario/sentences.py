@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kemu.lab.checks.history.facts import WORDS, Words
 from kemu.lab.scenario.expectations import (
     Bounds,
     BudgetIs,
@@ -29,36 +30,9 @@ from kemu.lab.scenario.expectations import (
 )
 from kemu.runtime.words import counted, short
 
-_VERBS: dict[str, tuple[str, str, str]] = {
-    "created": ("is", "are", "created"),
-    "attempted": ("is", "are", "tried"),
-    "scored": ("has", "have", "a score"),
-    "unschedulable": ("is", "are", "found unschedulable"),
-    "nominated": ("is", "are", "nominated"),
-    "nominationCleared": ("loses", "lose", "its nomination"),
-    "bound": ("is", "are", "bound"),
-    "rejected": ("is", "are", "rejected"),
-    "running": ("runs", "run", ""),
-    "preempted": ("is", "are", "preempted"),
-    "terminating": ("begins", "begin", "to terminate"),
-    "ended": ("ends", "end", ""),
-    "finished": ("finishes", "finish", ""),
-    "deleted": ("is", "are", "gone"),
-    "evicted": ("is", "are", "evicted"),
-    "oomKilled": ("is", "are", "OOM-killed"),
-    "added": ("joins", "join", ""),
-    "condition": ("becomes", "become", ""),
-    "tainted": ("gets", "get", ""),
-    "untainted": ("loses", "lose", ""),
-    "drained": ("is", "are", "drained"),
-    "drainFailed": ("is", "are", "not drained"),
-    "removed": ("is", "are", "removed"),
-    "phase": ("is", "are", ""),
-    "waited": ("waits", "wait", ""),
-}
-"""Of each fact: the verb for one, for several, and what follows it."""
 _QUANTIFIERS = {"all": "every", "any": "some", "none": "no"}
-_TO_NODE = {"nominated": "to", "bound": "to", "rejected": "by", "evicted": "from"}
+_OF_STATEMENTS = {"phase": Words("is", "are"), "waited": Words("waits", "wait")}
+"""What is stated and is no fact."""
 
 
 def of(expectation: Expectation) -> str:
@@ -149,8 +123,8 @@ def _selection(selection: Selection) -> str:
 
 
 def _statement(statement: Statement, *, several: bool = False) -> str:
-    one, many, rest = _VERBS[statement.what]
-    verb = many if several else one
+    of_fact = WORDS.get(statement.what) or _OF_STATEMENTS[statement.what]
+    verb, rest = of_fact.many if several else of_fact.one, of_fact.what
     never = " never" if statement.never else ""
     words = f"{verb}{never}" if verb in ("is", "are") else f"{never} {verb}".strip()
     if several and statement.what == "nominationCleared":
@@ -178,7 +152,7 @@ def _details(statement: Statement) -> list[str]:
     if statement.bounds is not None:
         found.append(f"of {_bounds(statement.bounds)}")
     if statement.node is not None:
-        found.append(f"{_TO_NODE.get(what, 'on')} {statement.node}")
+        found.append(f"{WORDS[what].at} {statement.node}")
     if statement.by is not None:
         found.append(f"{'for' if what == 'preempted' else 'by'} {short(statement.by)}")
     if statement.reason is not None:

@@ -7,7 +7,7 @@ early is None, never True.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.pods import pod_phases
 from kemu.lab.checks.counters import counts
 from kemu.lab.checks.history import History
-from kemu.lab.checks.history.facts import Fact, PodHistory
+from kemu.lab.checks.history.facts import WORDS, Fact, PodHistory
 from kemu.lab.checks.results import Result, seconds
 from kemu.lab.scenario import evidence, sentences
 from kemu.lab.scenario.evidence import Answer
@@ -67,64 +67,14 @@ class Judgement:
     detail: str
 
 
-_PHRASES = {
-    "created": "created",
-    "attempted": "attempted",
-    "scored": "scored",
-    "unschedulable": "found unschedulable",
-    "nominated": "nominated",
-    "nominationCleared": "stripped of its nomination",
-    "bound": "bound",
-    "unbound": "stripped of its binding",
-    "rejected": "rejected",
-    "running": "running",
-    "preempted": "preempted",
-    "evicted": "evicted",
-    "oomKilled": "OOM-killed",
-    "terminating": "terminating",
-    "ended": "ended",
-    "finished": "finished",
-    "deleted": "gone",
-    "added": "added",
-    "condition": "changed its condition",
-    "tainted": "tainted",
-    "untainted": "freed of the taint",
-    "drained": "drained",
-    "drainFailed": "not drained",
-    "removed": "removed",
-}
-
-
 def judge(expectation: Expectation, outcome: Outcome) -> Judgement:
     """Everything but comparisons, which look at several runs: see :func:`compare`."""
     subject = expectation.subject
-    match subject:
-        case PodIs():
-            holds, detail = _pod_is(subject, outcome)
-        case PodsAre():
-            holds, detail = _pods_are(subject, outcome)
-        case NodeIs():
-            holds, detail = _node_is(subject, outcome)
-        case BudgetIs():
-            holds, detail = evidence.budget_is(subject, outcome.history, finished=_window_is_over(subject, outcome))
-        case CounterIs():
-            holds, detail = _counter_is(subject, outcome)
-        case CheckIs():
-            holds, detail = _check_is(subject, outcome)
-        case InOrder():
-            holds, detail = _in_order(subject, outcome)
-        case MetricIs():
-            holds, detail = evidence.metric_is(subject, outcome.history, finished=outcome.finished)
-        case RefusedIs():
-            holds, detail = evidence.refused_is(subject, outcome.history, finished=outcome.finished)
-        case EventIs():
-            holds, detail = evidence.event_is(subject, outcome.history, finished=outcome.finished)
-        case ObjectIs():
-            holds, detail = evidence.object_is(subject, outcome.history, finished=outcome.finished)
-        case FaultIs():
-            holds, detail = evidence.fault_is(subject, outcome.history, finished=outcome.finished)
-        case Comparison():
-            raise TypeError("comparisons are judged over all variants")
+    if (of_evidence := _OF_EVIDENCE.get(type(subject))) is not None:
+        finished = _window_is_over(subject, outcome) if isinstance(subject, BudgetIs) else outcome.finished
+        holds, detail = of_evidence(subject, outcome.history, finished=finished)
+    else:
+        holds, detail = _JUDGES[type(subject)](subject, outcome)
     return Judgement(expectation.id, expectation.text, holds, detail)
 
 
@@ -209,14 +159,14 @@ def _happened(facts: Sequence[Fact], statement: Statement, outcome: Outcome) -> 
             return False, _tell(fitting[0])
         return (
             True if _window_is_over(statement, outcome) else None
-        ), f"never {_PHRASES[statement.what]}, until {seconds(outcome.end_ns)}"
+        ), f"never {WORDS[statement.what].participle}, until {seconds(outcome.end_ns)}"
     if fitting:
         return True, _tell(fitting[0])
     if not _window_is_over(statement, outcome):
-        return None, f"not {_PHRASES[statement.what]} when the run ended at {seconds(outcome.end_ns)}"
+        return None, f"not {WORDS[statement.what].participle} when the run ended at {seconds(outcome.end_ns)}"
     if facts:
         return False, "instead: " + "; ".join(_tell(fact) for fact in facts[:3])
-    return False, f"never {_PHRASES[statement.what]}"
+    return False, f"never {WORDS[statement.what].participle}"
 
 
 def _window_is_over(statement: Statement | BudgetIs, outcome: Outcome) -> bool:
@@ -246,7 +196,7 @@ def _fits(fact: Fact, statement: Statement) -> bool:
 
 
 def _tell(fact: Fact) -> str:
-    text = _PHRASES[fact.what]
+    text = WORDS[fact.what].participle
     if fact.what == "finished":
         text = f"finished {fact.reason}"
     elif fact.what == "condition":
@@ -400,7 +350,7 @@ def _in_order(subject: InOrder, outcome: Outcome) -> Answer:
         times = met[step.pod, step.statement]
         met[step.pod, step.statement] += 1
         if len(facts) <= times:
-            told.append(f"{name} never {_PHRASES[step.statement.what]}{' again' if times else ''}")
+            told.append(f"{name} never {WORDS[step.statement.what].participle}{' again' if times else ''}")
             return (False if outcome.finished else None), "; ".join(told)
         fact = sorted(facts, key=lambda found: found.time_ns)[times]
         told.append(f"{name} {_tell(fact)}")
@@ -408,6 +358,17 @@ def _in_order(subject: InOrder, outcome: Outcome) -> Answer:
             return False, "; ".join(told)
         last_ns = fact.time_ns
     return True, "; ".join(told)
+
+
+_JUDGES: Mapping[type, Callable[[Any, Outcome], Answer]] = {
+    PodIs: _pod_is, PodsAre: _pods_are, NodeIs: _node_is, InOrder: _in_order, CounterIs: _counter_is,
+    CheckIs: _check_is,
+}  # fmt: skip
+_OF_EVIDENCE: Mapping[type, Callable[..., Answer]] = {
+    BudgetIs: evidence.budget_is, MetricIs: evidence.metric_is, RefusedIs: evidence.refused_is,
+    EventIs: evidence.event_is, ObjectIs: evidence.object_is, FaultIs: evidence.fault_is,
+}  # fmt: skip
+"""By the subject of the expectation."""
 
 
 # Comparisons --------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.plain import Json
 from kemu.lab.checks.history import LOST, History, disturbances
 from kemu.lab.checks.history.disturbances import Disturbance
-from kemu.lab.checks.history.facts import Fact, Fault, NodeHistory, PodHistory
+from kemu.lab.checks.history.facts import WORDS, Fact, Fault, NodeHistory, PodHistory
 from kemu.lab.checks.scheduling import ledgers
 from kemu.lab.checks.scheduling.ledgers import Disruption
 from kemu.runtime.faults.kinds import KINDS as FAULTS
@@ -293,12 +293,11 @@ def _of_node(node: NodeHistory) -> list[Happening]:
     for fact in node.facts:
         if fact.what == "added":
             if added_ns >= 0 or fact.time_ns:
-                says = ("joins", "join")
-                found.append(Happening(fact.time_ns, "node", f"kubelet {name}", says, "good", node=name))
+                who = f"kubelet {name}"
+                found.append(Happening(fact.time_ns, "node", who, _says(fact.what), "good", node=name))
             added_ns = fact.time_ns
         elif fact.what == "removed":
-            says = ("is removed", "are removed")
-            found.append(Happening(fact.time_ns, "node", "user", says, "bad", node=name))
+            found.append(Happening(fact.time_ns, "node", "user", _says(fact.what), "bad", node=name))
         elif fact.what in _DRAINS:
             found.append(_of_drain(name, fact, waited_for))
         elif fact.time_ns != added_ns:
@@ -339,18 +338,14 @@ _DRAINS = ("draining", "drainWaits", "drained", "drainFailed")
 
 def _of_drain(node: str, fact: Fact, waited_for: set[str]) -> Happening | None:
     """A drain waits for a pod many times; that is told once."""
-    says, tone = ("is being drained", "are being drained"), "plain"
     if fact.what == "drainWaits":
         if fact.reason in waited_for:
             return None
         waited_for.add(fact.reason)
         what = f"the drain of {node} waits for {short(fact.reason)}"
         return Happening(fact.time_ns, "node", "user", ("", ""), "bad", fact.message, node=node, what=what)
-    if fact.what == "drained":
-        says, tone = ("is drained", "are drained"), "good"
-    elif fact.what == "drainFailed":
-        says, tone = ("is not drained", "are not drained"), "bad"
-    return Happening(fact.time_ns, "node", "user", says, tone, fact.message, node=node)
+    tone = {"drained": "good", "drainFailed": "bad"}.get(fact.what, "plain")
+    return Happening(fact.time_ns, "node", "user", _says(fact.what), tone, fact.message, node=node)
 
 
 _OF_AUTOSCALER = "ClusterAutoscaler"
@@ -385,24 +380,29 @@ def _notable(pod: PodHistory) -> Sequence[Fact]:
 
 
 _PHRASES = {
-    "created": ("is created", "are created"),
     "unschedulable": ("fits nowhere", "fit nowhere"),
     "attempted": ("cannot be scheduled: an error", "cannot be scheduled: an error"),
-    "nominated": ("is nominated to {nodes}", "are nominated to {nodes}"),
     "nominationCleared": ("loses its nomination to {nodes}", "lose their nominations to {nodes}"),
-    "preempted": ("is preempted on {nodes}", "are preempted on {nodes}"),
     "turned away": (
         "is turned away from {nodes} while it waits for its permit",
         "are turned away from {nodes} while they wait for their permits",
     ),
-    "bound": ("is bound to {nodes}", "are bound to {nodes}"),
     "unbound": ("is not bound to {nodes} any more", "are not bound to {nodes} any more"),
     "running": ("runs", "run on {nodes}"),
-    "evicted": ("is evicted from {nodes}", "are evicted from {nodes}"),
     "terminating": ("is deleted, and shuts down", "are deleted, and shut down"),
     "lost": ("is lost", "are lost"),
-    "deleted": ("is gone", "are gone"),
 }
+"""What a story says in words of its own."""
+_WITH_NODE = ("nominated", "bound", "preempted", "evicted")
+
+
+def _says(what: str) -> tuple[str, str]:
+    """In the words of the fact, and with the node where it has one to tell of."""
+    if what in _PHRASES:
+        return _PHRASES[what]
+    words = WORDS[what]
+    rest = f"{words.what} {words.at} {{nodes}}" if what in _WITH_NODE else words.what
+    return f"{words.one} {rest}".rstrip(), f"{words.many} {rest}".rstrip()
 
 
 def _of_fact(history: History, schedulers: Schedulers, pod: PodHistory, fact: Fact) -> Happening | None:
@@ -410,7 +410,7 @@ def _of_fact(history: History, schedulers: Schedulers, pod: PodHistory, fact: Fa
     what, kind, who, tone = fact.what, fact.what, "", "plain"
     why: str | None = ""
     by: PodHistory | None = None
-    says = _PHRASES.get(what, ("", ""))
+    says = _says(what)
     kubelet = f"kubelet {fact.node}"
     if what == "created":
         who, why = schedulers.actor(pod.created_by), None

@@ -8,7 +8,56 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
+
+
+class Words(NamedTuple):
+    """What is said of one pod or node, and of several."""
+
+    one: str
+    many: str
+    what: str = ""
+    """After the verb."""
+    found: str = ""
+    """As what it was found, where that is not ``what``: ``never attempted``."""
+    at: str = "on"
+    """Before the name of its node."""
+
+    @property
+    def participle(self) -> str:
+        return self.found or self.what
+
+
+_IS = "is", "are"
+WORDS: Mapping[str, Words] = {
+    "created": Words(*_IS, "created"),
+    "attempted": Words(*_IS, "tried", "attempted"),
+    "scored": Words("has", "have", "a score", "scored"),
+    "unschedulable": Words(*_IS, "found unschedulable"),
+    "nominated": Words(*_IS, "nominated", at="to"),
+    "nominationCleared": Words("loses", "lose", "its nomination", "stripped of its nomination"),
+    "bound": Words(*_IS, "bound", at="to"),
+    "unbound": Words("loses", "lose", "its binding", "stripped of its binding", "to"),
+    "rejected": Words(*_IS, "rejected", at="by"),
+    "running": Words("runs", "run", found="running"),
+    "preempted": Words(*_IS, "preempted"),
+    "evicted": Words(*_IS, "evicted", at="from"),
+    "oomKilled": Words(*_IS, "OOM-killed"),
+    "terminating": Words("begins", "begin", "to terminate", "terminating"),
+    "ended": Words("ends", "end", found="ended"),
+    "finished": Words("finishes", "finish", found="finished"),
+    "deleted": Words(*_IS, "gone"),
+    "added": Words("joins", "join", found="added"),
+    "condition": Words("becomes", "become", found="changed its condition"),
+    "tainted": Words("gets", "get", found="tainted"),
+    "untainted": Words("loses", "lose", found="freed of the taint"),
+    "draining": Words(*_IS, "being drained"),
+    "drainWaits": Words("waits", "wait"),
+    "drained": Words(*_IS, "drained"),
+    "drainFailed": Words(*_IS, "not drained"),
+    "removed": Words(*_IS, "removed"),
+}
+"""The words of all facts, those of pods first; ``draining`` and ``drainWaits`` are told by stories only."""
 
 
 @dataclass(slots=True)
@@ -17,9 +66,7 @@ class Fact:
 
     time_ns: int
     what: str
-    """``created attempted scored unschedulable nominated nominationCleared bound unbound rejected running preempted
-    evicted oomKilled terminating ended finished deleted``; of a node ``added condition tainted untainted draining
-    drainWaits drained drainFailed removed``."""
+    """A key of :data:`WORDS`."""
     node: str = ""
     by: str = ""
     """``preempted``: the preemptor, ``namespace/name``. ``bound``, ``unschedulable``: the scheduler,

@@ -21,7 +21,7 @@ from kemu.lab.tell.explaining.siblings import Sibling
 from kemu.lab.tell.explaining.steps import Step
 from kemu.lab.tell.explaining.tellings import Telling
 from kemu.runtime.env import MILLISECOND_NS
-from kemu.runtime.holds import Hold
+from kemu.runtime.holds import HAPPENINGS, Hold
 from kemu.runtime.runlog.events import HoldKept, HoldReleased
 from kemu.runtime.runlog.events.words import OUTCOME, WRITE
 
@@ -348,32 +348,10 @@ def _late(hold: Hold, flight: Flight, target: str, telling: Telling) -> str:
     return f"only after {who} {_happened(until.what, until.pod or until.node)} ({held})"
 
 
-_PAST = {
-    "attempted": "had decided about {}",
-    "scheduled": "had chosen a node for {}",
-    "unschedulable": "had found no node for {}",
-    "bound": "had bound {}",
-    "bindRefused": "had failed to bind {}",
-    "nominated": "had nominated a node for {}",
-    "preempting": "had chosen victims for {}",
-    "preempted": "had preempted {}",
-    "admitted": "had admitted {}",
-    "rejected": "had rejected {}",
-    "running": "had started {}",
-    "finished": "had seen {} end",
-    "terminating": "had begun to end {}",
-    "terminated": "had seen the containers of {} end",
-    "evicting": "had evicted {}",
-    "created": "had created {}",
-    "tainted": "had tainted {}",
-    "crashed": "had crashed",
-    "started": "had started",
-    "stored": "had made its next write",
-}
-
-
 def _happened(what: str, thing: str) -> str:
-    return _PAST.get(what, f"had logged {what} of {{}}").format(thing or "a pod").rstrip()
+    known = HAPPENINGS.get(what)
+    past = f"had logged {what} of {{}}" if known is None else known.past
+    return past.format(thing or "a pod").rstrip()
 
 
 def _event(telling: Telling, kind: str, hold: int) -> int:
