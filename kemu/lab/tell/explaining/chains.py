@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from kemu.emulated import variants
 from kemu.lab.exploration.executions import BROKEN, Failure
-from kemu.lab.tell.explaining import concerns as concerning
+from kemu.lab.tell.explaining import mentions
 from kemu.lab.tell.explaining.differences import Difference
 from kemu.lab.tell.explaining.knowledge import NEVER, PODS, Change, Moment
 from kemu.lab.tell.explaining.names import amount, at, lasting, sentence
@@ -53,7 +53,7 @@ class Chain:
     """Those that are told, in their order."""
     slice: tuple[Step, ...]
     """All that the walk has met."""
-    concerns: concerning.Concerns
+    mentioned: mentions.Mentions
 
 
 def of(
@@ -64,9 +64,9 @@ def of(
     difference: Difference | None,
 ) -> Chain:
     """``other``: the run that passes; ``difference``: where they part."""
-    about = concerning.of(failure, telling)
-    found = concerning.anchors(about, telling, other)
-    walk = _Walk(telling, other, concerning.check_of(failure, telling))
+    about = mentions.of(failure, telling)
+    found = mentions.anchors(about, telling, other)
+    walk = _Walk(telling, other, mentions.check_of(failure, telling))
     if walk.check.startswith("watch-"):
         walk.far = 0  # What a watch delivers does not depend on why it was written.
     met = walk.back(found)
@@ -100,7 +100,7 @@ def _lacks(telling: Telling, sibling: Sibling | None) -> list[tuple[Moment, Sent
     return found
 
 
-def _faults(telling: Telling, sibling: Sibling | None, found: list[Step], about: concerning.Concerns) -> list[Step]:
+def _faults(telling: Telling, sibling: Sibling | None, found: list[Step], about: mentions.Mentions) -> list[Step]:
     """Those of the fault without which the run passes, its beginning or the crashes that it brings; without a passing
     run, the last one that struck whom the failure is about."""
     end = max((step.at for step in found), default=Moment(1 << 62, 0))
@@ -118,7 +118,7 @@ def _faults(telling: Telling, sibling: Sibling | None, found: list[Step], about:
     return own[:1] or crashes[-1:]
 
 
-def _never_heard(about: concerning.Concerns, telling: Telling) -> list[tuple[Moment, Sentence]]:
+def _never_heard(about: mentions.Mentions, telling: Telling) -> list[tuple[Moment, Sentence]]:
     """News that did not come, where a check is about news."""
     found = []
     for change in [one for revision in about.revisions for one in telling.known.by_revision.get(revision, ())[:1]]:
@@ -358,7 +358,7 @@ def _event(telling: Telling, kind: str, hold: int) -> int:
     return next((i for i, event in enumerate(telling.events) if event[2] == kind and event[3]["hold"] == hold), -1)
 
 
-def _is_missing(difference: Difference, about: concerning.Concerns, other: Telling | None) -> bool:
+def _is_missing(difference: Difference, about: mentions.Mentions, other: Telling | None) -> bool:
     """What the passing run has and this one has not says why nothing better came, if it is about the same."""
     if not difference.is_of_passing or difference.later_ns is not None or other is None:
         return False
@@ -374,8 +374,8 @@ def _missing(difference: Difference) -> Sentence:
 
 
 def _verdict(failure: Failure, telling: Telling) -> str:
-    check = concerning.check_of(failure, telling)
-    detail = concerning.first_finding(failure, telling).replace("default/", "")
+    check = mentions.check_of(failure, telling)
+    detail = mentions.first_finding(failure, telling).replace("default/", "")
     if failure.id == BROKEN:
         return f"The run broke: {detail}"
     what = f"Check {check}" if check else f"Expectation {failure.id}"

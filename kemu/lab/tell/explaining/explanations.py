@@ -16,7 +16,7 @@ from functools import cached_property
 from kemu.errors import KemuError
 from kemu.lab.exploration.executions import Failure
 from kemu.lab.scenario.scenarios import Scenario
-from kemu.lab.tell.explaining import chains, concerns, diagrams, differences, recordings, siblings
+from kemu.lab.tell.explaining import chains, diagrams, differences, mentions, recordings, siblings
 from kemu.lab.tell.explaining.chains import Chain
 from kemu.lab.tell.explaining.diagrams import Diagram
 from kemu.lab.tell.explaining.differences import Difference
@@ -57,7 +57,7 @@ def explain(scenario: Scenario, failure: str | Callable[[Failure], bool] = "") -
     telling = Telling(recording)
 
     def is_wanted(one: Failure) -> bool:
-        return failure(one) if callable(failure) else failure in ("", one.id, concerns.check_of(one, telling))
+        return failure(one) if callable(failure) else failure in ("", one.id, mentions.check_of(one, telling))
 
     chosen = next((one for one in failures if is_wanted(one)), None)
     if chosen is None:

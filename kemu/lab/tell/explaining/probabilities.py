@@ -177,7 +177,7 @@ def _times(explanation: Explanation) -> tuple[list[int], list[int]]:
     """The instants of the run log to the end of the story, between which nothing happens: those before the story, from
     0; and those of the story."""
     told = [one.time_ns for one in explanation.chain.sentences if one.event >= 0 and not one.is_of_passing]
-    about = explanation.chain.concerns.pods
+    about = explanation.chain.mentioned.pods
     telling = explanation.telling
     begun = [step.at.time_ns for step in telling.steps if step.pod in about or step in explanation.chain.slice]
     if not told:
@@ -185,7 +185,7 @@ def _times(explanation: Explanation) -> tuple[list[int], list[int]]:
     released = [flight.arrived_ns for flight in telling.held.values()]
     first = min([*begun, *told])
     # Details round to milliseconds.
-    last = max([*told, *released, *explanation.chain.concerns.times_ns]) + MILLISECOND_NS
+    last = max([*told, *released, *explanation.chain.mentioned.times_ns]) + MILLISECOND_NS
     # A decision is made when it begins.
     times = {event.time_ns for event in telling.events} | {step.begun.time_ns for step in telling.steps}
     before = sorted({0, *(time_ns for time_ns in times if 0 < time_ns < first)})

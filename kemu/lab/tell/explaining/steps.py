@@ -71,7 +71,7 @@ class Step:
         return self.weight >= OUTCOME and self.change is None
 
 
-class Teller:
+class StepMaker:
     """Turns the events of one run into steps."""
 
     def __init__(self, scenario: Scenario, events: Sequence[frames.Entry], known: Knowledge, names: Names) -> None:

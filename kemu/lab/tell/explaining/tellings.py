@@ -9,7 +9,7 @@ from kemu.lab.tell.explaining import knowledge
 from kemu.lab.tell.explaining.knowledge import NODES, PODS, Change, Knowledge, Moment, PodState
 from kemu.lab.tell.explaining.names import Names
 from kemu.lab.tell.explaining.recordings import Flight, Recording
-from kemu.lab.tell.explaining.steps import Step, Teller
+from kemu.lab.tell.explaining.steps import Step, StepMaker
 from kemu.runtime.holds import MessagePattern
 from kemu.runtime.runlog.events import WatchDelivered
 from kemu.runtime.runlog.frames import Entry
@@ -39,8 +39,8 @@ class Telling:
         self.events = recording.events
         self.names = Names(recording.events)
         self.known = Knowledge(recording.events)
-        self._teller = Teller(recording.scenario, recording.events, self.known, self.names)
-        self.steps = self._teller.steps()
+        self._step_maker = StepMaker(recording.scenario, recording.events, self.known, self.names)
+        self.steps = self._step_maker.steps()
         self.of_pod: dict[str, list[Step]] = {}
         """By ``namespace/name``, in their order."""
         for step in self.steps:
@@ -62,7 +62,7 @@ class Telling:
 
     def write(self, change: Change) -> Step:
         """A step for any change."""
-        return self._of_change.get(change) or self._teller.revision(change)
+        return self._of_change.get(change) or self._step_maker.revision(change)
 
     # --- what was not known ------------------------------------------------------------------------------------------
 

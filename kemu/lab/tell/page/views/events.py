@@ -14,78 +14,16 @@ from kemu.runtime.runlog.events import (
     BY_KIND,
     AdmissionDecided,
     ApiRequest,
-    ContainerExited,
-    ContainerFoundEnded,
-    ContainerKilling,
-    ContainerRestarting,
-    ContainerStarted,
-    DrainStepped,
     Event,
-    ExtenderAsked,
     FaultBegun,
     FaultEnded,
     FaultHit,
-    HookFailed,
-    ImagePullFailed,
-    OfPodDeletion,
-    OfVictim,
-    OomKilled,
-    PodAdopted,
     PodAttempted,
     PodBound,
-    PodCreated,
-    PodEvicting,
-    PodFinished,
-    PodNominated,
-    PodPreempting,
     PodQueued,
-    PodReleased,
-    PodResized,
     PodRunning,
-    PodShutDown,
-    PodTerminated,
-    PodTerminating,
-    PreemptionPlanned,
-    ProbeChanged,
-    ScaleUpImpossible,
     Transaction,
-    UserPodCreated,
     handlers,
-)
-
-_Events = (
-    PodAttempted
-    | PodQueued
-    | AdmissionDecided
-    | PodRunning
-    | PodBound
-    | ExtenderAsked
-    | PreemptionPlanned
-    | PodNominated
-    | ImagePullFailed
-    | ContainerStarted
-    | ContainerExited
-    | PodFinished
-    | ProbeChanged
-    | ContainerKilling
-    | HookFailed
-    | PodResized
-    | ContainerRestarting
-    | PodTerminating
-    | PodTerminated
-    | PodPreempting
-    | ContainerFoundEnded
-    | PodShutDown
-    | OomKilled
-    | PodEvicting
-    | PodCreated
-    | PodAdopted
-    | PodReleased
-    | UserPodCreated
-    | DrainStepped
-    | ScaleUpImpossible
-    | OfVictim
-    | OfPodDeletion
 )
 
 MOST_DETAILS = 20_000

@@ -20,7 +20,7 @@ _WORD = re.compile(r"[\w./\-]+")
 
 
 @dataclass(frozen=True)
-class Concerns:
+class Mentions:
     pods: tuple[str, ...]
     """``namespace/name``."""
     nodes: tuple[str, ...]
@@ -47,7 +47,7 @@ _COUNTED = {
 """By counter: what it counts, as the beginning of the word of a step."""
 
 
-def of(failure: Failure, telling: Telling) -> Concerns:
+def of(failure: Failure, telling: Telling) -> Mentions:
     detail = first_finding(failure, telling)
     counter = detail.partition(" ")[0]
     words = [word.strip(".-") for word in _WORD.findall(detail)]
@@ -62,7 +62,7 @@ def of(failure: Failure, telling: Telling) -> Concerns:
     if not pods and not _REVISION.search(detail):
         pods = _held(telling)
     revisions = [int(number) for number in _REVISION.findall(detail)]
-    return Concerns(
+    return Mentions(
         tuple(dict.fromkeys(pods)),
         tuple(dict.fromkeys(word for word in words if word in nodes)),
         tuple(dict.fromkeys(word for word in words if word in actors)),
@@ -99,14 +99,14 @@ def _held(telling: Telling) -> list[str]:
     return found or (list(telling.of_pod) if len(telling.of_pod) <= FEW else [])
 
 
-def anchors(concerns: Concerns, telling: Telling, other: Telling | None) -> list[Step]:
+def anchors(mentioned: Mentions, telling: Telling, other: Telling | None) -> list[Step]:
     """The steps that the check found, or after which nothing better came: where the walk back begins.
 
     ``other``: the run that passes; what happened there too explains nothing.
     """
     found: list[Step] = []
-    for time_ns in concerns.times_ns:
-        near = [step for step in telling.steps if _is_at(step, time_ns) and _is_about(step, concerns)]
+    for time_ns in mentioned.times_ns:
+        near = [step for step in telling.steps if _is_at(step, time_ns) and _is_about(step, mentioned)]
         if near:
             told = {step.pod for step in found}
             found.append(
@@ -116,31 +116,31 @@ def anchors(concerns: Concerns, telling: Telling, other: Telling | None) -> list
                         step.pod not in told,
                         _is_near(step.at, time_ns),
                         step.weight,
-                        step.pod in concerns.pods,
+                        step.pod in mentioned.pods,
                         step.at,
                     ),
                 )
             )
-    for revision in concerns.revisions:
+    for revision in mentioned.revisions:
         found += [telling.write(change) for change in telling.known.by_revision.get(revision, ())[:1]]
     if found:
         # What else the finding names has to come from somewhere, too.
         last_ns = max(step.at.time_ns for step in found)
         named = {key for step in found for key in (step.pod, *step.others)}
-        for key in concerns.pods:
+        for key in mentioned.pods:
             before = [
                 step for step in telling.of_pod.get(key, ()) if _begun_ns(step) <= last_ns and step.weight >= WRITE
             ]
             if key not in named and before:
                 found.append(before[-1])
         return list(dict.fromkeys(found))
-    if concerns.counter:
-        what = _COUNTED[concerns.counter]
+    if mentioned.counter:
+        what = _COUNTED[mentioned.counter]
         counted = [step for step in telling.steps if step.what.startswith(what)]
         new = [step for step in counted if other is None or step.sign not in other.signs]
         if new or counted:
             return (new or counted)[:1]
-    for key in concerns.pods:
+    for key in mentioned.pods:
         own = [step for step in telling.of_pod.get(key, ()) if step.pod == key or step.weight >= OUTCOME]
         new = [step for step in own if other is None or step.sign not in other.signs]
         telling_ones = [step for step in new if step.weight >= OUTCOME] or new or own
@@ -163,8 +163,8 @@ def _begun_ns(step: Step) -> int:
     return (step.begun if step.begun != BEGINNING else step.at).time_ns
 
 
-def _is_about(step: Step, concerns: Concerns) -> bool:
+def _is_about(step: Step, mentioned: Mentions) -> bool:
     keys = (step.pod, *step.others)
-    if any(key in concerns.pods for key in keys if key):
+    if any(key in mentioned.pods for key in keys if key):
         return True
-    return step.node in concerns.nodes or (not concerns.pods and step.actor in concerns.actors)
+    return step.node in mentioned.nodes or (not mentioned.pods and step.actor in mentioned.actors)
