@@ -90,6 +90,39 @@ def test_a_kind_is_named_where_it_is_declared() -> None:
     assert not named
 
 
+_OF_SCENARIOS = ("user.py", "small_clusters.py", "clouds.py")
+"""Modules whose events are those of scenarios and cases."""
+UNTYPED = 40
+"""Reads of fields by name that are left, of events of several kinds."""
+
+
+def test_fields_are_read_as_attributes() -> None:
+    """Their types are known to mypy then. Lower the number where one goes."""
+    package = Path(kemu.__file__).parent
+    keys = {one.key for event in BY_KIND.values() for one in event.FIELDS.values()}
+    found = []
+    for path in sorted(package.rglob("*.py")):
+        text = path.read_text()
+        if "kemu.runtime.runlog" not in text or "runlog/events" in path.as_posix() or path.name in _OF_SCENARIOS:
+            continue
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Subscript):
+                of, key = node.value, node.slice
+            elif (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr == "get"
+                and node.args
+            ):
+                of, key = node.func.value, node.args[0]
+            else:
+                continue
+            name = of.attr if isinstance(of, ast.Attribute) else of.id if isinstance(of, ast.Name) else ""
+            if name in ("data", "event") and isinstance(key, ast.Constant) and key.value in keys:
+                found.append(f"{path.relative_to(package)}:{node.lineno} {key.value}")
+    assert len(found) <= UNTYPED, "\n".join(found)
+
+
 def test_a_kind_is_declared_once() -> None:
     with pytest.raises(TypeError, match="declared twice"):
 

@@ -30,6 +30,7 @@ from kemu.runtime.runlog.events import (
     PodAttempted,
     PodBound,
     PreemptionPlanned,
+    handlers,
 )
 
 FACTORY = "kemu.emulated.scheduler.scheduler:Scheduler"
@@ -90,13 +91,14 @@ class Told:
         self._writer = writer
         self._bound = self._failed = self._preempted = 0
         self.lost = False
+        self._handlers = handlers.of(self)
 
     def log(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         if self._writer is not None:
             self._writer.append(time_ns, actor, kind, data)
-        show = _SHOWN.get(kind)
+        show = self._handlers.get(kind)
         if show is not None:
-            show(self, time_ns, data)
+            show(time_ns, data)
 
     def say(self, text: str) -> None:
         print(f"kemu scheduler: {text}", file=sys.stderr, flush=True)
@@ -108,49 +110,37 @@ class Told:
         if not self._quiet:
             print(f"{time_ns / SECOND_NS:9.3f} s  {text}", flush=True)
 
-    def _opened(self, time_ns: int, data: Mapping[str, Any]) -> None:
-        self.say(f"uses {data['server']}")
+    def _on_opened(self, time_ns: int, event: BridgeOpened) -> None:
+        self.say(f"uses {event.server}")
 
-    def _trouble(self, time_ns: int, data: Mapping[str, Any]) -> None:
-        self.say(f"the cluster cannot be read: {data['message']}")
+    def _on_trouble(self, time_ns: int, event: BridgeTrouble) -> None:
+        self.say(f"the cluster cannot be read: {event.message}")
 
-    def _attempt(self, time_ns: int, data: Mapping[str, Any]) -> None:
-        if data["result"] == "scheduled":
-            self._line(time_ns, f"{data['pod']} -> {data['node']}")
-        elif data["result"] != "skipped":
+    def _on_attempt(self, time_ns: int, event: PodAttempted) -> None:
+        if event.result == "scheduled":
+            self._line(time_ns, f"{event.pod} -> {event.node}")
+        elif event.result != "skipped":
             self._failed += 1
-            self._line(time_ns, f"{data['pod']}: {data['message']}")
+            self._line(time_ns, f"{event.pod}: {event.message}")
 
-    def _bind(self, time_ns: int, data: Mapping[str, Any]) -> None:
-        if data["ok"]:
+    def _on_bind(self, time_ns: int, event: PodBound) -> None:
+        if event.ok:
             self._bound += 1
         else:
-            self._line(time_ns, f"{data['pod']}: binding to {data['node']} failed: {data['message']}")
+            self._line(time_ns, f"{event.pod}: binding to {event.node} failed: {event.message}")
 
-    def _preemption(self, time_ns: int, data: Mapping[str, Any]) -> None:
-        victims = ", ".join(str(one[0]) for one in data["victims"])
-        self._preempted += len(data["victims"])
-        self._line(time_ns, f"{data['pod']} preempts on {data['node']}: {victims}")
+    def _on_preemption(self, time_ns: int, event: PreemptionPlanned) -> None:
+        victims = ", ".join(str(one[0]) for one in event.victims)
+        self._preempted += len(event.victims)
+        self._line(time_ns, f"{event.pod} preempts on {event.node}: {victims}")
 
-    def _won(self, time_ns: int, data: Mapping[str, Any]) -> None:
-        self.say(f"leads: holds {data['lease']} as {data['identity']}")
+    def _on_won(self, time_ns: int, event: LeaseAcquired) -> None:
+        self.say(f"leads: holds {event.lease} as {event.identity}")
 
-    def _observed(self, time_ns: int, data: Mapping[str, Any]) -> None:
-        self.say(f"waits: {data['holder']} leads")
+    def _on_observed(self, time_ns: int, event: LeaseObserved) -> None:
+        self.say(f"waits: {event.holder} leads")
 
-    def _exited(self, time_ns: int, data: Mapping[str, Any]) -> None:
-        self.lost = data["why"] == elections.LOST
+    def _on_exited(self, time_ns: int, event: ActorExited) -> None:
+        self.lost = event.why == elections.LOST
         if self.lost:
             self.say("ends: it has lost the lease")
-
-
-_SHOWN = {
-    BridgeOpened.KIND: Told._opened,
-    BridgeTrouble.KIND: Told._trouble,
-    PodAttempted.KIND: Told._attempt,
-    PodBound.KIND: Told._bind,
-    PreemptionPlanned.KIND: Told._preemption,
-    LeaseAcquired.KIND: Told._won,
-    LeaseObserved.KIND: Told._observed,
-    ActorExited.KIND: Told._exited,
-}

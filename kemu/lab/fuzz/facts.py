@@ -54,12 +54,12 @@ class Witness:
         reason = data.get("reason") or data.get("result") or data.get("what")
         if isinstance(reason, str):
             self.reasons[f"{kind} {reason[:40]}"] += 1
-        if kind == OomKilled.KIND:
-            self.kills.append((time_ns, data["node"], data["uid"], "limit_bytes" in data))
-        elif kind == PodPreempting.KIND:
-            self.victims.setdefault(data["node"], []).append(data["uid"])
-        elif kind == MachineOff.KIND:
-            self.offs.append((time_ns, data["node"]))
+        if isinstance(data, OomKilled):
+            self.kills.append((time_ns, data.node, data.uid, data.limit_bytes is not None))
+        elif isinstance(data, PodPreempting):
+            self.victims.setdefault(data.node, []).append(data.uid)
+        elif isinstance(data, MachineOff):
+            self.offs.append((time_ns, data.node))
 
 
 @dataclass

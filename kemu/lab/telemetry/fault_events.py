@@ -56,7 +56,7 @@ class FaultEvents:
         fault, what = event.id, event.what
         self._what[fault] = what
         # A crash strikes at once.
-        for name in [*event.get("actors", ()), *(f"kubelet/{node}" for node in event.get("nodes", ()))]:
+        for name in [*event.actors, *(f"kubelet/{node}" for node in event.nodes)]:
             self._strike(fault, name, what, time_ns)
 
     def _on_hit(self, time_ns: int, actor: str, event: FaultHit) -> None:

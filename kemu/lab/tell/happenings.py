@@ -213,8 +213,8 @@ def _of_faults(faults: Sequence[Fault]) -> list[Happening]:
     endings = ("is started again", "are started again")
     for groups, verbs, tone in ((begun, ("crashes", "crash"), "bad"), (ended, endings, "good")):
         for (time_ns, how), group in groups.items():
-            machines = [node for fault in group for node in fault.data.get("nodes", ())]
-            actors = [actor for fault in group if not fault.data.get("nodes") for actor in fault.data["actors"]]
+            machines = [node for fault in group for node in fault.data.nodes]
+            actors = [actor for fault in group if not fault.data.nodes for actor in fault.data.actors]
             for names, whom in ((machines, f"the machine{'s' * (len(machines) > 1)} of "), (actors, "")):
                 if names:
                     what = f"{whom}{some(names)} {verbs[len(names) > 1]}"
@@ -235,10 +235,10 @@ def _of_disturbance(one: Disturbance) -> Iterator[Happening]:
 
 def _crash(fault: Fault) -> tuple[int, str]:
     """When, and how. One that waits for a step of the actor comes later than the fault begins, or never."""
-    if "step" in fault.data:
+    if fault.data.step:
         if not fault.hits:
-            return fault.begin_ns, f"at its next step {fault.data['step']}, which did not come"
-        return min(fault.hits.values()), f"at its step {fault.data['step']}"
+            return fault.begin_ns, f"at its next step {fault.data.step}, which did not come"
+        return min(fault.hits.values()), f"at its step {fault.data.step}"
     return fault.begin_ns, "its power is cut" if fault.data.get("powerOff") else ""
 
 

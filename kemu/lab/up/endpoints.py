@@ -42,8 +42,8 @@ class Listener:
         self.injector: Injector | None = None
 
     def __call__(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        if kind == Transaction.KIND:
-            self.revisions.add(time_ns, data["rev"])
+        if isinstance(data, Transaction):
+            self.revisions.add(time_ns, data.rev)
         elif self.injector is not None and kind in Injector.HEARD:
             self.injector.listen(time_ns, actor, kind, data)
 

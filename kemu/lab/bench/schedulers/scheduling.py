@@ -115,8 +115,8 @@ class _Progress:
         self.done.clear()
 
     def __call__(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        if kind == PodBound.KIND:
-            if not data["ok"] or not data["pod"].startswith(self.prefix):
+        if isinstance(data, PodBound):
+            if not data.ok or not data.pod.startswith(self.prefix):
                 return
             self.bound += 1
             if self.bound == self.wanted:

@@ -80,7 +80,7 @@ class Disturbances:
             died.end_ns = time_ns
 
     def _on_stopped(self, time_ns: int, actor: str, event: ProcessStopped) -> None:
-        self.all.append(Disturbance(actor, STOPPED, event.get("start", time_ns), by=event.by))
+        self.all.append(Disturbance(actor, STOPPED, time_ns if event.start is None else event.start, by=event.by))
 
     def _on_continued(self, time_ns: int, actor: str, event: ProcessContinued) -> None:
         stopped = self._open(actor, STOPPED)

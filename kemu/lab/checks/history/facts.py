@@ -8,7 +8,9 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from kemu.runtime.runlog.events import FaultBegun
 
 
 class Words(NamedTuple):
@@ -186,7 +188,7 @@ class Fault:
     what: str
     """The name of its kind: see :mod:`kemu.runtime.faults.kinds`."""
     begin_ns: int
-    data: Mapping[str, Any]
+    data: FaultBegun
     """As in the run log: ``actors``, ``between`` and so on."""
     hits: dict[tuple[str, str], int] = field(default_factory=dict)
     """Whom it struck, and when first: an actor and an empty text, or sender and receiver."""

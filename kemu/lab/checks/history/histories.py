@@ -504,8 +504,8 @@ class History:
     def _preempted_one(self, time_ns: int, actor: str, event: PodPreempting | OfVictim) -> None:
         if event.uid in self._preempted:
             return  # A second preemptor that wants the same victim preempts nobody.
-        how = event.get("how", "")
-        if how != "rejected":  # such a victim lives on, and may be turned away again
+        is_rejected = isinstance(event, OfVictim) and event.is_rejected
+        if not is_rejected:  # such a victim lives on, and may be turned away again
             self._preempted.add(event.uid)
         self.counts["preemptions"] += 1
         self.victims.append((time_ns, event.uid, event.by_uid))
@@ -514,7 +514,7 @@ class History:
             self._count_preemption(time_ns, preemptor.owner, history.owner)
         if history is not None:
             fact = Fact(time_ns, "preempted", event.node, by=event.by, actor=actor)
-            fact.reason = "rejected" if how == "rejected" else ""
+            fact.reason = "rejected" if is_rejected else ""
             history.facts.append(fact)
 
     def _count_preemption(self, time_ns: int, preemptor: str, victim: str) -> None:
@@ -705,8 +705,8 @@ class History:
         self.counts["faults"] += 1
         fault = Fault(event.id, event.what, time_ns, event)
         # A crash strikes at once, unless it waits for a step.
-        if "step" not in event:
-            fault.hits = {(who, ""): time_ns for key in ("actors", "nodes") for who in event.get(key, ())}
+        if not event.step:
+            fault.hits = {(who, ""): time_ns for who in (*event.actors, *event.nodes)}
         self.faults.append(fault)
 
     def _on_hit(self, time_ns: int, actor: str, event: FaultHit) -> None:

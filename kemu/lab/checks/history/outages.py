@@ -108,6 +108,6 @@ def _concerned(data: FaultBegun) -> frozenset[str] | None:
     named = [name for value in data.values() if isinstance(value, list) for name in value]
     if not named or any(map(_is_server, named)):
         return None
-    if data["what"] == "crash":
+    if data.what == "crash":
         return frozenset()  # The watches of a client end with it, and it lists again as soon as it is back.
     return frozenset(name if "/" in name else f"kubelet/{name}" for name in named)

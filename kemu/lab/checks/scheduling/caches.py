@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from kemu.emulated.objects.amounts import requests
 from kemu.emulated.objects.pods import pod_phases
@@ -23,7 +23,7 @@ class _Report:
 
     time_ns: int
     actor: str
-    data: Mapping[str, Any]
+    data: CacheAudited
 
     def __str__(self) -> str:
         return f"{self.actor} at {seconds(self.time_ns)}"
@@ -57,10 +57,10 @@ class _Nodes:
     def findings(self, report: _Report) -> list[str]:
         data = report.data
         names = sorted(self.prints)
-        if data["nodes"] != len(names):
-            return [f"{report} counts {data['nodes']} nodes; the store has {len(names)} at {data['nodes_rev']}"]
+        if data.nodes != len(names):
+            return [f"{report} counts {data.nodes} nodes; the store has {len(names)} at {data.nodes_rev}"]
         wanted = fingerprints.packed([self.prints[name] for name in names])
-        return [f"{report} {where}" for where in _differences(data["node_prints"], wanted, names, "holds another")]
+        return [f"{report} {where}" for where in _differences(data.node_prints, wanted, names, "holds another")]
 
 
 @dataclass(slots=True)
@@ -107,24 +107,24 @@ class _Pods:
 
     def findings(self, report: _Report) -> list[str]:
         data = report.data
-        revision = data["pods_rev"]
+        revision = data.pods_rev
         found = []
         assigned = sum(len(there) for there in self.on.values())
-        if data["pods"] != assigned:
-            found.append(f"{report} counts {data['pods']} pods on nodes; the store has {assigned} at {revision}")
+        if data.pods != assigned:
+            found.append(f"{report} counts {data.pods} pods on nodes; the store has {assigned} at {revision}")
         else:
             names = sorted(self.on)
             wanted = fingerprints.packed([self._load(name) for name in names])
-            differences = _differences(data["load_prints"], wanted, names, "counts other pods or amounts on")
+            differences = _differences(data.load_prints, wanted, names, "counts other pods or amounts on")
             found += [f"{report} {where}" for where in differences]
         waiting = [
             pod.uid
             for pod in self.pods.values()
-            if not pod.node and not pod.terminating and pod.scheduler in data["serves"]
+            if not pod.node and not pod.terminating and pod.scheduler in data.serves
         ]
-        if data["waiting"] != len(waiting):
-            found.append(f"{report} has {data['waiting']} pods waiting; the store has {len(waiting)} at {revision}")
-        elif data["waiting_print"] != fingerprints.of_names(waiting):
+        if data.waiting != len(waiting):
+            found.append(f"{report} has {data.waiting} pods waiting; the store has {len(waiting)} at {revision}")
+        elif data.waiting_print != fingerprints.of_names(waiting):
             found.append(f"{report} has other pods waiting than the store at {revision}")
         return found
 
@@ -200,31 +200,29 @@ class CacheAgreesWithStore(Check):
     def _settle(self) -> None:
         """Compare the reports so far with the history up to now."""
         known = [
-            report
-            for report in self._reports
-            if max(report.data["nodes_rev"], report.data["pods_rev"]) <= self._revision
+            report for report in self._reports if max(report.data.nodes_rev, report.data.pods_rev) <= self._revision
         ]
         self._reports = []
         self._compared += len(known)
         nodes, pods = _Nodes(), _Pods()
-        self._walk(NODE_PREFIX, "nodes_rev", known, nodes.change, nodes.findings)
-        self._walk(POD_PREFIX, "pods_rev", known, pods.change, pods.findings)
+        self._walk(NODE_PREFIX, lambda data: data.nodes_rev, known, nodes.change, nodes.findings)
+        self._walk(POD_PREFIX, lambda data: data.pods_rev, known, pods.change, pods.findings)
         for report in known:
             self._findings += self._lost(report)
 
     def _walk(
         self,
         prefix: str,
-        revision: str,
+        seen: Callable[[CacheAudited], int],
         reports: list[_Report],
         change: Callable[[str, bytes | None], None],
         findings: Callable[[_Report], list[str]],
     ) -> None:
         """From report to report, by the revision that they had seen; in between only the last value of a key counts."""
         changes, at = self._changes[prefix], 0
-        for report in sorted(reports, key=lambda report: report.data[revision]):
+        for report in sorted(reports, key=lambda report: seen(report.data)):
             latest: dict[str, bytes | None] = {}
-            while at < len(changes) and changes[at].revision <= report.data[revision]:
+            while at < len(changes) and changes[at].revision <= seen(report.data):
                 latest[changes[at].key] = changes[at].value
                 at += 1
             for key, value in latest.items():
@@ -234,12 +232,12 @@ class CacheAgreesWithStore(Check):
     def _lost(self, report: _Report) -> list[str]:
         """Pods that the scheduler counts as bound, although they are not, and no binding is in progress."""
         expected = {
-            POD_PREFIX + key: (uid, node) for key, uid, node, is_binding in report.data["assumed"] if not is_binding
+            POD_PREFIX + key: (uid, node) for key, uid, node, is_binding in report.data.assumed if not is_binding
         }
         if not expected:
             return []
         for change in self._changes[POD_PREFIX]:
-            if change.revision > report.data["pods_rev"] and change.key in expected and change.value is not None:
+            if change.revision > report.data.pods_rev and change.key in expected and change.value is not None:
                 pod = parsed.pod(change.value)
                 if (pod.metadata.uid, pod.spec.nodeName) == expected[change.key]:
                     del expected[change.key]

@@ -41,35 +41,36 @@ class PreemptorsOutrankVictims(Check):
 
     def __init__(self, limits: Limits = DEFAULT) -> None:
         self._by_qos = limits.rank_by_qos
-        self._preemptions: list[tuple[int, str, str, Mapping[str, Any]]] = []
+        self._preemptions: list[tuple[int, str, PodPreempting | OfVictim]] = []
 
     @classmethod
     def within(cls, limits: Limits) -> Self:
         return cls(limits)
 
     def on_event(self, time_ns: int, actor: str, event: PodPreempting | OfVictim) -> None:
-        self._preemptions.append((time_ns, actor, event.KIND, event))
+        self._preemptions.append((time_ns, actor, event))
 
     def result(self, history: History) -> Result:
         findings: list[str] = []
         judged = exempt = 0
-        for time_ns, actor, kind, data in self._preemptions:
-            victim, preemptor = history.pods.get(data["uid"]), history.known(data["by_uid"])
-            if kind != PodPreempting.KIND and preemptor is not None and preemptor.scheduler_name in self._by_qos:
+        for time_ns, actor, event in self._preemptions:
+            by_kubelet = isinstance(event, PodPreempting)
+            victim, preemptor = history.pods.get(event.uid), history.known(event.by_uid)
+            if not by_kubelet and preemptor is not None and preemptor.scheduler_name in self._by_qos:
                 exempt += 1
                 continue
-            if victim is None or (preemptor is None and kind != PodPreempting.KIND):
+            if victim is None or (preemptor is None and not by_kubelet):
                 continue
             judged += 1
             # A static pod, which the store knows by its mirror only, is critical whatever its priority.
-            critical = data["by_uid"] not in history.pods or preemptor is None or preemptor.priority >= SYSTEM_CRITICAL
-            if kind == PodPreempting.KIND and critical and victim.priority < SYSTEM_CRITICAL:
+            critical = event.by_uid not in history.pods or preemptor is None or preemptor.priority >= SYSTEM_CRITICAL
+            if by_kubelet and critical and victim.priority < SYSTEM_CRITICAL:
                 continue
             if preemptor is None or preemptor.priority <= victim.priority:
                 rank = preemptor.priority if preemptor is not None else "unknown"
                 findings.append(
-                    f"{seconds(time_ns)}: {actor} preempts {victim.key} (priority {victim.priority}) on {data['node']} "
-                    f"for {data['by']} (priority {rank})"
+                    f"{seconds(time_ns)}: {actor} preempts {victim.key} (priority {victim.priority}) on {event.node} "
+                    f"for {event.by} (priority {rank})"
                 )
         if findings:
             return Result(self.id, False, several(findings))

@@ -484,8 +484,8 @@ class PodsThatFitAreTried(Check):
             said = f"did not mean to try it when nothing more was to happen, at {until}"
         self._findings.append(f"{pod.name} {why}; {who} {said}")
 
-    def _end(self, event: StatusLost | PodBound | RunEnded) -> None:
-        self._ended = event.reason if event.get("still", True) else "deadline"
+    def _end(self, event: RunEnded) -> None:
+        self._ended = event.reason if event.still else "deadline"
         for pod in self._pods.values():
             if pod.waits:
                 for actor, scheduler in self._schedulers.items():

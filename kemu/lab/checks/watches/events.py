@@ -75,7 +75,7 @@ class WatchHasNoGaps(Check):
             if closed is not None and event.reason != "stopped":
                 self._relisting[actor, *closed] = time_ns
         elif isinstance(event, RunEnded):
-            self._end_ns, self._idle = time_ns, event.reason == "idle" and event.get("still", True)
+            self._end_ns, self._idle = time_ns, event.reason == "idle" and event.still
         else:
             if isinstance(event, (ActorStarted, ActorStopped, ActorCrashed, ActorFailed)):
                 for key in [key for key in self._relisting if key[0] == actor]:

@@ -35,7 +35,14 @@ from kemu.lab.conformance.scheduler import scripts
 from kemu.messages.k8s import core_v1_pb2, policy_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import MILLISECOND_NS, SECOND_NS, ActorSpec
-from kemu.runtime.runlog.events import Event, PodAttempted, PodBound, VictimDeleted, typed
+from kemu.runtime.runlog.events import (
+    Event,
+    OfPod,
+    PodAttempted,
+    PodBound,
+    VictimDeleted,
+    typed,
+)
 from kemu.runtime.sim.simulation import SimEnv, SimRuntime
 
 ORPHANS_LIVE_S = 40
@@ -408,16 +415,16 @@ class World:
         self.timeline.append({"t_s": round(self.clock.now_ns() / SECOND_NS, 3), "pod": name, "what": what, **more})
 
     def heard(self, kind: str, data: Mapping[str, Any]) -> None:
-        name = data["pod"].partition("/")[2] if "pod" in data else ""
-        if kind == PodAttempted.KIND and data["result"] == "unschedulable":
-            self.note("unschedulable", name, message=data["message"])
-        elif kind == PodBound.KIND and not data["ok"]:
+        name = data.pod.partition("/")[2] if isinstance(data, OfPod) else ""
+        if isinstance(data, PodAttempted) and data.result == "unschedulable":
+            self.note("unschedulable", name, message=data.message)
+        elif isinstance(data, PodBound) and not data.ok:
             # A pod that Permit turned away while it waited was rejected; all else that hinders a binding is an error.
-            rejected = data["message"].startswith(REJECTED_ON_ITS_NODE)
-            self.note("unschedulable" if rejected else "error", name, message=data["message"])
-        elif kind == VictimDeleted.KIND and name in self.deleted_by_scheduler:
+            rejected = data.message.startswith(REJECTED_ON_ITS_NODE)
+            self.note("unschedulable" if rejected else "error", name, message=data.message)
+        elif isinstance(data, VictimDeleted) and name in self.deleted_by_scheduler:
             self.deleted_by_scheduler.discard(name)
-            self.note("preempted", name, by=data["by"].partition("/")[2])
+            self.note("preempted", name, by=data.by.partition("/")[2])
 
     def outcome(self) -> dict[str, Any]:
         final = dict(self.final)

@@ -98,11 +98,12 @@ def kept_ns(events: Sequence[Entry], index: int) -> tuple[int, int] | None:
     takes anyway; None where it never was."""
     sent_ns = None
     for event in events:
-        if event.kind == HoldKept.KIND and event.data["hold"] == index:
+        data = event.data
+        if isinstance(data, HoldKept) and data.hold == index:
             sent_ns = event.time_ns
-            if "for_ns" in event.data:
-                return sent_ns, sent_ns + int(event.data["for_ns"])
-        elif event.kind == HoldReleased.KIND and event.data["hold"] == index and sent_ns is not None:
+            if data.for_ns is not None:
+                return sent_ns, sent_ns + data.for_ns
+        elif isinstance(data, HoldReleased) and data.hold == index and sent_ns is not None:
             return sent_ns, event.time_ns
     return None
 

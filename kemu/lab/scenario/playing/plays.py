@@ -73,7 +73,7 @@ class Recorder:
         progress = self.progress
         if progress is not None:
             progress.now_ns = time_ns
-            if kind == PodBound.KIND and data["ok"]:
+            if isinstance(data, PodBound) and data.ok:
                 progress.bound += 1
 
 

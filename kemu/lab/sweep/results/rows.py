@@ -34,27 +34,27 @@ class Attempts:
     """Keeps what a run log says of scheduling attempts, which a history does not keep."""
 
     def __init__(self) -> None:
-        self._found: list[tuple[int, str, Mapping[str, Any]]] = []
+        self._found: list[tuple[int, str, PodAttempted]] = []
 
     def take(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         """Has the signature of a ``LogSink``."""
-        if kind == PodAttempted.KIND:
+        if isinstance(data, PodAttempted):
             self._found.append((time_ns, actor, data))
 
     def rows(self) -> Iterator[Row]:
         """In the order in which they ended."""
-        for time_ns, actor, data in self._found:
+        for time_ns, actor, event in self._found:
             yield {
-                "pod": data["pod"],
+                "pod": event.pod,
                 "scheduler": actor.removeprefix("scheduler/"),
-                "start_s": data["start"] / SECOND_NS,
-                "cost_s": (time_ns - data["start"]) / SECOND_NS,
-                "outcome": data["result"],
-                "node": data["node"],
-                "evaluated_nodes": data["evaluated"],
-                "feasible_nodes": data["feasible"],
-                "refused_nodes": dict(sorted(data["plugins"].items())),
-                "uid": data["uid"],
+                "start_s": event.start / SECOND_NS,
+                "cost_s": (time_ns - event.start) / SECOND_NS,
+                "outcome": event.result,
+                "node": event.node,
+                "evaluated_nodes": event.evaluated,
+                "feasible_nodes": event.feasible,
+                "refused_nodes": dict(sorted(event.plugins.items())),
+                "uid": event.uid,
             }
 
 

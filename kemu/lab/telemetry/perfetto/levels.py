@@ -146,7 +146,7 @@ class Levels:
     def _on_fault(self, time_ns: int, actor: str, event: FaultBegun) -> None:
         fault, what = event.id, event.what
         self._faults[fault] = what
-        whom = [*event.get("nodes", ()), *event.get("actors", ())][:3]
+        whom = [*event.nodes, *event.actors][:3]
         track = self._timeline.process(FAULTS).track(FAULTS)
         self._begin(fault, f"{what} {', '.join(whom)}".rstrip(), time_ns, track, event)
 

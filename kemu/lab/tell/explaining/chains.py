@@ -306,8 +306,8 @@ def _of_hold(index: int, flight: Flight, telling: Telling) -> tuple[Moment, Sent
     what, verb = _message(flight, telling, source)
     late = _late(hold, flight, target, telling)
     text = f"{what} {verb} {target} {late}"
-    kept = _event(telling, HoldKept.KIND, index)
-    released = _event(telling, HoldReleased.KIND, index)
+    kept = _event(telling, HoldKept, index)
+    released = _event(telling, HoldReleased, index)
     event = released if released >= 0 and hold.until is not None else kept
     time_ns = telling.events[event].time_ns if event >= 0 else flight.due_ns
     return Moment(flight.due_ns, -1), Sentence(sentence(text) + ".", event, time_ns, flight.target, index)
@@ -340,8 +340,8 @@ def _late(hold: Hold, flight: Flight, target: str, telling: Telling) -> str:
     if until is None:
         return f"late ({held})"
     index = telling.recording.scenario.holds.index(hold)
-    if any(kind == HoldReleased.KIND and data["hold"] == index and data["why"] == "limit"
-           for _, _, kind, data in telling.events):  # fmt: skip
+    released = (entry.data for entry in telling.events if isinstance(entry.data, HoldReleased))
+    if any(event.hold == index and event.why == "limit" for event in released):
         return f"late ({held})"
     actor = telling.names.actor(until.actor) if until.actor else "somebody"
     who = telling.names.again(until.actor) if actor == target else actor
@@ -354,8 +354,9 @@ def _happened(what: str, thing: str) -> str:
     return past.format(thing or "a pod").rstrip()
 
 
-def _event(telling: Telling, kind: str, hold: int) -> int:
-    return next((i for i, event in enumerate(telling.events) if event[2] == kind and event[3]["hold"] == hold), -1)
+def _event(telling: Telling, kind: type[HoldKept | HoldReleased], hold: int) -> int:
+    found = (i for i, (*_, event) in enumerate(telling.events) if isinstance(event, kind) and event.hold == hold)
+    return next(found, NO_EVENT)
 
 
 def _is_missing(difference: Difference, about: mentions.Mentions, other: Telling | None) -> bool:

@@ -78,10 +78,10 @@ def _later(event: Entry, telling: Telling, since_ns: int) -> Entry | None:
 
 def _content(event: Entry) -> Json:
     """Without times, and without what follows from them."""
-    data = {key: value for key, value in event[3].items() if key not in _TIMES}
-    if event[2] == Transaction.KIND:
+    data = {key: value for key, value in event.data.items() if key not in _TIMES}
+    if isinstance(event.data, Transaction):
         # The values hold times.
-        data = {"keys": [(op, key) for op, key, *_ in data["changes"]]}
+        data = {"keys": [(op, key) for op, key, *_ in event.data.changes]}
     return event[1], event[2], data
 
 

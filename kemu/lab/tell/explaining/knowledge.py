@@ -11,7 +11,7 @@ import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kemu.emulated.objects.amounts import requests
 from kemu.emulated.objects.pods import pod_phases
@@ -132,33 +132,33 @@ class Knowledge:
         """By actor and resource: the one node that it asks for, or whose pods."""
         self._told: dict[tuple[str, str], list[tuple[Moment, Change, str]]] = {}
         """By actor and key, with the type of the event."""
-        for index, (time_ns, actor, kind, data) in enumerate(events):
+        for index, (time_ns, actor, _, event) in enumerate(events):
             at = Moment(time_ns, index)
-            if kind == Transaction.KIND:
-                self._written(at, data)
-            elif kind == WatchDelivered.KIND:
-                self._told_of(at, actor, data)
-            elif kind == WatchListed.KIND:
-                plural = data["resource"].partition(".")[0]
-                self._lists.setdefault((actor, plural), []).append((at, data["rev"]))
-                self._only[actor, plural] = _one_node(data["field_selector"])
-            elif kind == WritesAcknowledged.KIND:
-                for _took, revision, *_ in data["acks"]:
+            if isinstance(event, Transaction):
+                self._written(at, event)
+            elif isinstance(event, WatchDelivered):
+                self._told_of(at, actor, event)
+            elif isinstance(event, WatchListed):
+                plural = event.resource.partition(".")[0]
+                self._lists.setdefault((actor, plural), []).append((at, event.rev))
+                self._only[actor, plural] = _one_node(event.field_selector)
+            elif isinstance(event, WritesAcknowledged):
+                for _took, revision, *_ in event.acks:
                     self._writers.setdefault(revision, actor)
-            elif kind == ApiRequest.KIND:
-                self._writers[data["rev"]] = data["by"]
+            elif isinstance(event, ApiRequest):
+                self._writers[event.rev] = event.by
 
-    def _written(self, at: Moment, data: Any) -> None:
-        for op, key, value, *_ in data["changes"]:
+    def _written(self, at: Moment, event: Transaction) -> None:
+        for op, key, value, *_ in event.changes:
             history = self.of_key.setdefault(key, [])
-            change = Change(data["rev"], at, key, value if op == 0 else None, history[-1] if history else None)
+            change = Change(event.rev, at, key, value if op == 0 else None, history[-1] if history else None)
             history.append(change)
             self.changes.append(change)
             self.by_revision.setdefault(change.revision, []).append(change)
 
-    def _told_of(self, at: Moment, actor: str, data: Any) -> None:
-        plural = data["watch"].partition("#")[0]
-        for revision, type_ in zip(data["revs"], data["types"], strict=True):
+    def _told_of(self, at: Moment, actor: str, event: WatchDelivered) -> None:
+        plural = event.watch.partition("#")[0]
+        for revision, type_ in zip(event.revs, event.types, strict=True):
             if type_ == "B":
                 continue
             self._heard.setdefault((actor, revision), at)

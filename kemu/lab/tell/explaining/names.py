@@ -19,12 +19,12 @@ class Names:
         actors: dict[str, None] = {}
         self._uids: dict[str, list[str]] = {}
         """By pod, in the order in which they appear."""
-        for _, actor, kind, data in events:
+        for _, actor, _, event in events:
             actors[actor] = None
-            if kind == ApiRequest.KIND and data["resource"] == "pods" and data.get("uid"):
-                uids = self._uids.setdefault(f"{data['namespace']}/{data['name']}", [])
-                if data["uid"] not in uids:
-                    uids.append(data["uid"])
+            if isinstance(event, ApiRequest) and event.resource == "pods" and event.uid:
+                uids = self._uids.setdefault(event.object_key, [])
+                if event.uid not in uids:
+                    uids.append(event.uid)
         self._of_kind: dict[str, list[str]] = {}
         for actor in actors:
             self._of_kind.setdefault(actor.partition("/")[0], []).append(actor)

@@ -205,14 +205,14 @@ class Telling:
 
     def hears(self, event: Entry) -> str:
         """``scheduler red hears that blue-pod was bound to node-1``; empty: nothing that has words."""
-        _, actor, kind, data = event
-        if kind != WatchDelivered.KIND:
+        news = event.data
+        if not isinstance(news, WatchDelivered):
             return ""
-        plural = data["watch"].partition("#")[0]
-        changes = [change for revision in data["revs"] for change in self.known.by_revision.get(revision, ())]
+        plural = news.watch.partition("#")[0]
+        changes = [change for revision in news.revs for change in self.known.by_revision.get(revision, ())]
         told = [change for change in changes if knowledge.plural_of(change.key) == plural and knowledge.told(change)]
         clauses = dict.fromkeys(map(self.changed, told))
-        return f"{self.names.actor(actor)} hears that {listed(clauses)}" if clauses else ""
+        return f"{self.names.actor(event.actor)} hears that {listed(clauses)}" if clauses else ""
 
     def hold_of(self, actor: str, revision: int) -> int | None:
         """The hold that kept the news of that revision from the actor."""

@@ -13,7 +13,12 @@ from kemu.lab.up.chaos import scripts
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.faults.hits import STRUCK
 from kemu.runtime.faults.kinds import CLIENT_FAULTS
-from kemu.runtime.runlog.events import FaultBegun, FaultEnded, FaultHit
+from kemu.runtime.runlog.events import (
+    FaultBegun,
+    FaultEnded,
+    FaultHit,
+    RequestStruck,
+)
 
 
 class NoSuchFault(KemuError):
@@ -65,15 +70,15 @@ class Injector:
     def listen(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         """A ``LogSink``."""
         self.script.feed(time_ns, actor, kind, data)
-        if kind == FaultBegun.KIND:
+        if isinstance(data, FaultBegun):
             # A crash is over when it begins, unless it waits for a step.
-            hits = int(data["what"] == "crash" and "step" not in data)
-            self._known[data["id"]] = Known(data["id"], data["what"], time_ns, hits=hits, data=dict(data))
-        elif kind == FaultEnded.KIND and data["id"] in self._known:
-            self._known[data["id"]].ended_ns = time_ns
-        elif kind in (FaultHit.KIND, STRUCK) and data["id"] in self._known:
-            known = self._known[data["id"]]
-            known.hits += (kind == STRUCK) or known.what not in CLIENT_FAULTS
+            hits = int(data.what == "crash" and "step" not in data)
+            self._known[data.id] = Known(data.id, data.what, time_ns, hits=hits, data=dict(data))
+        elif isinstance(data, FaultEnded) and data.id in self._known:
+            self._known[data.id].ended_ns = time_ns
+        elif isinstance(data, (FaultHit, RequestStruck)) and data.id in self._known:
+            known = self._known[data.id]
+            known.hits += isinstance(data, RequestStruck) or known.what not in CLIENT_FAULTS
 
     def strike(self, fault: Mapping[str, Any]) -> str:
         """A fault as in a scenario; without a time, it begins now. Returns its id. Raises ScenarioError."""

@@ -17,14 +17,16 @@ import yaml
 from kemu.emulated.objects.conversion import user_files, yaml_texts
 from kemu.errors import KemuError
 from kemu.runtime.env import SECOND_NS
-from kemu.runtime.faults.hits import STRUCK
 from kemu.runtime.faults.kinds import CLIENT_FAULTS, KINDS, Form, Kind
 from kemu.runtime.runlog import folders
-from kemu.runtime.runlog.events import FaultBegun, FaultEnded
+from kemu.runtime.runlog.events import (
+    FaultBegun,
+    FaultEnded,
+    RequestStruck,
+)
 from kemu.runtime.runlog.frames import Entry
 
 FILE = folders.CHAOS_FILE
-_TOLD = (FaultBegun.KIND, FaultEnded.KIND, STRUCK)
 _WHOM = ("agent", "verb", "resource", "namespace", "name")
 _SPECIAL = re.compile(r"([*?[])")
 
@@ -41,19 +43,17 @@ class Script:
 
     def feed(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         """A ``LogSink``."""
-        if kind not in _TOLD:
-            return
-        if kind == STRUCK:
+        if isinstance(data, RequestStruck):
             self._entries.append(_of_strike(data, len(self._entries)))
-        elif data.get("what") in CLIENT_FAULTS:
-            return
-        elif kind == FaultBegun.KIND:
-            entry = _of_fault(KINDS[data["what"]], data, time_ns, len(self._entries))
-            if data["what"] == "crash" and (data.get("restart") is False or data["id"] in self._for_good):
+        elif isinstance(data, FaultBegun):
+            if data.what in CLIENT_FAULTS:
+                return
+            entry = _of_fault(KINDS[data.what], data, time_ns, len(self._entries))
+            if data.what == "crash" and (data.get("restart") is False or data.id in self._for_good):
                 entry["crash"]["restart"] = False
             self._entries.append(entry)
-            self._open.setdefault(data["id"], []).append((entry, time_ns))
-        elif begun := self._open.get(data["id"]):
+            self._open.setdefault(data.id, []).append((entry, time_ns))
+        elif isinstance(data, FaultEnded) and (begun := self._open.get(data.id)):
             entry, begun_ns = begun.pop(0)
             what = next(name for name in KINDS if name in entry)
             if KINDS[what].lasts and time_ns > begun_ns:
@@ -109,21 +109,21 @@ def read(text: str, name: str) -> list[dict[str, Any]]:
     return found
 
 
-def _of_strike(data: Mapping[str, Any], number: int) -> dict[str, Any]:
+def _of_strike(data: RequestStruck, number: int) -> dict[str, Any]:
     whom = {key: _SPECIAL.sub(r"[\1]", str(data[key])) for key in _WHOM if data.get(key)}
-    detail: dict[str, Any] = {**whom, "nth": data["n"]}
-    kind = KINDS[data["what"]]
-    for key, value in data["effect"].items():
+    detail: dict[str, Any] = {**whom, "nth": data.n}
+    kind = KINDS[data.what]
+    for key, value in data.effect.items():
         detail[key] = value if isinstance(value, str) else _written(kind.parameter(key).form, value)
     if kind.name == "cutStreams" and "events" not in detail:
         detail["fresh"] = True
     return {"id": f"struck-{number}", "at": "0s", kind.name: detail}
 
 
-def _of_fault(kind: Kind, data: Mapping[str, Any], time_ns: int, number: int) -> dict[str, Any]:
+def _of_fault(kind: Kind, data: FaultBegun, time_ns: int, number: int) -> dict[str, Any]:
     detail: dict[str, Any] = {}
     if kind.name == "crash":
-        detail = {"actor": data["actors"]} if "actors" in data else {"node": data["nodes"]}
+        detail = {"actor": data.actors} if data.actors else {"node": data.nodes}
         detail |= {key: data[key] for key in ("powerOff", "step") if data.get(key)}
     else:
         for one in kind.parameters:

@@ -29,8 +29,7 @@ from kemu.runtime.runlog.events import (
     LogMissing,
 )
 
-_CRASHED = ActorCrashed.KIND
-_ENDINGS = (ActorStopped.KIND, _CRASHED, ActorFailed.KIND)
+_ENDINGS = (ActorStopped.KIND, ActorCrashed.KIND, ActorFailed.KIND)
 
 STALL_S = 0.3
 """Real time without a sign of life after which a cell, or the driver, counts as stalled. Cells give one every 0.1 s."""
@@ -74,8 +73,8 @@ class EventStreams:
         """An event of the driver's own actors, or something that it found out about others."""
         self._merger.append(_DRIVER, time_ns, actor, kind, data)
         self._ledger.keep(time_ns, actor, kind, data)
-        if kind == _CRASHED and "step" in data:
-            self.on_strike(actor, data["step"])
+        if isinstance(data, ActorCrashed) and data.step:
+            self.on_strike(actor, data.step)
         if not kind.startswith(runtimes.HOUSEKEEPING):
             self.busy_at = time.monotonic()
 
@@ -131,10 +130,10 @@ class EventStreams:
                 remote.ends_by = f"{actor} ended itself"
             elif kind in _ENDINGS:
                 alive.pop(actor, None)
-                if kind == _CRASHED and "step" in data:
-                    self.on_strike(actor, data["step"])
-                if kind == ActorFailed.KIND:
-                    self._fail(user_code.from_text(data["error"]))
+                if isinstance(data, ActorCrashed) and data.step:
+                    self.on_strike(actor, data.step)
+                if isinstance(data, ActorFailed):
+                    self._fail(user_code.from_text(data.error))
         return [kind for _, kind, _ in added]
 
     async def drain(self, remote: RemoteCell) -> None:

@@ -27,6 +27,21 @@ class FaultBegun(Event, kind="chaos.begin", by=_CHAOS, on_page=True):
         return event
 
     @property
+    def actors(self) -> list[str]:
+        found: list[str] = self.get("actors", [])
+        return found
+
+    @property
+    def nodes(self) -> list[str]:
+        found: list[str] = self.get("nodes", [])
+        return found
+
+    @property
+    def step(self) -> str:
+        """For which a crash waits; empty: for none."""
+        return str(self.get("step", ""))
+
+    @property
     def parameters(self) -> dict[str, Any]:
         return {name: value for name, value in self.items() if name not in self.FIELDS}
 

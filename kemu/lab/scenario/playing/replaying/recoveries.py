@@ -75,6 +75,6 @@ def _end_of(file: Path) -> tuple[judging.End, str]:
                 continue
             digester.append(*event)
             end.now_ns = max(end.now_ns, event.time_ns)
-            if event.kind == RunEnded.KIND:
-                end.reason = event.data["reason"]
+            if isinstance(event.data, RunEnded):
+                end.reason = event.data.reason
     return end, digester.digest()

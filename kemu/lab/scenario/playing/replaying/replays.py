@@ -98,8 +98,8 @@ def _record(file: Path) -> _Record:
                 break
             events += 1
             ended = ended or _is(payload, RunEnded.KIND)
-            if _is(payload, ActorFailed.KIND):
-                broke = str(unpack_event(payload).data.get("error", "")).partition("\n")[0]
+            if _is(payload, ActorFailed.KIND) and isinstance(failed := unpack_event(payload).data, ActorFailed):
+                broke = failed.error.partition("\n")[0]
         return _Record(reader.header, events, reader.cut_bytes > 0 or not (ended or broke or damaged), broke)
 
 

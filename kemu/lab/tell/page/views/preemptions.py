@@ -22,7 +22,7 @@ class Preemptions:
         return handlers.of(self)
 
     def _on_victim(self, place: int, time_ns: int, actor: str, event: PodPreempting | OfVictim) -> None:
-        if event.get("ok", True):
+        if isinstance(event, PodPreempting) or event.ok:
             victim = self._tables.pod(event.uid, event.pod)
             preemptor = self._tables.pod(event.by_uid, event.by)
             row = (micros(time_ns), victim, preemptor, self._tables.node(event.node), self._tables.actor(actor))

@@ -6,7 +6,7 @@ came about, whatever their clocks show.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from kemu.runtime.runlog.events import (
@@ -24,19 +24,19 @@ RECORDER = "apiserver/"
 """Prefix of who logs what a real etcd did."""
 
 
-def _told(data: Mapping[str, Any]) -> int:
-    return data["rev"] or 0
+def _told(event: ApiRequest | GetAnswered | ListAnswered | WatchListed) -> int:
+    return event.rev or 0
 
 
-def _watched(data: Mapping[str, Any]) -> int:
-    return max(data["revs"], default=0)
+def _watched(event: WatchDelivered) -> int:
+    return max(event.revs, default=0)
 
 
-def _acknowledged(data: Mapping[str, Any]) -> int:
-    return max((ack[1] for ack in data["acks"]), default=0)
+def _acknowledged(event: WritesAcknowledged) -> int:
+    return max((ack[1] for ack in event.acks), default=0)
 
 
-KNOWING = {
+KNOWING: Mapping[str, Callable[[Any], int]] = {
     ApiRequest.KIND: _told,
     WritesAcknowledged.KIND: _acknowledged,
     GetAnswered.KIND: _told,

@@ -22,7 +22,10 @@ import msgpack
 
 from kemu.runtime.env import SECOND_NS, LogSink
 from kemu.runtime.ray.driver.logs import causes
-from kemu.runtime.runlog.events import typed
+from kemu.runtime.runlog.events import (
+    Transaction,
+    typed,
+)
 
 PATIENCE_S = 5.0
 """Of real time: more than the clocks of machines are apart."""
@@ -182,12 +185,12 @@ class LogMerger:
                 heapq.heapreplace(ready, (max(stream.queue[0][0], time_ns), source))
             else:
                 heapq.heappop(ready)
-            if kind == causes.WRITE and data["rev"] > self._revision:
-                self._revision = data["rev"]
+            if isinstance(data, Transaction) and data.rev > self._revision:
+                self._revision = data.rev
                 while held and held[0][0] <= self._revision:
                     _, waited_ns, released = heapq.heappop(held)
                     heapq.heappush(ready, (max(waited_ns, time_ns), released))
-            if kind != causes.WRITE or self._is_new(actor, data["rev"]):
+            if not isinstance(data, Transaction) or self._is_new(actor, data.rev):
                 sink(time_ns, actor, kind, data)
 
     def _is_new(self, actor: str, revision: int) -> bool:
