@@ -33,7 +33,7 @@ class Fold(ABC):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        cls.kinds = handlers.kinds(cls.on_event)
+        cls.kinds = tuple(dict.fromkeys((*handlers.kinds(cls.on_event), *handlers.kinds_of(cls))))
 
     def __init__(self, history: History) -> None:
         self.history = history
@@ -41,7 +41,7 @@ class Fold(ABC):
 
     @abstractmethod
     def on_event(self, time_ns: int, actor: str, event: Any) -> None:
-        """Called for the events that the annotation of ``event`` names."""
+        """Called for the events that the annotation of ``event`` names, and that methods ``_on_…`` take."""
 
 
 class Check(ABC):
@@ -70,7 +70,7 @@ class Check(ABC):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        cls.kinds = handlers.kinds(cls.on_event)
+        cls.kinds = tuple(dict.fromkeys((*handlers.kinds(cls.on_event), *handlers.kinds_of(cls))))
 
     def given(self, *folds: Any) -> None:  # noqa: B027  # only those with folds
         """Called once, before any event."""

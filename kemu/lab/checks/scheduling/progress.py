@@ -18,6 +18,7 @@ from kemu.runtime.runlog.events import (
     ActorStarted,
     ActorStopped,
     ConnectionLost,
+    Event,
     ExtenderAsked,
     FaultBegun,
     FaultEnded,
@@ -37,12 +38,6 @@ from kemu.runtime.runlog.events import (
     handlers,
 )
 from kemu.runtime.words import counted
-
-_Events = (
-    Transaction | PodAttempted | StatusLost | WritesAcknowledged | PodBound | ExtenderAsked | PreemptionPlanned
-    | VictimDeleted | WatchListed | WatchDelivered | LeaseAcquired | LeaseLost | LeaseReleased | RunEnded
-    | FaultBegun | FaultEnded | ActorStarted | ActorStopped | ActorCrashed | ConnectionLost
-)  # fmt: skip
 
 SCHEDULER = "scheduler/"
 _ROUNDING_NS = SECOND_NS
@@ -184,34 +179,44 @@ class PodsThatFitAreTried(Check):
     def is_asked(cls, limits: Limits) -> bool:
         return not limits.own_queues
 
-    def on_event(self, time_ns: int, actor: str, event: _Events) -> None:
+    def on_event(self, time_ns: int, actor: str, event: Any) -> None:
         if self._ended:
             return
         self._now_ns = max(self._now_ns, time_ns)
-        handler = self._handlers.get(event.KIND)
-        if handler is not None:
-            handler(time_ns, actor, event)
+        self._handlers[event.KIND](time_ns, actor, event)
+
+    def _on_run_ended(self, time_ns: int, actor: str, event: RunEnded) -> None:
+        self._end(event)
+
+    def _on_extender(self, time_ns: int, actor: str, event: ExtenderAsked) -> None:
+        self._extended[actor] = None
+
+    def _on_outage(self, time_ns: int, actor: str, event: FaultBegun | FaultEnded | ConnectionLost) -> None:
+        self._outages.on_event(time_ns, actor, event)
+
+    def _on_life(self, time_ns: int, actor: str, event: ActorStarted | ActorStopped | ActorCrashed) -> None:
+        self._outages.on_event(time_ns, actor, event)
+        self._begins_anew(time_ns, actor, event)
+
+    def _on_election(self, time_ns: int, actor: str, event: LeaseAcquired | LeaseLost | LeaseReleased) -> None:
+        self._begins_anew(time_ns, actor, event)
+
+    def _begins_anew(self, time_ns: int, actor: str, event: Event) -> None:
+        """A scheduler, which has forgotten what it placed."""
+        if not actor.startswith(SCHEDULER):
             return
-        if isinstance(event, (FaultBegun, FaultEnded, ActorStarted, ActorStopped, ActorCrashed, ConnectionLost)):
-            self._outages.on_event(time_ns, actor, event)
-        if isinstance(event, RunEnded):
-            self._end(event)
-        elif isinstance(event, ExtenderAsked):
-            self._extended[actor] = None
-        elif actor.startswith(SCHEDULER) and not isinstance(event, ConnectionLost):
-            known = self._schedulers.get(actor)
-            elects = isinstance(event, (LeaseAcquired, LeaseLost, LeaseReleased)) or (
-                known is not None and known.elects
-            )
-            leads = isinstance(event, LeaseAcquired) or (isinstance(event, ActorStarted) and not elects)
-            anew = self._schedulers[actor] = _Scheduler(time_ns if leads else None, elects)
-            if known is not None:
-                anew.names = known.names
-                if isinstance(event, (LeaseAcquired, LeaseLost, LeaseReleased)):
-                    anew.seen = known.seen
-                for uid, node in known.placed.items():
-                    self._no_longer_placed(uid)
-                    self._give_up(time_ns, uid, node)
+        known = self._schedulers.get(actor)
+        is_election = not isinstance(event, (ActorStarted, ActorStopped, ActorCrashed))
+        elects = is_election or (known is not None and known.elects)
+        leads = isinstance(event, LeaseAcquired) or (isinstance(event, ActorStarted) and not elects)
+        anew = self._schedulers[actor] = _Scheduler(time_ns if leads else None, elects)
+        if known is not None:
+            anew.names = known.names
+            if is_election:
+                anew.seen = known.seen
+            for uid, node in known.placed.items():
+                self._no_longer_placed(uid)
+                self._give_up(time_ns, uid, node)
 
     def rolled_back(self, time_ns: int, history: History) -> None:
         """Of what waits now nobody knows what schedulers had heard of it; what comes later counts again."""

@@ -34,6 +34,11 @@ def _names(listener: type) -> dict[str, str]:
     return {kind: name for name in sorted(methods) for kind in kinds(getattr(listener, name))}
 
 
+def kinds_of(listener: type) -> tuple[str, ...]:
+    """The kinds of the events that its methods ``_on_…`` take."""
+    return tuple(_names(listener))
+
+
 def of(listener: Hashable) -> dict[str, Any]:
     """Its methods ``_on_…``, by the kinds of events that they take."""
     return {kind: getattr(listener, name) for kind, name in _names(type(listener)).items()}
