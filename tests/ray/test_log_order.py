@@ -23,6 +23,7 @@ from kemu.lab.scenario.scenarios import Scenario
 from kemu.runtime.env import MILLISECOND_NS, SECOND_NS
 from kemu.runtime.host import wall_clocks
 from kemu.runtime.ray.driver.logs import causes, merges, wall_offsets
+from kemu.runtime.runlog.events import typed
 from kemu.runtime.runlog.frames import FILE_NAME, Entry, Reader
 from tests.ray.world import Events
 
@@ -100,7 +101,7 @@ def test_what_caused_an_event_comes_before_it_whatever_the_clocks_show(run: Run,
     revision, before_ns = 1, 0
     for time_ns, actor, kind, data in merged:
         assert time_ns >= before_ns
-        known = causes.KNOWING[kind](data) if kind in causes.KNOWING else 0
+        known = causes.KNOWING[kind](typed(kind, data)) if kind in causes.KNOWING else 0
         assert known <= revision, f"{actor} knows of what has not happened: {kind} {data}"
         before_ns = time_ns
         if kind == "store.txn":

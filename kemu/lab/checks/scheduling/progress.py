@@ -179,7 +179,7 @@ class PodsThatFitAreTried(Check):
     def is_asked(cls, limits: Limits) -> bool:
         return not limits.own_queues
 
-    def on_event(self, time_ns: int, actor: str, event: Any) -> None:
+    def on_event(self, time_ns: int, actor: str, event: Any) -> None:  # noqa: ANN401  # of all that it takes
         if self._ended:
             return
         self._now_ns = max(self._now_ns, time_ns)
