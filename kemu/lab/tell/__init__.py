@@ -11,6 +11,5 @@ limits         the tables of docs/limits.md
 explaining     why a run fails
 page           the report: one HTML file
 live           the same page while a run goes on
-sentences      words that several of these share
 figures        figures of a run as CSV
 """
