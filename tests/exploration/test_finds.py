@@ -14,6 +14,7 @@ from kemu.lab.exploration.shrinking import anew, documents, shrinker
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.scenarios import Scenario
 from kemu.runtime.holds import Hold, Label, MessagePattern
+from kemu.runtime.runlog.events import typed
 from kemu.runtime.runlog.frames import Entry
 from tests.exploration.shrinking_table import Uniform
 
@@ -117,7 +118,7 @@ def test_one_hold_stands_for_all_of_a_link() -> None:
 
     holds = [hold("a", 1, 50), hold("b", 1, 70), hold("a", 2, 60)]
     events = [
-        Entry(time_ns, "sim", "hold.kept", {"hold": index, "for_ns": holds[index].for_ns})
+        Entry(time_ns, "sim", "hold.kept", typed("hold.kept", {"hold": index, "for_ns": holds[index].for_ns}))
         for index, time_ns in enumerate((100, 110, 180))
     ]
     assert anew.links(holds) == [(holds[0], holds[2]), (holds[1],)]

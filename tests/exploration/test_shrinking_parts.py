@@ -16,6 +16,7 @@ from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.scenarios import Scenario
 from kemu.runtime.env import MILLISECOND_NS
 from kemu.runtime.holds import EventPattern, Hold, Label, MessagePattern
+from kemu.runtime.runlog.events import typed
 from kemu.runtime.runlog.frames import Entry
 from tests.exploration.shrinking_table import scenario_of
 
@@ -105,7 +106,7 @@ KEPT = Hold(MessagePattern("apiserver/0", "scheduler/red/0", Label("Pod", "a", "
 
 
 def event(time_ms: int, actor: str, kind: str, **data: Any) -> Entry:
-    return Entry(time_ms * MS, actor, kind, data)
+    return Entry(time_ms * MS, actor, kind, typed(kind, data))
 
 
 class TestAHold:

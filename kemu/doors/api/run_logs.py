@@ -6,8 +6,10 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from kemu.runtime.runlog.frames import FILE_NAME, Reader
-from kemu.runtime.runlog.frames import Entry as Event
+from kemu.runtime.runlog.frames import FILE_NAME, Entry, Reader
+
+Event = Entry
+"""One event of a run log: when, whose, of which kind, and its data."""
 
 
 def events(run: str | os.PathLike[str], *kinds: str) -> Iterator[Event]:
