@@ -10,9 +10,7 @@
 //	recorder volumes [file …]      the volume binder of the scheduler and the PersistentVolume controller, in virtual time
 //	recorder tables [file …]       rows of kubectl get, as the API server prints them
 //	recorder patches [file …]      strategic merge, merge and JSON patches of single documents
-//	recorder types                 the Go types of a pod template, for kemu/emulated/objects/templates
-//	recorder schemas               how the fields of the API's types merge, for kemu/emulated/objects/managed_fields
-//	recorder pointers              which fields of the API's types are pointers, for kemu/emulated/objects/conversion
+//	recorder facts                 the types of the API and how their fields merge, for kemu/emulated/objects/facts
 //	recorder roles                 the roles and bindings of a new cluster, for kemu/emulated/apiserver/authorization
 //
 // A file holds one JSON object a line, plain or gzipped: {"case": …}, or a recorded {"case": …, "expect": …}, whose
@@ -64,12 +62,8 @@ func main() {
 		"tables":  answerTable,
 		"patches": func(_ *testing.T, data json.RawMessage) (any, error) { return answerPatches(data) },
 	}
-	if kind(os.Args) == "types" {
-		writeTypes(os.Stdout)
-		return
-	}
 	answer, inTime := answers[kind(os.Args)]
-	tables := map[string]func(io.Writer) error{"pointers": writePointers, "roles": writeRoles, "schemas": writeSchemas}
+	tables := map[string]func(io.Writer) error{"facts": writeFacts, "roles": writeRoles}
 	if write, found := tables[kind(os.Args)]; found {
 		if err := write(os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)

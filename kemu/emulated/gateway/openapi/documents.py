@@ -77,7 +77,7 @@ def tag() -> str:
         for file in sorted(files.files(package).iterdir(), key=lambda one: one.name):
             if file.name.endswith(suffixes):
                 digest.update(file.read_bytes())
-    digest.update(files.files("kemu.emulated.objects.managed_fields").joinpath("types.txt").read_bytes())
+    digest.update(files.files("kemu.emulated.objects.facts").joinpath("facts.txt").read_bytes())
     for file in sorted(files.files("kemu.messages.k8s").iterdir(), key=lambda one: one.name):
         if file.name.endswith("_pb2.py"):
             digest.update(file.read_bytes())

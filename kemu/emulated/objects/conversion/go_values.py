@@ -5,19 +5,19 @@ time without seconds. Decoded into a struct, and written as JSON or compared wit
 here they go, so that a message from a Go client is the one that the same object in JSON would give. Pointers keep what
 they state: ``replicas: 0`` of a Deployment is no default.
 
-``pointers.txt`` beside this module is what ``scripts/record pointers`` prints.
+Which fields are pointers is what the table of :mod:`kemu.emulated.objects.facts.go_types` says.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
-from importlib import resources
 from typing import Any
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 
 from kemu.emulated.objects.conversion import descriptors
+from kemu.emulated.objects.facts import go_types
 from kemu.messages.k8s import meta_v1_pb2
 
 _TIMES = (meta_v1_pb2.Time.DESCRIPTOR.full_name, meta_v1_pb2.MicroTime.DESCRIPTOR.full_name)
@@ -86,20 +86,14 @@ def _check_map(field: FieldDescriptor, entry: FieldDescriptor, value: Any) -> No
             check_texts(one)
 
 
-@lru_cache(1)
-def _pointers() -> dict[str, frozenset[str]]:
-    """By message, as ``core.v1.podspec``: in small letters, as Go's generator writes ``aPIGroup``."""
-    text = resources.files("kemu.emulated.objects.conversion").joinpath("pointers.txt").read_text()
-    return {name: frozenset(fields) for name, *fields in (line.lower().split() for line in text.splitlines())}
-
-
 @lru_cache(None)
 def _plan(descriptor: Descriptor) -> dict[int, int]:
     """How each field is treated, by number; those that always stay are left out."""
-    pointers = _pointers().get(descriptor.full_name.removeprefix("kemu.k8s.").lower(), frozenset())
+    fields = go_types.fields_of(descriptor.full_name.removeprefix("kemu.k8s.")) or ()
+    pointers = frozenset(one.json for one in fields if one.type.startswith("*"))
     found = {}
     for field in descriptor.fields:
-        kind = _kind(field, field.name.lower() in pointers)
+        kind = _kind(field, field.name in pointers)
         if kind is not None:
             found[field.number] = kind
     return found

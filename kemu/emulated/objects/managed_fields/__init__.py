@@ -1,6 +1,6 @@
 """Who manages which fields of an object: server-side apply and ``metadata.managedFields``, as Kubernetes has them.
 
-* :mod:`.schemas`: how the fields of each kind merge (``types.txt``, which ``scripts/record schemas`` writes);
+* :mod:`.schemas`: how the fields of each kind merge (from :mod:`kemu.emulated.objects.facts`);
 * :mod:`.fieldsets`: sets of fields (``structured-merge-diff/fieldpath``);
 * :mod:`.values`: comparing, merging and cutting objects by these (``structured-merge-diff/typed``);
 * :mod:`.updaters`: whose the fields are after an update or an apply (``structured-merge-diff/merge``);

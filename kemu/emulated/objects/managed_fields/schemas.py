@@ -1,4 +1,4 @@
-"""How the fields of each kind merge, from the table ``types.txt``, which ``scripts/record schemas`` prints.
+"""How the fields of each kind merge, from the table of :mod:`kemu.emulated.objects.facts.go_types`.
 
 It holds what the API server's OpenAPI document says of lists and maps (``listType``, ``listMapKey``, ``mapType``), what
 the Go types say of strategic merge patches (``patchStrategy``, ``patchMergeKey``), and what Go writes in JSON for
@@ -8,12 +8,12 @@ fields that are not set.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import resources
 from typing import Any
 
+from kemu.emulated.objects.facts import go_types
 from kemu.emulated.objects.plain import Json
 
 SCALAR, LIST, MAP, STRUCT, ANY = "scalar", "list", "map", "struct", "any"
@@ -61,12 +61,6 @@ class Type:
     fields: dict[str, Field] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
-    kinds: dict[tuple[str, str], str]
-    types: dict[str, Type]
-
-
 _SCALARS = {name: Type(SCALAR, name) for name in ("string", "numeric", "boolean", "untyped")}
 _ANY = Type(ANY)
 ANY_LIST = Type(LIST, is_atomic=True, element="any")
@@ -74,47 +68,65 @@ ANY_LIST = Type(LIST, is_atomic=True, element="any")
 ANY_MAP = Type(MAP, element="any")
 
 
-@lru_cache(1)
-def _table() -> _Table:
-    table = _Table({}, {})
-    fields: dict[str, Field] = {}
-    text = resources.files("kemu.emulated.objects.managed_fields").joinpath("types.txt").read_text()
-    for line in text.splitlines():
-        if line.startswith("\t"):
-            name, expression, *options = line[1:].split(" ")
-            fields[name] = _field(expression, options)
-        elif line.startswith("kind "):
-            _, version, kind, name = line.split(" ")
-            table.kinds[version, kind] = name
+def _fields(struct: str, embedded_in: str = "") -> Iterator[tuple[str, Field]]:
+    for one in go_types.fields_of(struct) or ():
+        if one.json:
+            yield one.json, _field(one, embedded_in)
         else:
-            _, name, expression, *rest = line.split(" ")
-            if expression == "struct":
-                fields = {}
-                table.types[name] = Type(STRUCT, is_atomic=rest == ["atomic"], fields=fields)
-            else:
-                table.types[name] = _parse(expression)
-    return table
+            yield from _fields(one.type, f"{embedded_in}.{one.name}".removeprefix("."))
 
 
-def _field(expression: str, options: list[str]) -> Field:
-    found: dict[str, str] = {}
-    for option in options:
-        name, _, value = option.partition("=")
-        found[name] = value
+def _field(one: go_types.Field, embedded_in: str) -> Field:
+    said = one.options
+    go = one.type.removeprefix("*")
+    is_pointer = go != one.type
+    leaf = go_types.leaf(go)
+    is_struct = not is_pointer and (leaf is not None or go_types.fields_of(go) is not None)
+    has_zero = not one.omits_zero and (is_struct or not one.omits)
+    zero = None
+    if has_zero and not is_pointer:
+        zero = leaf[1] if leaf is not None else {} if is_struct else _ZEROS.get(go_types.plain(go))
+    implied = zero if leaf is None else None
+    expression, keys = _merging(go), said.get("list", "")
+    if keys:
+        expression = f"[{'=' if keys == 'set' else keys}]{expression.removeprefix('[]')}"
+    elif "atomic" in said:
+        is_map = expression.startswith("{}")
+        expression = f"{{atomic}}{expression.removeprefix('{}')}" if is_map else f"{expression}!"
+    elif "separable" in said:
+        expression = f"{expression}~"
+    first = "" if keys == "set" or "patch" not in said else keys.partition(",")[0]
     return Field(
-        expression,
-        "default" in found,
-        json.loads(found.get("default", "null")),
-        "zero" in found,
-        json.loads(found.get("zero", "null")),
-        "omit" in found,
-        tuple(found["patch"].split(",")) if "patch" in found else (),
-        found.get("key", ""),
-        "required" in found,
-        tuple(found["enum"].split(",")) if "enum" in found else (),
-        found.get("go", ""),
-        found.get("in", ""),
+        said.get("is", expression),
+        implied is not None or "default" in said,
+        json.loads(said["default"]) if "default" in said else implied,
+        has_zero,
+        zero,
+        one.omits and not is_pointer and not is_struct,
+        tuple(said["patch"].split(",")) if "patch" in said else (),
+        said.get("key", first),
+        "required" in said or (one.is_always_there and "optional" not in said),
+        go_types.values(go.removeprefix("[]")),
+        go_types.short(go),
+        embedded_in,
     )
+
+
+_SCALARS_OF_GO = {"string": "string", "bool": "boolean"} | dict.fromkeys(("int32", "int64", "float64"), "numeric")
+_ZEROS: dict[str, Json] = {"string": "", "bool": False, "int32": 0, "int64": 0, "float64": 0}
+
+
+def _merging(go: str) -> str:
+    """How a Go type merges unless the table says otherwise, for :func:`resolve`."""
+    go = go.removeprefix("*")
+    if go == "[]uint8":
+        return "string"
+    if go.startswith("[]"):
+        return f"[]{_merging(go[2:])}"
+    if go.startswith("map["):
+        return f"{{}}{_merging(go.partition(']')[2])}"
+    plain = go_types.plain(go)
+    return _merging(plain) if plain != go else _SCALARS_OF_GO.get(go, go)
 
 
 def _parse(expression: str) -> Type:
@@ -136,20 +148,28 @@ def resolve(expression: str) -> Type:
     """The type that the table writes so."""
     if expression[0] in "[{" or expression in _SCALARS or expression == "any":
         return _parse(expression)
+    named = find_type(expression.rstrip("!~"))
+    if named is None:
+        raise KeyError(expression)
     if expression[-1] not in "!~":
-        return _table().types[expression]
-    named = _table().types[expression[:-1]]
+        return named
     return Type(named.kind, named.scalar, expression[-1] == "!", named.element, named.keys, named.fields)
 
 
+@lru_cache(None)
 def find_type(name: str) -> Type | None:
     """By its name in the table, as ``core.v1.PodSpec``."""
-    return _table().types.get(name)
+    leaf = go_types.leaf(name)
+    if leaf is not None:
+        return _parse(leaf[0])
+    if go_types.fields_of(name) is None:
+        return None
+    return Type(STRUCT, is_atomic=go_types.is_atomic(name), fields=dict(sorted(_fields(name))))
 
 
 def find(api_version: str, kind: str) -> str | None:
     """The name of the type of a kind's objects, for :func:`resolve`; None: the table has no such kind."""
-    return _table().kinds.get((api_version, kind))
+    return go_types.of_kind(api_version, kind)
 
 
 def field_type(expression: str, name: str) -> str:

@@ -13,6 +13,7 @@ from google.protobuf.message import Message
 
 from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.conversion import convert
+from kemu.emulated.objects.facts import go_types
 from kemu.emulated.objects.plain import Json
 from kemu.emulated.objects.templates import types
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
@@ -43,7 +44,7 @@ def template_of(data: bytes) -> core_v1_pb2.PodTemplateSpec:
 
 def _struct(name: str, message: Message | None) -> dict[str, Any]:
     document: dict[str, Any] = {}
-    for field in types.fields_of(name) or ():
+    for field in go_types.fields_of(name) or ():
         value = types.read(message, name, field)
         if not field.json:
             document.update(_struct(field.type, value))
@@ -53,7 +54,7 @@ def _struct(name: str, message: Message | None) -> dict[str, Any]:
                 document[field.json] = None if value is None else _value(field.type[1:], value)
             continue
         written = _value(field.type, value)
-        is_struct = types.fields_of(field.type) is not None or field.type in _LEAVES
+        is_struct = go_types.fields_of(field.type) is not None or field.type in _LEAVES
         if is_struct:
             if not (field.omits_zero and value is None):
                 document[field.json] = written
@@ -66,15 +67,15 @@ def _value(name: str, value: Any) -> Json:
     written = _LEAVES.get(name)
     if written is not None:
         return written(value)
-    pair = types.map_types(name)
+    pair = go_types.map_types(name)
     if pair is not None:
         return {key: _value(pair[1], value[key]) for key in value} if value else None
-    element = types.element_type(name)
+    element = go_types.element_type(name)
     if element is not None:
         return [_value(element, one) for one in value] if value else None
-    if types.fields_of(name) is not None:
+    if go_types.fields_of(name) is not None:
         return _struct(name, value)
-    plain = types.plain(name)
+    plain = go_types.plain(name)
     if plain == "string":
         return value or ""
     if plain == "bool":

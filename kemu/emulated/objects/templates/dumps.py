@@ -14,6 +14,7 @@ from typing import Any
 from google.protobuf.message import Message
 
 from kemu.emulated.objects.amounts import quantities
+from kemu.emulated.objects.facts import go_types
 from kemu.emulated.objects.plain import Json
 from kemu.emulated.objects.templates import types
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
@@ -26,40 +27,40 @@ _EXPONENTS = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12,
 
 def text(template: core_v1_pb2.PodTemplateSpec) -> str:
     """Text of a PodTemplateSpec."""
-    return f"({types.TEMPLATE}){_body(types.TEMPLATE, template)}"
+    return f"({go_types.short(types.TEMPLATE)}){_body(types.TEMPLATE, template)}"
 
 
 def _typed(name: str, value: Json | Message) -> str:
     """A value after its type, as a field of a struct prints."""
     if name.startswith("*"):
-        return f"({name})<nil>" if value is None else f"({name}){_body(name[1:], value)}"
+        return f"({go_types.short(name)}){'<nil>' if value is None else _body(name[1:], value)}"
     if value is None:
         return _nothing(name)
-    return f"({name}){_body(name, value)}"
+    return f"({go_types.short(name)}){_body(name, value)}"
 
 
 @lru_cache(4096)
 def _nothing(name: str) -> str:
-    return f"({name}){_body(name, None)}"
+    return f"({go_types.short(name)}){_body(name, None)}"
 
 
 def _body(name: str, value: Any) -> str:
     written = _LEAVES.get(name)
     if written is not None:
         return written(value)
-    pair = types.map_types(name)
+    pair = go_types.map_types(name)
     if pair is not None:
         if not value:
             return "<nil>"
         return f"map[{' '.join(f'{key}:{_body(pair[1], value[key])}' for key in sorted(value))}]"
-    element = types.element_type(name)
+    element = go_types.element_type(name)
     if element is not None:
         return f"[{' '.join(_body(element, one) for one in value)}]" if value else "<nil>"
-    fields = types.fields_of(name)
+    fields = go_types.fields_of(name)
     if fields is not None:
         printed = (f"{field.name}:{_typed(field.type, types.read(value, name, field))}" for field in fields)
         return f"{{{' '.join(printed)}}}"
-    return _scalar(types.plain(name), value)
+    return _scalar(go_types.plain(name), value)
 
 
 def _scalar(name: str, value: Json) -> str:

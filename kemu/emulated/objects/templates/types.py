@@ -1,86 +1,17 @@
-"""The Go types of a pod template: their names, the order of their fields, their JSON tags.
-
-The table ``go_types.txt`` beside this module is what ``scripts/record types`` prints.
-"""
+"""The Go types of a pod template, and the messages that stand for them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
-from importlib import resources
 from typing import Any
 
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import Message
 
-TEMPLATE = "v1.PodTemplateSpec"
-QUANTITY, INT_OR_STRING, TIME = "resource.Quantity", "intstr.IntOrString", "v1.Time"
+from kemu.emulated.objects.facts.go_types import Field
 
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """One field of a Go struct."""
-
-    name: str
-    json: str
-    """Empty: the fields of the struct stand in the JSON object of its parent."""
-    omits: bool
-    """Whether an empty value is left out of the JSON: any that is no struct."""
-    omits_zero: bool
-    """Whether a struct without any value is left out, too."""
-    type: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Table:
-    structs: dict[str, tuple[Field, ...]]
-    names: dict[str, str]
-    """Named types that are no structs, and what they are."""
-
-
-@lru_cache(1)
-def _table() -> _Table:
-    table = _Table({}, {})
-    struct = ""
-    fields: list[Field] = []
-    text = resources.files("kemu.emulated.objects.templates").joinpath("go_types.txt").read_text()
-    for words in (line.split() for line in text.splitlines()):
-        if words[0] == "type":
-            table.names[words[1]] = words[2]
-        elif words[0] == "struct":
-            if struct:
-                table.structs[struct] = tuple(fields)
-            struct, fields = words[1], []
-        else:
-            json, *options = words[1].split(",")
-            fields.append(Field(words[0], json, "omitempty" in options, "omitzero" in options, words[2]))
-    table.structs[struct] = tuple(fields)
-    return table
-
-
-def fields_of(struct: str) -> tuple[Field, ...] | None:
-    """None: the type is no struct of the table."""
-    return _table().structs.get(struct)
-
-
-def plain(name: str) -> str:
-    """What a named type is: ``string`` for ``v1.Protocol``; any other type is itself."""
-    return _table().names.get(name, name)
-
-
-def map_types(name: str) -> tuple[str, str] | None:
-    """The types of keys and values of a map."""
-    what = plain(name)
-    if not what.startswith("map["):
-        return None
-    key, _, value = what[4:].partition("]")
-    return key, value
-
-
-def element_type(name: str) -> str | None:
-    """The type of the elements of a slice."""
-    what = plain(name)
-    return what[2:] if what.startswith("[]") else None
+TEMPLATE = "core.v1.PodTemplateSpec"
+QUANTITY, INT_OR_STRING, TIME = "api.resource.Quantity", "util.intstr.IntOrString", "meta.v1.Time"
 
 
 @lru_cache(4096)
