@@ -1,14 +1,9 @@
 """Tables: what ``kubectl get`` prints. Begin with :mod:`kemu.emulated.gateway.tables.tables`.
 
-One module for each API group, or for several small ones, holds printers: columns, and a function from an object to its
-cells. ``texts`` says how ages, labels, selectors and quantities look; ``printers`` what a printer is.
-
-apps           the group apps
-autoscaling    the group autoscaling: HorizontalPodAutoscalers, and the subresource scale of workloads
-batch          the group batch
-core           the other kinds of the core group
-networking     the groups networking.k8s.io and discovery.k8s.io
-pods           Pods and their templates: ``printPod``, ``printPodTemplate``
-small_groups   the groups policy, scheduling.k8s.io, coordination.k8s.io, node.k8s.io, rbac.authorization.k8s.io
-storage        the group storage.k8s.io
+cells          cells that Kubernetes computes
+columns        what a column is, and the columns that several kinds have
+pods           rows of pods: ``printPod``
+printers       the columns of each kind, with the fields or functions that their cells come from
+tables         columns and rows of Tables
+texts          how ages, labels, selectors and quantities look
 """

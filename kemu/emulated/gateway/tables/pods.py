@@ -1,11 +1,11 @@
-"""Pods and their templates: ``printPod``, ``printPodTemplate``."""
+"""Rows of pods: ``printPod``."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from kemu.emulated.gateway.tables import texts
-from kemu.emulated.gateway.tables.printers import AGE, NAME, Cell, Column, Printer, wide
+from kemu.emulated.gateway.tables.columns import Cell
 from kemu.emulated.objects.pods import pod_phases
 from kemu.messages.k8s import core_v1_pb2
 
@@ -33,7 +33,7 @@ class _Restarts:
         return str(self.count)
 
 
-def _pod(pod: core_v1_pb2.Pod, now_ns: int) -> list[Cell]:
+def row(pod: core_v1_pb2.Pod, now_ns: int) -> list[Cell]:
     spec, status = pod.spec, pod.status
     reason = status.reason or status.phase
     if any(one.type == "PodScheduled" and one.reason == "SchedulingGated" for one in status.conditions):
@@ -134,35 +134,3 @@ def row_conditions(pod: core_v1_pb2.Pod) -> list[dict[str, Any]]:
     if message is None:
         return []
     return [{"type": "Completed", "status": "True", "reason": pod.status.phase, "message": message}]
-
-
-def _template(obj: core_v1_pb2.PodTemplate, now_ns: int) -> list[Cell]:
-    template = obj.template
-    return [obj.metadata.name, *texts.containers(template.spec), texts.labels(template.metadata.labels)]
-
-
-PRINTERS = {
-    core_v1_pb2.Pod: Printer(
-        (
-            NAME,
-            Column("Ready", "How many of the containers are ready."),
-            Column("Status", "The phase, or the reason why a container is not running."),
-            Column("Restarts", "How often containers were restarted, and when the last of them ended."),
-            AGE,
-            wide("IP", "Address of the pod."),
-            wide("Node", "Node to which the pod is bound."),
-            wide("Nominated Node", "Node on which pods were preempted for this one."),
-            wide("Readiness Gates", "How many of the readiness gates are true."),
-        ),
-        _pod,
-    ),
-    core_v1_pb2.PodTemplate: Printer(
-        (
-            NAME,
-            Column("Containers", "Names of the containers of the template."),
-            Column("Images", "Images of the containers of the template."),
-            Column("Pod Labels", "Labels of the template."),
-        ),
-        _template,
-    ),
-}

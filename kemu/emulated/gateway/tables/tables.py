@@ -6,43 +6,33 @@ and creation time (``rest.NewDefaultTableConvertor``).
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from google.protobuf.message import Message
 
-from kemu.emulated.gateway.tables import apps, autoscaling, batch, core, networking, pods, small_groups, storage
-from kemu.emulated.gateway.tables.printers import NAME, Cell, Column, Printer
-from kemu.emulated.objects import times
+from kemu.emulated.gateway.tables import pods, printers
+from kemu.emulated.gateway.tables.columns import Reader
 from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
-
-_GROUPS = (pods, core, apps, batch, autoscaling, networking, storage, small_groups)
-_PRINTERS: dict[type[Message], Printer] = {
-    kind: printer for group in _GROUPS for kind, printer in group.PRINTERS.items()
-}
-
-
-def _created(obj: KubernetesObject, now_ns: int) -> list[Cell]:
-    return [obj.metadata.name, times.format_time(obj.metadata.creationTimestamp.seconds)]
-
-
-_DEFAULT = Printer((NAME, Column("Created At", "Time at which the object was created.", "date")), _created)
-
-
-def printer(kind: type[Message]) -> Printer:
-    return _PRINTERS.get(kind, _DEFAULT)
 
 
 def columns(kind: type[Message]) -> list[dict[str, Any]]:
     """``columnDefinitions`` of a kind."""
-    return [column.document() for column in printer(kind).columns]
+    return [column.document() for column in printers.of_kind(kind.DESCRIPTOR.name) if column.name]
+
+
+@lru_cache(None)
+def _readers(kind: str) -> tuple[Reader, ...]:
+    return tuple(column.reader() for column in printers.of_kind(kind))
 
 
 def cells(obj: KubernetesObject, now_ns: int) -> dict[str, Any]:
     """A row of ``rows``, but for the object."""
-    data: dict[str, Any] = {"cells": printer(type(obj)).cells(obj, now_ns)}
-    if isinstance(obj, core_v1_pb2.Pod):
-        conditions = pods.row_conditions(obj)
-        if conditions:
-            data["conditions"] = conditions
+    if not isinstance(obj, core_v1_pb2.Pod):
+        return {"cells": [read(obj, now_ns) for read in _readers(obj.DESCRIPTOR.name)]}
+    data: dict[str, Any] = {"cells": pods.row(obj, now_ns)}
+    conditions = pods.row_conditions(obj)
+    if conditions:
+        data["conditions"] = conditions
     return data

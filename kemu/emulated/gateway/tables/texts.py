@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 
 from kemu.emulated.objects import selectors
 from kemu.emulated.objects.amounts import quantities
-from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
+from kemu.messages.k8s import meta_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 
 NONE = "<none>"
@@ -76,15 +76,15 @@ def labels(pairs: Mapping[str, str]) -> str:
     return ",".join(sorted(f"{key}={pairs[key]}" for key in pairs)) or NONE
 
 
-def selector(message: Message, field: str = "selector") -> str:
+def selector(message: Message, field: str = "selector", empty: str = NONE, wrong: str = "<error>") -> str:
     """``FormatLabelSelector`` of a field."""
     try:
-        return selector_text(message, field) or NONE
+        return _selector_text(message, field) or empty
     except selectors.SelectorError:
-        return "<error>"
+        return wrong
 
 
-def selector_text(message: Message, field: str) -> str:
+def _selector_text(message: Message, field: str) -> str:
     """``Selector.String``: by key, values in order. Raises SelectorError."""
     compiled = selectors.compile_labels_field(message, field)
     equal = len(getattr(message, field).matchLabels)
@@ -101,17 +101,17 @@ def _requirement(one: selectors.Requirement) -> str:
     return f"{one.key} {'in' if one.operator == 'In' else 'notin'} ({','.join(sorted(one.values))})"
 
 
-def containers(spec: core_v1_pb2.PodSpec) -> list[str]:
-    """``layoutContainerCells`` of a PodSpec: names, images."""
-    return [",".join(one.name for one in spec.containers), ",".join(one.image for one in spec.containers)]
-
-
 def quantity(text: str) -> str:
     """The canonical text; that of nothing is 0."""
     try:
         return str(quantities.parse(text)) if text else "0"
     except ValueError:
         return text
+
+
+def amount(amounts: Mapping[str, meta_v1_pb2.Quantity], name: str) -> str:
+    """The amount of a resource in a list."""
+    return quantity(amounts[name].string if name in amounts else "")
 
 
 def optional(message: Message, field: str, otherwise: str) -> str:
@@ -130,6 +130,18 @@ def some(items: Iterable[str], most: int = 3, otherwise: str = UNSET) -> str:
     if len(every) > most:
         return f"{shown} + {len(every) - most} more..."
     return shown or otherwise
+
+
+def listed(items: Iterable[str]) -> str:
+    return ",".join(items) or NONE
+
+
+def trimmed(text: str) -> str:
+    """``strings.TrimSpace``."""
+    return text.strip(_BLANK)
+
+
+_BLANK = " \t\n\v\f\r\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 
 
 def access_modes(modes: Iterable[str]) -> str:
