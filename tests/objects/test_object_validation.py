@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import copy
+import inspect
+import re
 from typing import Any
 
 import pytest
 
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.defaulting import defaults
-from kemu.emulated.objects.validation import causes, kinds
+from kemu.emulated.objects.facts import go_types
+from kemu.emulated.objects.validation import apps, batch, causes, core, devices, kinds, placement, small_groups, storage
+from kemu.emulated.objects.validation.pod_specs import pods
 from kemu.errors import Cause, Invalid
 from kemu.messages.k8s import core_v1_pb2
 
@@ -843,3 +847,38 @@ def test_updates_of_other_objects(base: dict[str, Any], changes: dict[str, Any],
 def test_a_message_that_is_no_object() -> None:
     with pytest.raises(KeyError):
         kinds.validate_create(core_v1_pb2.Taint())
+
+
+def test_a_job_with_a_wrong_selector_is_refused() -> None:
+    """``validateGeneratedSelector`` leaves a selector that cannot be read to the check of selectors."""
+    wrong = {"matchExpressions": [{"key": "a", "operator": "Wrong"}]}
+    causes_ = texts(kinds.validate_create(object_with(JOB, spec__selector=wrong)))
+    where = "spec.selector.matchExpressions[0].operator"
+    assert f'{where}: Invalid value: "Wrong": not a valid selector operator' in causes_
+
+
+@pytest.mark.parametrize(
+    ("by_hand", "type_"),
+    [
+        (pods.RESTART_POLICIES, "core.v1.RestartPolicy"),
+        (pods.PREEMPTION_POLICIES, "core.v1.PreemptionPolicy"),
+        (pods._DNS_POLICIES, "core.v1.DNSPolicy"),
+        (pods._PULL_POLICIES, "core.v1.PullPolicy"),
+        (pods._MESSAGE_POLICIES, "core.v1.TerminationMessagePolicy"),
+        (pods._PROTOCOLS, "core.v1.Protocol"),
+        (placement.TAINT_EFFECTS, "core.v1.TaintEffect"),
+    ],
+)
+def test_values_by_hand_are_those_of_kubernetes(by_hand: tuple[str, ...], type_: str) -> None:
+    """They have an order of their own in refusals, or are asked of every pod."""
+    assert tuple(sorted(by_hand)) == go_types.values(type_)
+
+
+def test_enums_that_checks_name_are_in_the_table() -> None:
+    named = [
+        name
+        for module in (core, storage, batch, apps, devices, placement, small_groups)
+        for name in re.findall(r'"([a-z]+\.v\d\.[A-Z]\w+)"', inspect.getsource(module))
+    ]
+    assert len(named) > 10
+    assert [name for name in named if not go_types.values(name)] == []

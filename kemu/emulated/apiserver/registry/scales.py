@@ -8,8 +8,7 @@ from __future__ import annotations
 from kemu.emulated.apiserver import errors
 from kemu.emulated.objects import selectors
 from kemu.emulated.objects.resources import Resource
-from kemu.emulated.objects.validation import causes
-from kemu.emulated.objects.validation.metadata import check_not_negative
+from kemu.emulated.objects.validation import causes, checks
 from kemu.errors import Cause, Invalid
 from kemu.messages.k8s import apps_v1_pb2, autoscaling_v1_pb2, core_v1_pb2
 
@@ -40,7 +39,7 @@ def change(resource: Resource, obj: Scaled, revision: int, wanted: autoscaling_v
     """Give ``obj`` the replicas of ``wanted``, a Scale. Raises :class:`kemu.errors.ApiError` where it does not fit."""
     metadata, name = wanted.metadata, obj.metadata.name
     found: list[Cause] = []
-    check_not_negative(wanted.spec.replicas, "spec.replicas", found)
+    checks.not_negative(wanted.spec.replicas, "spec.replicas", found)
     if found:
         texts = ", ".join(f"{cause.field}: {cause.message}" for cause in found)
         raise Invalid(

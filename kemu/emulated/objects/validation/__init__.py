@@ -4,6 +4,7 @@ amounts        checks of amounts of resources: names, quantities, requests again
 apps           the checks of the group apps
 batch          the checks of the group batch (``pkg/apis/batch/validation``)
 causes         the causes of a refusal, one for each field
+checks         checks of single values, and rules for the fields at given paths
 core           the checks of the core group without pods and volumes
 devices        the checks of resource.k8s.io: claims, their templates, classes, slices
 finalizers     checks of the finalizers of objects and namespaces (``ValidateFinalizers``, ``validateFinalizerName``)

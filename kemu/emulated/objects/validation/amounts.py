@@ -8,8 +8,8 @@ from functools import lru_cache
 from kemu.emulated.objects import names
 from kemu.emulated.objects.amounts import quantities, requests
 from kemu.emulated.objects.amounts.requests import HUGE_PAGES_PREFIX
+from kemu.emulated.objects.validation import checks
 from kemu.emulated.objects.validation.causes import forbidden, invalid, not_supported, required
-from kemu.emulated.objects.validation.metadata import NOT_NEGATIVE
 from kemu.errors import Cause
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 
@@ -88,7 +88,7 @@ def _amount_problem(name: str, text: str) -> tuple[str, str] | None:
     except ValueError as error:
         return text, str(error)
     if quantity.nano < 0:
-        return str(quantity), NOT_NEGATIVE
+        return str(quantity), checks.NOT_NEGATIVE
     if quantity.nano % quantities.NANO and (requests.is_extended(name) or name in _COUNTED_RESOURCES):
         return str(quantity), "must be an integer"
     return None
@@ -108,7 +108,7 @@ def check_amounts(
         problem = _amount_problem(name, text)
         if problem is not None:
             found.append(invalid(here, *problem))
-            readable = readable and problem[1] in (NOT_NEGATIVE, "must be an integer")
+            readable = readable and problem[1] in (checks.NOT_NEGATIVE, "must be an integer")
     return readable
 
 

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from google.protobuf.message import Message
 
 from kemu.emulated.objects import resources, selectors
-from kemu.emulated.objects.validation.causes import IMMUTABLE, forbidden, invalid, not_supported, required
-from kemu.emulated.objects.validation.metadata import check_label_selector, check_not_negative
+from kemu.emulated.objects.validation import checks
+from kemu.emulated.objects.validation.causes import IMMUTABLE, forbidden, invalid, required
+from kemu.emulated.objects.validation.metadata import check_label_selector
 from kemu.emulated.objects.validation.pod_specs import templates
 from kemu.emulated.objects.validation.rules import Rules
 from kemu.errors import Cause
@@ -61,7 +62,7 @@ def _check_workload(workload: Workload, found: list[Cause]) -> None:
 def _check_amounts(spec: Message, fields: tuple[str, ...], found: list[Cause]) -> None:
     for field in fields:
         if field in spec.DESCRIPTOR.fields_by_name:
-            check_not_negative(getattr(spec, field), f"spec.{field}", found)
+            checks.not_negative(getattr(spec, field), f"spec.{field}", found)
 
 
 def _check_strategy(strategy: apps_v1_pb2.DeploymentStrategy, found: list[Cause]) -> None:
@@ -70,7 +71,7 @@ def _check_strategy(strategy: apps_v1_pb2.DeploymentStrategy, found: list[Cause]
             why = "may not be specified when strategy `type` is 'Recreate'"
             found.append(forbidden("spec.strategy.rollingUpdate", why))
     elif strategy.type != "RollingUpdate":
-        found.append(not_supported("spec.strategy.type", strategy.type, ("Recreate", "RollingUpdate")))
+        checks.listed(strategy.type, "spec.strategy.type", "apps.v1.DeploymentStrategyType", found)
 
 
 def _check_workload_update(new: Workload, old: Workload, found: list[Cause]) -> None:
@@ -112,9 +113,8 @@ def _check_stateful_set_update(
 def _check_controller_revision_update(
     new: apps_v1_pb2.ControllerRevision, old: apps_v1_pb2.ControllerRevision, found: list[Cause]
 ) -> None:
-    if new.data != old.data:
-        found.append(invalid("data", new.data, IMMUTABLE))
-    check_not_negative(new.revision, "revision", found)
+    checks.fixed("data")(new, old, found)
+    checks.not_negative(new.revision, "revision", found)
 
 
 RULES = {

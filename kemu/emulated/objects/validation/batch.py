@@ -6,27 +6,20 @@ import re
 
 from kemu.emulated.objects import cron_expressions, names, selectors
 from kemu.emulated.objects.defaulting import batch as defaulting
-from kemu.emulated.objects.validation.causes import (
-    IMMUTABLE,
-    REQUIRED,
-    duplicate,
-    invalid,
-    not_supported,
-    required,
-    too_long,
-)
-from kemu.emulated.objects.validation.metadata import check_label_selector, check_not_negative
+from kemu.emulated.objects.facts import go_types
+from kemu.emulated.objects.validation import checks
+from kemu.emulated.objects.validation.causes import IMMUTABLE, duplicate, invalid, not_supported, required, too_long
+from kemu.emulated.objects.validation.metadata import check_label_selector
 from kemu.emulated.objects.validation.pod_specs import templates
 from kemu.emulated.objects.validation.rules import Rules
 from kemu.errors import Cause
 from kemu.messages.k8s import batch_v1_pb2, core_v1_pb2
 
 INDEXED, NON_INDEXED = "Indexed", "NonIndexed"
-_ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")
-_OPERATORS = ("In", "NotIn")
+_ACTIONS = "batch.v1.PodFailurePolicyAction"
+_OPERATORS = "batch.v1.PodFailurePolicyOnExitCodesOperator"
 _STATUSES = ("False", "True", "Unknown")
 _REPLACEMENTS = ("Failed", "TerminatingOrFailed")
-_CONCURRENCY = ("Allow", "Forbid", "Replace")
 _LARGE, _LIMIT_FOR_LARGE = 100_000, 10_000
 """From more completions on, and with a limit for each index, parallelism and failed indexes are limited to this."""
 _MANAGED_BY = 63
@@ -70,7 +63,12 @@ def _check_generated_selector(job: batch_v1_pb2.Job, found: list[Cause]) -> None
         elif labels[key] != value:
             shown = {name: labels[name] for name in sorted(labels)}
             found.append(invalid("spec.template.metadata.labels", shown, f"must be '{value}'"))
-    if not selectors.compile_labels(spec.selector).matches(expected):
+    try:
+        fits = selectors.compile_labels(spec.selector).matches(expected)
+    except selectors.SelectorError:
+        # The check of the selector itself says what is wrong.
+        return
+    if not fits:
         found.append(invalid("spec.selector", spec.selector, "`selector` not auto-generated"))
 
 
@@ -85,14 +83,12 @@ def _check_spec(spec: batch_v1_pb2.JobSpec, path: str, found: list[Cause]) -> No
         "backoffLimitPerIndex",
         "maxFailedIndexes",
     ):
-        check_not_negative(getattr(spec, field), f"{path}.{field}", found)
+        checks.not_negative(getattr(spec, field), f"{path}.{field}", found)
     if spec.HasField("maxFailedIndexes") and not spec.HasField("backoffLimitPerIndex"):
         found.append(required(f"{path}.backoffLimitPerIndex", "when maxFailedIndexes is specified"))
     if spec.HasField("managedBy"):
         _check_managed_by(spec.managedBy, f"{path}.managedBy", found)
-    if spec.completionMode and spec.completionMode not in (INDEXED, NON_INDEXED):
-        supported = (NON_INDEXED, INDEXED)
-        found.append(not_supported(f"{path}.completionMode", spec.completionMode, supported))
+    checks.supported(spec.completionMode, f"{path}.completionMode", (NON_INDEXED, INDEXED), found)
     if spec.completionMode == INDEXED:
         _check_indexed(spec, path, found)
     elif spec.completionMode in ("", NON_INDEXED):
@@ -108,10 +104,8 @@ def _check_spec(spec: batch_v1_pb2.JobSpec, path: str, found: list[Cause]) -> No
             found.append(invalid(f"{path}.successPolicy", spec.successPolicy, "requires indexed completion mode"))
         else:
             _check_success_policy(spec, f"{path}.successPolicy", found)
-    if spec.podReplacementPolicy:
-        replacements = _REPLACEMENTS[:1] if spec.HasField("podFailurePolicy") else _REPLACEMENTS
-        if spec.podReplacementPolicy not in replacements:
-            found.append(not_supported(f"{path}.podReplacementPolicy", spec.podReplacementPolicy, replacements))
+    replacements = _REPLACEMENTS[:1] if spec.HasField("podFailurePolicy") else _REPLACEMENTS
+    checks.supported(spec.podReplacementPolicy, f"{path}.podReplacementPolicy", replacements, found)
     templates.check_template(spec.template, ("Always", *_NEVER_OR_ON_FAILURE), found, path=f"{path}.template")
     _check_restart_policy(spec, f"{path}.template.spec.restartPolicy", found)
 
@@ -183,8 +177,7 @@ def _check_failure_policy(spec: batch_v1_pb2.JobSpec, path: str, found: list[Cau
         for number, pattern in enumerate(rule.onPodConditions):
             place = f"{here}.onPodConditions[{number}]"
             found.extend(invalid(f"{place}.type", pattern.type, one) for one in names.label_key(pattern.type))
-            if pattern.status not in _STATUSES:
-                found.append(_choice(f"{place}.status", pattern.status, _STATUSES))
+            _check_choice(pattern.status, f"{place}.status", _STATUSES, found)
         if len(rule.onPodConditions) > 20:
             found.append(_too_many(f"{here}.onPodConditions", len(rule.onPodConditions), 20))
         if rule.HasField("onExitCodes") == bool(rule.onPodConditions):
@@ -197,15 +190,14 @@ def _check_failure_policy(spec: batch_v1_pb2.JobSpec, path: str, found: list[Cau
 def _check_action(spec: batch_v1_pb2.JobSpec, action: str, path: str, found: list[Cause]) -> None:
     if action == "FailIndex" and not spec.HasField("backoffLimitPerIndex"):
         found.append(invalid(path, action, "requires the backoffLimitPerIndex to be set"))
-    elif action not in _ACTIONS:
-        found.append(_choice(path, action, _ACTIONS))
+    else:
+        _check_choice(action, path, _ACTIONS, found)
 
 
 def _check_exit_codes(
     codes: batch_v1_pb2.PodFailurePolicyOnExitCodesRequirement, path: str, containers: set[str], found: list[Cause]
 ) -> None:
-    if codes.operator not in _OPERATORS:
-        found.append(_choice(f"{path}.operator", codes.operator, _OPERATORS))
+    _check_choice(codes.operator, f"{path}.operator", _OPERATORS, found)
     if codes.HasField("containerName") and codes.containerName not in containers:
         what = "must be one of the container or initContainer names in the pod template"
         found.append(invalid(f"{path}.containerName", codes.containerName, what))
@@ -251,7 +243,7 @@ def _check_succeeded_count(
     rule: batch_v1_pb2.SuccessPolicyRule, completions: int, total: int, path: str, found: list[Cause]
 ) -> None:
     count = rule.succeededCount
-    check_not_negative(count, path, found)
+    checks.not_negative(count, path, found)
     if count > completions:
         what = f"must be less than or equal to {completions} (the number of specified completions)"
         found.append(invalid(path, count, what))
@@ -289,11 +281,13 @@ def _index(text: str, completions: int) -> int:
     return number
 
 
-def _choice(path: str, value: str, supported: tuple[str, ...]) -> Cause:
-    """A value that is missing, or none of these."""
-    if not value:
-        return required(path, f"valid values: [{' '.join(f'{chr(34)}{one}{chr(34)}' for one in supported)}]")
-    return not_supported(path, value, supported)
+def _check_choice(value: str, path: str, choices: checks.Choices, found: list[Cause]) -> None:
+    """A value that must be there, and which the refusal tells (``field.Required`` with the values)."""
+    if value:
+        checks.listed(value, path, choices, found)
+    else:
+        listed = " ".join(f'"{one}"' for one in (go_types.values(choices) if isinstance(choices, str) else choices))
+        found.append(required(path, f"valid values: [{listed}]"))
 
 
 def _too_many(path: str, count: int, most: int) -> Cause:
@@ -367,7 +361,7 @@ def _check_job_status(new: batch_v1_pb2.Job, old: batch_v1_pb2.Job, found: list[
     undone, pods that run after the end."""
     status, was = new.status, old.status
     for field in ("active", "succeeded", "failed", "ready", "terminating"):
-        check_not_negative(getattr(status, field), f"status.{field}", found)
+        checks.not_negative(getattr(status, field), f"status.{field}", found)
     if status.failed < was.failed:
         found.append(invalid("status.failed", status.failed, "cannot decrease the failed counter"))
     can_shrink = new.spec.completionMode == INDEXED and new.spec.completions == new.spec.parallelism
@@ -419,15 +413,10 @@ def _check_cron_spec(spec: batch_v1_pb2.CronJobSpec, old: batch_v1_pb2.CronJobSp
         found.append(required("spec.schedule"))
     else:
         _check_schedule(spec, old is not None and "TZ" in old.schedule, found)
-    check_not_negative(spec.startingDeadlineSeconds, "spec.startingDeadlineSeconds", found)
+    checks.not_negative(spec.startingDeadlineSeconds, "spec.startingDeadlineSeconds", found)
     if spec.HasField("timeZone") and (old is None or old.timeZone != spec.timeZone):
         _check_time_zone(spec.timeZone, found)
-    if spec.concurrencyPolicy not in _CONCURRENCY:
-        found.append(
-            not_supported("spec.concurrencyPolicy", spec.concurrencyPolicy, _CONCURRENCY)
-            if spec.concurrencyPolicy
-            else Cause("spec.concurrencyPolicy", REQUIRED, "Required value")
-        )
+    checks.choice(spec.concurrencyPolicy, "spec.concurrencyPolicy", "batch.v1.ConcurrencyPolicy", found)
     job, path = spec.jobTemplate.spec, "spec.jobTemplate.spec"
     _check_spec(job, path, found)
     if job.HasField("selector"):
@@ -435,7 +424,7 @@ def _check_cron_spec(spec: batch_v1_pb2.CronJobSpec, old: batch_v1_pb2.CronJobSp
     if job.manualSelector:
         found.append(not_supported(f"{path}.manualSelector", True, ("nil", "false")))
     for field in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
-        check_not_negative(getattr(spec, field), f"spec.{field}", found)
+        checks.not_negative(getattr(spec, field), f"spec.{field}", found)
 
 
 def _check_schedule(spec: batch_v1_pb2.CronJobSpec, may_have_zone: bool, found: list[Cause]) -> None:

@@ -5,18 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kemu.emulated.objects import names, selectors
-from kemu.emulated.objects.validation import finalizers, placement
+from kemu.emulated.objects.validation import checks, finalizers, placement
 from kemu.emulated.objects.validation.amounts import any_resource_name, check_amounts
-from kemu.emulated.objects.validation.causes import (
-    IMMUTABLE,
-    duplicate,
-    forbidden,
-    invalid,
-    not_supported,
-    required,
-    too_long,
-)
-from kemu.emulated.objects.validation.metadata import check_label_key, check_labels, check_not_negative
+from kemu.emulated.objects.validation.causes import forbidden, invalid, required, too_long
+from kemu.emulated.objects.validation.metadata import check_label_key, check_labels
 from kemu.emulated.objects.validation.pod_specs import pods, templates
 from kemu.emulated.objects.validation.rules import Rules
 from kemu.errors import Cause
@@ -38,14 +30,8 @@ def _check_taints(taints: Sequence[core_v1_pb2.Taint], path: str, found: list[Ca
         problems = names.label_value(taint.value)
         if problems:
             found.append(invalid(f"{here}.value", taint.value, ";".join(problems)))
-        if not taint.effect:
-            found.append(required(f"{here}.effect"))
-        elif taint.effect not in placement.TAINT_EFFECTS:
-            found.append(not_supported(f"{here}.effect", taint.effect, placement.TAINT_EFFECTS))
-        pair = (taint.key, taint.effect)
-        if pair in seen:
-            found.append(duplicate(here, taint))
-        seen[pair] = None
+        checks.choice(taint.effect, f"{here}.effect", placement.TAINT_EFFECTS, found)
+        checks.unique((taint.key, taint.effect), seen, here, taint, found)
 
 
 def _check_node_update(new: core_v1_pb2.Node, old: core_v1_pb2.Node, found: list[Cause]) -> None:
@@ -94,19 +80,16 @@ def _check_event(event: core_v1_pb2.Event, found: list[Cause]) -> None:
 def _check_service(service: core_v1_pb2.Service, found: list[Cause]) -> None:
     spec = service.spec
     check_labels(spec.selector, "spec.selector", found)
-    types = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
-    if spec.type not in types:
-        found.append(not_supported("spec.type", spec.type, types))
+    checks.listed(spec.type, "spec.type", "core.v1.ServiceType", found)
     if not spec.ports and spec.clusterIP != "None" and spec.type != "ExternalName":
         found.append(required("spec.ports"))
     for index, port in enumerate(spec.ports):
-        if not 1 <= port.port <= 65535:
-            found.append(invalid(f"spec.ports[{index}].port", port.port, "must be between 1 and 65535, inclusive"))
+        checks.port(port.port, f"spec.ports[{index}].port", found)
 
 
 def _check_replication_controller(controller: core_v1_pb2.ReplicationController, found: list[Cause]) -> None:
     spec = controller.spec
-    check_not_negative(spec.replicas, "spec.replicas", found)
+    checks.not_negative(spec.replicas, "spec.replicas", found)
     if not spec.selector:
         found.append(required("spec.selector"))
     elif not selectors.labels_equal(spec.selector).matches(spec.template.metadata.labels):
@@ -152,8 +135,7 @@ def _check_secret(secret: core_v1_pb2.Secret, found: list[Cause]) -> None:
 
 
 def _check_secret_update(new: core_v1_pb2.Secret, old: core_v1_pb2.Secret, found: list[Cause]) -> None:
-    if new.type != old.type:
-        found.append(invalid("type", new.type, IMMUTABLE))
+    checks.fixed("type")(new, old, found)
     if old.immutable:
         _check_sealed(new, old, ("data",), found)
     _check_secret(new, found)

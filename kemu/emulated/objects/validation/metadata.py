@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from kemu.emulated.objects import names
-from kemu.emulated.objects.validation import finalizers
+from kemu.emulated.objects.validation import checks, finalizers
 from kemu.emulated.objects.validation.causes import IMMUTABLE, forbidden, invalid, required, shown, too_long
 from kemu.errors import Cause
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 
 ANNOTATIONS_LIMIT_BYTES = 256 * 1024
-NOT_NEGATIVE = "must be greater than or equal to 0"
 
 NameRule = Callable[[str], names.Messages]
 
@@ -37,7 +36,7 @@ def check_metadata(metadata: meta_v1_pb2.ObjectMeta, namespaced: bool, name_rule
     elif namespace:
         found.append(forbidden("metadata.namespace", "not allowed on this type"))
     if metadata.generation < 0:
-        found.append(invalid("metadata.generation", metadata.generation, NOT_NEGATIVE))
+        checks.not_negative(metadata.generation, "metadata.generation", found)
     _check_common(metadata, found)
     if metadata.finalizers:
         finalizers.check_new(metadata.finalizers, found)
@@ -163,8 +162,3 @@ def check_set_operator(
             found.append(forbidden(f"{path}.values", detail))
     else:
         found.append(invalid(f"{path}.operator", operator, "not a valid selector operator"))
-
-
-def check_not_negative(value: int, path: str, found: list[Cause]) -> None:
-    if value < 0:
-        found.append(invalid(path, value, NOT_NEGATIVE))

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from kemu.emulated.objects import names
-from kemu.emulated.objects.validation.causes import duplicate, forbidden, invalid, not_supported, required
+from kemu.emulated.objects.validation import checks
+from kemu.emulated.objects.validation.causes import forbidden, invalid, not_supported, required
 from kemu.emulated.objects.validation.metadata import (
     check_label_key,
     check_label_selector,
@@ -20,8 +21,6 @@ from kemu.errors import Cause
 from kemu.messages.k8s import core_v1_pb2
 
 TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-_INCLUSION_POLICIES = ("Honor", "Ignore")
-_UNSATISFIABLE_ACTIONS = ("DoNotSchedule", "ScheduleAnyway")
 
 
 def check_tolerations(tolerations: Iterable[core_v1_pb2.Toleration], path: str, found: list[Cause]) -> None:
@@ -46,8 +45,7 @@ def check_tolerations(tolerations: Iterable[core_v1_pb2.Toleration], path: str, 
                 found.append(invalid(f"{here}.operator", toleration.value, detail))
         else:
             found.append(not_supported(f"{here}.operator", operator, ("Equal", "Exists")))
-        if toleration.effect and toleration.effect not in TAINT_EFFECTS:
-            found.append(not_supported(f"{here}.effect", toleration.effect, TAINT_EFFECTS))
+        checks.supported(toleration.effect, f"{here}.effect", TAINT_EFFECTS, found)
 
 
 def check_affinity(affinity: core_v1_pb2.Affinity, path: str, found: list[Cause]) -> None:
@@ -154,29 +152,23 @@ def check_spread(constraints: Iterable[core_v1_pb2.TopologySpreadConstraint], pa
     seen: dict[tuple[str, str], None] = {}
     for index, constraint in enumerate(constraints):
         here = f"{path}[{index}]"
-        if constraint.maxSkew <= 0:
-            found.append(invalid(f"{here}.maxSkew", constraint.maxSkew, "must be greater than zero"))
+        checks.positive(constraint.maxSkew, f"{here}.maxSkew", found)
         if not constraint.topologyKey:
             found.append(required(f"{here}.topologyKey", "can not be empty"))
         else:
             check_label_key(constraint.topologyKey, f"{here}.topologyKey", found)
         when = constraint.whenUnsatisfiable
-        if when not in _UNSATISFIABLE_ACTIONS:
-            found.append(not_supported(f"{here}.whenUnsatisfiable", when, _UNSATISFIABLE_ACTIONS))
+        checks.listed(when, f"{here}.whenUnsatisfiable", "core.v1.UnsatisfiableConstraintAction", found)
         pair = (constraint.topologyKey, when)
-        if pair in seen:
-            found.append(duplicate(f"{here}.{{topologyKey, whenUnsatisfiable}}", f"{{{pair[0]}, {pair[1]}}}"))
-        seen[pair] = None
+        shown = f"{{{pair[0]}, {pair[1]}}}"
+        checks.unique(pair, seen, f"{here}.{{topologyKey, whenUnsatisfiable}}", shown, found)
         if constraint.HasField("minDomains"):
-            if constraint.minDomains <= 0:
-                found.append(invalid(f"{here}.minDomains", constraint.minDomains, "must be greater than zero"))
+            checks.positive(constraint.minDomains, f"{here}.minDomains", found)
             if when != "DoNotSchedule":
                 detail = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {when}"
                 found.append(invalid(f"{here}.minDomains", constraint.minDomains, detail))
         for field in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
-            policy = getattr(constraint, field)
-            if policy and policy not in _INCLUSION_POLICIES:
-                found.append(not_supported(f"{here}.{field}", policy, _INCLUSION_POLICIES))
+            checks.supported(getattr(constraint, field), f"{here}.{field}", "core.v1.NodeInclusionPolicy", found)
         _check_label_keys(constraint, here, ("matchLabelKeys",), found)
         if constraint.HasField("labelSelector"):
             check_label_selector(constraint.labelSelector, f"{here}.labelSelector", found)
@@ -186,6 +178,4 @@ def check_gates(gates: Iterable[core_v1_pb2.PodSchedulingGate], path: str, found
     seen: dict[str, None] = {}
     for index, gate in enumerate(gates):
         check_label_key(gate.name, f"{path}[{index}]", found)
-        if gate.name in seen:
-            found.append(duplicate(f"{path}[{index}]", gate.name))
-        seen[gate.name] = None
+        checks.unique(gate.name, seen, f"{path}[{index}]", gate.name, found)

@@ -11,6 +11,7 @@ from kemu.emulated.objects import names
 from kemu.emulated.objects.amounts import resource_lists
 from kemu.emulated.objects.amounts.quantities import MAX_VALUE, NANO, Quantity
 from kemu.emulated.objects.quotas import scopes
+from kemu.emulated.objects.validation import checks
 from kemu.emulated.objects.validation.amounts import (
     check_amounts,
     container_resource_name,
@@ -19,7 +20,7 @@ from kemu.emulated.objects.validation.amounts import (
     quota_resource_name,
     standard_resource_name,
 )
-from kemu.emulated.objects.validation.causes import IMMUTABLE, duplicate, forbidden, invalid, required
+from kemu.emulated.objects.validation.causes import IMMUTABLE, forbidden, invalid, required
 from kemu.emulated.objects.validation.rules import Rules
 from kemu.errors import Cause
 from kemu.messages.k8s import core_v1_pb2
@@ -122,9 +123,7 @@ def _check_limit_range(limit_range: core_v1_pb2.LimitRange, found: list[Cause]) 
     for index, item in enumerate(limit_range.spec.limits):
         path = f"spec.limits[{index}]"
         _check_type(item.type, f"{path}.type", found)
-        if item.type in seen:
-            found.append(duplicate(f"{path}.type", item.type))
-        seen[item.type] = None
+        checks.unique(item.type, seen, f"{path}.type", item.type, found)
         _check_item(item, path, found)
 
 

@@ -6,15 +6,10 @@ from __future__ import annotations
 import ipaddress
 
 from kemu.emulated.objects import names
-from kemu.emulated.objects.validation import placement
+from kemu.emulated.objects.validation import checks, placement
 from kemu.emulated.objects.validation.amounts import check_overhead
-from kemu.emulated.objects.validation.causes import IMMUTABLE, duplicate, forbidden, invalid, not_supported, required
-from kemu.emulated.objects.validation.metadata import (
-    NOT_NEGATIVE,
-    check_label_selector,
-    check_labels,
-    check_not_negative,
-)
+from kemu.emulated.objects.validation.causes import forbidden, invalid, required
+from kemu.emulated.objects.validation.metadata import check_label_selector, check_labels
 from kemu.emulated.objects.validation.pod_specs import pods
 from kemu.emulated.objects.validation.rules import Rules
 from kemu.errors import Cause
@@ -53,10 +48,7 @@ def _check_priority_class(priority_class: scheduling_v1_pb2.PriorityClass, found
         detail = f"maximum allowed value of a user defined priority is {HIGHEST_USER_PRIORITY}"
         found.append(forbidden("value", detail))
     if priority_class.HasField("preemptionPolicy"):
-        policy = priority_class.preemptionPolicy
-        if policy not in pods.PREEMPTION_POLICIES:
-            choices = pods.PREEMPTION_POLICIES
-            found.append(not_supported("preemptionPolicy", policy, choices) if policy else required("preemptionPolicy"))
+        checks.choice(priority_class.preemptionPolicy, "preemptionPolicy", pods.PREEMPTION_POLICIES, found)
 
 
 def _system_class_problem(name: str, value: int, global_default: bool) -> str:
@@ -75,8 +67,7 @@ def _check_priority_class_update(
 ) -> None:
     if new.value != old.value:
         found.append(forbidden("value", "may not be changed in an update."))
-    if new.preemptionPolicy != old.preemptionPolicy:
-        found.append(invalid("preemptionPolicy", new.preemptionPolicy, IMMUTABLE))
+    checks.fixed("preemptionPolicy")(new, old, found)
 
 
 def _check_disruption_budget(budget: policy_v1_pb2.PodDisruptionBudget, found: list[Cause]) -> None:
@@ -86,16 +77,16 @@ def _check_disruption_budget(budget: policy_v1_pb2.PodDisruptionBudget, found: l
     for field in ("minAvailable", "maxUnavailable"):
         if spec.HasField(field):
             _check_int_or_percent(getattr(spec, field), f"spec.{field}", found)
-    policies = ("AlwaysAllow", "IfHealthyBudget")
-    if spec.HasField("unhealthyPodEvictionPolicy") and spec.unhealthyPodEvictionPolicy not in policies:
-        found.append(not_supported("spec.unhealthyPodEvictionPolicy", spec.unhealthyPodEvictionPolicy, policies))
+    if spec.HasField("unhealthyPodEvictionPolicy"):
+        path, policies = "spec.unhealthyPodEvictionPolicy", "policy.v1.UnhealthyPodEvictionPolicyType"
+        checks.listed(spec.unhealthyPodEvictionPolicy, path, policies, found)
     if spec.HasField("selector"):
         check_label_selector(spec.selector, "spec.selector", found)
 
 
 def _check_int_or_percent(value: meta_v1_pb2.IntOrString, path: str, found: list[Cause]) -> None:
     if value.type == 0:
-        check_not_negative(value.intVal, path, found)
+        checks.not_negative(value.intVal, path, found)
         return
     text = value.strVal
     if not (text.endswith("%") and text[:-1].isascii() and text[:-1].isdigit()):
@@ -112,24 +103,19 @@ def _check_disruption_budget_status(
     new: policy_v1_pb2.PodDisruptionBudget, old: policy_v1_pb2.PodDisruptionBudget, found: list[Cause]
 ) -> None:
     for field in ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"):
-        check_not_negative(getattr(new.status, field), f"status.{field}", found)
+        checks.not_negative(getattr(new.status, field), f"status.{field}", found)
 
 
 def _check_lease(lease: coordination_v1_pb2.Lease, found: list[Cause]) -> None:
     spec = lease.spec
     if spec.HasField("leaseDurationSeconds") and spec.leaseDurationSeconds <= 0:
         found.append(invalid("spec.leaseDurationSeconds", spec.leaseDurationSeconds, "must be greater than 0"))
-    if spec.HasField("leaseTransitions") and spec.leaseTransitions < 0:
-        found.append(invalid("spec.leaseTransitions", spec.leaseTransitions, NOT_NEGATIVE))
+    checks.not_negative(spec.leaseTransitions, "spec.leaseTransitions", found)
 
 
 def _check_runtime_class(runtime_class: node_v1_pb2.RuntimeClass, found: list[Cause]) -> None:
     """``ValidateRuntimeClass`` of ``pkg/apis/node/validation``."""
-    handler = runtime_class.handler
-    if not handler:
-        found.append(required("handler"))
-    else:
-        found.extend(invalid("handler", handler, problem) for problem in names.dns_label(handler))
+    checks.needed_name(runtime_class.handler, "handler", names.dns_label, found)
     check_overhead(runtime_class.overhead.podFixed, "overhead", found)
     scheduling = runtime_class.scheduling
     check_labels(scheduling.nodeSelector, "scheduling.nodeSelector", found)
@@ -137,37 +123,7 @@ def _check_runtime_class(runtime_class: node_v1_pb2.RuntimeClass, found: list[Ca
     seen: dict[tuple[str, str, str, str], None] = {}
     for index, toleration in enumerate(scheduling.tolerations):
         key = (toleration.key, toleration.operator, toleration.value, toleration.effect)
-        if key in seen:
-            found.append(duplicate(f"scheduling.tolerations[{index}]", toleration))
-        seen[key] = None
-
-
-def _check_runtime_class_update(
-    new: node_v1_pb2.RuntimeClass, old: node_v1_pb2.RuntimeClass, found: list[Cause]
-) -> None:
-    if new.handler != old.handler:
-        found.append(invalid("handler", new.handler, IMMUTABLE))
-
-
-def _check_role_binding_update(
-    new: rbac_v1_pb2.ClusterRoleBinding, old: rbac_v1_pb2.ClusterRoleBinding, found: list[Cause]
-) -> None:
-    if new.roleRef != old.roleRef:
-        found.append(invalid("roleRef", new.roleRef, "cannot change roleRef"))
-
-
-def _check_ingress_class_update(
-    new: networking_v1_pb2.IngressClass, old: networking_v1_pb2.IngressClass, found: list[Cause]
-) -> None:
-    if new.spec.controller != old.spec.controller:
-        found.append(invalid("spec.controller", new.spec.controller, IMMUTABLE))
-
-
-def _check_endpoint_slice_update(
-    new: discovery_v1_pb2.EndpointSlice, old: discovery_v1_pb2.EndpointSlice, found: list[Cause]
-) -> None:
-    if new.addressType != old.addressType:
-        found.append(invalid("addressType", new.addressType, IMMUTABLE))
+        checks.unique(key, seen, f"scheduling.tolerations[{index}]", toleration, found)
 
 
 def _check_address(address: networking_v1_pb2.IPAddress, found: list[Cause]) -> None:
@@ -177,13 +133,6 @@ def _check_address(address: networking_v1_pb2.IPAddress, found: list[Cause]) -> 
         found.append(required("spec.parentRef"))
         return
     found += [required(f"spec.parentRef.{field}") for field in ("resource", "name") if not getattr(parent, field)]
-
-
-def _check_address_update(
-    new: networking_v1_pb2.IPAddress, old: networking_v1_pb2.IPAddress, found: list[Cause]
-) -> None:
-    if new.spec != old.spec:
-        found.append(invalid("spec", new.spec, IMMUTABLE))
 
 
 def _check_service_range(service_range: networking_v1_pb2.ServiceCIDR, found: list[Cause]) -> None:
@@ -214,22 +163,24 @@ def _refuse_policy(policy: admissionregistration_v1_pb2.ValidatingAdmissionPolic
     found.append(forbidden("spec", "kemu has no such admission, so nothing would enforce it"))
 
 
+_FIXED_ROLE = checks.fixed("roleRef", detail="cannot change roleRef")
+
 RULES = {
     admissionregistration_v1_pb2.ValidatingAdmissionPolicy: Rules(_refuse_policy),
     certificates_v1_pb2.CertificateSigningRequest: Rules(_check_signing_request, name_rule=names.path_segment),
-    networking_v1_pb2.IPAddress: Rules(_check_address, _check_address_update, name_rule=names.path_segment),
+    networking_v1_pb2.IPAddress: Rules(_check_address, checks.fixed("spec"), name_rule=names.path_segment),
     networking_v1_pb2.ServiceCIDR: Rules(_check_service_range),
     policy_v1_pb2.PodDisruptionBudget: Rules(_check_disruption_budget, status_update=_check_disruption_budget_status),
     scheduling_v1_pb2.PriorityClass: Rules(_check_priority_class, _check_priority_class_update),
     coordination_v1_pb2.Lease: Rules(_check_lease),
-    node_v1_pb2.RuntimeClass: Rules(_check_runtime_class, _check_runtime_class_update),
+    node_v1_pb2.RuntimeClass: Rules(_check_runtime_class, checks.fixed("handler")),
     networking_v1_pb2.Ingress: Rules(),
-    networking_v1_pb2.IngressClass: Rules(update=_check_ingress_class_update),
+    networking_v1_pb2.IngressClass: Rules(update=checks.fixed("spec.controller")),
     networking_v1_pb2.NetworkPolicy: Rules(),
     rbac_v1_pb2.Role: Rules(name_rule=names.path_segment),
-    rbac_v1_pb2.RoleBinding: Rules(update=_check_role_binding_update, name_rule=names.path_segment),
+    rbac_v1_pb2.RoleBinding: Rules(update=_FIXED_ROLE, name_rule=names.path_segment),
     rbac_v1_pb2.ClusterRole: Rules(name_rule=names.path_segment),
-    rbac_v1_pb2.ClusterRoleBinding: Rules(update=_check_role_binding_update, name_rule=names.path_segment),
+    rbac_v1_pb2.ClusterRoleBinding: Rules(update=_FIXED_ROLE, name_rule=names.path_segment),
     autoscaling_v2_pb2.HorizontalPodAutoscaler: Rules(),
-    discovery_v1_pb2.EndpointSlice: Rules(update=_check_endpoint_slice_update),
+    discovery_v1_pb2.EndpointSlice: Rules(update=checks.fixed("addressType")),
 }

@@ -7,17 +7,16 @@ from collections.abc import Sequence
 
 from kemu.emulated.objects import names
 from kemu.emulated.objects.amounts import quantities
-from kemu.emulated.objects.validation import placement
+from kemu.emulated.objects.facts import go_types
+from kemu.emulated.objects.validation import checks, placement
 from kemu.emulated.objects.validation.causes import IMMUTABLE, duplicate, forbidden, invalid, not_supported, required
 from kemu.emulated.objects.validation.metadata import check_label_key, check_label_selector, check_label_value
 from kemu.emulated.objects.validation.rules import Rules
 from kemu.errors import Cause
 from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
 
-_ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
-_RECLAIM_POLICIES = ("Delete", "Recycle", "Retain")
-_VOLUME_MODES = ("Block", "Filesystem")
-_BINDING_MODES = ("Immediate", "WaitForFirstConsumer")
+_RECLAIM_POLICY, _VOLUME_MODE = "core.v1.PersistentVolumeReclaimPolicy", "core.v1.PersistentVolumeMode"
+_ACCESS_MODE = "core.v1.PersistentVolumeAccessMode"
 _LONGEST_DRIVER_NAME = 63
 
 # Claims -------------------------------------------------------------------------------------------------------------
@@ -35,9 +34,11 @@ def check_claim_spec(spec: core_v1_pb2.PersistentVolumeClaimSpec, path: str, fou
         found.append(required(size))
     else:
         _check_positive(spec.resources.requests["storage"].string, size, found)
-    _check_class_name(spec.storageClassName, f"{path}.storageClassName", found)
-    if spec.volumeMode and spec.volumeMode not in _VOLUME_MODES:
-        found.append(not_supported(f"{path}.volumeMode", spec.volumeMode, _VOLUME_MODES))
+    checks.name(spec.storageClassName, f"{path}.storageClassName", names.dns_subdomain, found)
+    checks.supported(spec.volumeMode, f"{path}.volumeMode", _VOLUME_MODE, found)
+
+
+_FIXED_MODE = checks.fixed("volumeMode")
 
 
 def _check_claim(claim: core_v1_pb2.PersistentVolumeClaim, found: list[Cause]) -> None:
@@ -74,8 +75,7 @@ def _check_claim_update(
         if wanted < stated and not has < wanted:
             text = "field can not be less than status.capacity"
             found.append(forbidden("spec.resources.requests.storage", text))
-    if new.spec.volumeMode != old.spec.volumeMode:
-        found.append(invalid("volumeMode", new.spec.volumeMode, IMMUTABLE))
+    _FIXED_MODE(new.spec, old.spec, found)
 
 
 # Volumes ------------------------------------------------------------------------------------------------------------
@@ -94,9 +94,8 @@ def _check_volume(volume: core_v1_pb2.PersistentVolume, found: list[Cause]) -> N
         found.append(not_supported("spec.capacity", amounts, ("storage",)))
     for name in sorted(spec.capacity):
         _check_positive(spec.capacity[name].string, f"spec.capacity[{name}]", found)
-    if spec.persistentVolumeReclaimPolicy not in ("", *_RECLAIM_POLICIES):
-        policy = spec.persistentVolumeReclaimPolicy
-        found.append(not_supported("spec.persistentVolumeReclaimPolicy", policy, _RECLAIM_POLICIES))
+    policy = spec.persistentVolumeReclaimPolicy
+    checks.supported(policy, "spec.persistentVolumeReclaimPolicy", _RECLAIM_POLICY, found)
     has_affinity = spec.HasField("nodeAffinity")
     if has_affinity:
         if spec.nodeAffinity.HasField("required"):
@@ -119,9 +118,8 @@ def _check_volume(volume: core_v1_pb2.PersistentVolume, found: list[Cause]) -> N
         _check_driver_name(source.csi.driver, "spec.csi.driver", found)
         if not source.csi.volumeHandle:
             found.append(required("spec.csi.volumeHandle"))
-    _check_class_name(spec.storageClassName, "spec.storageClassName", found)
-    if spec.volumeMode and spec.volumeMode not in _VOLUME_MODES:
-        found.append(not_supported("spec.volumeMode", spec.volumeMode, _VOLUME_MODES))
+    checks.name(spec.storageClassName, "spec.storageClassName", names.dns_subdomain, found)
+    checks.supported(spec.volumeMode, "spec.volumeMode", _VOLUME_MODE, found)
 
 
 def _check_volume_update(
@@ -132,8 +130,7 @@ def _check_volume_update(
         found.append(
             forbidden("spec.persistentvolumesource", "spec.persistentvolumesource is immutable after creation")
         )
-    if new.spec.volumeMode != old.spec.volumeMode:
-        found.append(invalid("volumeMode", new.spec.volumeMode, IMMUTABLE))
+    _FIXED_MODE(new.spec, old.spec, found)
     if old.spec.HasField("nodeAffinity") and new.spec.nodeAffinity != old.spec.nodeAffinity:
         text = "field is immutable, except for updating from beta label to GA"
         found.append(invalid("nodeAffinity", new.spec.nodeAffinity, text))
@@ -143,17 +140,9 @@ def _check_volume_update(
 
 
 def _check_class(storage_class: storage_v1_pb2.StorageClass, found: list[Cause]) -> None:
-    provisioner = storage_class.provisioner
-    if not provisioner:
-        found.append(required("provisioner"))
-    else:
-        check_label_key(provisioner.lower(), "provisioner", found)
-    if storage_class.reclaimPolicy not in ("", *_RECLAIM_POLICIES):
-        found.append(not_supported("reclaimPolicy", storage_class.reclaimPolicy, _RECLAIM_POLICIES))
-    if not storage_class.volumeBindingMode:
-        found.append(required("volumeBindingMode"))
-    elif storage_class.volumeBindingMode not in _BINDING_MODES:
-        found.append(not_supported("volumeBindingMode", storage_class.volumeBindingMode, _BINDING_MODES))
+    checks.needed_name(storage_class.provisioner.lower(), "provisioner", names.label_key, found)
+    checks.supported(storage_class.reclaimPolicy, "reclaimPolicy", _RECLAIM_POLICY, found)
+    checks.choice(storage_class.volumeBindingMode, "volumeBindingMode", "storage.v1.VolumeBindingMode", found)
     _check_topologies(storage_class.allowedTopologies, found)
 
 
@@ -183,12 +172,11 @@ def _check_topologies(terms: Sequence[core_v1_pb2.TopologySelectorTerm], found: 
         seen.append(keys)
 
 
+_FIXED_CLASS = checks.fixed("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")
+
+
 def _check_class_update(new: storage_v1_pb2.StorageClass, old: storage_v1_pb2.StorageClass, found: list[Cause]) -> None:
-    if dict(new.parameters) != dict(old.parameters):
-        found.append(invalid("parameters", dict(new.parameters), IMMUTABLE))
-    fixed = ("provisioner", "reclaimPolicy", "volumeBindingMode")
-    changed = [field for field in fixed if getattr(new, field) != getattr(old, field)]
-    found.extend(invalid(field, getattr(new, field), IMMUTABLE) for field in changed)
+    _FIXED_CLASS(new, old, found)
     _check_topologies(new.allowedTopologies, found)
 
 
@@ -199,11 +187,8 @@ def _check_csi_node(csi_node: storage_v1_pb2.CSINode, found: list[Cause]) -> Non
         _check_driver_name(driver.name, f"{here}.name", found)
         if not driver.nodeID:
             found.append(required(f"{here}.nodeID"))
-        if driver.allocatable.count < 0:
-            found.append(invalid(f"{here}.allocatable.count", driver.allocatable.count, _NOT_NEGATIVE))
-        if driver.name in seen:
-            found.append(duplicate(f"{here}.name", driver.name))
-        seen[driver.name] = None
+        checks.not_negative(driver.allocatable.count, f"{here}.allocatable.count", found)
+        checks.unique(driver.name, seen, f"{here}.name", driver.name, found)
 
 
 def _check_csi_driver_update(new: storage_v1_pb2.CSIDriver, old: storage_v1_pb2.CSIDriver, found: list[Cause]) -> None:
@@ -218,22 +203,13 @@ def _check_capacity(capacity: storage_v1_pb2.CSIStorageCapacity, found: list[Cau
         check_label_selector(capacity.nodeTopology, "nodeTopology", found)
     if not capacity.storageClassName:
         found.extend(invalid("storageClassName", "", one) for one in names.dns_subdomain(""))
-    _check_class_name(capacity.storageClassName, "storageClassName", found)
+    checks.name(capacity.storageClassName, "storageClassName", names.dns_subdomain, found)
     if capacity.HasField("capacity"):
         text = capacity.capacity.string
         if not quantities_are_right(text):
             found.append(invalid("capacity", text, _NO_QUANTITY))
         elif quantities.parse(text) < quantities.ZERO:
-            found.append(invalid("capacity", text, _NOT_NEGATIVE))
-
-
-def _check_capacity_update(
-    new: storage_v1_pb2.CSIStorageCapacity, old: storage_v1_pb2.CSIStorageCapacity, found: list[Cause]
-) -> None:
-    if new.nodeTopology != old.nodeTopology:
-        found.append(invalid("nodeTopology", new.nodeTopology, IMMUTABLE))
-    if new.storageClassName != old.storageClassName:
-        found.append(invalid("storageClassName", new.storageClassName, IMMUTABLE))
+            found.append(invalid("capacity", text, checks.NOT_NEGATIVE))
 
 
 def _check_attachment(attachment: storage_v1_pb2.VolumeAttachment, found: list[Cause]) -> None:
@@ -250,19 +226,18 @@ def _check_attachment_update(
     new: storage_v1_pb2.VolumeAttachment, old: storage_v1_pb2.VolumeAttachment, found: list[Cause]
 ) -> None:
     _check_attachment(new, found)
-    if new.spec != old.spec:
-        found.append(invalid("spec", new.spec, IMMUTABLE))
+    checks.fixed("spec")(new, old, found)
 
 
 # Parts --------------------------------------------------------------------------------------------------------------
 
-_NOT_NEGATIVE = "must be greater than or equal to 0"
 _NO_QUANTITY = "must be a quantity"
 
 
 def _check_access_modes(modes: Sequence[str], path: str, found: list[Cause]) -> None:
-    found.extend(not_supported(path, mode, _ACCESS_MODES) for mode in modes if mode not in _ACCESS_MODES)
-    others = [mode for mode in modes if mode in _ACCESS_MODES and mode != "ReadWriteOncePod"]
+    supported = go_types.values(_ACCESS_MODE)
+    found.extend(not_supported(path, mode, supported) for mode in modes if mode not in supported)
+    others = [mode for mode in modes if mode in supported and mode != "ReadWriteOncePod"]
     if others and "ReadWriteOncePod" in modes:
         found.append(forbidden(path, "may not use ReadWriteOncePod with other access modes"))
 
@@ -280,12 +255,7 @@ def _check_positive(text: str, path: str, found: list[Cause]) -> None:
     if not quantities_are_right(text):
         found.append(invalid(path, text, _NO_QUANTITY))
     elif not quantities.parse(text) > quantities.ZERO:
-        found.append(invalid(path, text, "must be greater than zero"))
-
-
-def _check_class_name(name: str, path: str, found: list[Cause]) -> None:
-    if name:
-        found.extend(invalid(path, name, one) for one in names.dns_subdomain(name))
+        found.append(invalid(path, text, checks.POSITIVE))
 
 
 def _check_driver_name(name: str, path: str, found: list[Cause]) -> None:
@@ -304,7 +274,7 @@ RULES = {
     storage_v1_pb2.StorageClass: Rules(_check_class, _check_class_update),
     storage_v1_pb2.CSINode: Rules(_check_csi_node),
     storage_v1_pb2.CSIDriver: Rules(update=_check_csi_driver_update),
-    storage_v1_pb2.CSIStorageCapacity: Rules(_check_capacity, _check_capacity_update),
+    storage_v1_pb2.CSIStorageCapacity: Rules(_check_capacity, checks.fixed("nodeTopology", "storageClassName")),
     storage_v1_pb2.VolumeAttachment: Rules(_check_attachment, _check_attachment_update),
     storage_v1_pb2.VolumeAttributesClass: Rules(),
 }

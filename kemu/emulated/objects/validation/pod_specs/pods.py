@@ -12,15 +12,15 @@ from functools import lru_cache
 
 from kemu.emulated.objects import names
 from kemu.emulated.objects.amounts import quantities, requests
-from kemu.emulated.objects.validation import storage
+from kemu.emulated.objects.validation import checks, storage
 from kemu.emulated.objects.validation.amounts import (
     check_overhead,
     check_pod_level_names,
     check_requirements,
     container_resource_name,
 )
-from kemu.emulated.objects.validation.causes import duplicate, forbidden, invalid, not_found, not_supported, required
-from kemu.emulated.objects.validation.metadata import check_label_key, check_labels, check_not_negative
+from kemu.emulated.objects.validation.causes import duplicate, forbidden, invalid, not_found, required
+from kemu.emulated.objects.validation.metadata import check_label_key, check_labels
 from kemu.emulated.objects.validation.placement import check_affinity, check_gates, check_spread, check_tolerations
 from kemu.emulated.objects.validation.pod_specs.probes import check_probes, check_readiness_gates
 from kemu.errors import Cause
@@ -70,8 +70,8 @@ def check_pod_spec(spec: core_v1_pb2.PodSpec, path: str, found: list[Cause], cla
     readable = _check_containers(spec, path, volumes, found)
     if spec.HasField("resources"):
         _check_pod_resources(spec, f"{path}.resources", readable, found)
-    _check_choice(spec.restartPolicy, f"{path}.restartPolicy", RESTART_POLICIES, found)
-    _check_choice(spec.dnsPolicy, f"{path}.dnsPolicy", _DNS_POLICIES, found)
+    checks.choice(spec.restartPolicy, f"{path}.restartPolicy", RESTART_POLICIES, found)
+    checks.choice(spec.dnsPolicy, f"{path}.dnsPolicy", _DNS_POLICIES, found)
     if not spec.HasField("terminationGracePeriodSeconds"):
         found.append(required(f"{path}.terminationGracePeriodSeconds"))
     if spec.nodeSelector:
@@ -87,29 +87,20 @@ def check_pod_spec(spec: core_v1_pb2.PodSpec, path: str, found: list[Cause], cla
     for index, gate in enumerate(spec.readinessGates):
         check_label_key(gate.conditionType, f"{path}.readinessGates[{index}].conditionType", found)
     for field in ("nodeName", "priorityClassName", "serviceAccountName", "runtimeClassName"):
-        name = getattr(spec, field)
-        if name:
-            found.extend(invalid(f"{path}.{field}", name, problem) for problem in names.dns_subdomain(name))
+        checks.name(getattr(spec, field), f"{path}.{field}", names.dns_subdomain, found)
     for field in ("hostname", "subdomain"):
-        name = getattr(spec, field)
-        if name:
-            found.extend(invalid(f"{path}.{field}", name, problem) for problem in names.dns_label(name))
+        checks.name(getattr(spec, field), f"{path}.{field}", names.dns_label, found)
     if spec.HasField("activeDeadlineSeconds") and not 1 <= spec.activeDeadlineSeconds <= _MAX_INT32:
         detail = f"must be between 1 and {_MAX_INT32}, inclusive"
         found.append(invalid(f"{path}.activeDeadlineSeconds", spec.activeDeadlineSeconds, detail))
     if spec.HasField("preemptionPolicy"):
-        _check_choice(spec.preemptionPolicy, f"{path}.preemptionPolicy", PREEMPTION_POLICIES, found)
+        checks.choice(spec.preemptionPolicy, f"{path}.preemptionPolicy", PREEMPTION_POLICIES, found)
     if spec.readinessGates:
         check_readiness_gates(spec.readinessGates, f"{path}.readinessGates", found)
     if spec.overhead:
         check_overhead(spec.overhead, f"{path}.overhead", found)
     if spec.HasField("os"):
-        _check_choice(spec.os.name, f"{path}.os.name", ("linux", "windows"), found)
-
-
-def _check_choice(value: str, path: str, choices: Sequence[str], found: list[Cause]) -> None:
-    if value not in choices:
-        found.append(not_supported(path, value, choices) if value else required(path))
+        checks.choice(spec.os.name, f"{path}.os.name", ("linux", "windows"), found)
 
 
 # Containers ---------------------------------------------------------------------------------------------------------
@@ -148,20 +139,15 @@ def _check_container(
     container: core_v1_pb2.Container, path: str, volumes: Sequence[str], seen: dict[str, None], found: list[Cause]
 ) -> bool:
     name = container.name
-    if not name:
-        found.append(required(f"{path}.name"))
-    else:
-        problems = names.dns_label(name)
-        if problems:
-            found.extend(invalid(f"{path}.name", name, problem) for problem in problems)
+    checks.needed_name(name, f"{path}.name", names.dns_label, found)
     if not container.image:
         found.append(required(f"{path}.image"))
     if container.imagePullPolicy not in _PULL_POLICIES:
-        _check_choice(container.imagePullPolicy, f"{path}.imagePullPolicy", _PULL_POLICIES, found)
+        checks.choice(container.imagePullPolicy, f"{path}.imagePullPolicy", _PULL_POLICIES, found)
     if container.terminationMessagePolicy not in _MESSAGE_POLICIES:
-        _check_choice(container.terminationMessagePolicy, f"{path}.terminationMessagePolicy", _MESSAGE_POLICIES, found)
+        checks.choice(container.terminationMessagePolicy, f"{path}.terminationMessagePolicy", _MESSAGE_POLICIES, found)
     if container.HasField("restartPolicy"):
-        _check_choice(container.restartPolicy, f"{path}.restartPolicy", RESTART_POLICIES, found)
+        checks.choice(container.restartPolicy, f"{path}.restartPolicy", RESTART_POLICIES, found)
     if container.ports:
         _check_ports(container.ports, f"{path}.ports", found)
     for index, variable in enumerate(container.env):
@@ -190,12 +176,11 @@ def _check_ports(ports: Iterable[core_v1_pb2.ContainerPort], path: str, found: l
             seen[port.name] = None
         if port.containerPort == 0:
             found.append(required(f"{here}.containerPort"))
-        elif not 1 <= port.containerPort <= 65535:
-            detail = "must be between 1 and 65535, inclusive"
-            found.append(invalid(f"{here}.containerPort", port.containerPort, detail))
-        if port.hostPort and not 1 <= port.hostPort <= 65535:
-            found.append(invalid(f"{here}.hostPort", port.hostPort, "must be between 1 and 65535, inclusive"))
-        _check_choice(port.protocol, f"{here}.protocol", _PROTOCOLS, found)
+        else:
+            checks.port(port.containerPort, f"{here}.containerPort", found)
+        if port.hostPort:
+            checks.port(port.hostPort, f"{here}.hostPort", found)
+        checks.choice(port.protocol, f"{here}.protocol", _PROTOCOLS, found)
 
 
 def _check_host_ports(
@@ -212,9 +197,7 @@ def _check_host_ports(
             found.append(invalid(here, port.hostPort, detail))
         if port.hostPort:
             this = f"{port.protocol}/{port.hostIP}/{port.hostPort}"
-            if this in taken:
-                found.append(duplicate(here, this))
-            taken[this] = None
+            checks.unique(this, taken, here, this, found)
 
 
 def _check_mounts(
@@ -460,7 +443,7 @@ def check_pod_status_update(new: core_v1_pb2.Pod, old: core_v1_pb2.Pod, found: l
         found.append(invalid("status.qosClass", after.qosClass, "field is immutable"))
     for index, condition in enumerate(after.conditions[:]):
         if condition.observedGeneration < 0:
-            check_not_negative(condition.observedGeneration, f"status.conditions[{index}].observedGeneration", found)
+            checks.not_negative(condition.observedGeneration, f"status.conditions[{index}].observedGeneration", found)
     if new.spec.restartPolicy != "Always":
         for field in ("containerStatuses", "initContainerStatuses"):
             _check_transitions(new, getattr(after, field), getattr(before, field), f"status.{field}", found)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kemu.emulated.objects.validation import checks
 from kemu.emulated.objects.validation.causes import forbidden, invalid, required
-from kemu.emulated.objects.validation.metadata import check_label_key, check_not_negative
+from kemu.emulated.objects.validation.metadata import check_label_key
 from kemu.errors import Cause
 from kemu.messages.k8s import core_v1_pb2
 
@@ -32,7 +33,7 @@ def check_probes(container: core_v1_pb2.Container, grace_s: int, path: str, foun
 def _check_probe(probe: core_v1_pb2.Probe, kind: str, grace_s: int, path: str, found: list[Cause]) -> None:
     _check_handler(probe.handler, grace_s, path, found)
     for field in _NOT_NEGATIVE:
-        check_not_negative(getattr(probe, field), f"{path}.{field}", found)
+        checks.not_negative(getattr(probe, field), f"{path}.{field}", found)
     grace = f"{path}.terminationGracePeriodSeconds"
     has_grace, own_grace_s = probe.HasField("terminationGracePeriodSeconds"), probe.terminationGracePeriodSeconds
     if has_grace and own_grace_s <= 0:

@@ -1,0 +1,98 @@
+"""Checks of single values, and rules that hold for the fields at given paths: what most kinds have in common.
+
+Checks run in the order in which a kind calls them, as the order of causes is that of Kubernetes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from operator import attrgetter
+from typing import Any
+
+from google.protobuf.message import Message
+
+from kemu.emulated.objects.facts import go_types
+from kemu.emulated.objects.plain import Json
+from kemu.emulated.objects.validation.causes import IMMUTABLE, duplicate, invalid, not_supported, required
+from kemu.errors import Cause
+
+NOT_NEGATIVE = "must be greater than or equal to 0"
+POSITIVE = "must be greater than zero"
+
+Choices = str | Sequence[str]
+"""A named string type of :mod:`kemu.emulated.objects.facts`, or texts in the order in which Kubernetes lists them."""
+
+
+def not_negative(value: int, path: str, found: list[Cause]) -> None:
+    if value < 0:
+        found.append(invalid(path, value, NOT_NEGATIVE))
+
+
+def positive(value: int, path: str, found: list[Cause]) -> None:
+    if value <= 0:
+        found.append(invalid(path, value, POSITIVE))
+
+
+def port(value: int, path: str, found: list[Cause]) -> None:
+    if not 1 <= value <= 65535:
+        found.append(invalid(path, value, "must be between 1 and 65535, inclusive"))
+
+
+def supported(value: str, path: str, choices: Choices, found: list[Cause]) -> None:
+    """A value that may be empty."""
+    if value:
+        listed(value, path, choices, found)
+
+
+def choice(value: str, path: str, choices: Choices, found: list[Cause]) -> None:
+    """A value that must be there."""
+    if value:
+        listed(value, path, choices, found)
+    else:
+        found.append(required(path))
+
+
+def listed(value: str, path: str, choices: Choices, found: list[Cause]) -> None:
+    """A value of which Kubernetes says that it is not supported even if it is empty."""
+    supported = go_types.values(choices) if isinstance(choices, str) else choices
+    if value not in supported:
+        found.append(not_supported(path, value, supported))
+
+
+def name(name: str, path: str, rule: Callable[[str], Sequence[str]], found: list[Cause]) -> None:
+    """A name that may be empty."""
+    if name:
+        found.extend(invalid(path, name, problem) for problem in rule(name))
+
+
+def needed_name(name: str, path: str, rule: Callable[[str], Sequence[str]], found: list[Cause]) -> None:
+    """A name that must be there."""
+    if name:
+        found.extend(invalid(path, name, problem) for problem in rule(name))
+    else:
+        found.append(required(path))
+
+
+def unique(key: Hashable, seen: dict[Any, None], path: str, shown: Json | Message, found: list[Cause]) -> None:
+    """``seen``: the keys of the elements before, to which this one is added."""
+    if key in seen:
+        found.append(duplicate(path, shown))
+    seen[key] = None
+
+
+# Rules ----------------------------------------------------------------------------------------------------------------
+
+
+def fixed(*paths: str, detail: str = IMMUTABLE) -> Callable[[Message, Message, list[Cause]], None]:
+    """An update may not change these fields."""
+    getters = [(path, attrgetter(path)) for path in paths]
+
+    def check(new: Message, old: Message, found: list[Cause]) -> None:
+        for path, get in getters:
+            value, before = get(new), get(old)
+            if isinstance(value, Mapping):
+                value, before = dict(value), dict(before)
+            if value != before:
+                found.append(invalid(path, value, detail))
+
+    return check
