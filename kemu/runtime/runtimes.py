@@ -1,6 +1,6 @@
 """What drives a run: the runtime that starts actors, moves time and injects faults.
 
-``sim``, ``wall`` and ``ray`` implement :class:`Runtime`; the scenario's runner uses nothing else of them.
+``sim``, ``wall``, ``ray`` and ``real`` implement :class:`Runtime`; the scenario's runner uses nothing else of them.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ SUPERVISOR_DELAY_S = 1.0
 HOUSEKEEPING = (Transaction.KIND, StoreCompacted.KIND, WatchDelivered.KIND, "client.")
 """Events, by how their kinds begin, that housekeeping causes too: they do not show that a run is busy."""
 
-NAMES = ("sim", "wall", "ray")
-"""Names of the runtimes: virtual time; the wall clock, in one process; the wall clock, in cells on Ray."""
+NAMES = ("sim", "wall", "ray", "real")
+"""Names of the runtimes: virtual time; the wall clock, in one process; the wall clock, in cells on Ray; real components
+of Kubernetes in the place of emulated ones."""
 
-REAL = ("wall", "ray")
+REAL = ("wall", "ray", "real")
 """Those whose time is real: their events have dates, a run cannot be made again, and speed is what one asks for."""
 
 Ending = Literal["deadline", "stopped", "idle"]

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from kemu.errors import SimulationError
-from kemu.runtime.ray.driver import links
+from kemu.runtime.host import links
 
 CELLS = {"scheduler/a/0": "schedulers", "apiserver/0": "apiservers", "store": "apiservers"}
 

@@ -1,7 +1,8 @@
 """What a real API server answers, as answers of kemu's API service.
 
-Objects are handed on as the bytes in which they came. Where Kubernetes answers a write with a ``Status`` and kemu with
-an object, the object has no more than its name; clients treat it like one that is gone already.
+Objects are handed on as the bytes in which they came, but for the place of their version. Where Kubernetes answers a
+write with a ``Status`` and kemu with an object, the object has no more than its name; clients treat it like one that is
+gone already.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 from kemu.emulated.bridge.connections import Answer
 from kemu.emulated.bridge.requests import Request
 from kemu.emulated.objects.conversion import convert
-from kemu.emulated.objects.wire import envelopes
+from kemu.emulated.objects.wire import envelopes, wires
 from kemu.messages.k8s import meta_v1_pb2
 from kemu.messages.v1 import api_pb2
 
@@ -42,7 +43,7 @@ def of(request: Request, answer: Answer) -> api_pb2.ObjectResponse | api_pb2.Lis
         return _list(envelope.raw)
     if envelope.kind == request.resource.kind:
         gone = request.method == "DELETE" and not _lives(request, envelope.raw)
-        return api_pb2.ObjectResponse(object=envelope.raw, created=answer.code == _CREATED, gone=gone)
+        return api_pb2.ObjectResponse(object=wires.of_real(envelope.raw)[0], created=answer.code == _CREATED, gone=gone)
     status = meta_v1_pb2.Status.FromString(envelope.raw)
     return _named(request, status.details.name, status.details.uid)
 
@@ -96,7 +97,8 @@ _TYPE = ("kind", "apiVersion")
 
 
 def _list(raw: bytes) -> api_pb2.ListResponse:
-    return lists(*envelopes.split_list(raw))
+    meta, items = envelopes.split_list(raw)
+    return lists(meta, [wires.of_real(item)[0] for item in items])
 
 
 def _of_json(request: Request, answer: Answer) -> api_pb2.ObjectResponse | api_pb2.ListResponse:

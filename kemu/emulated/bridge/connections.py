@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import os
 import time
 from collections.abc import AsyncIterator, Mapping
@@ -51,6 +52,10 @@ def packages() -> Any:
     except ImportError:
         raise ClusterError("to reach a cluster, kemu needs its extra: pip install 'kemu[cluster]'") from None
     return aiohttp
+
+
+CALLER: contextvars.ContextVar[str] = contextvars.ContextVar("caller", default="")
+"""The actor for which a request is sent; the audit log of the cluster has it in the user agent."""
 
 
 class ClusterError(KemuError):
@@ -173,7 +178,9 @@ class Connection:
             raise Unreachable(_told(error)) from error
 
     async def _headers(self, accept: str, content_type: str) -> dict[str, str]:
-        headers = {"Accept": accept, "User-Agent": self._settings.user_agent}
+        caller = CALLER.get()
+        agent = f"{self._settings.user_agent} ({caller})" if caller else self._settings.user_agent
+        headers = {"Accept": accept, "User-Agent": agent}
         if content_type:
             headers["Content-Type"] = content_type
         await self._client.update_params_for_auth(headers, [], ["BearerToken"])

@@ -15,6 +15,7 @@ from kemu.emulated.bridge import answers, connections, requests, shared_watches,
 from kemu.messages.k8s import meta_v1_pb2
 from kemu.messages.v1 import api_pb2, api_pb2_grpc
 from kemu.runtime.env import Env
+from kemu.runtime.host import tokens
 from kemu.runtime.rpc import pumps
 
 _READS_OF_INFORMERS = ("list",)
@@ -115,6 +116,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
 
     async def Session(self, request_iterator: AsyncIterator[Message], context: grpc.aio.ServicerContext) -> None:
         await self._is_open.wait()
+        by = _caller(context)
         outbox = Outbox(api_pb2.SessionResponse)
         pump = pumps.Pump(self._env.spawn, context, outbox.take, "replies")
         outbox.wake = pump.wake
@@ -128,7 +130,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
 
         def handle(batch: api_pb2.SessionRequest) -> None:
             for call in batch.calls[:]:
-                task = self._env.spawn(self._serve(call, outbox), "call")
+                task = self._env.spawn(self._serve(call, by, outbox), "call")
                 under_way[task] = None
                 task.add_done_callback(done)
 
@@ -140,7 +142,8 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         finally:
             pump.stop()
 
-    async def _serve(self, call: api_pb2.Call, outbox: Outbox[api_pb2.SessionResponse]) -> None:
+    async def _serve(self, call: api_pb2.Call, by: str, outbox: Outbox[api_pb2.SessionResponse]) -> None:
+        connections.CALLER.set(by)
         verb = call.WhichOneof("request") or ""
         try:
             answer = await self.answer(verb, getattr(call, verb, None))
@@ -235,9 +238,14 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
 
     async def _unary(self, verb: str, request: Message, context: grpc.aio.ServicerContext) -> Any:
         await self._is_open.wait()
+        connections.CALLER.set(_caller(context))
         try:
             return await self.answer(verb, request)
         except answers.Refused as refused:
             of_reason = errors.API_ERRORS.get(refused.status.reason, errors.ApiError)
             code = getattr(grpc.StatusCode, of_reason.grpc_code)
             await context.abort(code, refused.status.message)
+
+
+def _caller(context: grpc.aio.ServicerContext) -> str:
+    return dict(context.invocation_metadata() or ()).get(tokens.CALLER, "")

@@ -17,7 +17,6 @@ from google.protobuf.message import Message
 from kemu.emulated.bridge import answers, connections, requests, watches
 from kemu.emulated.client import streams
 from kemu.emulated.objects import resources
-from kemu.emulated.objects.wire import envelopes
 from kemu.messages.k8s import meta_v1_pb2
 from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import Env
@@ -161,7 +160,7 @@ class SharedWatch:
     async def _relist(self) -> None:
         """What has changed while nothing was watched is told as events of the list's revision."""
         where, token = api_pb2.Resource(resource=self._resource.plural), ""
-        found: dict[tuple[str, str], tuple[int, bytes]] = {}
+        found: dict[tuple[str, str], bytes] = {}
         while True:
             request = api_pb2.ListRequest(resource=where, field_selector=self._part.selector, limit=_PAGE)
             setattr(request, "continue", token)
@@ -170,7 +169,7 @@ class SharedWatch:
             assert isinstance(page, api_pb2.ListResponse)
             for raw in page.items:
                 obj = self._resource.message.FromString(raw)
-                found[self._part.value_of(obj), _key(obj)] = envelopes.resource_version(raw), raw
+                found[self._part.value_of(obj), _key(obj)] = raw
             token = getattr(page, "continue")
             if not token:
                 break
@@ -181,7 +180,7 @@ class SharedWatch:
         for (value, key), raw in before.items():
             if (value, key) not in found:
                 self._keep(_Event(revision, value, api_pb2.WatchEvent.DELETED, raw), key)
-        for (value, key), (_, raw) in found.items():
+        for (value, key), raw in found.items():
             if is_first:
                 self._objects.setdefault(value, {})[key] = raw
             elif before.get((value, key)) != raw:

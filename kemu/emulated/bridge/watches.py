@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from kemu.emulated.bridge import answers, connections, requests
 from kemu.emulated.client import streams
-from kemu.emulated.objects.wire import envelopes
+from kemu.emulated.objects.wire import envelopes, wires
 from kemu.messages.k8s import meta_v1_pb2
 from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import SECOND_NS, Env
@@ -90,11 +90,11 @@ class Watch:
         return False
 
     def _hand_on(self, kind: api_pb2.WatchEvent.Type, raw: bytes) -> None:
-        revision = envelopes.resource_version(raw)
+        wire, revision = wires.of_real(raw)
         self._revision = str(revision)
         event = api_pb2.WatchEvent(watch_id=self._create.watch_id, type=kind, resource_version=revision)
         if kind != api_pb2.WatchEvent.BOOKMARK or b"initial-events-end" in raw:
-            event.object = raw
+            event.object = wire
         self._hand(event)
 
     def _end(self, status: meta_v1_pb2.Status) -> None:

@@ -11,6 +11,7 @@ whole frame; an event of kind ``log.cut`` at its end, and a :class:`kemu.errors.
 from __future__ import annotations
 
 import hashlib
+import os
 import struct
 import time
 import warnings
@@ -164,9 +165,17 @@ class Writer(Digester):
         self._path = path
         self._file: BinaryIO = path.open("wb")
         self._file.write(MAGIC)
-        payload = msgpack.packb(dict(header), use_bin_type=True)
-        self._file.write(framed(payload))
+        self._header = dict(header)
+        self._file.write(framed(msgpack.packb(self._header)))
         self._file.flush()  # so that even a run that is killed at once leaves a run log
+
+    def date(self, epoch_unix_s: int) -> None:
+        """Say in the header when virtual time 0 was, which is known only after set-up: as many bytes as before."""
+        self._header["epoch_unix_s"] = epoch_unix_s
+        self._file.seek(len(MAGIC))
+        self._file.write(framed(msgpack.packb(self._header)))
+        self._file.seek(0, os.SEEK_END)
+        self._file.flush()
 
     def _append_in_time(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         super().append(time_ns, actor, kind, data)

@@ -13,6 +13,12 @@ from typing import NamedTuple
 MEDIA_TYPE = "application/vnd.kubernetes.protobuf"
 MAGIC = b"k8s\x00"
 
+_METADATA = b"\x0a"
+"""How an object begins: the tag of its first field."""
+_RESOURCE_VERSION = 6
+"""Its field in ``metadata``."""
+_NO_VERSION = b"\x32\x00"
+
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
@@ -71,13 +77,29 @@ def watch_event(frame: bytes) -> tuple[str, Envelope]:
     return event, unwrap(wrapped)
 
 
-def resource_version(raw: bytes) -> int:
-    """``metadata.resourceVersion`` of an object; 0 without one. Raises ValueError."""
-    version = b""
-    for number, value in fields(raw):
-        if number == 1:
-            version = dict(fields(value)).get(6, version)
-    return int(version or 0)
+def as_stored(raw: bytes) -> tuple[bytes, int]:
+    """An object as a real API server shows it, with its resource version taken out, which is how it stands in etcd; and
+    that version, 0 without one. Raises ValueError.
+
+    Go writes empty texts, too, so the field is there in etcd, without a value.
+    """
+    if not raw.startswith(_METADATA):
+        return raw, 0
+    length, begin = _varint(raw, 1)
+    place, end = begin, begin + length
+    while place < end:
+        at = place
+        tag, place = _varint(raw, place)
+        if tag & 7 != _BYTES or tag >> 3 > _RESOURCE_VERSION:
+            break
+        size, place = _varint(raw, place)
+        if tag >> 3 == _RESOURCE_VERSION:
+            if not size:
+                break
+            metadata = raw[begin:at] + _NO_VERSION + raw[place + size : end]
+            return _field(1, metadata) + raw[end:], int(raw[place : place + size])
+        place += size
+    return raw, 0
 
 
 def fields(data: bytes) -> Iterator[tuple[int, bytes]]:

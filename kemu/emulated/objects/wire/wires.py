@@ -10,6 +10,7 @@ from __future__ import annotations
 import zlib
 
 from kemu.emulated.objects import heartbeats
+from kemu.emulated.objects.wire import envelopes
 
 VERSION_TAGS = tuple(b"\x0a%c\x32%c" % (length + 2, length) for length in range(21))
 """What stands before a resource version of so many digits: tags and lengths of ``metadata`` and ``resourceVersion``."""
@@ -19,6 +20,13 @@ def version_suffix(revision: int) -> bytes:
     """What follows the bytes in the store where clients get the object."""
     digits = b"%d" % revision
     return VERSION_TAGS[len(digits)] + digits
+
+
+def of_real(raw: bytes) -> tuple[bytes, int]:
+    """An object as a real API server shows it, in the form that kemu's clients get: its bytes in etcd and the suffix;
+    and its resource version. So both have one digest. Raises ValueError."""
+    value, revision = envelopes.as_stored(raw)
+    return (value + version_suffix(revision) if revision else value), revision
 
 
 def states_heartbeats(wire: bytes) -> bool:

@@ -54,7 +54,7 @@ class Options:
     out: Path
     """The run folder; an older result of the same kind in it is replaced."""
     runtime: str = ""
-    """``sim``, ``wall`` or ``ray``; empty: as the scenario says."""
+    """``sim``, ``wall``, ``ray`` or ``real``; empty: as the scenario says."""
     speed: float = 0.0
     """Virtual seconds for each real one (``wall``, ``ray``); 0: as the scenario says."""
     progress: Progress | None = None
@@ -127,6 +127,10 @@ def _run(scenario: Scenario, options: Options) -> RunResult:
         plays.refuse_what_sim_cannot(scenario)
     elif runtime_name == "wall":
         plays.refuse_what_wall_cannot(scenario)
+    elif runtime_name == "real":
+        from kemu.lab.scenario.playing import control_planes
+
+        control_planes.refuse(scenario, options.speed or scenario.speed)
     is_real = runtime_name in runtimes.REAL
     for fault in scenario.chaos if is_real else ():
         reason = KINDS[fault.what].not_on_ray
@@ -172,7 +176,10 @@ def _run(scenario: Scenario, options: Options) -> RunResult:
     if options.on_begin is not None:
         options.on_begin(folder, options.variant, scenario.duration_ns)
     try:
-        runtime = _runtime(runtime_name, scenario, options, folder, recorder, epoch_unix_s)
+        if runtime_name == "real":
+            runtime = _real(scenario, folder, recorder, writer)
+        else:
+            runtime = _runtime(runtime_name, scenario, options, folder, recorder, epoch_unix_s)
         if progress is not None and isinstance(measured := getattr(runtime, "loads", None), Loads):
             progress.loads = measured.by_cell
         playing = options.drive(runtime, scenario, recorder, Heartbeats(scenario, runtime_name))
@@ -304,6 +311,12 @@ def _runtime(
         code=plans.code(scenario),
         **ray,
     )
+
+
+def _real(scenario: Scenario, folder: Path, recorder: plays.Recorder, writer: Writer) -> Runtime:
+    from kemu.lab.scenario.playing import control_planes
+
+    return control_planes.make(scenario, folder / folders.CELLS, recorder, writer.date)
 
 
 def judge(scenario: Scenario, folder: Path, end: judging.End, progress: Progress | None = None) -> judging.Judged:

@@ -23,9 +23,9 @@ from kemu.messages.v1 import cell_pb2
 from kemu.runtime import skews, tasks
 from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink
 from kemu.runtime.faults import kinds
-from kemu.runtime.host import hosts, tokens
+from kemu.runtime.host import hosts, links, tokens
 from kemu.runtime.ray import processes
-from kemu.runtime.ray.driver import cells, clusters, events, links, plans
+from kemu.runtime.ray.driver import cells, clusters, events, plans
 from kemu.runtime.ray.driver.cells import RemoteCell
 from kemu.runtime.runlog.events import (
     Event,

@@ -21,10 +21,10 @@ from kemu.messages.v1 import cell_pb2
 from kemu.runtime import loads
 from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink
 from kemu.runtime.faults import kinds
-from kemu.runtime.host import control
+from kemu.runtime.host import control, links
 from kemu.runtime.host import loads as cell_loads
 from kemu.runtime.host.drivers import QUIET_S, Driver
-from kemu.runtime.ray.driver import events, fleets, infrastructure, links, plans
+from kemu.runtime.ray.driver import events, fleets, infrastructure, plans
 from kemu.runtime.ray.driver.cells import RemoteCell
 from kemu.runtime.runlog.events import Event, RunLost
 from kemu.runtime.runtimes import SUPERVISOR_DELAY_S

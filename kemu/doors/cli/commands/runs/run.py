@@ -30,7 +30,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     )
     parser.add_argument("scenario", help=parsers.SCENARIO)
     parser.add_argument(
-        "--runtime", choices=("sim", "wall", "ray"), default="", help="default: as the scenario says, or sim"
+        "--runtime", choices=("sim", "wall", "ray", "real"), default="", help="default: as the scenario says, or sim"
     )
     parser.add_argument(
         "--seed", type=parsers.whole_number, help="the seed of every random draw; overrides the scenario's"
@@ -127,7 +127,7 @@ def command(options: argparse.Namespace) -> int:
                 bar.start()
             live.announce(bar.aside)
             runtime = options.runtime or scenario.runtime
-            is_real = runtime in ("wall", "ray")
+            is_real = runtime in ("wall", "ray", "real")
             if options.pace and is_real:
                 raise KemuError("--pace holds virtual time back: in real time --speed says how fast it goes")
             if options.cells and runtime != "ray":

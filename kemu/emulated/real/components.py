@@ -1,0 +1,291 @@
+"""Command lines and configurations of etcd, kube-apiserver, kube-scheduler and kube-controller-manager.
+
+What a scenario does not state is as Kubernetes has it by default. Everything listens on loopback.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import socket
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kemu.emulated.apiserver.settings import ApiServers
+from kemu.emulated.real import executables
+from kemu.runtime.real.programs import Program
+
+LOOPBACK = "127.0.0.1"
+CONTROLLERS = {
+    "node-lifecycle": "node-lifecycle-controller",
+    "taint-eviction": "taint-eviction-controller",
+    "pod-gc": "pod-garbage-collector-controller",
+    "daemonset": "daemonset-controller",
+    "statefulset": "statefulset-controller",
+    "replicaset": "replicaset-controller",
+    "replicationcontroller": "replicationcontroller-controller",
+    "deployment": "deployment-controller",
+    "job": "job-controller",
+    "cronjob": "cronjob-controller",
+    "ttl-after-finished": "ttl-after-finished-controller",
+    "garbage-collector": "garbage-collector-controller",
+    "namespace": "namespace-controller",
+    "resourcequota": "resourcequota-controller",
+    "disruption": "disruption-controller",
+}
+"""By their names in a scenario, as kube-controller-manager calls them."""
+FLAGS = {
+    "node_monitor_period_ns": "node-monitor-period",
+    "node_monitor_grace_period_ns": "node-monitor-grace-period",
+    "node_startup_grace_period_ns": "node-startup-grace-period",
+    "node_eviction_rate": "node-eviction-rate",
+    "secondary_node_eviction_rate": "secondary-node-eviction-rate",
+    "large_cluster_size_threshold": "large-cluster-size-threshold",
+    "unhealthy_zone_threshold": "unhealthy-zone-threshold",
+    "terminated_pod_threshold": "terminated-pod-gc-threshold",
+}
+"""kube-controller-manager's flag of each setting of a controller."""
+WITHOUT_ADMISSION = ("ServiceAccount", "StorageObjectInUseProtection", "TaintNodesByCondition")
+"""Plugins that need controllers which a scenario does not have: of service account tokens, of volumes, and of nodes,
+which kemu's kubelets register as ready."""
+_AUDIT_POLICY = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived", "ResponseStarted"],
+    "omitManagedFields": True,
+    "rules": [
+        {"level": "None", "verbs": ["get", "list", "watch"]},
+        {"level": "None", "users": ["system:apiserver"]},
+        {
+            "level": "None",
+            "resources": [
+                {"group": "", "resources": ["events"]},
+                {"group": "events.k8s.io", "resources": ["events"]},
+                {"group": "coordination.k8s.io", "resources": ["leases"]},
+                {"group": "authorization.k8s.io"},
+            ],
+        },
+        # What is created has a name only in the answer; a binding says to which node.
+        {"level": "RequestResponse", "verbs": ["create"], "resources": [{"group": "", "resources": ["pods"]}]},
+        {"level": "Request", "resources": [{"group": "", "resources": ["pods/binding"]}]},
+        {"level": "Metadata"},
+    ],
+}
+
+
+def free_ports(count: int) -> list[int]:
+    with contextlib.ExitStack() as stack:
+        held = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in held:
+            one.bind((LOOPBACK, 0))
+        return [int(one.getsockname()[1]) for one in held]
+
+
+def etcd(folder: Path, port: int, peers: int, fsync: bool) -> Program:
+    """``fsync``: False: it does not wait for its disk (``store.fsync: none``)."""
+    url, peer_url = f"http://{LOOPBACK}:{port}", f"http://{LOOPBACK}:{peers}"
+    return Program(
+        executables.find("etcd")["etcd"],
+        [
+            f"--data-dir={folder / 'etcd'}",
+            f"--listen-client-urls={url}",
+            f"--advertise-client-urls={url}",
+            f"--listen-peer-urls={peer_url}",
+            f"--initial-advertise-peer-urls={peer_url}",
+            f"--initial-cluster=default={peer_url}",
+            "--log-level=warn",
+            *(() if fsync else ("--unsafe-no-fsync",)),
+        ],
+        folder / "etcd.log",
+        is_ready=lambda: _answers(f"{url}/health"),
+    )
+
+
+def apiserver(
+    folder: Path, name: str, port: int, etcd_url: str, tokens: Path, settings: ApiServers, token: str
+) -> Program:
+    """``token``: one of ``tokens``, to ask whether it is ready."""
+    certificates, key = folder / f"{name}-certificates", folder / "service-accounts.key"
+    policy = folder / "audit-policy.json"
+    if not key.exists():
+        _write_key(key)
+        policy.write_text(json.dumps(_AUDIT_POLICY))
+    authority = certificates / "apiserver.crt"
+
+    async def is_ready() -> bool:
+        return authority.exists() and await _answers(f"https://{LOOPBACK}:{port}/readyz", authority, token)
+
+    reading, mutating = settings.max_requests_in_flight, settings.max_mutating_requests_in_flight
+    enabled, disabled = settings.enable_admission_plugins, [*settings.disable_admission_plugins, *WITHOUT_ADMISSION]
+    return Program(
+        executables.find("kube-apiserver")["kube-apiserver"],
+        [
+            f"--etcd-servers={etcd_url}",
+            f"--bind-address={LOOPBACK}",
+            f"--advertise-address={LOOPBACK}",
+            f"--secure-port={port}",
+            f"--cert-dir={certificates}",
+            f"--token-auth-file={tokens}",
+            f"--service-account-key-file={key}",
+            f"--service-account-signing-key-file={key}",
+            "--service-account-issuer=https://kubernetes.default.svc",
+            "--service-cluster-ip-range=10.96.0.0/16",
+            f"--authorization-mode={','.join(settings.authorization)}",
+            "--endpoint-reconciler-type=none",
+            f"--disable-admission-plugins={','.join(dict.fromkeys(disabled))}",
+            *((f"--enable-admission-plugins={','.join(enabled)}",) if enabled else ()),
+            *((f"--max-requests-inflight={reading}",) if reading is not None else ()),
+            *((f"--max-mutating-requests-inflight={mutating}",) if mutating is not None else ()),
+            f"--event-ttl={settings.event_ttl_ns}ns",
+            f"--audit-policy-file={policy}",
+            f"--audit-log-path={folder / f'{name}.audit'}",
+            "--audit-log-maxsize=0",
+            "--shutdown-delay-duration=0s",
+        ],
+        folder / f"{name}.log",
+        is_ready=is_ready,
+        stop_s=1.0,  # it would wait for its watches
+    )
+
+
+def scheduler(
+    folder: Path, name: str, kubeconfig: Path, port: int, config: Mapping[str, Any], hear: Callable[[str], object]
+) -> Program:
+    """``config``: a KubeSchedulerConfiguration, as far as the scenario states one; without an election unless it asks
+    for it."""
+    path = folder / f"{name}.json"
+    path.write_text(
+        json.dumps(
+            {
+                "apiVersion": "kubescheduler.config.k8s.io/v1",
+                "kind": "KubeSchedulerConfiguration",
+                **config,
+                "leaderElection": {"leaderElect": False, **config.get("leaderElection", {})},
+                "clientConnection": {**config.get("clientConnection", {}), "kubeconfig": str(kubeconfig)},
+                **({"profiles": with_kinds(config["profiles"])} if "profiles" in config else {}),
+            }
+        )
+    )
+    return Program(
+        executables.find("kube-scheduler")["kube-scheduler"],
+        [
+            f"--config={path}",
+            f"--bind-address={LOOPBACK}",
+            f"--secure-port={port}",
+            f"--cert-dir={folder / f'{name}-certificates'}",
+            "--authentication-skip-lookup=true",
+            "--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics",
+            "--v=2",
+            "--vmodule=schedule_one=3,default_binder=3,default_preemption=3,preemption=3,executor=3",
+        ],
+        folder / f"{name}.log",
+        hear=hear,
+        is_ready=lambda: _answers(f"https://{LOOPBACK}:{port}/readyz"),
+    )
+
+
+def with_kinds(profiles: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """As a kube-scheduler wants them: arguments say what they are."""
+    version = "kubescheduler.config.k8s.io/v1"
+    return [
+        profile
+        if "pluginConfig" not in profile
+        else {
+            **profile,
+            "pluginConfig": [
+                {"name": one["name"], "args": {"apiVersion": version, "kind": f"{one['name']}Args", **one["args"]}}
+                for one in profile["pluginConfig"]
+            ],
+        }
+        for profile in map(dict, profiles)
+    ]
+
+
+def controller_manager(
+    folder: Path, name: str, kubeconfig: Path, port: int, controller: str, config: Mapping[str, Any]
+) -> Program:
+    """One controller in a process of its own, as an actor is one. ``config``: that of the actor."""
+    flags = [f"--{FLAGS[key]}={_flag(key, value)}" for key, value in config.get("settings", {}).items()]
+    election = config.get("election")
+    if election is not None:
+        flags += [
+            f"--leader-elect-resource-name={election['name']}",
+            f"--leader-elect-resource-namespace={election['namespace']}",
+            f"--leader-elect-lease-duration={election['lease_duration_s']:g}s",
+            f"--leader-elect-renew-deadline={election['renew_deadline_s']:g}s",
+            f"--leader-elect-retry-period={election['retry_period_s']:g}s",
+        ]
+    return Program(
+        executables.find("kube-controller-manager")["kube-controller-manager"],
+        [
+            f"--kubeconfig={kubeconfig}",
+            f"--bind-address={LOOPBACK}",
+            f"--secure-port={port}",
+            f"--cert-dir={folder / f'{name}-certificates'}",
+            "--authentication-skip-lookup=true",
+            f"--controllers={CONTROLLERS[controller]}",
+            f"--leader-elect={'true' if election is not None else 'false'}",
+            "--use-service-account-credentials=false",
+            "--v=2",
+            *flags,
+        ],
+        folder / f"{name}.log",
+        is_ready=lambda: _answers(f"https://{LOOPBACK}:{port}/healthz"),
+    )
+
+
+def _flag(key: str, value: float) -> str:
+    return f"{value}ns" if key.endswith("_ns") else f"{value:g}"
+
+
+def kubeconfig(path: Path, server: str, authority: Path, token: str) -> Path:
+    """Write one, for a user with a token."""
+    path.touch(mode=0o600)
+    path.write_text(
+        json.dumps(
+            {
+                "apiVersion": "v1",
+                "kind": "Config",
+                "clusters": [{"name": "kemu", "cluster": {"server": server, "certificate-authority": str(authority)}}],
+                "users": [{"name": "kemu", "user": {"token": token}}],
+                "contexts": [{"name": "kemu", "context": {"cluster": "kemu", "user": "kemu"}}],
+                "current-context": "kemu",
+            }
+        )
+    )
+    return path
+
+
+async def _answers(url: str, authority: Path | None = None, token: str = "") -> bool:
+    return await asyncio.to_thread(_ask, url, authority, token)
+
+
+def _ask(url: str, authority: Path | None, token: str) -> bool:
+    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"} if token else {})
+    context = None
+    if url.startswith("https"):
+        context = ssl.create_default_context(cafile=None if authority is None else str(authority))
+        if authority is None:
+            # A certificate that the component has made itself, on loopback, and nothing secret is said.
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+    try:
+        with urllib.request.urlopen(request, context=context, timeout=5) as answer:
+            return bool(answer.status == 200)
+    except (OSError, urllib.error.HTTPError):
+        return False
+
+
+def _write_key(path: Path) -> None:
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric import rsa
+
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    encoding, form = serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL
+    path.touch(mode=0o600)
+    path.write_bytes(key.private_bytes(encoding, form, serialization.NoEncryption()))

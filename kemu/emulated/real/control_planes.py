@@ -1,0 +1,169 @@
+"""A real control plane in the place of kemu's store, API servers, schedulers and controllers.
+
+Each actor of those kinds is one process: so it can be killed, stopped and cut off alone, as in every other runtime.
+Kubelets, the user, and schedulers of the user's own stay actors of kemu's process, and reach an API server over the
+bridge, by its name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kemu.emulated.apiserver.settings import ApiServers
+from kemu.emulated.bridge import apiservers as bridges
+from kemu.emulated.objects import identities
+from kemu.emulated.real import components
+from kemu.emulated.real.audit_logs import HOLD_NS, AuditLog
+from kemu.emulated.real.scheduler_logs import SchedulerLog
+from kemu.emulated.real.transactions import Transactions
+from kemu.emulated.store.settings import Store
+from kemu.runtime.env import ActorSpec
+from kemu.runtime.host import wall_clocks
+from kemu.runtime.real.programs import Program
+from kemu.runtime.real.runtime import Hear, Link
+from kemu.runtime.runlog.events import Event
+
+STORE, APISERVER, SCHEDULER, CONTROLLER = "store", "apiserver/", "scheduler/", "controller/"
+BRIDGE = "kemu"
+"""Whose token the bridge shows."""
+SHARED = ("pods", "nodes")
+"""What all kubelets together watch once."""
+_READ_EVERY_S = 0.1
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a scenario says of its control plane."""
+
+    folder: Path
+    """For certificates, logs and data; made if it is not there."""
+    actors: Sequence[str]
+    """Names of all actors that may be programs."""
+    store: Store
+    api_servers: ApiServers
+    own_schedulers: frozenset[str] = frozenset()
+    """Names of schedulers whose code is the user's: actors of this process."""
+    is_cut: bool = False
+    """Faults are to come between programs: they reach each other through proxies."""
+
+
+class ControlPlane:
+    """Implements :class:`kemu.runtime.real.runtime.Programs`."""
+
+    def __init__(self, settings: Settings) -> None:
+        settings.folder.mkdir(parents=True, exist_ok=True)
+        self._settings = settings
+        self._folder = settings.folder.resolve()
+        self._etcd, self._peers = components.free_ports(2)
+        self._ports: dict[str, int] = {}
+        """Of API servers, by actor."""
+        self._tokens = {name: secrets.token_hex(16) for name in (BRIDGE, *settings.actors)}
+        self._transactions = Transactions(f"{components.LOOPBACK}:{self._etcd}", self._hear_transaction)
+        self._audits: dict[str, AuditLog] = {}
+        self._reading: asyncio.Task[None] | None = None
+        self._hear: Hear
+        self._link: Link
+
+    def open(self, hear: Hear, link: Link) -> None:
+        self._hear = hear
+        self._link = link
+
+    async def program(self, spec: ActorSpec) -> Program | None:
+        name, folder = spec.name, self._folder
+        file = name.replace("/", "-")
+        if name == STORE:
+            return components.etcd(folder, self._etcd, self._peers, fsync=self._settings.store.fsync != "none")
+        if name.startswith(APISERVER):
+            if name not in self._ports:
+                (self._ports[name],) = components.free_ports(1)
+            target = await self._address(name, STORE, f"{components.LOOPBACK}:{self._etcd}")
+            port, token, settings = self._ports[name], self._tokens[BRIDGE], self._settings.api_servers
+            return components.apiserver(folder, file, port, f"http://{target}", self._token_file(), settings, token)
+        if name.startswith(SCHEDULER) and name.split("/")[1] not in self._settings.own_schedulers:
+            config = spec.config
+            log = SchedulerLog(self._transactions.uids, lambda unix_ns, event: self._hear(unix_ns, name, event))
+            (port,) = components.free_ports(1)
+            kubeconfig = await self._kubeconfig(name, config["apiserver"])
+            stated = _with_names(config["config"], config["name"])
+            return components.scheduler(folder, file, kubeconfig, port, stated, log.line)
+        if name.startswith(CONTROLLER):
+            (port,) = components.free_ports(1)
+            kubeconfig = await self._kubeconfig(name, spec.config["apiserver"])
+            controller = name.split("/")[1]
+            return components.controller_manager(folder, file, kubeconfig, port, controller, spec.config)
+        return None
+
+    def stand_in(self, spec: ActorSpec) -> ActorSpec | None:
+        if not spec.name.startswith(APISERVER):
+            return None
+        path = self._write_kubeconfig(f"bridge-{spec.name}", spec.name, self._own(spec.name), BRIDGE)
+        return ActorSpec(spec.name, bridges.FACTORY, {"kubeconfig": str(path), "shares": SHARED})
+
+    async def started(self, spec: ActorSpec) -> None:
+        if spec.name == STORE:
+            self._transactions.start()
+        elif spec.name.startswith(APISERVER):
+            path = self._folder / f"{spec.name.replace('/', '-')}.audit"
+            self._audits[spec.name] = AuditLog(path, spec.name, self._transactions, self._hear)
+            if self._reading is None:
+                self._reading = asyncio.create_task(self._read(), name="audit logs")
+
+    async def close(self) -> None:
+        if self._reading is not None:
+            self._reading.cancel()
+            await asyncio.wait([self._reading])
+        await self._transactions.stop()
+        for audit in self._audits.values():
+            audit.read(1 << 63)
+
+    async def _read(self) -> None:
+        while True:
+            await asyncio.sleep(_READ_EVERY_S)
+            until_ns = wall_clocks.wall_ns() - HOLD_NS
+            for audit in self._audits.values():
+                audit.read(until_ns)
+
+    def _hear_transaction(self, event: Event) -> None:
+        self._hear(wall_clocks.wall_ns(), f"{APISERVER}0", event)
+
+    # Addresses and credentials
+
+    async def _address(self, caller: str, called: str, target: str) -> str:
+        return await self._link(caller, called, target) if self._settings.is_cut else target
+
+    def _own(self, server: str) -> str:
+        return f"{components.LOOPBACK}:{self._ports[server]}"
+
+    async def _kubeconfig(self, name: str, servers: str | Sequence[str]) -> Path:
+        """A real component has one API server: the first that it would try."""
+        server = servers if isinstance(servers, str) else servers[0]
+        target = await self._address(name, server, self._own(server))
+        return self._write_kubeconfig(name, server, target, name)
+
+    def _write_kubeconfig(self, name: str, server: str, target: str, user: str) -> Path:
+        authority = self._folder / f"{server.replace('/', '-')}-certificates" / "apiserver.crt"
+        path = self._folder / f"{name.replace('/', '-')}.kubeconfig"
+        return components.kubeconfig(path, f"https://{target}", authority, self._tokens[user])
+
+    def _token_file(self) -> Path:
+        """Static tokens: the name of an actor stands in the place of the uid, so that the audit log has it."""
+        path = self._folder / "tokens.csv"
+        if not path.exists():
+            path.touch(mode=0o600)
+            rows = [
+                f'{token},{identities.of_actor(name).name},{name},"{identities.MASTERS}"'
+                for name, token in self._tokens.items()
+            ]
+            path.write_text("\n".join(rows) + "\n")
+        return path
+
+
+def _with_names(config: Mapping[str, object], name: str) -> Mapping[str, object]:
+    """A profile without a name serves the pods of the scheduler's."""
+    profiles = config.get("profiles") or [{}]
+    assert isinstance(profiles, Sequence)
+    return {**config, "profiles": [{"schedulerName": name, **profile} for profile in profiles]}

@@ -1,0 +1,154 @@
+"""What a real kube-scheduler says of its attempts, in its log (``pkg/scheduler/schedule_one.go`` and the executor of
+preemptions), as events of the run log.
+
+It needs ``--v=2`` and ``--vmodule`` of :mod:`.components`. Bindings are told by the API server's audit log, which knows
+of those that failed, too.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from kemu.runtime.env import SECOND_NS
+from kemu.runtime.runlog.events import Event, PodAttempted, PreemptionPlanned, VictimDeleted
+
+_LINE = re.compile(r'^([IWEF])(\d\d)(\d\d) (\d\d):(\d\d):(\d\d)\.(\d{6})\s+\d+ \S+\] "((?:[^"\\]|\\.)*)"(.*)$')
+_PAIR = re.compile(r' ([\w.]+)=("(?:[^"\\]|\\.)*"|\S+)')
+
+Hear = Callable[[int, Event], object]
+
+
+class Line(NamedTuple):
+    """One line of a log of a Kubernetes component (klog, structured)."""
+
+    severity: str
+    unix_ns: int
+    text: str
+    pairs: str
+    """What comes after it, as it stands."""
+
+    def values(self) -> dict[str, str]:
+        return {name: value_of(value) for name, value in _PAIR.findall(self.pairs)}
+
+
+def parse(line: str, year: int) -> Line | None:
+    """``year``: of its date, which the log does not say; its clock shows UTC. None: no structured line."""
+    match = _LINE.match(line)
+    if match is None:
+        return None
+    severity, *numbers, text, pairs = match.groups()
+    month, day, hour, minute, second, micros = map(int, numbers)
+    date = dt.datetime(year, month, day, hour, minute, second, tzinfo=dt.UTC)
+    return Line(severity, int(date.timestamp()) * SECOND_NS + micros * 1000, text, pairs)
+
+
+def value_of(text: str) -> str:
+    """A value, without its quotes."""
+    if not text.startswith('"'):
+        return text
+    try:
+        value: str = json.loads(text)
+    except ValueError:
+        return text[1:-1]
+    return value
+
+
+@dataclass(slots=True)
+class _Attempt:
+    number: int
+    start_ns: int
+    bound_ns: int = 0
+    """When its binding began."""
+    node: str = ""
+
+
+class SchedulerLog:
+    """The log of one kube-scheduler. ``uids``: of pods, by ``namespace/name``. ``hear``: Unix time in ns, event; the
+    ``start`` of an event is Unix time, too."""
+
+    def __init__(self, uids: Mapping[str, str], hear: Hear) -> None:
+        self._uids = uids
+        self._hear = hear
+        self._year = dt.datetime.now(dt.UTC).year
+        self._attempts: dict[str, _Attempt] = {}
+        """The latest of each pod."""
+
+    def line(self, text: str) -> None:
+        """Take the next line."""
+        line = parse(text, self._year)
+        if line is not None and (say := _SAYINGS.get(line.text)) is not None:
+            say(self, line.unix_ns, line.values())
+
+    def _begins(self, now_ns: int, said: Mapping[str, str]) -> None:
+        before = self._attempts.get(said["pod"])
+        self._attempts[said["pod"]] = _Attempt(before.number + 1 if before is not None else 1, now_ns)
+
+    def _binds(self, now_ns: int, said: Mapping[str, str]) -> None:
+        attempt = self._attempts.get(said["pod"])
+        if attempt is not None:
+            attempt.bound_ns, attempt.node = now_ns, said["node"]
+
+    def _bound(self, now_ns: int, said: Mapping[str, str]) -> None:
+        evaluated, feasible = int(said.get("evaluatedNodes", 0)), int(said.get("feasibleNodes", 0))
+        self._ends(now_ns, said["pod"], "scheduled", said["node"], evaluated=evaluated, feasible=feasible)
+
+    def _unschedulable(self, now_ns: int, said: Mapping[str, str]) -> None:
+        message = said.get("err", "no nodes available to schedule pods")
+        self._ends(now_ns, said["pod"], "unschedulable", "", message)
+
+    def _error(self, now_ns: int, said: Mapping[str, str]) -> None:
+        attempt = self._attempts.get(said.get("pod", ""))
+        if attempt is not None and attempt.node:
+            # Its binding failed, which is an event of its own.
+            self._ends(now_ns, said["pod"], "scheduled", attempt.node)
+        elif attempt is not None:
+            self._ends(now_ns, said["pod"], "error", "", said.get("err", ""))
+
+    def _ends(
+        self, now_ns: int, pod: str, result: str, node: str, message: str = "", evaluated: int = 0, feasible: int = 0
+    ) -> None:
+        attempt = self._attempts.get(pod)
+        if attempt is None:
+            return  # this scheduler has been started again since
+        event = PodAttempted(
+            pod=pod, uid=self._uids.get(pod, ""), start=attempt.start_ns, n=attempt.number, result=result, node=node,
+            evaluated=evaluated, feasible=feasible, plugins={}, message=message,
+        )  # fmt: skip
+        self._hear(attempt.bound_ns or now_ns, event)
+        attempt.bound_ns, attempt.node = 0, ""
+
+    def _preempts(self, now_ns: int, said: Mapping[str, str]) -> None:
+        pod = said["pod"]
+        attempt = self._attempts.get(pod)
+        start_ns = attempt.start_ns if attempt is not None else now_ns
+        uid = self._uids.get(pod, "")
+        self._hear(
+            now_ns, PreemptionPlanned(pod=pod, uid=uid, start=start_ns, node=said["node"], candidates=0, victims=[])
+        )
+
+    def _victim(self, now_ns: int, said: Mapping[str, str]) -> None:
+        victim, by = said["victim"], said["preemptor"]
+        self._hear(
+            now_ns,
+            VictimDeleted(
+                pod=victim, uid=self._uids.get(victim, ""), by=by, by_uid=self._uids.get(by, ""),
+                node=said.get("node", ""), start=now_ns, ok=True,
+            ),
+        )  # fmt: skip
+
+
+_SAYINGS: dict[str, Callable[[SchedulerLog, int, Mapping[str, str]], None]] = {
+    "Attempting to schedule pod": SchedulerLog._begins,
+    "Attempting to bind pod to node": SchedulerLog._binds,
+    "Successfully bound pod to node": SchedulerLog._bound,
+    "Unable to schedule pod; no fit; waiting": SchedulerLog._unschedulable,
+    "Unable to schedule pod; no nodes are registered to the cluster; waiting": SchedulerLog._unschedulable,
+    "Error scheduling pod; retrying": SchedulerLog._error,
+    "the target node for the preemption is determined": SchedulerLog._preempts,
+    "Preemptor Pod preempted victim Pod": SchedulerLog._victim,
+}

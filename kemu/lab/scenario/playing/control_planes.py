@@ -1,0 +1,133 @@
+"""The runtime ``real``: a scenario on real components of Kubernetes, and what it may not ask of them.
+
+refuse(scenario)                     before anything starts
+made = make(scenario, directory, recorder, writer.date)
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from kemu.emulated.apiserver.registry import bind_checks
+from kemu.emulated.real import components, control_planes, executables
+from kemu.errors import KemuError
+from kemu.lab.scenario import expectations
+from kemu.lab.scenario.playing import plans
+from kemu.lab.scenario.playing.heartbeats import Heartbeats
+from kemu.lab.scenario.scenarios import Fault, Scenario
+from kemu.runtime.env import LogSink
+from kemu.runtime.real import runtime
+
+REAL = "real"
+FOLDER = "control-plane"
+"""Beside the disks of actors: certificates, configurations, data and logs of the components."""
+
+
+def refuse(scenario: Scenario, speed: float) -> None:
+    """Raises KemuError for everything that a real control plane cannot do, and for programs that are missing."""
+    problems = list(dict.fromkeys(_problems(scenario)))
+    if speed not in (0.0, 1.0):
+        problems.insert(0, f"speed {speed:g}: the time of real components is the machine's")
+    if problems:
+        raise KemuError(f"{scenario.name} asks for what --runtime real cannot do:\n  " + "\n  ".join(problems))
+    needed = ["etcd", "kube-apiserver"]
+    needed += ["kube-scheduler"] if any(not one.factory for one in scenario.schedulers) else []
+    needed += ["kube-controller-manager"] if scenario.controllers else []
+    executables.find(*needed)
+
+
+def make(scenario: Scenario, directory: Path, sink: LogSink, on_date: Callable[[int], None]) -> runtime.RealRuntime:
+    """``directory``: for the disks of actors. ``on_date``: see :class:`kemu.runtime.real.runtime.RealRuntime`."""
+    settings = control_planes.Settings(
+        directory / FOLDER,
+        _programs(scenario),
+        scenario.store,
+        scenario.api_servers,
+        frozenset(one.name for one in scenario.schedulers if one.factory),
+        is_cut=any(fault.what in runtime.ON_LINKS for fault in scenario.chaos),
+    )
+    return runtime.RealRuntime(
+        scenario.seed,
+        sink,
+        directory=directory,
+        programs=control_planes.ControlPlane(settings),
+        on_date=on_date,
+        never_idle=bool(scenario.controllers),
+        timing=scenario.timing,
+    )
+
+
+def _programs(scenario: Scenario) -> list[str]:
+    """The actors that are processes."""
+    own = tuple(f"scheduler/{one.name}/" for one in scenario.schedulers if one.factory)
+    names = plans.names(scenario, Heartbeats(scenario, REAL))
+    kinds = (control_planes.STORE, control_planes.APISERVER, control_planes.SCHEDULER, control_planes.CONTROLLER)
+    return [name for name in names if name.startswith(kinds) and not name.startswith(own or ("-",))]
+
+
+def _problems(scenario: Scenario) -> Iterator[str]:
+    code = "is of kemu's own components: a real one has no such switch"
+    for name in scenario.ablate:
+        yield f"ablate: {name}: {code}"
+    for name in scenario.bugs:
+        yield f"bugs: {name}: {code}"
+    for stated, key, why in (
+        (scenario.holds, "holds", "nobody decides when a message between processes arrives"),
+        (scenario.extenders, "extenders", "kemu's extenders do not speak HTTP"),
+        (scenario.autoscaler, "autoscaler", "no Cluster Autoscaler is started"),
+        (scenario.storage, "storage", "no CSI drivers are started"),
+        (scenario.users, "users", "no users with rights of their own are made"),
+        (scenario.lives, "lives", "a real API server does not annotate pods"),
+        (scenario.store.etcd, "store.etcd", "it starts an etcd of its own"),
+        (scenario.store.segment_bytes, "store.segmentBytes", "etcd's log is not configured"),
+    ):
+        if stated:
+            yield f"{key}: {why}"
+    servers = scenario.api_servers
+    for is_set, key in (
+        (servers.cache_lag_ns, "cacheLag"),
+        (servers.most_events, "mostEvents"),
+        (servers.queue_length_limit is not None, "queueLengthLimit"),
+        (servers.limited_resources, "limitedResources"),
+        (servers.bind_check != bind_checks.NONE, "bindCheck"),
+    ):
+        if is_set:
+            yield f"apiServers.{key}: {code}"
+    yield from _problems_of_schedulers(scenario, code)
+    for name, settings in scenario.controllers.items():
+        if name not in components.CONTROLLERS:
+            yield f"controllers.{name}: kube-controller-manager has no such controller"
+        elif settings.lag is not None:
+            yield f"controllers.{name}.lag: {code}"
+    yield from _problems_of_faults(scenario)
+
+
+def _problems_of_schedulers(scenario: Scenario, code: str) -> Iterator[str]:
+    for one in scenario.schedulers:
+        for key in one.policy:
+            yield f"schedulers: {one.name}: policy.{key}: {code}"
+        for profile in () if one.factory else one.config.get("profiles") or ():
+            for point in (profile.get("plugins") or {}).values():
+                for plugin in point.get("enabled") or ():
+                    if ":" in plugin["name"]:
+                        yield f"schedulers: {one.name}: plugin {plugin['name']}: kube-scheduler knows no Python"
+    if expectations.speaks_of_scores((*scenario.expectations, *filter(None, [scenario.until]))):
+        yield "expect: scored: kube-scheduler does not tell the scores of nodes"
+
+
+def _problems_of_faults(scenario: Scenario) -> Iterator[str]:
+    programs = _programs(scenario)
+    for fault in scenario.chaos:
+        concerned = [name for name in programs for pattern in _patterns(fault) if fnmatch.fnmatchcase(name, pattern)]
+        if not concerned:
+            continue
+        if fault.what not in (*runtime.ON_LINKS, *runtime.ON_PROCESSES):
+            yield f"{fault.place}: {fault.what}: cannot be done to {concerned[0]}, which is a process of its own"
+        elif "step" in fault.parameters:
+            yield f"{fault.place}: crash: step {fault.parameters['step']}: {concerned[0]} has no such steps"
+
+
+def _patterns(fault: Fault) -> list[str]:
+    return [pattern for groups in fault.actors.values() for group in groups for pattern in group]
