@@ -19,8 +19,6 @@ from kemu.emulated.real.transactions import Transactions
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.runlog.events import ApiRequest, Event, PodBound, RequestRefused, RequestThrottled
 
-HOLD_NS = SECOND_NS // 2
-"""So long a line waits for what etcd tells."""
 _PARTS = {"binding": "bind", "eviction": "evict", "status": "update_status"}
 _VERBS = {"deletecollection": "delete_collection"}
 _OWN_AGENT = re.compile(r"kemu \((.+)\)$")

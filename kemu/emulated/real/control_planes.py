@@ -17,11 +17,11 @@ from kemu.emulated.apiserver.settings import ApiServers
 from kemu.emulated.bridge import apiservers as bridges
 from kemu.emulated.objects import identities
 from kemu.emulated.real import components
-from kemu.emulated.real.audit_logs import HOLD_NS, AuditLog
+from kemu.emulated.real.audit_logs import AuditLog
 from kemu.emulated.real.scheduler_logs import SchedulerLog
 from kemu.emulated.real.transactions import Transactions
 from kemu.emulated.store.settings import Store
-from kemu.runtime.env import ActorSpec
+from kemu.runtime.env import SECOND_NS, ActorSpec
 from kemu.runtime.host import wall_clocks
 from kemu.runtime.real.programs import Program
 from kemu.runtime.real.runtime import Hear, Link
@@ -33,6 +33,9 @@ BRIDGE = "kemu"
 SHARED = ("pods", "nodes")
 """What all kubelets together watch once."""
 _READ_EVERY_S = 0.1
+HOLD_NS = SECOND_NS // 2
+"""So long what a log says waits for what etcd tells: which pod is meant, and what its revision is."""
+_ALL = 1 << 63
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ class ControlPlane:
         """Of API servers, by actor."""
         self._tokens = {name: secrets.token_hex(16) for name in (BRIDGE, *settings.actors)}
         self._transactions = Transactions(f"{components.LOOPBACK}:{self._etcd}", self._hear_transaction)
-        self._audits: dict[str, AuditLog] = {}
+        self._logs: list[AuditLog | SchedulerLog] = []
         self._reading: asyncio.Task[None] | None = None
         self._hear: Hear
         self._link: Link
@@ -86,6 +89,7 @@ class ControlPlane:
         if name.startswith(SCHEDULER) and name.split("/")[1] not in self._settings.own_schedulers:
             config = spec.config
             log = SchedulerLog(self._transactions.uids, lambda unix_ns, event: self._hear(unix_ns, name, event))
+            self._logs.append(log)
             (port,) = components.free_ports(1)
             kubeconfig = await self._kubeconfig(name, config["apiserver"])
             stated = _with_names(config["config"], config["name"])
@@ -108,24 +112,24 @@ class ControlPlane:
             self._transactions.start()
         elif spec.name.startswith(APISERVER):
             path = self._folder / f"{spec.name.replace('/', '-')}.audit"
-            self._audits[spec.name] = AuditLog(path, spec.name, self._transactions, self._hear)
+            self._logs.append(AuditLog(path, spec.name, self._transactions, self._hear))
             if self._reading is None:
-                self._reading = asyncio.create_task(self._read(), name="audit logs")
+                self._reading = asyncio.create_task(self._read(), name="logs of programs")
 
     async def close(self) -> None:
         if self._reading is not None:
             self._reading.cancel()
             await asyncio.wait([self._reading])
         await self._transactions.stop()
-        for audit in self._audits.values():
-            audit.read(1 << 63)
+        for log in self._logs:
+            log.read(_ALL)
 
     async def _read(self) -> None:
         while True:
             await asyncio.sleep(_READ_EVERY_S)
             until_ns = wall_clocks.wall_ns() - HOLD_NS
-            for audit in self._audits.values():
-                audit.read(until_ns)
+            for log in self._logs:
+                log.read(until_ns)
 
     def _hear_transaction(self, event: Event) -> None:
         self._hear(wall_clocks.wall_ns(), f"{APISERVER}0", event)

@@ -10,11 +10,13 @@ from __future__ import annotations
 import datetime as dt
 import json
 import re
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from kemu.runtime.env import SECOND_NS
+from kemu.runtime.host import wall_clocks
 from kemu.runtime.runlog.events import Event, PodAttempted, PreemptionPlanned, VictimDeleted
 
 _LINE = re.compile(r'^([IWEF])(\d\d)(\d\d) (\d\d):(\d\d):(\d\d)\.(\d{6})\s+\d+ \S+\] "((?:[^"\\]|\\.)*)"(.*)$')
@@ -77,12 +79,18 @@ class SchedulerLog:
         self._year = dt.datetime.now(dt.UTC).year
         self._attempts: dict[str, _Attempt] = {}
         """The latest of each pod."""
+        self._held: deque[tuple[int, str]] = deque()
 
     def line(self, text: str) -> None:
-        """Take the next line."""
-        line = parse(text, self._year)
-        if line is not None and (say := _SAYINGS.get(line.text)) is not None:
-            say(self, line.unix_ns, line.values())
+        """Take the next line, which waits until :meth:`read`."""
+        self._held.append((wall_clocks.wall_ns(), text))
+
+    def read(self, until_ns: int) -> None:
+        """Hear of what had come before that time (Unix, ns): by then etcd has told which pods there are."""
+        while self._held and self._held[0][0] <= until_ns:
+            line = parse(self._held.popleft()[1], self._year)
+            if line is not None and (say := _SAYINGS.get(line.text)) is not None:
+                say(self, line.unix_ns, line.values())
 
     def _begins(self, now_ns: int, said: Mapping[str, str]) -> None:
         before = self._attempts.get(said["pod"])
@@ -107,7 +115,9 @@ class SchedulerLog:
             # Its binding failed, which is an event of its own.
             self._ends(now_ns, said["pod"], "scheduled", attempt.node)
         elif attempt is not None:
-            self._ends(now_ns, said["pod"], "error", "", said.get("err", ""))
+            # One message for all pods that fail alike.
+            name = f"pod {self._uids.get(said['pod'], '')}({said['pod']})"
+            self._ends(now_ns, said["pod"], "error", "", said.get("err", "").replace(name, "the pod"))
 
     def _ends(
         self, now_ns: int, pod: str, result: str, node: str, message: str = "", evaluated: int = 0, feasible: int = 0

@@ -124,9 +124,9 @@ def _problems_of_faults(scenario: Scenario) -> Iterator[str]:
         if not concerned:
             continue
         if fault.what not in (*runtime.ON_LINKS, *runtime.ON_PROCESSES):
-            yield f"{fault.place}: {fault.what}: cannot be done to {concerned[0]}, which is a process of its own"
+            yield f"{fault.place or fault.id}: {fault.what}: cannot be done to {concerned[0]}, which is a process of its own"
         elif "step" in fault.parameters:
-            yield f"{fault.place}: crash: step {fault.parameters['step']}: {concerned[0]} has no such steps"
+            yield f"{fault.place or fault.id}: crash: step {fault.parameters['step']}: {concerned[0]} has no such steps"
 
 
 def _patterns(fault: Fault) -> list[str]:
