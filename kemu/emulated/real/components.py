@@ -50,6 +50,8 @@ FLAGS = {
     "terminated_pod_threshold": "terminated-pod-gc-threshold",
 }
 """kube-controller-manager's flag of each setting of a controller."""
+GATES = {"max_unavailable_stateful_set": "MaxUnavailableStatefulSet"}
+"""The feature gates that controllers have as settings."""
 WITHOUT_ADMISSION = ("ServiceAccount", "StorageObjectInUseProtection", "TaintNodesByCondition")
 """Plugins that need controllers which a scenario does not have: of service account tokens, of volumes, and of nodes,
 which kemu's kubelets register as ready."""
@@ -210,7 +212,10 @@ def controller_manager(
     folder: Path, name: str, kubeconfig: Path, port: int, controller: str, config: Mapping[str, Any]
 ) -> Program:
     """One controller in a process of its own, as an actor is one. ``config``: that of the actor."""
-    flags = [f"--{FLAGS[key]}={_flag(key, value)}" for key, value in config.get("settings", {}).items()]
+    stated = dict(config.get("settings", {}))
+    gates = [f"{GATES[key]}={str(value).lower()}" for key, value in stated.pop("feature_gates", {}).items()]
+    flags = [f"--{FLAGS[key]}={_flag(key, value)}" for key, value in stated.items()]
+    flags += [f"--feature-gates={','.join(gates)}"] if gates else []
     election = config.get("election")
     if election is not None:
         flags += [

@@ -120,13 +120,14 @@ def _problems_of_schedulers(scenario: Scenario, code: str) -> Iterator[str]:
 def _problems_of_faults(scenario: Scenario) -> Iterator[str]:
     programs = _programs(scenario)
     for fault in scenario.chaos:
+        where = fault.place or fault.id
         concerned = [name for name in programs for pattern in _patterns(fault) if fnmatch.fnmatchcase(name, pattern)]
         if not concerned:
             continue
         if fault.what not in (*runtime.ON_LINKS, *runtime.ON_PROCESSES):
-            yield f"{fault.place or fault.id}: {fault.what}: cannot be done to {concerned[0]}, which is a process of its own"
+            yield f"{where}: {fault.what}: cannot be done to {concerned[0]}, which is a process of its own"
         elif "step" in fault.parameters:
-            yield f"{fault.place or fault.id}: crash: step {fault.parameters['step']}: {concerned[0]} has no such steps"
+            yield f"{where}: crash: step {fault.parameters['step']}: {concerned[0]} has no such steps"
 
 
 def _patterns(fault: Fault) -> list[str]:
