@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kemu.errors import KemuError
-from kemu.lab.bench.clients import pairs, parts
+from kemu.lab.bench.clients import pairs
 from tests.realkube import binaries
 
 
@@ -17,10 +17,6 @@ def test_all_missing_parts_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("PATH", "")
     with pytest.raises(KemuError, match=r"needs etcd v[0-9.]+, kube-apiserver v1\.36\.3, kwok v0\.8\.0: neither in "):
         pairs.up("kwok", 1, 1, 1)
-
-
-def test_the_versions_are_those_of_the_tests() -> None:
-    assert {name: binaries.VERSIONS[name] for name in parts.VERSIONS} == parts.VERSIONS
 
 
 @pytest.mark.skipif(os.environ.get("KEMU_NIGHTLY") != "1", reason="not beside the project: slow, so nightly")

@@ -10,8 +10,9 @@ import pytest
 
 from kemu.doors.cli import main
 from kemu.emulated.objects.conversion import convert
+from kemu.emulated.real import executables
 from kemu.errors import KemuError
-from kemu.lab.conformance.live import drawn_pods, makers, parts, reports, scheduler_logs, verdicts
+from kemu.lab.conformance.live import drawn_pods, makers, reports, scheduler_logs, verdicts
 
 LOG = """\
 I1123 02:44:01.000001   77 eventhandlers.go:63] "Add event for node" node="n1"
@@ -134,16 +135,15 @@ def test_pods_of_all_families_are_drawn_and_read() -> None:
 def test_a_missing_part_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(KemuError, match=r"kube-scheduler v1\.36\.3 is needed, in .*kemu-tools"):
-        parts.find("kube-scheduler")
+    with pytest.raises(KemuError, match=r"needs kube-scheduler v1\.36\.3: neither in .*kemu-tools nor on the PATH"):
+        executables.find("kube-scheduler")
 
 
 def test_the_real_scheduler_and_kemus_decide_alike(capsys: pytest.CaptureFixture[str]) -> None:
-    for name in ("etcd", "kube-apiserver", "kube-scheduler"):
-        try:
-            parts.find(name)
-        except parts.PartMissing as missing:
-            pytest.skip(f"not beside the project: {missing}")
+    try:
+        executables.find("etcd", "kube-apiserver", "kube-scheduler")
+    except executables.ProgramMissing as missing:
+        pytest.skip(f"not beside the project: {missing}")
     count = 100  # ten thousand in scripts/nightly
     code = main.main(["conformance", "live", "--pods", str(count), "--seed", "3", "--json"])
     told = json.loads(capsys.readouterr().out)

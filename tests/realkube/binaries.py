@@ -12,16 +12,8 @@ from pathlib import Path
 
 import pytest
 
-KUBERNETES = "v1.36.3"
-VERSIONS = {
-    "kube-apiserver": KUBERNETES,
-    "kube-scheduler": KUBERNETES,
-    "kube-controller-manager": KUBERNETES,
-    "kubectl": "v0.36.3",
-    "kwok": "v0.8.0",
-    # Debian's etcd is too old: a kube-apiserver v1.36 without progress notifications refuses initial events in watches.
-    "etcd": "v3.6.12",
-}
+from kemu.emulated.real.executables import VERSIONS, cache
+
 TOOL = Path(__file__).resolve().parents[2].parent / "shared" / "tools" / "kube"
 BUILD_S = 900.0
 
@@ -44,11 +36,6 @@ def find(name: str, build: bool = False) -> Path:
     if done.returncode:
         raise Missing(f"{name} {version} could not be built: {done.stderr[-2000:]}")
     return Path(done.stdout.strip())
-
-
-def cache() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "kemu-tools"
 
 
 def missing(*names: str) -> str:

@@ -248,4 +248,4 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
 
 
 def _caller(context: grpc.aio.ServicerContext) -> str:
-    return dict(context.invocation_metadata() or ()).get(tokens.CALLER, "")
+    return str(dict(context.invocation_metadata() or ()).get(tokens.CALLER, ""))

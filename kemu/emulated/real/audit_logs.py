@@ -118,7 +118,7 @@ def _actor_of(entry: Mapping[str, Any]) -> str:
     if own is not None:
         return own[1]
     user = entry.get("user", {})
-    return user.get("uid") or user.get("username", "")
+    return str(user.get("uid") or user.get("username", ""))
 
 
 def unix_ns(text: str) -> int:

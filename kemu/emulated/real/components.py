@@ -156,10 +156,16 @@ def apiserver(
 
 
 def scheduler(
-    folder: Path, name: str, kubeconfig: Path, port: int, config: Mapping[str, Any], hear: Callable[[str], object]
+    folder: Path,
+    name: str,
+    kubeconfig: Path,
+    port: int,
+    config: Mapping[str, Any],
+    hear: Callable[[str], object],
+    flags: Sequence[str] = (),
 ) -> Program:
     """``config``: a KubeSchedulerConfiguration, as far as the scenario states one; without an election unless it asks
-    for it."""
+    for it. ``flags``: more of them; the last of a name counts."""
     path = folder / f"{name}.json"
     path.write_text(
         json.dumps(
@@ -184,6 +190,7 @@ def scheduler(
             "--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics",
             "--v=2",
             "--vmodule=schedule_one=3,default_binder=3,default_preemption=3,preemption=3,executor=3",
+            *flags,
         ],
         folder / f"{name}.log",
         hear=hear,

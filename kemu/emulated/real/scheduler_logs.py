@@ -19,7 +19,7 @@ from kemu.runtime.env import SECOND_NS
 from kemu.runtime.host import wall_clocks
 from kemu.runtime.runlog.events import Event, PodAttempted, PreemptionPlanned, VictimDeleted
 
-_LINE = re.compile(r'^([IWEF])(\d\d)(\d\d) (\d\d):(\d\d):(\d\d)\.(\d{6})\s+\d+ \S+\] "((?:[^"\\]|\\.)*)"(.*)$')
+_LINE = re.compile(r'^([IWEF])(\d{4} \S+)\s+\d+ \S+\] "((?:[^"\\]|\\.)*)"(.*)$')
 _PAIR = re.compile(r' ([\w.]+)=("(?:[^"\\]|\\.)*"|\S+)')
 
 Hear = Callable[[int, Event], object]
@@ -29,24 +29,26 @@ class Line(NamedTuple):
     """One line of a log of a Kubernetes component (klog, structured)."""
 
     severity: str
-    unix_ns: int
+    """``I W E F``."""
+    stamp: str
+    """Month, day and time; the year is not said."""
     text: str
     pairs: str
     """What comes after it, as it stands."""
+
+    def unix_ns(self, year: int) -> int:
+        """Of a clock that shows UTC."""
+        date = dt.datetime.strptime(f"{year}{self.stamp}", "%Y%m%d %H:%M:%S.%f").replace(tzinfo=dt.UTC)
+        return int(date.replace(microsecond=0).timestamp()) * SECOND_NS + date.microsecond * 1000
 
     def values(self) -> dict[str, str]:
         return {name: value_of(value) for name, value in _PAIR.findall(self.pairs)}
 
 
-def parse(line: str, year: int) -> Line | None:
-    """``year``: of its date, which the log does not say; its clock shows UTC. None: no structured line."""
+def parse(line: str) -> Line | None:
+    """None: it is no structured line."""
     match = _LINE.match(line)
-    if match is None:
-        return None
-    severity, *numbers, text, pairs = match.groups()
-    month, day, hour, minute, second, micros = map(int, numbers)
-    date = dt.datetime(year, month, day, hour, minute, second, tzinfo=dt.UTC)
-    return Line(severity, int(date.timestamp()) * SECOND_NS + micros * 1000, text, pairs)
+    return None if match is None else Line(*match.groups())
 
 
 def value_of(text: str) -> str:
@@ -88,9 +90,9 @@ class SchedulerLog:
     def read(self, until_ns: int) -> None:
         """Hear of what had come before that time (Unix, ns): by then etcd has told which pods there are."""
         while self._held and self._held[0][0] <= until_ns:
-            line = parse(self._held.popleft()[1], self._year)
+            line = parse(self._held.popleft()[1])
             if line is not None and (say := _SAYINGS.get(line.text)) is not None:
-                say(self, line.unix_ns, line.values())
+                say(self, line.unix_ns(self._year), line.values())
 
     def _begins(self, now_ns: int, said: Mapping[str, str]) -> None:
         before = self._attempts.get(said["pod"])

@@ -77,9 +77,18 @@ def watch_event(frame: bytes) -> tuple[str, Envelope]:
     return event, unwrap(wrapped)
 
 
+def resource_version(raw: bytes) -> int:
+    """``metadata.resourceVersion`` of an object; 0 without one. Raises ValueError."""
+    version = b""
+    for number, value in fields(raw):
+        if number == 1:
+            version = dict(fields(value)).get(_RESOURCE_VERSION, version)
+    return int(version or 0)
+
+
 def as_stored(raw: bytes) -> tuple[bytes, int]:
     """An object as a real API server shows it, with its resource version taken out, which is how it stands in etcd; and
-    that version, 0 without one. Raises ValueError.
+    that version, 0 where it does not stand in its place. Raises ValueError.
 
     Go writes empty texts, too, so the field is there in etcd, without a value.
     """

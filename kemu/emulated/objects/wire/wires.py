@@ -26,7 +26,9 @@ def of_real(raw: bytes) -> tuple[bytes, int]:
     """An object as a real API server shows it, in the form that kemu's clients get: its bytes in etcd and the suffix;
     and its resource version. So both have one digest. Raises ValueError."""
     value, revision = envelopes.as_stored(raw)
-    return (value + version_suffix(revision) if revision else value), revision
+    if revision:
+        return value + version_suffix(revision), revision
+    return raw, envelopes.resource_version(raw)  # of an API server of kemu's: it is in that form already
 
 
 def states_heartbeats(wire: bytes) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+from kemu.emulated.real import executables
 from kemu.lab.bench.clients import parts, schedules, servers, watches
 
 STAGES = Path(__file__).parent / "stages.yaml"
@@ -19,7 +20,7 @@ def measure(kind: str, folder: Path, nodes: int, pods: int) -> dict[str, float]:
         server.access.create_all("/api/v1/nodes", bare)
         ready = watches.Watch(server.access, "/api/v1/nodes?", watches.ready_node)
         started = time.monotonic()
-        kwok_path, config = parts.find("kwok")["kwok"], server.kubeconfig
+        kwok_path, config = executables.find("kwok")["kwok"], server.kubeconfig
         command: list[str | Path] = [kwok_path, f"--kubeconfig={config}", f"--config={STAGES}",
                    "--manage-all-nodes=true", "--node-ip=10.0.0.1", "--node-lease-duration-seconds=0"]  # fmt: skip
         kwok = parts.Process("kwok", command, folder)

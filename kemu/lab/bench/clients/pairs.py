@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from kemu.lab.bench.clients import hollow_nodes, parts, schedules, servers
+from kemu.emulated.real import executables
+from kemu.lab.bench.clients import hollow_nodes, schedules, servers
 
 SCHEDULER, KWOK = "kube-scheduler", "kwok"
 
@@ -27,7 +28,7 @@ def settings() -> tuple[dict[str, Any], ...]:
 def up(workload: str, nodes: int, pods: int, rounds: int, qps: int = 0, kubelets: bool = True) -> dict[str, Any]:
     """``rounds`` pairs, of which now one is the first, now the other. ``ratio_…``: kemu's to the real API server's, the
     median of the pairs."""
-    parts.find("etcd", "kube-apiserver", workload)
+    executables.find("etcd", "kube-apiserver", workload)
     measure: Callable[[str, Path], dict[str, float]]
     if workload == SCHEDULER:
         measure = lambda kind, folder: schedules.measure(kind, folder, qps, nodes, pods, kubelets)  # noqa: E731

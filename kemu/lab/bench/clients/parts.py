@@ -1,13 +1,8 @@
-"""Where the real parts of Kubernetes are, and processes of them.
-
-``~/.cache/kemu-tools`` (or ``$XDG_CACHE_HOME/kemu-tools``) holds them, built from their Go modules, as
-``kube-scheduler-v1.36.3``; a part may also be on the PATH under its plain name.
-"""
+"""Processes of real parts of Kubernetes, and what they use."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -16,33 +11,8 @@ from pathlib import Path
 
 from kemu.errors import KemuError
 
-KUBERNETES = "v1.36.3"
-VERSIONS = {
-    "kube-apiserver": KUBERNETES,
-    "kube-scheduler": KUBERNETES,
-    "kwok": "v0.8.0",
-    # Without the progress notifications of etcd 3.5.13 and later, kube-apiserver refuses initial events in watches.
-    "etcd": "v3.6.12",
-}
 _STOP_S = 1.0
 _TICKS = os.sysconf("SC_CLK_TCK")
-
-
-def find(*names: str) -> dict[str, Path]:
-    """The executables. Raises KemuError that names all that are missing."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kemu-tools"
-    found: dict[str, Path] = {}
-    missing = []
-    for name in names:
-        built = cache / f"{name}-{VERSIONS[name]}"
-        path = str(built) if os.access(built, os.X_OK) else shutil.which(name)
-        if path is None:
-            missing.append(f"{name} {VERSIONS[name]}")
-        else:
-            found[name] = Path(path)
-    if missing:
-        raise KemuError(f"this needs {', '.join(missing)}: neither in {cache} nor on the PATH")
-    return found
 
 
 class Process:

@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 
+from kemu.emulated.real import executables
 from kemu.lab.bench.clients import parts, servers, watches
 
 DEFAULT_QPS, DEFAULT_BURST = 50, 100
@@ -59,7 +60,11 @@ def start_scheduler(server: servers.Server, folder: Path, qps: int) -> parts.Pro
     }
     file = folder / "scheduler.yaml"
     file.write_text(yaml.safe_dump(configuration))
-    command: list[str | Path] = [parts.find("kube-scheduler")["kube-scheduler"], f"--config={file}", "--secure-port=0"]
+    command: list[str | Path] = [
+        executables.find("kube-scheduler")["kube-scheduler"],
+        f"--config={file}",
+        "--secure-port=0",
+    ]
     return parts.Process("kube-scheduler", command, folder)
 
 

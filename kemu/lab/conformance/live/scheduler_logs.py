@@ -8,14 +8,11 @@ plugin, the node or the whole message, the victims, and which events it has hand
 from __future__ import annotations
 
 import asyncio
-import json
-import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-_LINE = re.compile(r'^[IWEF]\d{4} \S+\s+\d+ \S+\] "((?:[^"\\]|\\.)*)"(.*)$')
-_PAIR = re.compile(r' ([\w.]+)=("(?:[^"\\]|\\.)*"|\S+)')
+from kemu.emulated.real import scheduler_logs
 
 BOUND, FAILED, ERROR = "bound", "failed", "error"
 
@@ -81,19 +78,19 @@ class SchedulerLog:
         self._preempting.clear()
         self.handled.clear()
 
-    def hear(self, line: str) -> None:
-        match = _LINE.match(line)
-        if match is None:
+    def hear(self, said: str) -> None:
+        line = scheduler_logs.parse(said)
+        if line is None:
             return
-        text, rest = match[1], match[2]
+        text = line.text
         say = _SAYINGS.get(text)
         if say is not None:
-            say(self, {name: _value(value) for name, value in _PAIR.findall(rest)})
+            say(self, line.values())
         elif " event for " in text:
-            pairs = dict(_PAIR.findall(rest))
-            self.handled[text, _value(pairs.get("pod") or pairs.get("node") or "")] += 1
-        elif line[0] == "E":
-            self.complaints.append(line.strip())
+            values = line.values()
+            self.handled[text, values.get("pod") or values.get("node") or ""] += 1
+        elif line.severity == "E":
+            self.complaints.append(said.strip())
             return
         else:
             return
@@ -152,16 +149,6 @@ class SchedulerLog:
         attempt = self._preempting.get(said["preemptor"])
         if attempt is not None:
             attempt.is_evicting = False
-
-
-def _value(text: str) -> str:
-    if not text.startswith('"'):
-        return text
-    try:
-        value: str = json.loads(text)
-    except ValueError:
-        return text[1:-1]
-    return value
 
 
 _SCORED = "Plugin scored node for pod"

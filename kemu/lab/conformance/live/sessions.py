@@ -9,6 +9,7 @@ from pathlib import Path
 
 from kemu.emulated.bridge import hosting
 from kemu.emulated.client import clients
+from kemu.emulated.real import executables
 from kemu.lab.conformance.live import drawn_pods, parts, plays, reports, scheduler_logs, shadows, stand_ins
 
 
@@ -19,8 +20,7 @@ async def compare(
 
     Raises KemuError where a real part is missing or ends.
     """
-    for name in ("kube-scheduler", *(() if kubeconfig is not None else ("kube-apiserver", "etcd"))):
-        parts.find(name)
+    executables.find("kube-scheduler", *(() if kubeconfig is not None else ("kube-apiserver", "etcd")))
     with tempfile.TemporaryDirectory(prefix="kemu-live-") as folder:
         started = parts.Parts(Path(folder))
         try:
