@@ -42,7 +42,7 @@ from kemu.lab.scenario.playing.heartbeats import Heartbeats
 from kemu.lab.scenario.scenarios import DEFAULT_SCHEDULER, Scenario
 from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
-from kemu.runtime import runtimes, tasks, user_code
+from kemu.runtime import tasks, user_code
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.runlog.events import FaultEnded
 from kemu.runtime.runtimes import Runtime
@@ -123,7 +123,7 @@ def cluster(
 
     Raises ScenarioError with all mistakes.
     """
-    if runtime not in runtimes.NAMES:
+    if runtime not in ("sim", "wall", "ray"):
         raise ValueError(f"runtime must be sim, wall or ray, not {runtime!r}")
     given = dict(spec)
     if nodes is not None or scenario is None:

@@ -49,8 +49,9 @@ def run(
 
     ``scenario``: a path, the name of a shipped scenario, YAML text, or a dictionary (a whole document, or only its
     ``spec``). ``seed``: of every random draw; None: as the scenario says. ``out``: a run folder to leave, as ``kemu run
-    --out`` does; None: nothing is written. ``runtime``: ``sim`` (virtual time), ``wall`` or ``ray``; None: as the
-    scenario says. ``settings``: values by paths below spec, as ``--set`` takes them: ``{"schedulers[0].replicas": 2}``.
+    --out`` does; None: nothing is written. ``runtime``: ``sim`` (virtual time), ``wall``, ``ray`` or ``real``; None:
+    as the scenario says. ``settings``: values by paths below spec, as ``--set`` takes them:
+    ``{"schedulers[0].replicas": 2}``.
     ``speed``: virtual seconds for each real one (``wall``, ``ray``). ``data``: the folder of a trace's files.
 
     Raises ScenarioError with all mistakes of the scenario, UserCodeFailed where the user's own code raised, and other
@@ -59,7 +60,7 @@ def run(
     loaded = forms.load(scenario, {**(settings or {}), **({} if seed is None else {"seed": seed})}, data=data)
     name = runtime or loaded.runtime
     if name not in runtimes.NAMES:
-        raise ValueError(f"runtime must be sim, wall or ray, not {name!r}")
+        raise ValueError(f"runtime must be sim, wall, ray or real, not {name!r}")
     again = _again(scenario, loaded, seed, settings or {}, name, speed, data)
     if out is not None:
         return dataclasses.replace(_in_folder(loaded, Path(out), name, speed or 0.0), again=again)

@@ -140,7 +140,7 @@ class Scenario:
     seed: int
     duration_ns: int
     runtime: str
-    """``sim wall ray``."""
+    """``sim wall ray real``."""
     cells: Mapping[str, str | int]
     """Who shares a process on Ray, by kind of actor, where the scenario says so."""
     speed: float

@@ -60,7 +60,7 @@ def header(*, document: str, variant: str, runtime: str, run_id: str) -> dict[st
     the user chose it, or empty. Raises KemuError for an id that is none."""
     if run_id:
         checked(run_id)
-    elif runtime in ("wall", "ray", "real"):
+    elif runtime not in ("", "sim"):
         run_id = secrets.token_hex(8)
     return {"variant": variant, "document": hashlib.sha256(document.encode()).hexdigest(), "run": run_id}
 

@@ -1,9 +1,9 @@
-"""Faults below gRPC: a small TCP proxy for each link between two cells, in the driver.
+"""Faults below gRPC and HTTP: a small TCP proxy for each link between two processes, in the driver.
 
-A link is all connections that one cell opens to another one. Where a scenario has a fault with ``belowGrpc``, cells are
-told the address of a proxy in the place of that of a cell, from the start of the run. What a fault does to a link it
-does to bytes: gRPC's own keepalive, reconnects and flow control deal with it, and all actors of the two cells feel it.
-Neighbours: ``fleets`` asks for addresses, ``runtime`` tells of faults; ``rpc.networks`` does the same above gRPC.
+A link is all connections that one process opens to another one: a cell on Ray, where a scenario has a fault with
+``belowGrpc``, or a real program. They are told the address of a proxy in the place of the other's, from the start of
+the run. What a fault does to a link it does to bytes: keepalive, reconnects and flow control of the two programs deal
+with it. ``rpc.networks`` does the same above gRPC.
 """
 
 from __future__ import annotations

@@ -113,6 +113,11 @@ class Process:
             with contextlib.suppress(ProcessLookupError):
                 self._process.send_signal(number)
 
+    async def gone(self) -> None:
+        """Return when it has ended, or was never started."""
+        if self._reader is not None:
+            await self._reader
+
     async def stop(self) -> None:
         """SIGTERM, and SIGKILL where that is not enough. What it had printed is read."""
         if self._process is None:
@@ -122,4 +127,4 @@ class Process:
         done, _ = await asyncio.wait([self.ended], timeout=self.program.stop_s)
         if not done:
             self.send(signal.SIGKILL)
-        await self.ended
+        await self.gone()

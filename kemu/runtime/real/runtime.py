@@ -126,12 +126,13 @@ class RealRuntime(WallRuntime):
         await self._close()
 
     async def _close_once(self) -> None:
-        for process in self._processes.values():
-            process.send(signal.SIGKILL)
-        for process in self._processes.values():
-            await process.ended
-        for task in list(self._watching):
+        ending = [*self._tasks, *self._watching]
+        for task in ending:
             task.cancel()
+        await asyncio.gather(*ending, return_exceptions=True)
+        self._kill()
+        for process in self._processes.values():
+            await process.gone()
         await self._links.close()
         await self._programs.close()
         if self._flushing is not None:
@@ -163,14 +164,17 @@ class RealRuntime(WallRuntime):
 
     async def _launch(self, spec: ActorSpec, program: Program) -> None:
         """Raises ActorFailed."""
+        await self._run_program(spec, self._enter(spec, program))
+
+    def _enter(self, spec: ActorSpec, program: Program) -> Process:
+        """A new life; from now on it counts as running."""
         self._enlist(spec.name)
-        self._log(
-            self.clock.now_ns(),
-            spec.name,
-            ActorStarted.KIND,
-            ActorStarted(incarnation=self._host.addresses[spec.name][1]),
-        )
+        started = ActorStarted(incarnation=self._host.addresses[spec.name][1])
+        self._log(self.clock.now_ns(), spec.name, started.KIND, started)
         process = self._processes[spec.name] = Process(program)
+        return process
+
+    async def _run_program(self, spec: ActorSpec, process: Process) -> None:
         try:
             await process.start()
         except KemuError as error:
@@ -194,8 +198,8 @@ class RealRuntime(WallRuntime):
         if spec.name not in self._processes:
             super()._start(spec)
             return
-        program = self._processes[spec.name].program
-        task = self._loop.create_task(self._launch(spec, program), name=f"starting {spec.name}")
+        process = self._enter(spec, self._processes[spec.name].program)
+        task = self._loop.create_task(self._run_program(spec, process), name=f"starting {spec.name}")
         self._tasks[task] = None
         task.add_done_callback(self._started)
 

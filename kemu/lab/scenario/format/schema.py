@@ -74,7 +74,7 @@ class Spec:
     duration_ns: int = setting(POSITIVE_DURATION, "Virtual time after which the run ends; {default} by default.", "10m")
     runtime: tuple[str, Mapping[str, str | int]] = setting(
         runtime_keys.Runtime(),
-        "Where it runs: sim, wall or ray, or ray with its settings; --runtime overrides it.",
+        "Where it runs: sim, wall, ray or real, or ray with its settings; --runtime overrides it.",
         "sim",
     )
     speed: float = setting(Number(positive=True), "Virtual seconds for each real one, with ray only.", 1)

@@ -54,11 +54,18 @@ def events_of(explanation: Mapping[str, Any] | None) -> list[int]:
     return [place for place in found if place is not None]
 
 
+_PLACES = {
+    "sim": "in virtual time",
+    "wall": "on the wall clock",
+    "ray": "on Ray",
+    "real": "on real components of Kubernetes",
+}
+"""Where a run took place, by its runtime."""
+
+
 def _facts(fold: Fold, verdict: Mapping[str, Any]) -> list[str]:
     history, header = fold.history, fold.header
-    runtime = {"sim": "in virtual time", "wall": "on the wall clock", "ray": "on Ray"}.get(
-        str(header.get("runtime", "")), ""
-    )
+    runtime = _PLACES.get(str(header.get("runtime", "")), "")
     return [
         f"seed {header.get('seed', 0)}, {runtime}",
         f"{history.now_ns / 1e9:.1f} s",

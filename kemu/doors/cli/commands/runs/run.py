@@ -127,7 +127,7 @@ def command(options: argparse.Namespace) -> int:
                 bar.start()
             live.announce(bar.aside)
             runtime = options.runtime or scenario.runtime
-            is_real = runtime in ("wall", "ray", "real")
+            is_real = runtime != "sim"
             if options.pace and is_real:
                 raise KemuError("--pace holds virtual time back: in real time --speed says how fast it goes")
             if options.cells and runtime != "ray":

@@ -1,0 +1,1 @@
+"""The runtime ``real``: programs beside actors, and what is heard of real components of Kubernetes."""
