@@ -9,7 +9,7 @@ emulated    what is emulated: the objects of a cluster, and the components that 
 errors      the exceptions of kemu, all in one tree
 lab         what one does with an emulated cluster
 messages    generated code, from proto/ by scripts/genproto
-runtime     where actors live: one ``Env``, three runtimes: ``sim`` in virtual time
+runtime     where actors live: one ``Env``, four runtimes: ``sim`` in virtual time
 scheduler   what authors of plugins and extenders import: ``framework``, ``extenders``
 testing     helpers for tests of actors: the names of ``testing``
 """

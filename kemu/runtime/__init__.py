@@ -1,5 +1,5 @@
-"""Where actors live: one ``Env``, three runtimes: ``sim`` in virtual time, ``wall`` in one process in real time, and
-``ray`` on real processes. Begin at ``env``.
+"""Where actors live: one ``Env``, four runtimes: ``sim`` in virtual time, ``wall`` in one process in real time,
+``ray`` on real processes, and ``real`` beside programs that kemu did not write. Begin at ``env``.
 
 env                     everything an actor sees of the world
 runtimes                what a runtime offers to whoever drives a run
@@ -12,6 +12,7 @@ rpc                     gRPC in memory, and the network of actors that live in o
 sim                     the simulation: event loop, virtual time, latency, disks, crashes
 wall                    all actors in one process, on the wall clock
 ray                     the driver on Ray, and the broker that starts processes
+real                    real programs as actors of a run
 host                    a cell: a process that holds actors, on Ray or on the wall clock
 faults                  what can be done to actors, and to their disks
 runlog                  the log of a run as bytes, and the folder that it is in

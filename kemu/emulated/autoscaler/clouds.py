@@ -4,7 +4,7 @@ A group has a target size. An instance that is asked for takes its provisioning 
 fail: the request is refused (``error``), the instance is reported as failed (``out-of-resources``), or its machine runs
 and never registers (``never-registers``). Deleted instances run for the time of their removal; then machine and Node
 go together, as with the node lifecycle controller of a cloud provider. What is to be done with machines goes to their
-owner (:mod:`kemu.lab.scenario.playing.provisioning`) as a stream of orders.
+owner (:mod:`kemu.lab.scenario.playing.operators`) as a stream of orders.
 
     config = {"groups": [{"name": "pool", "initial": ["pool-1"], "price": 0.1, "provisioning": 60, "startup": 0,
                           "removal": 30, "failures": [{"kind": "error", "from_ns": 0, "until_ns": 10, "share": 1.0}]}]}

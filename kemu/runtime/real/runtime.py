@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from kemu.errors import ActorFailed, KemuError
+from kemu.runtime import runtimes
 from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink
 from kemu.runtime.host import links, wall_clocks
 from kemu.runtime.real.merging import Merger
@@ -155,12 +156,11 @@ class RealRuntime(WallRuntime):
         programs = [(spec, program) for spec, program in found if program is not None]
         for spec, _ in programs:
             self._specs[spec.name] = spec
-        await asyncio.gather(*(self._launch(spec, program) for spec, program in programs))
-        for spec, _ in programs:
+        for spec, program in programs:
+            # One after the other: the first of several candidates leads, as in every other runtime.
+            await self._launch(spec, program)
             await self._programs.started(spec)
         await super().launch([spec for spec, program in found if program is None])
-        stand_ins = [stand_in for spec, _ in programs if (stand_in := self._programs.stand_in(spec)) is not None]
-        await self._host.start(stand_ins)
 
     async def _launch(self, spec: ActorSpec, program: Program) -> None:
         """Raises ActorFailed."""
@@ -169,8 +169,9 @@ class RealRuntime(WallRuntime):
     def _enter(self, spec: ActorSpec, program: Program) -> Process:
         """A new life; from now on it counts as running."""
         self._enlist(spec.name)
-        started = ActorStarted(incarnation=self._host.addresses[spec.name][1])
-        self._log(self.clock.now_ns(), spec.name, started.KIND, started)
+        if self._programs.stand_in(spec) is None:  # which says that it has started itself
+            started = ActorStarted(incarnation=self._host.addresses[spec.name][1])
+            self._log(self.clock.now_ns(), spec.name, started.KIND, started)
         process = self._processes[spec.name] = Process(program)
         return process
 
@@ -179,6 +180,9 @@ class RealRuntime(WallRuntime):
             await process.start()
         except KemuError as error:
             raise ActorFailed(f"{spec.name}: {error}") from None
+        stand_in = self._programs.stand_in(spec)
+        if stand_in is not None:
+            await self._host.start([stand_in])
         task = self._loop.create_task(self._watch(spec.name, process), name=f"watching {spec.name}")
         self._watching[task] = None
         task.add_done_callback(lambda done: self._watching.pop(done, None))
@@ -191,8 +195,16 @@ class RealRuntime(WallRuntime):
         self._log(self.clock.now_ns(), name, ActorExited.KIND, ActorExited(why=why))
         if self._host.clock.stands:
             self._fail(ActorFailed(f"{name}: {why}: {process.last_words()}"))
+            return
+        self._has_crashed(name)
+        self._exiting[name] = self._loop.call_later(runtimes.SUPERVISOR_DELAY_S, self._supervise, name)
+
+    def _has_crashed(self, name: str) -> None:
+        """Its stand-in goes with it: clients in this process lose their connections, too."""
+        if name in self._host.residents:
+            self._host.crash(name)
         else:
-            self._exited(name)
+            self._crashed(name)
 
     def _start(self, spec: ActorSpec) -> None:
         if spec.name not in self._processes:
@@ -232,7 +244,7 @@ class RealRuntime(WallRuntime):
             self._forget_exit(name)
             return
         process.send(signal.SIGKILL)
-        self._crashed(name)
+        self._has_crashed(name)
         await process.ended
 
     async def _pause(self, name: str) -> bool:

@@ -10,6 +10,7 @@ import fnmatch
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from kemu.emulated import variants
 from kemu.emulated.apiserver.registry import bind_checks
 from kemu.emulated.real import components, control_planes, executables
 from kemu.errors import KemuError
@@ -69,10 +70,10 @@ def _programs(scenario: Scenario) -> list[str]:
 
 def _problems(scenario: Scenario) -> Iterator[str]:
     code = "is of kemu's own components: a real one has no such switch"
-    for name in scenario.ablate:
-        yield f"ablate: {name}: {code}"
-    for name in scenario.bugs:
-        yield f"bugs: {name}: {code}"
+    for key, names in (("ablate", scenario.ablate), ("bugs", scenario.bugs)):
+        for name in names:
+            if variants.VARIANTS[name].actors != variants.KUBELET:  # kubelets are kemu's own
+                yield f"{key}: {name}: {code}"
     for stated, key, why in (
         (scenario.holds, "holds", "nobody decides when a message between processes arrives"),
         (scenario.extenders, "extenders", "kemu's extenders do not speak HTTP"),

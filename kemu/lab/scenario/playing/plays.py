@@ -26,9 +26,8 @@ from kemu.lab.scenario.loading import clusters
 from kemu.lab.scenario.playing import judging, plans
 from kemu.lab.scenario.playing.faults import Chaos
 from kemu.lab.scenario.playing.heartbeats import Heartbeats
-from kemu.lab.scenario.playing.operators import OPERATOR, Operator
+from kemu.lab.scenario.playing.operators import OPERATOR, Operator, Provisioner
 from kemu.lab.scenario.playing.progress import RUNNING, Progress
-from kemu.lab.scenario.playing.provisioning import Provisioner
 from kemu.lab.scenario.playing.triggers import Triggers
 from kemu.lab.scenario.scenarios import Fault, Scenario, Trigger
 from kemu.runtime import garbage

@@ -1,0 +1,127 @@
+"""``kemu run --runtime real``: what it refuses, and what a real control plane does with a race."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kemu
+from kemu.emulated.real import executables
+from kemu.errors import KemuError
+from kemu.lab.scenario import forms
+from kemu.lab.scenario.playing import control_planes
+from tests.realkube import binaries
+
+NODES = [{"namePrefix": "node-", "count": 3, "allocatable": {"cpu": "8", "memory": "16Gi", "pods": "110"}}]
+PODS = {"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "100m"}}}]}}
+
+
+def refused(**spec: Any) -> str:
+    with pytest.raises(KemuError) as raised:
+        control_planes.refuse(forms.load({"nodes": NODES, **spec}, {}, name="real"), 0.0)
+    return str(raised.value)
+
+
+def test_what_real_components_cannot_do_is_refused_by_name_all_at_once() -> None:
+    text = refused(
+        store={"segmentBytes": 4096},
+        apiServers={"cacheLag": "1s", "bindCheck": "capacity"},
+        schedulers=[{"name": "default-scheduler", "policy": {"queue": "fifo"}}],
+        controllers={"replicaset": {"lag": "1s"}},
+        chaos=[{"id": "torn", "at": "1s", "slowDisk": {"actor": "store", "fsync": "1s"}}],
+    )
+    for part in (
+        "store.segmentBytes: ", "apiServers.cacheLag: ", "apiServers.bindCheck: ", "default-scheduler: policy.queue: ",
+        "controllers.replicaset.lag: ", "slowDisk: cannot be done to store",
+    ):  # fmt: skip
+        assert part in text
+
+
+def test_steps_and_switches_are_refused() -> None:
+    crash = {"actor": "scheduler/default-scheduler/0", "step": "after-bind"}
+    assert "no such steps" in refused(chaos=[{"at": "1s", "crash": crash}])
+    plugin = {"plugins": {"multiPoint": {"enabled": [{"name": "permits:Approval"}]}}}
+    scheduler = {"name": "default-scheduler", "config": {"profiles": [plugin]}}
+    folder = str(Path(__file__).parents[2] / "scenarios" / "museum")
+    assert "permits:Approval" in refused(schedulers=[scheduler], modules=[folder])
+
+
+def test_faults_of_kubelets_are_not_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are actors of kemu; then what is missing is named."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    text = refused(chaos=[{"at": "1s", "clockJump": {"actor": "kubelet/node-1", "by": "5s"}}], controllers=[])
+    assert text.startswith("this needs etcd v3.6.12, kube-apiserver v1.36.3, kube-scheduler v1.36.3: neither in ")
+
+
+def test_two_real_schedulers_of_one_name_race(tmp_path: Path) -> None:
+    """Every pod is bound once, and what the second one wanted is refused; all default checks hold."""
+    binaries.require("etcd", "kube-apiserver", "kube-scheduler")
+    folder = tmp_path / "run"
+    run = kemu.run(
+        {
+            "duration": "12s",
+            "nodes": NODES,
+            "schedulers": [{"name": "default-scheduler", "replicas": 2}],
+            "workloads": [{"name": "w", "start": "1s", "arrivals": {"every": "30ms", "count": 60}, "pods": PODS}],
+            "expect": [{"pods": {"workload": "w"}, "all": {"running": {}}}],
+        },
+        runtime="real",
+        out=folder,
+    )
+    verdict = json.loads((folder / "verdict.json").read_text())
+    counts = verdict["counts"]
+    assert run.holds, verdict
+    assert counts["pods_bound"] == 60
+    assert counts["bind_conflicts"] > 10
+    assert counts["scheduling_attempts"] >= 60 + counts["bind_conflicts"]
+    held = {one["id"] for one in verdict["checks"] if one["holds"]}
+    assert {"pod-bound-at-most-once", "history-is-linearizable", "acknowledged-writes-survive"} <= held
+    assert not _processes_of(folder)
+
+
+def test_a_planted_overcommitment_is_caught(tmp_path: Path) -> None:
+    """Two schedulers that do not know each other fill a node, and its kubelet does not look."""
+    binaries.require("etcd", "kube-apiserver", "kube-scheduler")
+    large = {"containers": [{"name": "main", "resources": {"requests": {"cpu": "3"}}}]}
+    pods = [{"schedulerName": f"scheduler-{letter}", **large} for letter in "ab" * 2]
+    manifests = [
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"pod-{number}"}, "spec": spec}
+        for number, spec in enumerate(pods)
+    ]
+    run = kemu.run(
+        {
+            "duration": "6s",
+            "nodes": [{"name": "node-1", "allocatable": {"cpu": "8", "memory": "16Gi", "pods": "110"}}],
+            "schedulers": [{"name": "scheduler-a"}, {"name": "scheduler-b"}],
+            "ablate": ["kubelet-admission"],
+            "events": [{"at": "1s", "create": one} for one in manifests],
+        },
+        runtime="real",
+        out=tmp_path / "run",
+    )
+    verdict = json.loads((tmp_path / "run" / "verdict.json").read_text())
+    assert not run.holds
+    assert "no-node-overcommitted" in {one["id"] for one in verdict["checks"] if one["holds"] is False}
+
+
+def _processes_of(folder: Path) -> list[str]:
+    """Command lines of processes that work in a folder."""
+    found = []
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit() and int(process.name) != os.getpid():
+            try:
+                line = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            except OSError:
+                continue
+            if str(folder) in line and "pytest" not in line:
+                found.append(line)
+    return found
+
+
+def test_versions_are_those_that_kemu_emulates() -> None:
+    assert executables.VERSIONS["kube-apiserver"] == executables.VERSIONS["kube-scheduler"] == "v1.36.3"

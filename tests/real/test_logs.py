@@ -1,0 +1,174 @@
+"""What is heard of real components: lines that kube-apiserver and kube-scheduler v1.36.3 wrote, and etcd's values."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from pathlib import Path
+from typing import Any
+
+from kemu.emulated.objects.wire import envelopes, wires
+from kemu.emulated.real.audit_logs import AuditLog, unix_ns
+from kemu.emulated.real.scheduler_logs import SchedulerLog
+from kemu.emulated.real.transactions import Transactions
+from kemu.messages.etcd import rpc_pb2
+from kemu.messages.k8s import core_v1_pb2
+from kemu.runtime.runlog.events import Event
+
+ALL = 1 << 63
+UID = "0997a394-b5bc-41a6-be68-daca91dd51a4"
+
+
+def request(verb: str, code: int, *, part: str = "", agent: str = "kube-scheduler/v1.36.3", **more: Any) -> str:
+    """A line of an audit log."""
+    where = {"resource": "pods", "namespace": "default", "name": "one", "apiVersion": "v1", "subresource": part}
+    return json.dumps(
+        {
+            "kind": "Event", "apiVersion": "audit.k8s.io/v1", "stage": "ResponseComplete", "verb": verb,
+            "user": {"username": "system:kube-scheduler", "uid": "scheduler/a/0", "groups": ["system:masters"]},
+            "userAgent": agent, "objectRef": where,
+            "responseStatus": {"metadata": {}, "code": code, **more.pop("status", {})},
+            "requestReceivedTimestamp": "2026-11-24T08:42:47.009512Z", "stageTimestamp": "2026-11-24T08:42:47.011578Z",
+            **more,
+        }
+    )  # fmt: skip
+
+
+def heard(folder: Path, *lines: str, known: Transactions | None = None) -> list[tuple[str, Event]]:
+    path = folder / "apiserver-0.audit"
+    path.write_text("\n".join(lines) + "\n")
+    found: list[tuple[str, Event]] = []
+    log = AuditLog(path, "apiserver/0", known or followed(), lambda at, actor, event: found.append((actor, event)))
+    log.read(ALL)
+    return found
+
+
+def followed(*changes: tuple[int, core_v1_pb2.Pod | None]) -> Transactions:
+    """What an etcd has told: revisions of the pod default/one."""
+    transactions = Transactions("", lambda event: None)
+    for revision, pod in changes:
+        event = rpc_pb2.WatchResponse().events.add()
+        event.kv.key, event.kv.mod_revision = b"/registry/pods/default/one", revision
+        if pod is None:
+            event.type = 1
+        else:
+            event.kv.value = envelopes.wrap("v1", "Pod", pod.SerializeToString())
+        transactions._record([event])
+    return transactions
+
+
+def pod(node: str = "") -> core_v1_pb2.Pod:
+    made = core_v1_pb2.Pod(metadata={"name": "one", "namespace": "default", "uid": UID})
+    made.spec.nodeName = node
+    return made
+
+
+BINDING = {"requestObject": {"kind": "Binding", "metadata": {"name": "one", "uid": UID}, "target": {"name": "node-1"}}}
+REFUSAL = {
+    "status": "Failure", "reason": "Conflict",
+    "message": 'Operation cannot be fulfilled on pods/binding "one": pod one is already assigned to node "node-2"',
+}  # fmt: skip
+
+
+def test_a_binding_is_told_by_its_scheduler_and_the_api_server(tmp_path: Path) -> None:
+    known = followed((7, pod()), (9, pod("node-1")), (11, pod("node-1")))
+    (by, bound), (server, served) = heard(tmp_path, request("create", 201, part="binding", **BINDING), known=known)
+    assert (by, bound.KIND, bound["node"], bound["ok"]) == ("scheduler/a/0", "sched.bind", "node-1", True)
+    assert (server, served.KIND, served["verb"], served["uid"]) == ("apiserver/0", "api.request", "bind", UID)
+    assert served["rev"] == 9, "that of the write, not of the last one"
+    assert served["start"] == unix_ns("2026-11-24T08:42:47.009512Z")
+
+
+def test_a_refused_binding_is_a_conflict_of_its_scheduler(tmp_path: Path) -> None:
+    (by, bound), (_, refused) = heard(tmp_path, request("create", 409, part="binding", status=REFUSAL, **BINDING))
+    assert (by, bound["ok"], bound["reason"]) == ("scheduler/a/0", False, "Conflict")
+    assert (refused.KIND, refused["verb"], refused["by"]) == ("api.refused", "bind", "scheduler/a/0")
+
+
+def test_actors_of_kemu_say_who_they_are(tmp_path: Path) -> None:
+    line = request("delete", 200, agent="kemu (kubelet/node-1)")
+    ((_, served),) = heard(tmp_path, line, known=followed((7, pod()), (8, None)))
+    assert (served["by"], served["verb"], served["uid"], served["rev"]) == ("kubelet/node-1", "delete", UID, 8)
+
+
+def test_what_is_overloaded_throttles_and_a_budget_does_not(tmp_path: Path) -> None:
+    lines = request("update", 429), request("create", 429, part="eviction", status={"reason": "TooManyRequests"})
+    (_, throttled), (_, refused) = heard(tmp_path, *lines)
+    assert throttled.KIND == "api.throttled"
+    assert (refused.KIND, refused["verb"], refused["reason"]) == ("api.refused", "evict", "TooManyRequests")
+
+
+def test_a_line_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
+    whole = request("delete", 200)
+    assert len(heard(tmp_path, whole[:80], whole)) == 1
+
+
+LOG = """\
+I1124 08:42:47.210177    7212 schedule_one.go:123] "Attempting to schedule pod" pod="default/one"
+I1124 08:42:47.210857    7212 default_binder.go:69] "Attempting to bind pod to node" pod="default/one" node="node-79"
+E1124 08:42:47.212865    7212 schedule_one.go:1243] "Error scheduling pod; retrying" err="running Bind plugin" pod="default/one"
+I1124 08:42:48.209390    7217 schedule_one.go:123] "Attempting to schedule pod" pod="default/one"
+I1124 08:42:48.209999    7217 schedule_one.go:1239] "Unable to schedule pod; no fit; waiting" pod="default/one" err="0/1 nodes are available: 1 Insufficient cpu."
+I1124 08:42:49.209390    7217 schedule_one.go:123] "Attempting to schedule pod" pod="default/one"
+E1124 08:42:49.212865    7212 schedule_one.go:1243] "Error scheduling pod; retrying" err="pod UID(default/one) is in the cache, so can't be assumed" pod="default/one"
+I1124 08:42:50.209390    7217 schedule_one.go:123] "Attempting to schedule pod" pod="default/one"
+I1124 08:42:50.209867    7217 default_binder.go:69] "Attempting to bind pod to node" pod="default/one" node="node-79"
+I1124 08:42:50.212508    7217 schedule_one.go:481] "Successfully bound pod to node" pod="default/one" node="node-79" evaluatedNodes=100 feasibleNodes=99
+I1124 09:22:14.006788   10846 preemption.go:162] "the target node for the preemption is determined" pod="default/c" node="node-1"
+I1124 09:22:14.020809   10846 executor.go:152] "Preemptor Pod preempted victim Pod" preemptor="default/c" victim="default/one" node="node-1"
+something else
+""".replace("UID", UID)  # noqa: E501
+
+
+def test_attempts_of_a_scheduler() -> None:
+    found: list[tuple[int, Event]] = []
+    log = SchedulerLog({"default/one": UID}, lambda at_ns, event: found.append((at_ns, event)))
+    for line in LOG.splitlines():
+        log.line(line)
+    assert not found, "lines wait until they are read"
+    log.read(ALL)
+    attempts = [event for _, event in found if event.KIND == "sched.attempt"]
+    assert [(one["n"], one["result"], one["node"]) for one in attempts] == [
+        (1, "scheduled", "node-79"), (2, "unschedulable", ""), (3, "error", ""), (4, "scheduled", "node-79"),
+    ]  # fmt: skip
+    assert attempts[1]["message"] == "0/1 nodes are available: 1 Insufficient cpu."
+    assert attempts[2]["message"] == "the pod is in the cache, so can't be assumed"
+    assert (attempts[3]["evaluated"], attempts[3]["feasible"], attempts[3]["uid"]) == (100, 99, UID)
+    first_ns, first = found[0]
+    assert first_ns - first["start"] == 680_000, "from its beginning until its binding begins"
+    planned, victim = (event for _, event in found[4:])
+    assert (planned.KIND, planned["pod"], planned["node"]) == ("sched.preemption", "default/c", "node-1")
+    assert (victim.KIND, victim["pod"], victim["by"]) == ("sched.victim", "default/one", "default/c")
+
+
+def go_bytes(version: str) -> bytes:
+    """A PriorityClass as Go writes it: empty texts, too, in the order of their fields."""
+    metadata = b"\x0a\x03one\x12\x00\x1a\x00\x22\x00\x2a\x03uid"
+    metadata += b"\x32" + bytes((len(version),)) + version.encode() + b"\x38\x00"
+    return b"\x0a" + bytes((len(metadata),)) + metadata + b"\x10\x05\x18\x00\x22\x00"
+
+
+def test_an_object_of_a_real_api_server_has_the_digest_of_its_bytes_in_etcd() -> None:
+    stored, served = go_bytes(""), go_bytes("4711")
+    assert envelopes.as_stored(served) == (stored, 4711)
+    wire, revision = wires.of_real(served)
+    assert revision == 4711
+    assert zlib.crc32(wire) == wires.digest(stored, 4711)
+
+
+def test_what_kemu_serves_is_in_that_form_already() -> None:
+    served = core_v1_pb2.Pod(metadata={"name": "one"}).SerializeToString() + wires.version_suffix(12)
+    assert wires.of_real(served) == (served, 12)
+
+
+def test_keys_and_values_are_those_of_kemus_store() -> None:
+    told: list[Any] = []
+    transactions = Transactions("", told.append)
+    event = rpc_pb2.WatchResponse().events.add()
+    event.kv.key, event.kv.mod_revision, event.kv.create_revision, event.kv.version = b"/registry/minions/a", 5, 5, 1
+    event.kv.value = envelopes.wrap("v1", "Node", b"\x0a\x00")
+    custom = rpc_pb2.WatchResponse().events.add()
+    custom.kv.key, custom.kv.mod_revision, custom.kv.value = b"/registry/example.com/things/x", 6, b"{}"
+    transactions._record([event, custom])
+    assert told[0]["changes"] == [[0, "/registry/nodes/a", b"\x0a\x00", 5, 1]]
+    assert told[1]["changes"][0][1:3] == ["/registry/example.com/things/x", b"{}"]
