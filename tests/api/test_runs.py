@@ -136,7 +136,7 @@ def test_mistakes_are_told_all_at_once() -> None:
     assert len(caught.value.problems) >= 2
     with pytest.raises(KemuError, match="no such file, and no shipped scenario"):
         kemu.run("races/no-such-race")
-    with pytest.raises(ValueError, match="runtime must be sim, wall or ray"):
+    with pytest.raises(ValueError, match="runtime must be sim, wall, ray or real"):
         kemu.run(SPEC, runtime="sims")
 
 

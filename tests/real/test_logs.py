@@ -50,7 +50,7 @@ def followed(*changes: tuple[int, core_v1_pb2.Pod | None]) -> Transactions:
         event = rpc_pb2.WatchResponse().events.add()
         event.kv.key, event.kv.mod_revision = b"/registry/pods/default/one", revision
         if pod is None:
-            event.type = 1
+            event.type = event.DELETE
         else:
             event.kv.value = envelopes.wrap("v1", "Pod", pod.SerializeToString())
         transactions._record([event])
@@ -63,7 +63,9 @@ def pod(node: str = "") -> core_v1_pb2.Pod:
     return made
 
 
-BINDING = {"requestObject": {"kind": "Binding", "metadata": {"name": "one", "uid": UID}, "target": {"name": "node-1"}}}
+BINDING: dict[str, Any] = {
+    "requestObject": {"kind": "Binding", "metadata": {"name": "one", "uid": UID}, "target": {"name": "node-1"}}
+}
 REFUSAL = {
     "status": "Failure", "reason": "Conflict",
     "message": 'Operation cannot be fulfilled on pods/binding "one": pod one is already assigned to node "node-2"',

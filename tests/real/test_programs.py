@@ -148,7 +148,7 @@ def test_one_that_ends_by_itself_is_started_again(tmp_path: Path) -> None:
         "one actor.started", "one actor.exited", "one actor.crashed", "one actor.started", "one actor.stopped",
     ]  # fmt: skip
     exited = next(data for _, _, kind, data in run.events if kind == "actor.exited")
-    assert exited.why == "its process ended with 3"
+    assert exited["why"] == "its process ended with 3"
 
 
 def test_one_that_cannot_start_ends_the_run_with_its_last_words(tmp_path: Path) -> None:

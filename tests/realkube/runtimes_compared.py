@@ -27,7 +27,7 @@ def verdict(scenario: str, runtime: str, speed: float | None, folder: Path) -> d
 
 def cell(found: dict[str, Any]) -> str:
     """Verdict, and what of each kind there was."""
-    counts = [f"{found['counts'][name]} {name.replace('_', ' ')}" for name in SHOWN if found["counts"][name]]
+    counts = [f"{name.replace('_', ' ')} {found['counts'][name]}" for name in SHOWN if found["counts"][name]]
     return f"{found['verdict']}: {', '.join(counts)}"
 
 
