@@ -45,7 +45,11 @@ POD = "kemu trace RUN POD shows what a pod went through"
         ("run x --seed", "kemu run", "--seed: a value is missing"),
         ("run x --seed abc", "kemu run", "--seed: must be a whole number, not 'abc'"),
         ("run x --speed fast", "kemu run", "--speed: must be a number greater than 0, not 'fast'"),
-        ("run x --runtime rayl", "kemu run", "--runtime: must be sim or wall or ray or real, not 'rayl' (did you"),
+        (
+            "run x --runtime simm",
+            "kemu run",
+            "--runtime: must be sim or wall or ray or real, not 'simm' (did you mean sim?)",
+        ),
         ("explore x --jobs 0", "kemu explore", "--jobs: must be at least 1, not 0"),
         ("explor x", "kemu", "no command 'explor' (did you mean kemu explore?)"),
         ("validate x", "kemu", "no command 'validate' (did you mean kemu scenarios validate?)"),
