@@ -301,7 +301,7 @@ class UserCodeFailed(ActorFailed):
         self.function = function
         """As Python qualifies it: ``FirstFit.run``."""
         self.plugin = plugin
-        """Of a scheduler plugin: its name, and what it was called for."""
+        """A scheduler plugin's name, and what it was called for."""
         self.extension_point = extension_point
         self.pod = pod
         """namespace/name."""

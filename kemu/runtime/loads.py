@@ -41,7 +41,7 @@ class Sample(Protocol):
 
 @dataclass
 class Load:
-    """Of one cell, over all processes that it had."""
+    """The load of one cell, over all processes that it had."""
 
     name: str
     actors: Sequence[str] = ()
@@ -77,7 +77,7 @@ class Load:
         self.most_log_lag_s = max(self.most_log_lag_s, log_lag_s)
 
     def add(self, sample: Sample) -> None:
-        """Of the present process, in the order of time."""
+        """Add a sample of the present process, in the order of time."""
         last, self._last = self._last, sample
         self.memory_bytes, self.open_calls = sample.memory_bytes, sample.open_calls
         self.unsent_events = sample.unsent_events

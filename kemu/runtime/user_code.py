@@ -191,7 +191,7 @@ def call_of(error: BaseException) -> Call | None:
 
 
 def _is_ours(module: str) -> bool:
-    """Of kemu, or of a package that it needs."""
+    """Whether a module is of kemu, or of a package that it needs."""
     return module.partition(".")[0] in _NOT_THEIRS
 
 

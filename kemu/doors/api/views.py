@@ -133,7 +133,7 @@ class Finding:
     counts: bool = True
     """It changes the verdict. A detector does only where the scenario asks for it."""
     says: str = ""
-    """Of an expectation: the same as ``text``, as a sentence."""
+    """For an expectation, the same as ``text``, as a sentence."""
 
 
 def of(history: History, pod: PodHistory) -> Pod:

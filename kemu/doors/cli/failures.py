@@ -172,7 +172,7 @@ _PLEASE = "this is a bug in kemu: please report it with this file, which holds t
 
 
 def tell_beside(text: str, report: Path) -> int:
-    """Of a bug of kemu's, beside a result. Returns the exit code."""
+    """Tell of a bug of kemu's, beside a result. Returns the exit code."""
     print(_fitting(bug(text, report).text, sys.stderr), file=sys.stderr)
     return exits.RAISED
 

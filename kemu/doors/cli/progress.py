@@ -162,7 +162,7 @@ class Line:
 
 
 CELLS = 6
-"""Of more cells the busiest are shown."""
+"""The most cells that are shown: the busiest ones."""
 
 
 def _cells(found: Mapping[str, loads.Load]) -> list[str]:

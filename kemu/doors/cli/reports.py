@@ -69,7 +69,7 @@ def _explanations(run: Path, folders: list[Path], data: Path | None) -> dict[Pat
 
 
 def _made(run: Path, folders: list[Path], wanted: list[Path], data: Path | None) -> dict[Path, dict[str, Any]]:
-    """Of runs in virtual time that can be made again."""
+    """Explanations of runs in virtual time that can be made again."""
     from kemu.doors.cli import inputs
     from kemu.lab.scenario.loading import loader
     from kemu.lab.tell.explaining import losses, reports

@@ -37,7 +37,7 @@ class Ordinary:
         self.loads: dict[tuple[str, str], int] = {}
         """How many messages each link carried while time passed."""
         self.telling: list[MessagePattern] = []
-        """Of these, the messages that decide something, each by its first label."""
+        """The messages of these that decide something, each by its first label."""
         counts = Counts()
         for message, labels in labelled(sent):
             counts.add(message.source, message.target, labels)

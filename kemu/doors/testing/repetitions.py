@@ -21,7 +21,7 @@ class Settings:
     strategies: tuple[str, ...] = ()
     """Their names; none: all that fit. The first run is always the one without any."""
     seed: int = 0
-    """Of what the strategies draw."""
+    """The strategies draw from it."""
     shrink: bool = False
 
 

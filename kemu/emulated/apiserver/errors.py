@@ -42,7 +42,7 @@ def conflict(resource: Resource, name: str, why: str, subresource: str = "") -> 
 
 
 def conflict_of_kind(resource: Resource, name: str, why: str) -> errors.Conflict:
-    """Of a delete: ``rest.BeforeDelete`` names the kind where others name the plural."""
+    """The conflict of a delete: ``rest.BeforeDelete`` names the kind where others name the plural."""
     qualified = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
     text = f'Operation cannot be fulfilled on {qualified} "{name}": {why}'
     return errors.Conflict(text, kind=resource.kind, name=name)

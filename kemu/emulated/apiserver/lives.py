@@ -44,7 +44,7 @@ class Lives:
         ]
 
     def give(self, pod: core_v1_pb2.Pod) -> None:
-        """Of each annotation, what the first matching entry says that says anything. Draws depend on the pod's UID
+        """Give each annotation what the first matching entry says that says anything. Draws depend on the pod's UID
         only: not on the API server, nor on other pods."""
         metadata = pod.metadata
         annotations = metadata.annotations

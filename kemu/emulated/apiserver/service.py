@@ -34,10 +34,10 @@ AS_GROUP_KEY = "kemu-as-group"
 """And of which groups; may come several times."""
 
 UNREAD_MESSAGES = 16
-"""Of about a MiB each, with answers that a client does not read. Then nothing more is read from it."""
+"""Messages of about a MiB each with answers that a client does not read. Then nothing more is read from it."""
 UNREAD_BYTES = 64 << 20
-"""Of answers that a client does not read, on all of its Sessions. Then nothing more is read from those, and what it has
-asked already is refused."""
+"""Bytes of answers that a client does not read, on all of its Sessions. Then nothing more is read from those, and what
+it has asked already is refused."""
 UNREAD_EVENTS = 10_000
 """When so many events of a stream wait for its client, it begins no more watches."""
 MAX_WATCHES = 10_000
@@ -79,7 +79,7 @@ class Replies:
         self._unread = 0
         """Bytes of answers."""
         self._taken = 0
-        """Of these, those that are being written."""
+        """How many of these are being written."""
         self.wake: Callable[[], None] = lambda: None
         """There is something to :meth:`take`."""
         self.in_flight = 0
@@ -230,7 +230,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         self._fanout = fanout
         self._is_open = asyncio.Event()
         self._idle: list[asyncio.Future[Work]] = []
-        """Of tasks that wait for a call to serve."""
+        """One for each task that waits for a call to serve."""
         fanout.on_stalled = self.cut
         self._flows = flows.Flows(env, seats, queue_limit, self._expired)
         """What waits in it for a seat: calls of Sessions with their client and Replies."""

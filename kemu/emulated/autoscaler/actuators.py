@@ -187,7 +187,8 @@ class Actuator:
             return
 
     async def _change(self, node: core_v1_pb2.Node, change: Callable[[core_v1_pb2.Node], bool]) -> None:
-        """Of a node that may be out of date: where it is, or nothing is to be changed, the newest one is asked for."""
+        """Change a node that may be out of date: where it is, or nothing is to be changed, the newest one is asked
+        for."""
         name, latest = node.metadata.name, False
         while True:
             fresh = core_v1_pb2.Node()

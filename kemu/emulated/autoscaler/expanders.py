@@ -117,7 +117,7 @@ def _price(options: Sequence[Option], settings: Settings, cluster_size: int) -> 
 
 
 def _preferred_cpu_milli(nodes: int) -> int:
-    """Of the nodes of a cluster of that size (``SimplePreferredNodeProvider``)."""
+    """For the nodes of a cluster of that size (``SimplePreferredNodeProvider``)."""
     for limit, cores in ((2, 1), (6, 2), (20, 4), (60, 8), (200, 16)):
         if nodes <= limit:
             return cores * 1000

@@ -19,7 +19,8 @@ LONG_TERMINATING_S = 30
 
 
 def is_expendable(pod: core_v1_pb2.Pod, cut_off: int) -> bool:
-    """Of lower priority than the cut-off: neither scales up nor keeps a node (``IsExpendablePod``)."""
+    """Whether it has a lower priority than the cut-off, and so neither scales up nor keeps a node
+    (``IsExpendablePod``)."""
     return bool(pod.spec.HasField("priority") and pod.spec.priority < cut_off)
 
 

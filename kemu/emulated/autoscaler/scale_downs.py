@@ -131,7 +131,7 @@ class Planner:
     def _candidates(
         self, snapshot: Snapshot, nodes: Sequence[core_v1_pb2.Node], budgets: Budgets, unix_ns: int
     ) -> list[core_v1_pb2.Node]:
-        """Of groups that may shrink; empty ones first, then those that were unneeded before.
+        """Nodes of groups that may shrink; empty ones first, then those that were unneeded before.
 
         Mirrors ``PreFilteringScaleDownNodeProcessor`` and ``CombinedScaleDownCandidatesProcessor``.
         """

@@ -121,7 +121,7 @@ def _unfit(group: NodeGroup, state: ClusterState, now_ns: int) -> str:
 def _fitting(
     snapshot: Snapshot, groups: Sequence[estimators.PodGroup], group: NodeGroup, template: Template
 ) -> list[estimators.PodGroup]:
-    """Of the pods, those that fit on an empty node of the group (``SchedulablePodGroups``)."""
+    """The pods that fit on an empty node of the group (``SchedulablePodGroups``)."""
     found = []
     snapshot.fork()
     snapshot.add_node(template.node, template.pods)

@@ -79,7 +79,8 @@ def unreachable(why: str) -> meta_v1_pb2.Status:
 
 
 def passing(status: meta_v1_pb2.Status) -> meta_v1_pb2.Status:
-    """Of a list or watch: client-go's reflectors try again whatever the refusal, but for a revision that is gone."""
+    """The status of a list or watch: client-go's reflectors try again whatever the refusal, but for a revision that is
+    gone."""
     if status.reason in ("Expired", "Gone", "ServiceUnavailable", "TooManyRequests", "Timeout", "InternalError"):
         return status
     return unreachable(status.message)

@@ -28,7 +28,7 @@ SERVER = "apiserver/0"
 
 
 def writer(out: Path) -> frames.Writer:
-    """Of a run log in the folder ``--out``. Raises KemuError."""
+    """The writer of a run log in the folder ``--out``. Raises KemuError."""
     folders.check_replaced(out, folders.Held("run", ""), force=False)
     try:
         out.mkdir(parents=True, exist_ok=True)

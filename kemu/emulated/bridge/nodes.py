@@ -51,7 +51,7 @@ class Settings:
     """How they run."""
 
     writer: frames.Writer | None = None
-    """Of a run log; None: there is none."""
+    """Writes a run log; None: there is none."""
     quiet: bool = False
     """Rejections and evictions are not printed."""
     keep: bool = False

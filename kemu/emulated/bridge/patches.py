@@ -20,7 +20,7 @@ _TEXTS = ("Time", "MicroTime", "Quantity", "IntOrString", "FieldsV1")
 
 
 def strategic(message: type[Message], patch: bytes, removed: bytes) -> dict[str, Any]:
-    """Of an object of that class."""
+    """A patch of an object of that class."""
     wanted = message.FromString(patch)
     result = _set(wanted, convert.to_json(wanted))
     if removed:

@@ -406,7 +406,7 @@ class Candidate:
         self._env = env
         self._elector = elector
         self._main: asyncio.Task[Any] | None = None
-        """Of the actor."""
+        """The task of the actor."""
         self._renewals: asyncio.Task[None] | None = None
         """Renewals of a leader."""
         self._is_ending = False

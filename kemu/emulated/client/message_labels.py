@@ -68,7 +68,7 @@ class Reader:
         return (Label("", "", method.lower()),)
 
     def _requested(self, service: str, method: str, request: bytes) -> tuple[Label, ...]:
-        """Of a call with a single request; of others, that they began."""
+        """The label of a call with a single request; of others, that they began."""
         if service == "kemu.v1.Api" and method not in ("Session", "Watch"):
             found = getattr(api_pb2, f"{method}Request").FromString(request)
             if isinstance(found, api_pb2.CommitRequest):
@@ -237,7 +237,7 @@ def _stored(message: Message, payload: bytes) -> tuple[Label, ...]:
 
 
 def _of_key(key: bytes, what: str) -> Label:
-    """Of a key of the store: ``/registry/pods/default/web-0``."""
+    """The label of a key of the store: ``/registry/pods/default/web-0``."""
     plural, *names = key.removeprefix(resources.REGISTRY).decode(errors="replace").strip("\0/").split("/")
     row = resources.BY_PLURAL.get(plural)
     return Label(row.kind if row else "", short("/".join(names)), what)

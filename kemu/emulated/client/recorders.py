@@ -128,7 +128,7 @@ class Recorder:
         self._watches = False
 
     def _forget(self) -> None:
-        """Of those of the older form, the one that has not come for longest, where there are too many."""
+        """Drop the event of the older form that has not come for longest, where there are too many."""
         if self._is_old and len(self._known) > MOST_KNOWN:
             del self._known[next(iter(self._known))]
 

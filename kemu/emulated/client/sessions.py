@@ -82,7 +82,7 @@ class Commit(NamedTuple):
     results: list[core_v1_pb2.Pod | errors.ApiError]
     """For each binding the pod as it is now, or why it was not bound."""
     refused_by: int | None
-    """Of a commit that was refused as a whole: the index of the binding to blame. Those after it were not judged."""
+    """The index of the binding for which a commit was refused as a whole. Those after it were not judged."""
 
 
 def error_of(status_bytes: bytes) -> errors.ApiError:

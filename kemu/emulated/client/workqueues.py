@@ -26,7 +26,7 @@ from kemu.runtime.env import SECOND_NS, Env, Timer
 T = TypeVar("T", bound=Hashable)
 
 BURST, EVERY_NS = 100, SECOND_NS // 10
-"""Of all items together: so many at once, then one every tenth of a second (``DefaultTypedControllerRateLimiter``)."""
+"""For all items together: so many at once, then one every tenth of a second (``DefaultTypedControllerRateLimiter``)."""
 
 
 class WorkQueue(Generic[T]):

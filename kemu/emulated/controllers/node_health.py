@@ -126,7 +126,7 @@ class _Zone:
     queue: taint_queues.TaintQueue
     state: str = _INITIAL
     ready: list[bool] = field(default_factory=list)
-    """Of the nodes seen in this pass that count."""
+    """Whether each node that counts is ready, as seen in this pass."""
     steady: int = 0
     """So many more count, and are ready."""
 
@@ -212,7 +212,7 @@ class NodeLifecycle:
         return [(step, nodes[index], unknown) for step, index, unknown in found]
 
     def _forget_zones(self, nodes: Sequence[NodeView]) -> None:
-        """Of a zone without nodes nothing is remembered; when one comes its queue is a new one."""
+        """Forget zones without nodes; when a node comes its queue is a new one."""
         if empty := [name for name, zone in self._zones.items() if not zone.size and not len(zone.queue)]:
             inhabited = {node.zone for node in nodes}
             for name in empty:

@@ -141,7 +141,7 @@ class PodGarbageCollector(controllers.Controller):
         return [node for node in self._by_node if node in self._lost] if self._lost else []
 
     def _surplus(self) -> list[Any]:
-        """Of the pods that have ended, those beyond the threshold: evicted ones first, then the oldest."""
+        """The ended pods beyond the threshold: evicted ones first, then the oldest."""
         too_many = len(self._ended) - self._threshold
         if self._threshold <= 0 or too_many <= 0:
             return []

@@ -21,7 +21,7 @@ class TaintQueue:
         """From when on there is a token. None: never."""
         self._heap = _Heap()
         self._not_before_ns: dict[str, int] = {}
-        """Of nodes that were put back."""
+        """When nodes that were put back may be tried again."""
         self._known: dict[str, None] = {}
         """Those that wait, and those that were taken and not removed since: they are not added again."""
 

@@ -28,7 +28,7 @@ class _Unlimited(TaintQueue):
 
 @replaces(expectations.Expectations, "controller-expectations")
 class _ExpectsNothing(expectations.Expectations):
-    """Of workloads."""
+    """For workloads."""
 
     def are_met(self, owner: str) -> bool:
         return True
@@ -36,7 +36,7 @@ class _ExpectsNothing(expectations.Expectations):
 
 @replaces(contexts.Expectations, "controller-expectations")
 class _ExpectsNothingOfJobs(contexts.Expectations):
-    """Of Jobs."""
+    """For Jobs."""
 
     def are_met(self, job: str) -> bool:
         return True

@@ -244,7 +244,7 @@ class Streams:
         """By API server and user."""
 
     def count(self) -> int:
-        """Of the watches."""
+        """The number of watches."""
         return sum(len(stream.watches) for streams in self._streams.values() for stream in streams)
 
     async def open(self, backend: Backend, user: User, create: api_pb2.WatchCreate) -> Watch:

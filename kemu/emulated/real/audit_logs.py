@@ -122,7 +122,7 @@ def _actor_of(entry: Mapping[str, Any]) -> str:
 
 
 def unix_ns(text: str) -> int:
-    """Of a time as Kubernetes writes it, with microseconds."""
+    """Unix time (ns) of a time as Kubernetes writes it, with microseconds."""
     whole = dt.datetime.fromisoformat(text)
     seconds = int(whole.replace(microsecond=0).timestamp())
     return seconds * SECOND_NS + whole.microsecond * 1000

@@ -63,7 +63,7 @@ class ControlPlane:
         self._folder = settings.folder.resolve()
         self._etcd, self._peers = components.free_ports(2)
         self._ports: dict[str, int] = {}
-        """Of API servers, by actor."""
+        """The ports of API servers, by actor."""
         self._tokens = {name: secrets.token_hex(16) for name in (BRIDGE, *settings.actors)}
         self._transactions = Transactions(f"{components.LOOPBACK}:{self._etcd}", self._hear_transaction)
         self._logs: list[AuditLog | SchedulerLog] = []

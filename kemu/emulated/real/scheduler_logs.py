@@ -37,7 +37,7 @@ class Line(NamedTuple):
     """What comes after it, as it stands."""
 
     def unix_ns(self, year: int) -> int:
-        """Of a clock that shows UTC."""
+        """Unix time (ns), by a clock that shows UTC."""
         date = dt.datetime.strptime(f"{year}{self.stamp}", "%Y%m%d %H:%M:%S.%f").replace(tzinfo=dt.UTC)
         return int(date.replace(microsecond=0).timestamp()) * SECOND_NS + date.microsecond * 1000
 

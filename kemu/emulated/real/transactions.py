@@ -41,7 +41,7 @@ class Transactions:
         """The first revision that has not come."""
         self._task: asyncio.Task[None] | None = None
         self.uids: dict[str, str] = {}
-        """Of pods, by ``namespace/name``: the latest of that name."""
+        """UIDs of pods, by ``namespace/name``: the latest of that name."""
         self.bound: dict[str, tuple[int, str]] = {}
         """By uid: the revision at which a pod was bound, and its node."""
         self.last: dict[str, int] = {}

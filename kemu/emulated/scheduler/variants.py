@@ -132,8 +132,8 @@ class _RequeuesAll(SchedulingQueue):
 
 @replaces(SchedulingQueue, "k8s-71486")
 class _LastInFirstOut(SchedulingQueue):
-    """Of equal priority, the pod that came or failed last is tried first; none backs off; any event, a heartbeat of a
-    node too, requeues all. (The real order was that of a heap without a second key: mostly this one.)"""
+    """Among pods of equal priority, the one that came or failed last is tried first; none backs off; any event, a
+    heartbeat of a node too, requeues all. (The real order was that of a heap without a second key: mostly this one.)"""
 
     heeds_heartbeats: ClassVar[bool] = True
 
@@ -333,5 +333,5 @@ class _IgnoresNominations(PodFeed):
 
 
 def _is_preemptor(pod: QueuedPod) -> bool:
-    """Of a pod that a PreEnqueue plugin holds back: whether it has been tried. Scheduling gates hold back others."""
+    """Whether a pod that a PreEnqueue plugin holds back has been tried. Scheduling gates hold back others."""
     return pod.place == UNSCHEDULABLE

@@ -77,7 +77,7 @@ class Document:
     """Paths whose values come from the command line: what stands there, in place of a file."""
 
     def place(self, path: Path) -> Place:
-        """Of the path itself or, where it does not exist, of what comes closest to it."""
+        """The place of the path itself or, where it does not exist, of what comes closest to it."""
         for end in range(len(path), -1, -1):
             place = self.places.get(path[:end])
             if place is not None:

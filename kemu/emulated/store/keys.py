@@ -100,7 +100,7 @@ class SortedKeys:
         return sum(map(len, self._chunks[first:last])) - offset + rest
 
     def _place(self, key: bytes) -> tuple[int, int]:
-        """Of the first key that is not less: which chunk, and where in it."""
+        """The place of the first key that is not less: which chunk, and where in it."""
         position = bisect_left(self._lasts, key)
         if position == len(self._lasts):
             return position, 0

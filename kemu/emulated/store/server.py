@@ -43,7 +43,7 @@ from kemu.runtime.rpc import pumps, servers
 from kemu.runtime.runlog.events import StoreAlarm, StoreCompacted, StoreCorrupt, StoreRecovered, StoreState, Transaction
 
 VERSION = "3.6.0"
-"""Of etcd, whose behaviour this is."""
+"""The version of etcd whose behaviour this is."""
 CLUSTER_ID = 0x6B656D75
 MEMBER_ID = 0x73746F7265
 RETAIN_REVISIONS = 20_000
@@ -339,7 +339,7 @@ class Store(variants.Varied):
                 self._work()
 
     async def compact(self, request: rpc_pb2.CompactionRequest) -> rpc_pb2.CompactionResponse:
-        """Of the KV service. What is not durable yet must not be compacted."""
+        """The KV service's ``Compact``. What is not durable yet must not be compacted."""
         if self.hub.published < min(request.revision, self.space.revision):
             await self.settled()
         response = self.requests.compact(request)

@@ -48,7 +48,7 @@ class Watcher:
         self.key = key
         self.end = end
         self.next_revision = next_revision
-        """Of the first change that it still wants. In step, it matters only when it is in the future."""
+        """The revision of the first change that it still wants. In step, it matters only when it is in the future."""
         self.options = options
         """Options of ``PREV_KV``, ``NO_PUT``, ``NO_DELETE``: watchers with the same options get the same bytes."""
         self.fragment = False

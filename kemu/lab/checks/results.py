@@ -82,7 +82,7 @@ class Check(ABC):
         """Called for the events that the annotation of ``event`` names; a check without any judges the history."""
 
     def concluded(self, findings: list[str], judged: int, nothing: str, good: str) -> Result:
-        """Of a check that counts what it has judged.
+        """The result of a check that counts what it has judged.
 
         ``nothing`` is said where that is none, ``good`` where all of it is right."""
         if findings:

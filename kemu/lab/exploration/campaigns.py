@@ -50,11 +50,11 @@ class Settings:
     """How far to search. The first of the limits that is reached ends the campaign."""
 
     seed: int = 0
-    """Of the campaign: of what its strategies draw."""
+    """The seed of the campaign, from which its strategies draw."""
     runs: int = 0
     """0: no limit."""
     seconds: float = 0.0
-    """Of real time; 0: no limit."""
+    """Real time; 0: no limit."""
     seconds_if_found: float = 0.0
     """The same, once a run has failed; 0: ``seconds``."""
     _: KW_ONLY
@@ -118,7 +118,7 @@ class Campaign:
         self.canary: bool | None = None
         """Whether it was found; None: nobody looked."""
         self.seconds = 0.0
-        """Of real time, this time and before."""
+        """Real time, this time and before."""
         self._tallies = {name: _Tally() for name in names}
         self._known: dict[str, set[str]] = {name: set() for name in names}
         self._goals = [

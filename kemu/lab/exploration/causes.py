@@ -27,12 +27,13 @@ _WORDS = frozenset(("a", "an", "at", "by", "pod", "pods", "node", "nodes", "on",
 
 
 def of_check(detail: str, names: Names) -> str:
-    """Of a check: that of its first finding; how many more there are depends on the size of the run."""
+    """The cause of a failed check: that of its first finding; how many more there are depends on the size of the
+    run."""
     return names.taken_out(detail.split(_SEPARATOR, 1)[0])
 
 
 def of_expectation(detail: str, names: Names) -> str:
-    """Of an expectation, whose detail is one finding in several steps; equal steps count once."""
+    """The cause of a failed expectation, whose detail is one finding in several steps; equal steps count once."""
     steps = (names.taken_out(step) for step in detail.split(_SEPARATOR) if not _MORE.fullmatch(step))
     return _SEPARATOR.join(dict.fromkeys(steps))
 

@@ -50,7 +50,7 @@ from kemu.runtime.runlog.events import (
 )
 
 WINDOW = 6
-"""Of so many decisive events before it, each event notes the order."""
+"""Each event notes the order of so many decisive events before it."""
 SIGNATURE_SIZE = 16
 
 _MASK = (1 << 32) - 1
@@ -111,7 +111,7 @@ class Timeline:
         """Label and actor of each decisive event; beside them what it is about."""
         self._about: list[str | None] = []
         self._orders: tuple[int, NDArray[np.uint64]] = (0, np.empty(0, dtype=np.uint64))
-        """Of so many events."""
+        """The orders among so many events."""
 
     def __call__(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         if kind not in _DECISIVE:
@@ -169,7 +169,7 @@ def _signature(orders: NDArray[np.uint64]) -> tuple[int, ...]:
 
 
 def similarity(one: Sequence[int], other: Sequence[int]) -> float:
-    """Of two timelines, by their signatures: from 0 to 1."""
+    """The similarity of two timelines, by their signatures: from 0 to 1."""
     return sum(a == b for a, b in zip(one, other, strict=True)) / SIGNATURE_SIZE
 
 

@@ -46,7 +46,7 @@ class Failure:
     """A check or an expectation that makes the verdict of a run fail, or the error with which the run broke."""
 
     id: str
-    """Of the check or expectation; ``the-run-broke`` for an error."""
+    """The id of the check or expectation; ``the-run-broke`` for an error."""
     detail: str
     cause: str
     """The detail without the particulars of the run: equal causes are equal."""

@@ -35,7 +35,7 @@ class RunRecord:
     events: int = 0
     """How many there were; only on the way to whoever shrinks."""
     new: tuple[int, ...] = ()
-    """Of these, those that no run before it had shown."""
+    """Those of these that no run before it had shown."""
     signature: tuple[int, ...] = ()
     checks: tuple[str, ...] = ()
     """The checks that had something to judge."""
@@ -46,7 +46,7 @@ class RunRecord:
     """At which actors crashed."""
     probed: Any = None
     seconds: float = 0.0
-    """Of real time."""
+    """Real time."""
 
     @property
     def is_found(self) -> bool:

@@ -74,7 +74,7 @@ class _Process:
         self._known: set[int] = set()
         self.batch = 0
         self.left: deque[Task[Any, Any]] = deque()
-        """Of its batch, the first of which it is carrying out."""
+        """What is left of its batch, the first of which it is carrying out."""
         self.is_ready = False
         self.deadline_s = time.monotonic() + START_LIMIT_S
 
@@ -124,7 +124,7 @@ class Workers:
         self._batches = 0
         self._started = 0
         self._seconds = 0.0
-        """Of one run, a moving mean; 0: not known yet."""
+        """Real time of one run, a moving mean; 0: not known yet."""
         self._sources: list[object] = []
         """All that were ever used; a worker is sent each of them once."""
 

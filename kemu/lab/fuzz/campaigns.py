@@ -31,7 +31,7 @@ from kemu.lab.fuzz.trials import Finding, Record
 from kemu.runtime.runlog import folders
 
 LIMIT_S = 180.0
-"""Of real time, for one scenario with all of its runs."""
+"""Real time for one scenario with all of its runs."""
 EVERY_FRESH = 50
 """Every fiftieth scenario is run in fresh processes, too."""
 MOST_SHRUNK = 10

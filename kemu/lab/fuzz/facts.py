@@ -29,7 +29,7 @@ class Wrong:
     """Something that an oracle or a relation found."""
 
     id: str
-    """Of the oracle, the relation or the check."""
+    """The name of the oracle, the relation or the check."""
     detail: str
 
 
@@ -167,7 +167,7 @@ class Facts:
 
 
 def is_ready(item: Any) -> bool:
-    """Of a node or a pod."""
+    """Whether a node or a pod is ready."""
     return any(one.type == "Ready" and one.status == "True" for one in item.status.conditions)
 
 

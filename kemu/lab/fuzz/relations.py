@@ -54,7 +54,7 @@ def relation(change: Change) -> Change:
 
 
 def same_run(change: Change) -> Change:
-    """Of a change that must not even change the digest."""
+    """The relation of a change that must not even change the digest."""
     _register(change, same_digest=True)
     return change
 
@@ -119,7 +119,7 @@ def _is_plain(template: core_v1_pb2.PodTemplateSpec) -> bool:
 
 
 def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
-    """Of two outcomes: what both tell and tell differently."""
+    """What two outcomes both tell and tell differently."""
     return [
         f"{key}: {one[key]} and {other[key]}" for key in sorted(one.keys() & other.keys()) if one[key] != other[key]
     ]

@@ -42,7 +42,8 @@ class Finding:
     """A way in which a scenario fails."""
 
     id: str
-    """Of a check or an oracle; ``the-run-broke``, ``same-digest``, ``refused``, ``slow``, or the name of a relation."""
+    """The id of a check or an oracle; ``the-run-broke``, ``same-digest``, ``refused``, ``slow``, or the name of a
+    relation."""
     cause: str
     """The detail without the particulars: equal causes are equal."""
     detail: str

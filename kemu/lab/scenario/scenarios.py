@@ -76,7 +76,7 @@ class VictimCount:
     """Instead: this part of them, between 0 and 1; 1: all."""
 
     def of(self, matching: int) -> int:
-        """Of so many. A share is rounded, halves up, but it is at least one if anything matches."""
+        """How many of so many. A share is rounded, halves up, but it is at least one if anything matches."""
         wanted = self.count if self.share is None else max(1, int(matching * self.share + 0.5))
         return min(wanted, matching)
 

@@ -23,7 +23,7 @@ class Metric:
 
     name: str
     priority: int | None = None
-    """Of the pods of this priority only; None: of all."""
+    """Only pods of this priority count; None: all."""
 
     @property
     def text(self) -> str:
@@ -64,4 +64,4 @@ class CellRecord:
     rows: CellRows | None = None
     """None where there are no figures."""
     seconds: float = field(default=0.0, compare=False)
-    """Of real time; equal sweeps differ in it."""
+    """Real time; equal sweeps differ in it."""

@@ -95,7 +95,8 @@ class Draft:
         self.bound_ns: int | None = None
         self.attempts = 0
         self.attempt_ids: dict[str, int] = {}
-        """Of the span of each scheduler's latest attempt: what the scheduler does next for the pod follows from it."""
+        """The id of the span of each scheduler's latest attempt: what the scheduler does next for the pod follows from
+        it."""
         self.asked_to_go_ns: int | None = None
         self.gone_ns: int | None = None
         """The object was removed."""

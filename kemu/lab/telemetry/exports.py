@@ -17,7 +17,7 @@ class Moment:
 
     unix_ns: int
     is_end: bool
-    """Of the run's end; else, of its beginning."""
+    """Whether it is about the run's end; else, about its beginning."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ class FaultEvents:
         self._what: dict[str, str] = {}
         """The kinds of the faults in force, by id."""
         self._open: dict[str, list[_Strike]] = {}
-        """Of the faults in force."""
+        """The strikes of the faults in force."""
         self._struck: dict[str, list[_Strike]] = {}
         """By actor."""
         self.handlers: dict[str, Callable[[int, str, Mapping[str, Any]], None]] = handlers.of(self)

@@ -61,9 +61,9 @@ class Index:
         """Actors ``scheduler/<name>/<replica>`` that have tried a pod."""
         self._of_uid: dict[str, array[int]] = {}
         self._of_key: dict[str, array[int]] = {}
-        """Of events that name no UID: creations and deletions in the store, and some refused requests."""
+        """Events that name no UID: creations and deletions in the store, and some refused requests."""
         self._of_all: array[int] = array("Q")
-        """Of events that bear on every trace: faults, and of the store the first and its recoveries."""
+        """Events that bear on every trace: faults, and of the store the first and its recoveries."""
         self._on_node: dict[str, dict[str, None]] = {}
         """UIDs of the pods that each kubelet has seen."""
         self._crowded: dict[str, None] = {}
@@ -191,8 +191,8 @@ class Index:
 
 
 def of(folder: Path, reader: Reader) -> Index:
-    """Of the log in a run folder: as it was left there, or made anew where that is missing, damaged or of another log.
-
+    """The index of the log in a run folder: as it was left there, or made anew where that is missing, damaged or of
+    another log.
     Raises RunLogError where the log cannot be read.
     """
     log = _identity(folder / FILE_NAME)

@@ -62,7 +62,7 @@ class Happening:
     beyond: Sequence[Disruption] = ()
     """Disruption budgets that could not spare the pod."""
     sizes: tuple[int, int] | None = None
-    """Of what was scaled, before and after: several steps are told as one from the first size to the last."""
+    """The sizes of what was scaled, before and after: several steps are told as one from the first size to the last."""
 
     @property
     def weight(self) -> int:

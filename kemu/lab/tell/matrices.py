@@ -17,10 +17,10 @@ from kemu.lab.tell import layouts, story_tables, tables, terminal
 from kemu.runtime.words import counted
 
 ALIKE = 3
-"""Of more variants in which the same does not hold, so many are named."""
+"""The most variants that are named where the same does not hold in several."""
 COUNTERS = 3
 STORIES = 2
-"""Of more variants no story is told."""
+"""The most variants whose stories are told."""
 STORY_PODS = 12
 """Nor of variants with more pods."""
 

@@ -255,7 +255,7 @@ def _line(group: Sequence[Happening]) -> Line:
 
 
 def _beyond_budgets(group: Sequence[Happening]) -> str:
-    """Of pods that their disruption budgets could not spare."""
+    """What is said of pods that their disruption budgets could not spare."""
     found = [disruption for one in group for disruption in one.beyond]
     if not found:
         return ""

@@ -11,7 +11,7 @@ from kemu.lab.tell import layouts
 from kemu.runtime.words import short
 
 ROWS = 12
-"""Of more workloads the largest are shown."""
+"""The most workloads that are shown: the largest ones."""
 _FIGURES = (("wait p50", "p50_s"), ("p99", "p99_s"), ("max", "max_s"))
 _AT_LEAST = "≥ at least: pods that were never bound count with the time that they had waited"
 
@@ -58,7 +58,7 @@ def disturbances(found: Iterable[Mapping[str, Any]], width: int) -> list[Text]:
 
 
 CELLS = 8
-"""Of more cells the busiest are shown."""
+"""The most cells that are shown: the busiest ones."""
 
 
 def cells(found: Mapping[str, Mapping[str, Any]], width: int) -> list[Text]:

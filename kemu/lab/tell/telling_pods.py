@@ -61,8 +61,8 @@ def of_run(verdict: Mapping[str, Any], history: History) -> str:
 
 
 def starved(verdict: Mapping[str, Any], history: History) -> Wait | None:
-    """Of the pods that others overtook again and again, or that were never bound, the one that was overtaken most, then
-    the one that waited longest."""
+    """Among the pods that others overtook again and again, or that were never bound, the one that was overtaken most,
+    then the one that waited longest."""
     groups = verdict["waiting"].values()
     if not any(group["unbound"] or group["overtaken_max"] >= STARVED_OVERTAKEN for group in groups):
         return None

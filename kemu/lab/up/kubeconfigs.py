@@ -123,5 +123,5 @@ def _server(cluster: Mapping[str, Any]) -> object:
 
 
 def _is_ours(name: object) -> bool:
-    """Of an earlier cluster."""
+    """Whether the name is of an earlier cluster."""
     return isinstance(name, str) and (name == NAME or name.endswith(_OF_CLUSTER))

@@ -26,7 +26,7 @@ _TOLD_KINDS = frozenset(
         "statefulsets", "storageclasses", "pods",
     )
 )  # fmt: skip
-"""Of whose objects it is told that they come and go."""
+"""Kinds whose objects are told of when they come and go."""
 _PUT, _DELETE = 0, 1
 
 

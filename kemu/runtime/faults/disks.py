@@ -65,7 +65,8 @@ class DiskFaults:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def before_write(self) -> None:
-        """Of a whole file, aside. Raises OSError, or crashes the actor; the file under that name is not touched."""
+        """Before a whole file is written aside. Raises OSError, or crashes the actor; the file under that name is not
+        touched."""
         for fault in list(self.torn) if self._may_tear() else ():
             del self.torn[fault]
             self._strike(fault)

@@ -25,7 +25,7 @@ class Backups:
         """By fault and actor."""
 
     def take(self, fault: str, names: Sequence[str]) -> None:
-        """Of actors that may be writing: as a disk would be found after a crash at this time."""
+        """Take backups of actors that may be writing: as a disk would be found after a crash at this time."""
         taken = self._taken[fault] = {}
         for name in names:
             taken[name] = _copy(files.directory_of(self._directory, name))

@@ -174,7 +174,7 @@ class Driver(abc.ABC):
 
     @abc.abstractmethod
     def _log(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        """Of actors in this process, and what the driver finds out about others."""
+        """Events of actors in this process, and what the driver finds out about others."""
 
     def _fail(self, error: BaseException) -> None:
         if not self._failure.done():

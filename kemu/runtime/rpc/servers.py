@@ -41,7 +41,7 @@ Begin = Callable[[Any, Any, "Context"], None]
 
 
 def begun_by(begin: Begin) -> Callable[[Any], Any]:
-    """Of an asynchronous handler with one request and one response: in memory, ``begin`` takes its place."""
+    """Mark an asynchronous handler with one request and one response: in memory, ``begin`` takes its place."""
 
     def mark(handler: grpc.RpcMethodHandler) -> Any:
         handler.begin = begin

@@ -32,7 +32,7 @@ SEGMENTS = "logs"
 CAMPAIGN_FILE = "campaign.jsonl"
 """Campaign file of kemu explore."""
 CELLS_FILE, EXPERIMENT_FILE, TABLES_FILE = "cells.kemu", "experiment.yaml", "results.parquet"
-"""Of kemu sweep: its journal, the experiment, the results."""
+"""The files of kemu sweep: its journal, the experiment, the results."""
 EXPLANATIONS = ("explanation.txt", "explanation.svg", "explanation.json")
 """What ``kemu explain`` leaves beside them; it is about the run that is replaced."""
 REPORT_FILE = "report.html"
@@ -49,7 +49,7 @@ class Held:
     scenario: str
     """Its name; empty where nobody knows."""
     count: int = 1
-    """Of variants."""
+    """The number of variants."""
 
     def __str__(self) -> str:
         what = f"{self.count} variants" if self.kind == "variants" else f"a {self.kind}"

@@ -161,7 +161,7 @@ class Writer(Digester):
         if flush_every_s:
             self.append = self._append_in_time  # type: ignore[method-assign]
         self.written_bytes = 0
-        """Of events."""
+        """Bytes of events."""
         self._path = path
         self._file: BinaryIO = path.open("wb")
         self._file.write(MAGIC)

@@ -15,7 +15,7 @@ _TRIES = 200
 
 
 class Redrawing:
-    """Of one run."""
+    """The redraws of one run."""
 
     def __init__(self, loop: VirtualLoop, redraw: Redraw, streams: Streams) -> None:
         self._loop = loop

@@ -180,7 +180,7 @@ class SimEnv(Owner):
 
 
 class SkewedEnv(SimEnv):
-    """Of an actor whose clock is, or was, wrong: the times in the run log are true all the same."""
+    """The Env of an actor whose clock is, or was, wrong: the times in the run log are true all the same."""
 
     __slots__ = ()
 

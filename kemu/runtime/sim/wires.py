@@ -23,7 +23,7 @@ from kemu.runtime.sim.steering.steering import Steering, ends_of
 
 DEFAULT_LATENCY_S = 0.001
 LATENCIES = ("apiLatency", "watchLatency", "storeLatency", "otherLatency")
-"""Of :class:`SimWires`."""
+"""The latencies of :class:`SimWires`."""
 
 
 class Latency:
@@ -84,10 +84,10 @@ class Latencies:
         self._by_link: dict[tuple[str, str], Latency] = {}
         self.constant = Latency(distribution) if distribution.constant is not None else None
         self.of_losses = self.constant or self._drawn("losses", key)
-        """Of the news that a connection is broken."""
+        """The latency of the news that a connection is broken."""
 
     def of(self, source: str, target: str) -> Latency:
-        """Of what one actor sends to the other."""
+        """The latency of what one actor sends to the other."""
         link = (source, target)
         found = self.constant or self._by_link.get(link)
         if found is None:

@@ -113,7 +113,7 @@ class Chain:
             plugin.update(resource, new, old)
 
     def update_part(self, resource: Resource, subresource: str, new: KubernetesObject, old: KubernetesObject) -> None:
-        """Of the status or another subresource."""
+        """An update of the status or of another subresource."""
         for plugin in self._parts[resource.plural]:
             plugin.update_part(resource, subresource, new, old)
 

@@ -24,7 +24,7 @@ Check = Callable[[Resource, Checked], None]
 """Raises Forbidden for a role or a binding that gives more than its writer has."""
 
 CHECK: ContextVar[Check | None] = ContextVar("check", default=None)
-"""Of the request that is being carried out; None: its writer may give everything."""
+"""The check for the request that is being carried out; None: its writer may give everything."""
 
 
 class _Right(NamedTuple):
@@ -97,7 +97,7 @@ def _of_role(authorizer: Authorizer, kind: str, name: str, namespace: str) -> It
 
 
 def _of_rules(rules: Iterable[rbac_v1_pb2.PolicyRule]) -> Iterator[_Right]:
-    """Of a role that is an object."""
+    """The rights of a role that is an object."""
     for rule in rules:
         yield from _broken_down(rule.verbs, rule.apiGroups, rule.resources, rule.resourceNames, rule.nonResourceURLs)
 

@@ -57,7 +57,7 @@ class Look(Protocol):
 
 class BindCheck(Protocol):
     keeps_count_of_refused: bool
-    """Of a commit that is refused as a whole, what had been accepted still counts, as in Omega's simulator: a count
+    """What a commit had accepted before it was refused as a whole still counts, as in Omega's simulator: a count
     that is too high costs a retry."""
 
     def look(self, node: str, guard: Entry | None) -> Look:

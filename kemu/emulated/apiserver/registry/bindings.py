@@ -38,7 +38,7 @@ class Outcome:
         self.results = results
         """One for each binding."""
         self.refused_by = refused_by
-        """Of a commit that was refused as a whole: the index of the binding to blame."""
+        """The index of the binding for which a commit was refused as a whole."""
 
 
 class _Guard:
@@ -50,7 +50,7 @@ class _Guard:
         self.revision = revision
         """0: it does not exist."""
         self.look = look
-        """Of the bindings that depend on this revision."""
+        """Looks again at the bindings that depend on this revision."""
         self.count = look.count
 
 
@@ -190,7 +190,7 @@ class Binder:
             return error
 
     async def _keep_counts(self, accepted: Sequence[_Binding], guards: Mapping[bytes, _Guard]) -> None:
-        """Of a commit that was refused as a whole, where the check wants it."""
+        """Keep the counts of a commit that was refused as a whole, where the check wants it."""
         if self._check is None or not self._check.keeps_count_of_refused:
             return
         for key in dict.fromkeys(one.guard_key for one in accepted):

@@ -174,7 +174,7 @@ class Reader:
         return error
 
     def _shown(self, resource: resources.Resource, wires: Sequence[bytes]) -> Sequence[bytes]:
-        """Of a past revision, too, with the heartbeats up to now: nobody reads those for the past."""
+        """With the heartbeats up to now, also where a past revision is read: no client reads heartbeats of the past."""
         if resource.plural not in _WITH_HEARTBEATS:
             return wires
         now, message = self._unix_now_ns(), resource.message

@@ -156,7 +156,7 @@ class Collection:
         self._pasts.clear()
 
     def past_bytes(self) -> int:
-        """Of the objects that only the window still has: those that its changes replaced or deleted."""
+        """The bytes of objects that only the window still has: those that its changes replaced or deleted."""
         return sum(change.old.size for change in self._changes if change.old is not None)
 
     def shorten_past(self, surplus: int) -> None:

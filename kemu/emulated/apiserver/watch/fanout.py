@@ -78,7 +78,7 @@ class Stream:
         self.count = 0
         """Events that wait."""
         self._initial = self._initial_bytes = 0
-        """Of what waits, what the beginning of a watch put there."""
+        """The part of what waits that the beginning of a watch put there."""
         self._reader: asyncio.Future[None] | None = None
         """Waits until fewer events wait."""
         self.pump: pumps.Pump | None = None
@@ -127,7 +127,7 @@ class Stream:
 
     @property
     def waiting_bytes(self) -> int:
-        """Of all that waits, though others may wait for the same objects."""
+        """The bytes of all that waits, though others may wait for the same objects."""
         return self._full_bytes + self._bytes + self.count * buffers.EVENT_BYTES
 
     @property

@@ -94,7 +94,7 @@ class Rules:
         return found
 
     def judge(self, pod: core_v1_pb2.Pod, budgets: Budgets, unix_ns: int) -> str:
-        """Of one pod."""
+        """Judge one pod."""
         settings, annotations = self._settings, pod.metadata.annotations
         if pod_rules.is_mirror(pod) or pod_rules.terminates_long(pod, unix_ns):
             return SKIP

@@ -27,7 +27,7 @@ from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import Random
 
 Acceptable = Callable[[str], bool]
-"""Of a node, by name."""
+"""Whether a node will do, by its name."""
 SPREAD_REASON = "node(s) didn't match pod topology spread constraints"
 
 

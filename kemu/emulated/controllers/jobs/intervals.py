@@ -46,7 +46,7 @@ def parse(text: str, completions: int) -> Intervals:
 
 
 def of(indexes: Iterable[int]) -> Intervals:
-    """Of indexes in ascending order."""
+    """The intervals of indexes in ascending order."""
     return merge((), tuple(Interval(index, index) for index in indexes))
 
 

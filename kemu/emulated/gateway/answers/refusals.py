@@ -57,7 +57,7 @@ def tidied(status: meta_v1_pb2.Status) -> meta_v1_pb2.Status:
 
 
 def name_group(status: meta_v1_pb2.Status, row: Resource) -> None:
-    """Of a kind that is stored as one of another group: name its own."""
+    """Name the group of a kind that is stored as one of another group."""
     details = status.details
     if details.kind == row.plural and not details.group:
         details.group = row.group

@@ -37,7 +37,7 @@ class Asked(NamedTuple):
 
 
 def of(scope: MutableMapping[str, Any]) -> Asked:
-    """Of a request as ASGI has it."""
+    """What a request asks for, as ASGI has it."""
     agent = ""
     for key, value in scope["headers"]:
         if key.lower() == b"user-agent":

@@ -35,7 +35,7 @@ class Limits(NamedTuple):
     unread_s: float = 60.0
     """That a client may leave what it has been sent unread."""
     ignored_bytes: int = 256 << 10
-    """Of a body that come after the answer was given."""
+    """Bytes of a body that come after the answer was given."""
     pipelined: int = 32
     """Requests that are read before the first one is answered; a few more that come in the same packet. The rest waits
     unread."""

@@ -28,7 +28,7 @@ MESSAGE = "too many requests, please try again later"
 
 _REMEMBERED = 1_000
 _WEIGHT = 0.3
-"""Of the last time among those before it."""
+"""The weight of the last time among those before it."""
 
 
 class _Waiting(NamedTuple):

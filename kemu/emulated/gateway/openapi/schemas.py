@@ -146,7 +146,7 @@ class Collection:
         return schema
 
     def _element(self, field: FieldDescriptor) -> dict[str, Any]:
-        """Of a list or map."""
+        """The schema of an element of a list or map."""
         message = field.message_type
         if message is None:
             scalar = _TYPES[field.type]

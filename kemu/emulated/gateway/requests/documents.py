@@ -13,7 +13,7 @@ from kemu.emulated.objects.conversion import sizes, yaml_texts
 from kemu.errors import BadRequest
 
 LARGE_BYTES = 1 << 16
-"""Of YAML that is read beside the event loop."""
+"""YAML from this size on is read beside the event loop."""
 
 
 class Yaml:

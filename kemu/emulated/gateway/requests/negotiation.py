@@ -26,7 +26,7 @@ class Form(NamedTuple):
     transform: str = ""
     """``Table``, ``PartialObjectMetadata`` or ``PartialObjectMetadataList`` instead of the object itself."""
     version: str = "v1"
-    """Of the group ``meta.k8s.io``, of what it is transformed into."""
+    """The version of the group ``meta.k8s.io`` of what it is transformed into."""
     pretty: bool = False
     include: str = "Metadata"
     """What of its object a row of a Table holds: ``Metadata``, ``Object`` or ``None``."""
@@ -52,7 +52,7 @@ def negotiate(accept: str) -> Form:
 
 
 def negotiate_stream(accept: str) -> Form:
-    """Of a watch, which has no YAML. Raises :class:`kemu.errors.NotAcceptable`."""
+    """The form of a watch, which has no YAML. Raises :class:`kemu.errors.NotAcceptable`."""
     form = negotiate(accept)
     if form.media == YAML:
         raise NotAcceptable(f"only the following media types are accepted: {JSON}, {PROTOBUF};stream=watch")

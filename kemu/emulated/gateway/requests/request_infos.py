@@ -33,7 +33,7 @@ class RequestInfo(NamedTuple):
 
 
 def of(scope: MutableMapping[str, Any]) -> RequestInfo:
-    """Of a request as ASGI has it."""
+    """What a request is about, as ASGI has it."""
     found: RequestInfo | None = scope.get(_KEY)
     if found is None:
         found = scope[_KEY] = _read(scope["method"], scope["path"], scope["query_string"].decode("latin-1"))

@@ -33,7 +33,7 @@ class Call(NamedTuple):
     row: Resource
     """Row of the collection that the URL names."""
     shown: Resource
-    """Of what is sent and shown: another one for some subresources."""
+    """The kind that is sent and shown: another one for some subresources."""
     backend: Backend
     settings: Settings
     representations: Representations

@@ -32,7 +32,7 @@ async def _access_of_self(call: Call) -> Response:
 
 
 async def _access(call: Call) -> Response:
-    """Of any user; what is local to a namespace speaks of that one."""
+    """A review for any user; what is local to a namespace speaks of that one."""
     review = await _read(call)
     spec = review.spec
     problems = []
@@ -206,6 +206,6 @@ _HANDLERS: tuple[tuple[Resource, Handler], ...] = (
 )
 
 ROWS: dict[tuple[str, str], Resource] = {(row.api_version, row.plural): row for row, _ in _HANDLERS}
-"""Of what is only ever posted, by API version and plural."""
+"""The kinds that are only ever posted, by API version and plural."""
 CREATIONS: dict[str, Handler] = {row.plural: handler for row, handler in _HANDLERS}
 """By plural."""

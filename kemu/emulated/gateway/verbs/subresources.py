@@ -59,13 +59,13 @@ async def _patch_scale(call: Call) -> Response:
 _SCALE: dict[str, Handler] = {"GET": _get_scale, "PUT": _update_scale, "PATCH": _patch_scale}
 
 _LONGEST_CLIENT = 63
-"""Of a program's name in the run log."""
+"""The longest name of a program in the run log."""
 
 # Binding and eviction -----------------------------------------------------------------------------------------------
 
 
 async def bind(call: Call) -> Response:
-    """Of a pod, or, as in old times, in the collection ``bindings``."""
+    """Bind a pod, or, as in old times, in the collection ``bindings``."""
     form = call.request.form()
     binding = await _message(call, core_v1_pb2.Binding, (("v1", "Binding"),))
     name = _check_address(call, "Binding", binding.metadata)

@@ -143,7 +143,7 @@ class NodeClaims:
         self.pods += 1
 
     def remove(self, claim: Claim) -> None:
-        """Of a claim that was added."""
+        """Take out a claim that was added."""
         requested = self.requested
         for resource, amount in claim.requests.items():
             left = requested.get(resource, 0) - amount

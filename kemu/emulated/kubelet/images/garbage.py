@@ -86,11 +86,11 @@ class Collector:
         return self._began_ns + number * PERIOD_NS
 
     def _number_before(self, when_ns: int) -> int:
-        """Of the last pass until then, included."""
+        """The number of the last pass until then, included."""
         return (when_ns - self._time(0)) // PERIOD_NS
 
     def _number_from(self, when_ns: int) -> int:
-        """Of the first pass from then on, included."""
+        """The number of the first pass from then on, included."""
         return -((self._time(0) - when_ns) // PERIOD_NS)
 
     def plan(self) -> None:

@@ -121,7 +121,7 @@ class OwnNode:
         self._phase_ns = 0
         """At which point of its interval this node looks at its status."""
         self._reports: heartbeats.Schedule | None = None
-        """Of a status that does not change; None: it is not reported."""
+        """The schedule of a status that does not change; None: it is not reported."""
         self._statement: heartbeats.Statement | None = None
         """What the latest report says of the next ones."""
         self._status_ns = 0

@@ -83,7 +83,7 @@ class Shutdowns(kubelet_pb2_grpc.KubeletServicer):
         self._host = host
         self._on_begin = on_begin
         self._over: asyncio.Event | None = None
-        """Of the shutdown that is under way."""
+        """The end of the shutdown that is under way."""
 
     def offer(self) -> None:
         """From now on the kubelet can be told."""

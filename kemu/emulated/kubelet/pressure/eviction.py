@@ -164,7 +164,7 @@ class Manager:
         return outcome
 
     def told(self) -> list[list[Any]]:
-        """Of each threshold that is met, for who reads the log: the signal, what was available, below which amount it
+        """For the log, of each threshold that is met: the signal, what was available, below which amount it
         is met, up to which it stays met, in bytes, inodes or processes, and its grace period in seconds."""
         found = []
         for threshold in self.first_observed_ns:

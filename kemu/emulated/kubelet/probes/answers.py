@@ -116,7 +116,7 @@ class Answers:
         return rules.failure_rate > 0 and self._failure_from(number) == number
 
     def next_doubt(self, at_ns: int, period_ns: int, number: int, slowest_ns: int) -> int | None:
-        """Of the probes at ``at_ns`` and every period from then on, of which the first has this number: how many
+        """The probes at ``at_ns`` and every period from then on, of which the first has this number: how many
         certainly succeed, each with an answer within ``slowest_ns``. None: all of them."""
         rules = self._rules
         if rules is SUCCEEDS:

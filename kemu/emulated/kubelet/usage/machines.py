@@ -99,7 +99,7 @@ def _value(amount: Json) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """Of one signal: at most so much is used, of so much."""
+    """What one signal says: at most so much is used, of so much."""
 
     used: int
     capacity: int
@@ -179,7 +179,7 @@ class Meter:
         return Used(used, self.machine.pods_memory_bytes)
 
     def charged(self, first_ns: int, last_ns: int) -> Used:
-        """Of the whole machine, with all cached files; the kernel keeps no more of them than it has room for."""
+        """What the whole machine uses, with all cached files; the kernel keeps no more of them than it has room for."""
         own = sum(self._of_node(key, first_ns, last_ns) for key in ("memory", *usages.CACHE))
         used = own + sum(gauge.charged(first_ns, last_ns) for gauge in self._gauges())
         return Used(min(used, self.machine.memory_bytes), self.machine.memory_bytes)

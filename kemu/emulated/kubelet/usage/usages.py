@@ -303,7 +303,7 @@ class Gauge:
 
 
 def share(together: int, place: int, mains: int) -> int:
-    """Of what the main containers use together, the part of the one in this place: the first one has the rest."""
+    """The part that the main container in this place has of what all use together: the first one has the rest."""
     part, rest = divmod(together, mains)
     return part + rest if place == 0 else part
 

@@ -90,7 +90,7 @@ def check_shape(data: bytes | str, few: int = FEW, most: int | None = None) -> N
     its aliases, many more than it has. Documents of one text count together. Raises RequestEntityTooLarge for more
     than ``most`` values of its own."""
     open_sizes: list[int] = [0]
-    """Of what is open, the values that it stands for so far."""
+    """For what is open, the values that it stands for so far."""
     anchored: dict[str, int] = {}
     anchors: list[str | None] = []
     own = 0

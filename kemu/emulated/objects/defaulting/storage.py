@@ -11,7 +11,7 @@ from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
 
 
 def default_claim_spec(spec: core_v1_pb2.PersistentVolumeClaimSpec) -> None:
-    """Of a claim, or of a template of claims."""
+    """The defaults of a claim, or of a template of claims."""
     if not spec.volumeMode:
         spec.volumeMode = "Filesystem"
 

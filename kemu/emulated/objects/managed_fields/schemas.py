@@ -55,7 +55,7 @@ class Type:
     """``string``, ``numeric``, ``boolean`` or ``untyped``."""
     is_atomic: bool = False
     element: str = ""
-    """Of a list or map, for :func:`resolve`."""
+    """The element of a list or map, for :func:`resolve`."""
     keys: tuple[str, ...] = ()
     """Keys of a list that is a map by these; a list that is not atomic and has none is a set."""
     fields: dict[str, Field] | None = None

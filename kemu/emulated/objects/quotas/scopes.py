@@ -37,7 +37,7 @@ class Selector(NamedTuple):
 
 
 def read(spec: core_v1_pb2.ResourceQuotaSpec) -> tuple[Selector, ...]:
-    """Of the spec of a quota (``getScopeSelectorsFromQuota``)."""
+    """The selectors in the spec of a quota (``getScopeSelectorsFromQuota``)."""
     listed = [Selector(scope, EXISTS) for scope in spec.scopes]
     return (*listed, *selectors(spec.scopeSelector.matchExpressions))
 

@@ -148,7 +148,7 @@ def _check_service_range(service_range: networking_v1_pb2.ServiceCIDR, found: li
 
 
 def _check_signing_request(request: certificates_v1_pb2.CertificateSigningRequest, found: list[Cause]) -> None:
-    """Of ``validateCertificateSigningRequest`` what does not look into the request."""
+    """The part of ``validateCertificateSigningRequest`` that does not look into the request."""
     spec = request.spec
     if not spec.usages:
         found.append(required("spec.usages"))

@@ -69,7 +69,7 @@ def is_default(storage_class: storage_v1_pb2.StorageClass) -> bool:
 
 
 def default_of(classes: Iterable[storage_v1_pb2.StorageClass]) -> storage_v1_pb2.StorageClass | None:
-    """Of these classes the default one: the newest, then the first by name (``GetDefaultClass``)."""
+    """The default one of these classes: the newest, then the first by name (``GetDefaultClass``)."""
     found = [one for one in classes if is_default(one)]
     found.sort(key=lambda one: (-one.metadata.creationTimestamp.seconds, one.metadata.name))
     return found[0] if found else None

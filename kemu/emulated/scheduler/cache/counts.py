@@ -69,7 +69,7 @@ class TermColumn:
     def __init__(self, term: AffinityTerm, weight: int) -> None:
         self.term = term
         self.weight = weight
-        """Of a preferred term, negative for anti-affinity; else 0."""
+        """The weight of a preferred term, negative for anti-affinity; else 0."""
         self.total = 0
         self._few: dict[NodeInfo, int] = {}
         self._many: CountColumn | None = None

@@ -71,7 +71,7 @@ class SelectorIndex(Generic[T]):
             yield from self._others.values()
 
     def _rarest(self, selector: LabelSelector) -> tuple[Anchor, ...]:
-        """Of the labels that could be anchors, the one that the fewest things stand under."""
+        """The label, among those that could be anchors, under which the fewest things stand."""
         if selector.equals:
             return (min(selector.equals.items(), key=lambda anchor: len(self._by_anchor.get(anchor, ()))),)
         for requirement in selector.requirements:

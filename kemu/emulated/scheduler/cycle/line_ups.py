@@ -26,7 +26,7 @@ class LineUp:
         self.filters = list(filters)
         self.scorers = list(scorers)
         self.weights = list(weights)
-        """Of the scorers."""
+        """The weights of the scorers."""
         placed = list(enumerate(self.filters))
         self.local_filters = [(place, one) for place, one in placed if one.scope is not Scope.CLUSTER]
         """With their places: those whose verdict on a node depends on the template and the node alone."""

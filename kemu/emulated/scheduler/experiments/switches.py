@@ -149,7 +149,8 @@ _DEFAULTS = Policy()
 
 
 def policy_of(switches: Mapping[str, Any]) -> Policy:
-    """Of switches as a scenario writes them; once checked, they are a policy's fields. Raises :class:`PolicyError`."""
+    """The policy of switches as a scenario writes them; once checked, they are a policy's fields. Raises
+    :class:`PolicyError`."""
     problems: list[Problem] = []
     policy: Policy = SHAPE.check(dict(switches), (), Report(Document("", switches), problems, "policy"))
     for problem in problems:

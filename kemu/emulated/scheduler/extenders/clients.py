@@ -42,7 +42,7 @@ _FACTOR = MAX_SCORE // MAX_PRIORITY
 NO_CANDIDATE = "preemption: no candidate node for preemption"
 
 _UNSEEN = Status(UNRESOLVABLE)
-"""Of nodes that the search did not reach, or that an extender left out without a reason."""
+"""The status of nodes that the search did not reach, or that an extender left out without a reason."""
 
 
 class ExtenderError(KemuError):
@@ -127,7 +127,7 @@ class ExtenderClient:
     async def process_preemption(
         self, pod: PodInfo, candidates: Sequence[tuple[str, Sequence[PodInfo], int]]
     ) -> list[tuple[str, list[PodInfo], int]]:
-        """Of candidates, node, victims and violated budgets, those that remain, as the extender changed them."""
+        """The candidates that remain, each with node, victims and violated budgets as the extender changed them."""
         arguments = extender_pb2.ExtenderPreemptionArgs(pod=pod.pod)
         for node, victims, violations in candidates:
             if self.configuration.node_cache_capable:

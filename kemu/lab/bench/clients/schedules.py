@@ -16,7 +16,7 @@ from kemu.emulated.real import executables
 from kemu.lab.bench.clients import parts, servers, watches
 
 DEFAULT_QPS, DEFAULT_BURST = 50, 100
-"""Of kube-scheduler's client."""
+"""As kube-scheduler's client has them."""
 
 
 def measure(kind: str, folder: Path, qps: int, nodes: int, pods: int, kubelets: bool) -> dict[str, float]:

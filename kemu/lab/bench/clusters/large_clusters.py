@@ -89,4 +89,4 @@ def _resident_mib() -> float:
 
 
 _BEFORE_MIB = _resident_mib()
-"""Of the process with its modules."""
+"""The memory of the process with its modules."""

@@ -26,7 +26,7 @@ def digest(change: Change) -> int:
 
 
 def read_digest(change: Change) -> int:
-    """Of the object as a read shows it: without its heartbeats, if it is one that only states them."""
+    """The digest of the object as a read shows it: without its heartbeats, if it is one that only states them."""
     if change.value is not None and wires.states_heartbeats(change.value):
         return wires.standing_digest(change.key.rpartition("/")[2], str(change.revision))
     return digest(change)

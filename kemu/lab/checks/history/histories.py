@@ -179,7 +179,7 @@ class History:
         self._binders: dict[str, tuple[str, str]] = {}
         """Node and scheduler of bindings that succeeded before their write was seen, by the pod's UID."""
         self._replaced: dict[str, str] = {}
-        """Of pods that the store has not told of yet: UID → the pod whose place it takes."""
+        """For pods that the store has not told of yet: UID → the pod whose place it takes."""
         self._early: dict[str, list[tuple[int, str, ApiRequest]]] = {}
         """By UID, ``api.request`` of pods that the store has not told of yet."""
         self.never_created: dict[str, list[tuple[str, str]]] = {}
@@ -312,7 +312,7 @@ class History:
             history.bound_ns = None
 
     def known(self, uid: str) -> PodHistory | None:
-        """Of the pod with this UID; of a static pod that of its mirror."""
+        """The history of the pod with this UID; of a static pod, that of its mirror."""
         return self.pods.get(self._mirrored.get(uid, uid))
 
     def _never_created(self, uid: str) -> None:

@@ -72,7 +72,7 @@ class EvictionsFollowTheRanking(Check):
 
 
 def _key(pod: core_v1_pb2.Pod, used: int, resource: str) -> tuple[bool, int, int]:
-    """Of pods the least is evicted first."""
+    """The order in which pods are evicted, the least first."""
     if resource == "pid":
         return False, pod.spec.priority, -used
     request = requests.ranking_request(pod, resource)

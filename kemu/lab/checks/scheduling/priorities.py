@@ -203,7 +203,7 @@ def _note(scheduler: _Scheduler, placement: _Placement) -> None:
 
 
 def _lowest_since(scheduler: _Scheduler, since_ns: int) -> _Placement | None:
-    """Of the placements whose attempts began later, one with the lowest priority."""
+    """A placement with the lowest priority among those whose attempts began later."""
     at = bisect.bisect_right(scheduler.lowest, since_ns, key=lambda placement: placement.start_ns)
     return scheduler.lowest[at] if at < len(scheduler.lowest) else None
 

@@ -74,11 +74,11 @@ class _Scheduler:
     """By resource: which revisions its watch had reached, and when."""
     starts: list[int] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
-    """Of its attempts, one after the other."""
+    """The ends of its attempts, one after the other."""
     busy: list[int] = field(default_factory=lambda: [0])
     """How long they took up to each of them."""
     longest_ns: int = 0
-    """Of its attempts."""
+    """The longest of its attempts."""
     writes: str = ""
     """The pod of its last attempt, if that failed for a new reason: until that is written it tries nobody."""
     tries: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
@@ -219,7 +219,7 @@ class PodsThatFitAreTried(Check):
                 self._give_up(time_ns, uid, node)
 
     def rolled_back(self, time_ns: int, history: History) -> None:
-        """Of what waits now nobody knows what schedulers had heard of it; what comes later counts again."""
+        """Forget what waits now, as it is not known what schedulers had heard of it; what comes later counts again."""
         self._rooms = rooms.Rooms(self._closing)
         for known in (self._pods, self._uid_of_key, self._gone, self._placed):
             known.clear()

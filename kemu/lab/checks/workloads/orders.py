@@ -100,7 +100,7 @@ def _scaled(value: meta_v1_pb2.IntOrString, total: int, *, up: bool) -> int:
 
 @dataclass(slots=True)
 class _Ends:
-    """Of the pods of a Job."""
+    """The ends of the pods of a Job."""
 
     succeeded_s: int = 0
     """When the last one did."""

@@ -122,5 +122,5 @@ class _World:
         pass
 
     def event(self, regarding: KubernetesObject, event_type: str, reason: str, action: str, note: str) -> None:
-        """Of the recorder."""
+        """Record an event."""
         self._events.append(reason)

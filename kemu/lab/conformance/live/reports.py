@@ -38,7 +38,7 @@ class Report:
             self.tied_nodes[len(verdict.tie)] += 1
 
     def count(self, kind: str = "") -> int:
-        """Of first attempts; with ``kind``, those of that verdict."""
+        """The number of first attempts; with ``kind``, those of that verdict."""
         return sum(sum(tally.values()) if not kind else tally[kind] for tally in self.families.values())
 
     @property

@@ -29,7 +29,7 @@ class Verdict:
     """Nodes between which chance decided."""
     real: Json = field(default_factory=dict)
     kemu: Json = field(default_factory=dict)
-    """Of a difference."""
+    """What kemu decided where there is a difference."""
 
     def to_json(self) -> Json:
         return {

@@ -10,13 +10,13 @@ from typing import Any, Generic
 from kemu.lab.exploration.processes.tasks import RecordT, Task
 
 LIMIT_S = 60.0
-"""Of real time for one run, unless somebody sets another limit."""
+"""Real time for one run, unless another limit is set."""
 START_LIMIT_S = 120.0
 """For a process to start."""
 
 
 class RunQueue(Generic[RecordT]):
-    """Of one call of an executor."""
+    """The queue of one call of an executor."""
 
     def __init__(self, tasks: Iterable[Task[Any, RecordT] | None], *, in_order: bool = True) -> None:
         """None among the tasks: what comes next depends on records that are not known yet; ask again."""

@@ -44,7 +44,7 @@ class RayWorkers:
         self._tasks = RayTasks(address, workers=jobs)
         self._limit_s = limit_s
         self._seconds = 0.0
-        """Of one run, a moving mean; 0: not known yet."""
+        """Real time of one run, a moving mean; 0: not known yet."""
 
     def run(
         self, source: SourceT, tasks: Iterable[Task[SourceT, RecordT] | None], *, in_order: bool = True

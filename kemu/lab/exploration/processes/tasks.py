@@ -23,7 +23,7 @@ class Record(Protocol):
 
     @property
     def seconds(self) -> float:
-        """Of real time that it took."""
+        """The real time that it took."""
         ...
 
 

@@ -81,7 +81,7 @@ class Anew:
         return None
 
     def by_links(self) -> None:
-        """Of many holds, those of the links that are needed; then one for all of a link."""
+        """Keep the holds of the links that are needed; then one for all of a link."""
         if len(self._steps.best.holds) <= MANY:
             return
         best = self._steps.best

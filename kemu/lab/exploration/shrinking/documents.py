@@ -39,7 +39,7 @@ def items(data: Data, *sections: str) -> list[Item]:
 
 
 def keeping(data: Data, kept: Sequence[Item], *sections: str) -> dict[str, Any]:
-    """Of these sections only the items that are kept."""
+    """The document with only the items of these sections that are kept."""
     changed = copied(data)
     spec = changed["spec"]
     for section in sections:

@@ -43,7 +43,7 @@ MOST_S = 60.0
 _DEEPEST = 4
 """So deep within a setting its parts are tried."""
 _FEW = 6
-"""Of so many parts, pairs are tried."""
+"""The number of parts up to which pairs are tried."""
 
 
 class NotReproducedError(KemuError):
@@ -478,7 +478,7 @@ class _Shrinker(steps.Steps):
 
 
 _UNITS_NS = (SECOND_NS, 100 * MILLISECOND_NS, 10 * MILLISECOND_NS, MILLISECOND_NS)
-"""Of the times of events, the first that keeps the failure."""
+"""Units of the times of events; the first counts that keeps the failure."""
 _DURATIONS_NS = tuple(
     seconds * SECOND_NS for seconds in (1, 2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 600, 1200, 1800, 3600)
 )

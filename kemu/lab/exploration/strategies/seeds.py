@@ -13,7 +13,7 @@ class Seeds:
     """Finds what the random draws of the scenario itself decide: latencies with a distribution, arrivals, ties."""
 
     seed: int
-    """Of the campaign."""
+    """The seed of the campaign."""
     name: str = "seeds"
 
     def plan(self, number: int, feedback: Feedback) -> Plan:

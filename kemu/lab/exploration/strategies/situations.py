@@ -68,7 +68,7 @@ _NEWS = frozenset(
 )  # fmt: skip
 """What watches tell."""
 _BEGINS_NOTHING = ("modified", "conditioned", "running")
-"""Of these, what seldom makes anybody decide anything."""
+"""Those of these that seldom lead to a decision."""
 STORE = "store"
 _DECISIONS = ("attempted", "admitted", "rejected")
 _UNHEARD = ("Event", "Lease")

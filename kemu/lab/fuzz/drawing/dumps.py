@@ -12,7 +12,7 @@ from kemu.lab.fuzz.drawing.dice import Dice
 
 CREATED = "1999-12-31T20:00:00Z"
 KINDS = ("Pod", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "PodDisruptionBudget", "Job", "CronJob")
-"""Of which users keep dumps."""
+"""Kinds of which users keep dumps."""
 
 
 def draw(canvas: Canvas) -> None:

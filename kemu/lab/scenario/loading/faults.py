@@ -87,7 +87,7 @@ class FaultReader:
         )
 
     def _place(self, path: Path) -> str:
-        """Of a key."""
+        """The place of a key."""
         problem = self.report.document.problem(path, "", key=True)
         return f"{problem.file}:{problem.line}:{problem.column}"
 

@@ -27,7 +27,7 @@ _AMOUNTS = (
 _BYTES = re.compile(r"memory|ephemeral-storage|hugepages-.*|(memory|nodefs|imagefs|containerfs)\.available")
 _BYTES_OF_USAGE = ("memory", "rootfs", "logs", "disk", "images")
 _OF_CURVES = ("constant", "from", "to", "mean", "amplitude", "min", "max", "value")
-"""Of usage that changes: what is an amount, not a time."""
+"""Keys of usage that changes: what is an amount, not a time."""
 _LEAST_BYTES = 1 << 20
 """Less than 1Mi without a unit is no amount that anybody means."""
 _MOST_CORES = 256
@@ -154,4 +154,4 @@ def _patterns(actors: Iterable[Any]) -> Iterator[str]:
 
 _MANY_PROCESSES = 64
 _CELL_MIB = 60
-"""Of a cell that has few actors, beside what it shares with others."""
+"""The memory of a cell that has few actors, beside what it shares with others."""

@@ -142,7 +142,7 @@ class Names:
         return name in self.faults or self.excuses.cover(name, ("chaos",), ("",))
 
     def may_have_actor(self, name: str) -> bool:
-        """Of a name or pattern that no actor has: whether a mistake elsewhere explains it."""
+        """Whether a mistake elsewhere explains that no actor has this name or pattern."""
         role, _, rest = name.partition("/")
         if role == "kubelet":
             return self.excuses.cover(rest, ("nodes", "events", "manifests"), self.nodes)

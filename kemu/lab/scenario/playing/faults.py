@@ -272,8 +272,8 @@ class Chaos:
     def _choose(
         self, patterns: Sequence[str], choice: VictimCount, stream: random.Random, among: Sequence[str] = ()
     ) -> Sequence[str]:
-        """Of those that match each pattern, in the order of their launch and each once. ``among``: of what else than
-        all actors."""
+        """Choose from those that match each pattern, in the order of their launch and each once. ``among``: of what
+        else than all actors."""
         chosen: dict[str, None] = {}
         for pattern in patterns:
             matching = [name for name in among or self._roster if fnmatch.fnmatchcase(name, pattern)]

@@ -100,7 +100,7 @@ class Heartbeats:
         return [(when_ns - MARGIN_NS, when_ns + lasts_ns + MARGIN_NS) for when_ns in comes]
 
     def _is_restart(self, fault: Fault) -> bool:
-        """Of API servers alone, at a time, for a time: the store keeps what they knew."""
+        """Whether API servers alone go, at a time, for a time: the store keeps what they knew."""
         patterns = fault.patterns()
         timed = fault.at_ns is not None and fault.for_ns is not None and fault.when is None
         alone = all(pattern.startswith("apiserver/") for pattern in patterns)

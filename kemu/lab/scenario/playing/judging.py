@@ -33,7 +33,7 @@ from kemu.runtime import runtimes
 from kemu.runtime.env import SECOND_NS
 
 BUSY_S = 10.0
-"""Of real time, in which a machine that is busy with a run on Ray may deliver nothing."""
+"""Real time in which a machine that is busy with a run on Ray may deliver nothing."""
 
 LOST = "lost"
 """What the run needed was gone before its time: Ray, a machine, the place of a cell."""
@@ -53,7 +53,7 @@ class End:
 
 
 class Judge:
-    """Of one run. ``speed``: virtual seconds for each real one; 0 in virtual time."""
+    """The judge of one run. ``speed``: virtual seconds for each real one; 0 in virtual time."""
 
     def __init__(self, scenario: Scenario, speed: float = 0.0) -> None:
         self._scenario = scenario

@@ -48,7 +48,7 @@ class Progress:
         self.pods_meant = 0
         """By the workloads, replacements apart."""
         self.read_bytes = 0
-        """Of the log, while it is judged."""
+        """How much of the log has been read, while it is judged."""
         self.log_bytes = 0
         self.writer: Writer | None = None
         """Writer of the log that is being written."""

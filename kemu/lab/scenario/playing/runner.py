@@ -71,7 +71,7 @@ class Options:
     variant: str = ""
     """Variant of a matrix: which one, as ``variant_name`` says it."""
     log_bytes: int = 0
-    """Of the run log at most: what happens after that is not judged; 0: no limit."""
+    """The most bytes of the run log: what happens after that is not judged; 0: no limit."""
     force: bool = False
     """A result of another kind in the folder is replaced, too."""
     pace: float = 0.0

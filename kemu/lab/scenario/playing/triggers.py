@@ -141,7 +141,7 @@ class _Waiting:
     trigger: Trigger
     reached: asyncio.Event = field(default_factory=asyncio.Event)
     against: PodHistory | None = None
-    """Of ``all`` pods, one of which it was not true."""
+    """Where ``all`` pods are meant, one of which it was not true."""
     lacks: tuple[int, int] | None = None
     """When it was true of all pods that there were, but some were missing: how many pods and arrivals there were."""
 

@@ -22,7 +22,7 @@ LEAST_PODS = 20
 LEAST_GROWTH = 10
 """Pods, by which the queue has to grow from the second quarter to the last."""
 SHARE = 0.1
-"""Of the pods that come between the middles of these quarters, that have to be left over."""
+"""The share of the pods that come between the middles of these quarters which have to be left over."""
 EVERY = 64
 """Events, after which limits are looked at."""
 

@@ -31,7 +31,7 @@ _BUSY = 4
 
 
 def limit_s(experiment: Experiment) -> float:
-    """Of real time, in which a worker must answer: user code may wait for ever without an event."""
+    """Real time in which a worker must answer: user code may wait for ever without an event."""
     return _GRACE_S + _BUSY * experiment.limits.cpu_s
 
 

@@ -54,7 +54,7 @@ class Experiment:
     variants: tuple[Variant, ...]
     """All combinations, the last of what varies changing fastest."""
     overrides: tuple[Mapping[str, Any], ...]
-    """Of each variant, by path: its values, those of parameters included."""
+    """The values of each variant by path, those of parameters included."""
     seeds: tuple[int, ...]
     metrics: tuple[Metric, ...]
     claims: tuple[Claim, ...]

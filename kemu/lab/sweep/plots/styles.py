@@ -19,7 +19,7 @@ class Theme:
     background: str
     text: str
     faint: str
-    """Of grids, axes and second lines."""
+    """The colour of grids, axes and second lines."""
     dim: str
     colours: Sequence[str]
 

@@ -29,7 +29,7 @@ FORMAT = "kemu-results/1"
 METADATA = b"kemu"
 """The key of the file's metadata under which :class:`Head` stands, as JSON."""
 _RUNS_IN_GROUP = 32
-"""Of a row group: so many runs are held in memory at once."""
+"""So many runs make a row group: they are held in memory at once."""
 
 _TYPES: Mapping[str, pa.DataType] = {
     tables.TEXT: pa.string(),

@@ -35,7 +35,7 @@ class Source:
 
 
 def of(path: Path) -> Source:
-    """Of a folder, or of a Parquet file itself. Raises KemuError."""
+    """The source in a folder, or a Parquet file itself. Raises KemuError."""
     file = path if path.is_file() else path / files.FILE_NAME
     if file.is_file():
         head = files.head_of(file)

@@ -25,7 +25,7 @@ from kemu.runtime.runlog import folders, frames
 MAGIC = b"kemu-sweep/1\n"
 
 Key = tuple[int, int]
-"""Of a cell: index of its variant, and seed."""
+"""A cell: index of its variant, and seed."""
 
 
 class Journal:

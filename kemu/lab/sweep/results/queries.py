@@ -72,7 +72,7 @@ class Database:
         return Answer(names, [str(column[1]) for column in columns], self._fetched())
 
     def count(self, table: str) -> int:
-        """Of rows."""
+        """The number of rows."""
         return int(next(self.ask(f"SELECT count(*) FROM {table}").rows)[0])
 
     def _fetched(self) -> Iterator[tuple[Any, ...]]:

@@ -34,7 +34,7 @@ class Interval:
     confidence: float
     """Confidence of the interval, both sides together."""
     count: int
-    """Of values."""
+    """The number of values."""
 
     def data(self) -> dict[str, float | None]:
         """For JSON; what is not known is None."""
@@ -43,7 +43,7 @@ class Interval:
 
 
 def of_mean(values: Sequence[float] | Values, confidence: float = 0.95) -> Interval:
-    """Of the mean; of paired differences, give the differences. Raises ValueError of no values at all."""
+    """The interval of the mean; of paired differences, give the differences. Raises ValueError of no values at all."""
     sample = np.asarray(values, dtype=np.float64)
     if not len(sample):
         raise ValueError("there are no values")
@@ -51,7 +51,7 @@ def of_mean(values: Sequence[float] | Values, confidence: float = 0.95) -> Inter
 
 
 def of_ratio(above: Sequence[float], below: Sequence[float], confidence: float = 0.95) -> Interval | None:
-    """Of the ratio of the means of paired values; None where one of ``below`` is not positive."""
+    """The interval of the ratio of the means of paired values; None where one of ``below`` is not positive."""
     upper, lower = np.asarray(above, dtype=np.float64), np.asarray(below, dtype=np.float64)
     if len(upper) != len(lower):
         raise ValueError("the values are not paired")
@@ -61,7 +61,7 @@ def of_ratio(above: Sequence[float], below: Sequence[float], confidence: float =
 
 
 def of_share(found: int, trials: int, confidence: float = 0.95) -> Interval:
-    """Of a probability, from so many successes in so many trials."""
+    """The interval of a probability, from so many successes in so many trials."""
     wilson = stats.binomtest(found, trials).proportion_ci(confidence, method="wilson")
     return Interval(found / trials, float(wilson.low), float(wilson.high), confidence, trials)
 

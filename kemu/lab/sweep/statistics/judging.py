@@ -70,12 +70,12 @@ class Judgement:
     left: Side | None = None
     right: Side | None = None
     difference: Interval | None = None
-    """Of left term - right term, factors included; a side that is infinite is not known."""
+    """The interval of left term - right term, factors included; a side that is infinite is not known."""
     ratio: Interval | None = None
     """Ratio of the metric on the left to that on the right, without factors; None where it has no meaning or is not
     known."""
     share: Interval | None = None
-    """Of seeds for which the claim holds by itself."""
+    """The share of seeds for which the claim holds by itself."""
     effect: float | None = None
     """Mean of the differences by their standard deviation (Cohen's d for pairs); None where they are all the same."""
 

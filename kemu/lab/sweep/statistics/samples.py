@@ -43,7 +43,7 @@ class Sample:
 
 
 def of(records: Iterable[CellRecord], metric: Metric, variant: Mapping[str, Json]) -> Sample:
-    """Of the runs whose variant has these values. Where several have, the mean over them, seed by seed."""
+    """The sample of the runs whose variant has these values. Where several have, the mean over them, seed by seed."""
     found: dict[int, list[Figure | None]] = {}
     for record in records:
         if all(_same(record.cell.variant.get(path), value) for path, value in variant.items()):

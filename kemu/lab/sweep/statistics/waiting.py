@@ -19,7 +19,7 @@ from scipy import stats
 RESAMPLES = 1000
 _SEED = 19580601
 _CELLS_AT_ONCE = 4_000_000
-"""Of the matrix of resamples by times that is in memory."""
+"""Cells of the matrix of resamples by times that are in memory at once."""
 Numbers = NDArray[np.float64]
 
 
@@ -29,7 +29,7 @@ class Waits:
 
     seconds: Sequence[float]
     censored: Sequence[bool]
-    """Of each: the pod was never bound, so it waited at least that long."""
+    """For each, whether the pod was never bound, so it waited at least that long."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def curve(waits: Waits) -> Curve:
 
 
 def over_seeds(waits: Mapping[int, Waits], confidence: float = 0.95) -> Curve:
-    """Of all pods of all seeds, with the pointwise band of a bootstrap of seeds (percentiles)."""
+    """The curve of all pods of all seeds, with the pointwise band of a bootstrap of seeds (percentiles)."""
     ordered = [waits[seed] for seed in sorted(waits)]
     whole = curve(Waits([s for each in ordered for s in each.seconds], [c for each in ordered for c in each.censored]))
     if len(ordered) < 2 or not len(whole.seconds):

@@ -211,7 +211,7 @@ def _count(waits: Track, counter: Track) -> None:
 
 
 def _plain(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Of an event's data, what an argument can be."""
+    """The part of an event's data that an argument can be."""
     return {
         key: value if isinstance(value, (str, int, float)) else [str(each) for each in value]
         for key, value in data.items()

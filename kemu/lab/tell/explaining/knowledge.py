@@ -232,7 +232,7 @@ class Knowledge:
 
 
 def _one_node(field_selector: str) -> str:
-    """Of the selectors that kubelets use."""
+    """The node in the selectors that kubelets use."""
     field, _, value = field_selector.partition("=")
     return value if field in ("metadata.name", "spec.nodeName") and "," not in value else ""
 

@@ -73,7 +73,8 @@ def of(failure: Failure, telling: Telling) -> Mentions:
 
 
 def first_finding(failure: Failure, telling: Telling) -> str:
-    """Of a check: it may have several, and one is enough to explain. An expectation has one, in several steps."""
+    """The finding of a failed check: it may have several, and one is enough to explain. An expectation has one, in
+    several steps."""
     return failure.detail.partition("; ")[0] if check_of(failure, telling) else failure.detail
 
 

@@ -60,7 +60,7 @@ class Names:
         return name.removeprefix("scheduler ") if name.startswith("scheduler replica ") else name
 
     def which(self, key: str, uid: str) -> int:
-        """Of the pods of that name, in the order of their creation."""
+        """Its number among the pods of that name, in the order of their creation."""
         uids = self._uids.get(key, [])
         return uids.index(uid) if uid in uids else 0
 

@@ -40,7 +40,7 @@ MOST_SUFFIXES = 8
 _DOUBT = 2.0
 """Standard errors within which two rises may be the same."""
 _SHARE = 0.2
-"""Of the messages of a new future that come later than usual."""
+"""The share of the messages of a new future that come later than usual."""
 _USUAL_WIDTH_NS = 20 * MILLISECOND_NS
 
 
@@ -264,7 +264,7 @@ class _Estimates:
 
 
 def _decision(telling: Telling, chain: Chain, time_ns: int, before: float, after: float) -> Decision:
-    """Of the events of that instant the weightiest; a decision that takes time is made when it begins."""
+    """The weightiest event of that instant; a decision that takes time is made when it begins."""
     steps = [step for step in telling.steps if time_ns in (step.at.time_ns, step.begun.time_ns)]
     if steps:
         step = max(steps, key=lambda one: (one in chain.steps, one.begun.time_ns == time_ns, one.weight, -one.at.place))

@@ -23,7 +23,7 @@ class Sibling:
     """A run that differs in one thing and does not fail."""
 
     kind: str
-    """Of what it lacks: ``hold ablation bug fault``."""
+    """The kind of what it lacks: ``hold ablation bug fault``."""
     name: str
     """The place of the hold, from 0; the name of the ablation or bug, the id of the fault."""
     without: str

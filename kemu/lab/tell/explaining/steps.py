@@ -51,7 +51,7 @@ class Step:
     uid: str = ""
     node: str = ""
     which: int = 0
-    """Of several pods of that name, in the order of their creation."""
+    """The number among several pods of that name, in the order of their creation."""
     others: tuple[str, ...] = ()
     """Further pods: victims, a preemptor."""
     begun: Moment = BEGINNING

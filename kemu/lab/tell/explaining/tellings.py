@@ -239,7 +239,7 @@ def _sum(pods: dict[str, PodState], resource: str) -> int:
 
 
 def _held(flights: list[Flight], pattern: MessagePattern, index: int) -> Flight | None:
-    """Of a message with several events, the one that the hold names."""
+    """The event of a message with several that the hold names."""
     kept = [flight for flight in flights if index in flight.holds]
     return next((flight for flight in kept if pattern.fits(flight.label)), None)
 

@@ -34,7 +34,7 @@ GOING_ON, INTERRUPTED, OVER, LOST = "going on", "interrupted", "over", "lost"
 
 @dataclass(frozen=True)
 class Made:
-    """Of one run, for the page: JSON, and the HTML of its first screen."""
+    """What the page has of one run: JSON, and the HTML of its first screen."""
 
     data: str
     first: str
@@ -88,7 +88,8 @@ class State:
     edition: int
     """Changes when what is told of a run that is over does."""
     search: Mapping[str, Any] | None
-    """Of a search for runs that fail: ``status figures lines``, in words. Its findings are the runs of the page."""
+    """What is said of a search for runs that fail: ``status figures lines``, in words. Its findings are the runs of the
+    page."""
 
     def data(self) -> dict[str, Any]:
         return dict(self.__dict__)

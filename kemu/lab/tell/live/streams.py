@@ -38,7 +38,7 @@ RECONNECT_MS = 100
 NOTE = 160
 
 BEGIN = Cursor(0, 0)
-"""Of a run that nobody has read yet."""
+"""The cursor in a run that has not been read yet."""
 _ID = re.compile(r"(\d{1,6})\.(\d{1,15})\.(\d{1,18})")
 _NOTES = ("reason", "message", "verb", "error", "phase", "status")
 

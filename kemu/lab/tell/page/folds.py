@@ -35,7 +35,7 @@ VIEWS: tuple[type[view.View], ...] = (
 
 
 class Fold:
-    """Of one run."""
+    """The fold of one run."""
 
     def __init__(self, header: Mapping[str, Any]) -> None:
         self.header = header
@@ -73,7 +73,7 @@ class Fold:
 
 
 def of_events(header: Mapping[str, Any], events: Iterable[Entry]) -> Fold:
-    """Of a run that is over."""
+    """The fold of a run that is over."""
     fold = Fold(header)
     for place, event in enumerate(events):
         fold.feed(place, *event)
@@ -82,6 +82,6 @@ def of_events(header: Mapping[str, Any], events: Iterable[Entry]) -> Fold:
 
 
 def of_folder(folder: Path) -> Fold:
-    """Of the run in a folder. Raises RunLogError."""
+    """The fold of the run in a folder. Raises RunLogError."""
     with Reader(folder / FILE_NAME) as reader:
         return of_events(reader.header, reader)

@@ -77,7 +77,7 @@ class Tables:
         self._places.setdefault((time_ns, subject), place)
 
     def place(self, time_ns: int, *subjects: str) -> int:
-        """Of the first event at that time about the first of them of which there is one; -1: none."""
+        """The place of the first event at that time about the first of them of which there is one; -1: none."""
         return next((found for one in subjects if (found := self._places.get((time_ns, one), -1)) >= 0), -1)
 
 

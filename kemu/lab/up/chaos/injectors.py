@@ -102,7 +102,7 @@ class Injector:
 
 
 def read_fault(scenario: Scenario, fault: Mapping[str, Any], fault_id: str, now_ns: int) -> Fault:
-    """Of the form of a scenario, for a cluster that runs. Raises ScenarioError with all mistakes."""
+    """Read a fault in the form of a scenario, for a cluster that runs. Raises ScenarioError with all mistakes."""
     timed = {} if {"when", "every", "at"} & fault.keys() else {"at": f"{now_ns}ns"}
     settings = {"chaos": [{**fault, "id": fault_id, **timed}]}
     (found,) = loader.loads(scenario.to_yaml(), scenario.file, None, settings, any_pod=True).chaos

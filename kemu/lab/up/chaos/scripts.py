@@ -85,7 +85,7 @@ def of(events: Iterable[Entry], for_good: Collection[str] = ()) -> Script:
 
 
 def load(file: Path) -> list[dict[str, Any]]:
-    """Of a file: see :func:`read`. Raises KemuError."""
+    """Read a file: see :func:`read`. Raises KemuError."""
     try:
         return read(user_files.read_text(file), str(file))
     except user_files.FileProblem as error:

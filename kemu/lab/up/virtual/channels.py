@@ -21,7 +21,7 @@ from kemu.runtime.rpc.clients import Call, MemoryChannel, StreamStreamCall, Unar
 from kemu.runtime.rpc.ends import ClientEnd, Deliver, End, Link, P, ServerEnd, Status
 
 UNREAD_BYTES = 64 << 20
-"""Of one stream, which its client does not read: then it is ended."""
+"""Bytes of one stream that its client does not read: beyond that it is ended."""
 
 
 def channel(driver: Driver, target: str) -> MemoryChannel:

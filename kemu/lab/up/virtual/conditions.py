@@ -60,7 +60,7 @@ class Condition:
 
     @property
     def field_selector(self) -> str:
-        """Of what has to be watched."""
+        """The field selector of what has to be watched."""
         return "" if _is_pattern(self.pattern) else f"metadata.name={self.pattern}"
 
     def holds(self, objects: Iterable[apps_v1_pb2.Deployment | core_v1_pb2.Pod]) -> bool:

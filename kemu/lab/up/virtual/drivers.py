@@ -92,7 +92,7 @@ class Driver:
     # For clients
 
     def next_number(self) -> int:
-        """Of a call."""
+        """The number of the next call."""
         self._number += 1
         return self._number
 
@@ -190,7 +190,7 @@ class Driver:
         return max(RESTLESS_S, RESTLESS_TIMES * self.settle_s)
 
     async def sleep(self, seconds: float) -> None:
-        """Of virtual time, for something outside: it makes no time pass. Raises Ended."""
+        """Sleep in virtual time for something outside: it makes no time pass. Raises Ended."""
         sleeper = _Sleeper(self.world.now_ns + round(seconds * SECOND_NS))
         self._sleepers.append(sleeper)
         self._wake.set()

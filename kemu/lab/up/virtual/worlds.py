@@ -83,7 +83,7 @@ class ClientFaults(Protocol):
 
 
 class Deaf:
-    """Of a world that is repeated: nobody is there."""
+    """The listener of a world that is repeated: it does nothing."""
 
     def hear(self, data: bytes) -> None:
         pass
@@ -124,7 +124,7 @@ class World:
         self._assignments: dict[str, Assignment] = {}
         """Faults of clients that are in force."""
         self._informers: dict[int, informers.Informer[Any]] = {}
-        """Of those who observe, by their numbers."""
+        """The informers of observers, by their numbers."""
 
     async def main(
         self, runtime: Runtime, scenario: Scenario, recorder: plays.Recorder, beats: Heartbeats

@@ -281,8 +281,8 @@ class RemoteCell:
 
 
 def _reason(told: str) -> str:
-    """Of what Ray tells of a process that cannot start: an error of the disk is one line and what to do; of any other
-    the traceback says where it came from."""
+    """The reason in what Ray tells of a process that cannot start: an error of the disk is one line and what to do; of
+    any other the traceback says where it came from."""
     last = next((line for line in reversed(told.splitlines()) if line.strip()), "")
     kind, _, text = last.partition(": ")
     if not _IS_OF_THE_DISK.fullmatch(kind):

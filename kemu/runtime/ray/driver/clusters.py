@@ -21,7 +21,7 @@ _ANSWER_S = 1.5
 _GRACE_S = 3.0
 
 _shared: list[brokers.Connection] = []
-"""Of this process, the last one last."""
+"""The connections of this process, the last one last."""
 
 
 class RayCluster:

@@ -141,7 +141,7 @@ class Placement:
         self.plans = tuple(plans)
         self._cell_of: dict[str, str] = {}
         self._last: dict[str, int] = {}
-        """Of a plan: the number of the cell that takes the next actor."""
+        """For a plan, the number of the cell that takes the next actor."""
         self._sizes: dict[str, int] = {}
 
     def place(self, actor: str) -> tuple[str, CellPlan]:

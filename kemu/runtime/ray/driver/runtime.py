@@ -150,7 +150,7 @@ class RayRuntime(Driver):
         return fleets.TICK_S
 
     def _measure(self, sample: cell_pb2.Load | None) -> None:
-        """Of the driver."""
+        """Measure the driver."""
         if sample is not None:
             self.loads.add(loads.DRIVER, sample, self._host.residents)
 

@@ -271,7 +271,7 @@ class PodShutDown(OfPodOnNode, kind="kubelet.shutting_down", by="kubelet", on_pa
     DEED = Deed("ended {pod} for the shutdown", "ends {pod}", WRITE)
 
     priority: int
-    """Of its group."""
+    """The priority of its group."""
     grace_s: int
 
     def traced(self) -> Traced:
@@ -293,7 +293,7 @@ class PressureChanged(Event, kind="kubelet.pressure", by="kubelet", on_page=True
     node: str
     conditions: list[str]
     signals: list[str]
-    """Of the thresholds that are met."""
+    """The signals of the thresholds that are met."""
 
     def live(self) -> Line:
         says = f"has {', '.join(self.conditions)}" if self.conditions else "has no pressure any more"

@@ -20,7 +20,7 @@ class ActorStarted(Event, kind="actor.started", by=_RUNTIME):
         return of_actor("started", "is back", "actors are back", GOOD) if self.incarnation > 1 else None
 
     def deed(self, pod: str, names: Names) -> Deed:
-        """Of one that had ended."""
+        """The start of one that had ended."""
         return Deed("started again", "starts again", OUTCOME, "started again")
 
 

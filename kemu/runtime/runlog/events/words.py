@@ -24,7 +24,7 @@ class Line(NamedTuple):
     """A line about one pod or node, or (``is_whole``) about something else. Templates name fields."""
 
     kind: str
-    """Of a story one of :data:`kemu.lab.tell.happenings.KINDS`. Of `kemu up`: lines of one kind share one."""
+    """In a story, one of :data:`kemu.lab.tell.happenings.KINDS`. Of `kemu up`: lines of one kind share one."""
     one: str
     """What is said of the pod or node that the event is about: ``runs on {node}``; or the whole phrase."""
     many: str
@@ -35,7 +35,7 @@ class Line(NamedTuple):
     who: str = ""
     """The actor, where it is not the one that logs the event."""
     sizes: tuple[int, int] | None = None
-    """Of what was scaled, before and after."""
+    """The sizes of what was scaled, before and after."""
 
 
 ACTOR = "{actor}"

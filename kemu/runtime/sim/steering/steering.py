@@ -121,7 +121,7 @@ class Steering:
         self._read = 0
         """How many of ``sent`` have been read, if an attentive chooser wants to know what they are about."""
         self._newest: tuple[Label, ...] = ()
-        """Of the last of these."""
+        """The labels of the last of these."""
         self._kept: list[_Kept] = []
         self._lanes: dict[End, deque[_Sent]] = {}
         self._numbers: dict[tuple[str, str], int] = {}

@@ -11,7 +11,7 @@ from kemu.doors.cli import exits
 from kemu.errors import KemuError
 
 QPS, BURST = 50.0, 100
-"""Of kube-scheduler (``clientConnection``)."""
+"""As kube-scheduler has them (``clientConnection``)."""
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -42,7 +42,7 @@ def command(options: argparse.Namespace) -> int:
 MOST_RUNS = 4
 """Most runs of a sweep: variants whose first seed is shown as a run."""
 MOST_SECONDS = 10.0
-"""Of real time: what took longer is not made again."""
+"""Real time. What took longer is not made again."""
 
 
 def _sweep(folder: Path, file: Path, data: Path | None) -> tuple[Path, int]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 DEFAULT_SCENARIOS = 200
 EVERY_S = 10.0
-"""Of real time, between two lines about how far it is."""
+"""Real time between two lines about how far it is."""
 MOST_REASONS = 12
 
 

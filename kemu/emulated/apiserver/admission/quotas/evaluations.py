@@ -49,7 +49,7 @@ class Evaluations:
         """Namespaces that have work and no worker."""
         self._work: dict[str, list[_Waiter]] = {}
         self._late: dict[str, list[_Waiter]] = {}
-        """Of the namespaces that have a worker: what came since it began."""
+        """By namespace that has a worker: what came since it began."""
 
     async def evaluate(self, request: checks.Request) -> None:
         """Raises :class:`kemu.errors.ApiError` unless the request fits and is charged."""

@@ -78,7 +78,7 @@ class DaemonHistories(histories.Histories):
     async def _deduplicated(
         self, current: list[apps_v1_pb2.ControllerRevision], pods: Iterable[Any]
     ) -> apps_v1_pb2.ControllerRevision:
-        """Of several revisions with one template the latest is kept; pods of the others become its own
+        """Keep the latest of several revisions with one template; pods of the others become its own
         (``dedupCurHistories``)."""
         if len(current) == 1:
             return current[0]

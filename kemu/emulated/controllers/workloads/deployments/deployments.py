@@ -617,7 +617,7 @@ def _selector(deployment: apps_v1_pb2.Deployment) -> selectors.LabelSelector:
 
 
 def _copy(obj: M) -> M:
-    """Of what an informer holds, to be changed."""
+    """A copy of what an informer holds, to be changed."""
     made = type(obj)()
     made.CopyFrom(obj)
     return made

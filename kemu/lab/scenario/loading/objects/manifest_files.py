@@ -142,7 +142,7 @@ class ManifestFiles:
 
 
 def left_out(kinds: Iterable[str]) -> list[str]:
-    """Of these kinds, those that a scenario cannot leave out, because kemu simulates them."""
+    """Those of these kinds that a scenario cannot leave out, because kemu simulates them."""
     return [kind for kind in kinds if kind in resources.BY_KIND and kind not in UNSIMULATED]
 
 

@@ -50,7 +50,7 @@ class _Record:
 
 
 Setting = Callable[[Path, Scenario], tuple[Scenario, Mapping[str, Any]]]
-"""Of a run folder and the scenario in it: what was played in truth, and more of :class:`runner.Options`."""
+"""From a run folder and the scenario in it: what was played in truth, and more of :class:`runner.Options`."""
 
 
 def as_it_stands(folder: Path, scenario: Scenario) -> tuple[Scenario, Mapping[str, Any]]:

@@ -51,6 +51,6 @@ class Stories:
         }
 
     def place(self, one: Happening) -> int:
-        """Of the event that it follows from."""
+        """The place of the event that it follows from."""
         subjects = [one.pod.uid, one.pod.key] if one.pod is not None else [one.node, *one.whom, FAULTS]
         return self._tables.place(one.time_ns, *subjects)

@@ -28,7 +28,7 @@ from kemu.runtime.runlog.events import (
 )
 
 PATIENCE_S = 5.0
-"""Of real time: more than the clocks of machines are apart."""
+"""Real time: more than the clocks of machines are apart."""
 _END_OF_TIME_NS = 1 << 62
 
 Source = tuple[int, int]
@@ -65,14 +65,14 @@ class LogMerger:
         self._revision = 1
         """The latest one that the store is known to have made; a new store begins with this one."""
         self._recorded = 0
-        """Of a real etcd: the latest revision that was handed on. An API server that begins again to record it tells
+        """The latest revision of a real etcd that was handed on. An API server that begins again to record it tells
         once more of what it knows."""
         self._limit_ns = 0
         """Events before that time have been handed on, but for those whose causes are missing."""
         self._told_ns = 0
         """Time of the last event that was handed on."""
         self.late: dict[Source, tuple[int, int]] = {}
-        """Of which sources events came after later ones had been handed on, as when the clocks of two machines
+        """Sources whose events came after later ones had been handed on, as when the clocks of two machines
         disagree: how many, and by how many ns at most."""
 
     @property
