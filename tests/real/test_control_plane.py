@@ -50,6 +50,10 @@ def test_steps_and_switches_are_refused() -> None:
     assert "permits:Approval" in refused(schedulers=[scheduler], modules=[folder])
 
 
+def test_two_controllers_that_share_a_process_are_refused() -> None:
+    assert "beside daemonset" in refused(controllers=["taint-eviction", "daemonset"])
+
+
 def test_faults_of_kubelets_are_not_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are actors of kemu; then what is missing is named."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

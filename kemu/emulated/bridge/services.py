@@ -72,8 +72,6 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         try:
             if isinstance(request, api_pb2.CommitRequest):
                 return await self._commit(request)
-            if isinstance(request, api_pb2.ListRequest) and (shared := self._shared_by(request)) is not None:
-                return await shared.list(request)
             made = requests.of(verb, request)
         except errors.ApiError as error:
             raise answers.Refused(meta_v1_pb2.Status.FromString(refusals.encode(error))) from None
@@ -92,7 +90,8 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
             raise answers.Refused(status) from None
         return answer
 
-    def _shared_by(self, asked: api_pb2.ListRequest | api_pb2.WatchCreate) -> shared_watches.SharedWatch | None:
+    def _shared_by(self, asked: api_pb2.WatchCreate) -> shared_watches.SharedWatch | None:
+        """Lists go to the real server: what is shared may be behind what the client has seen."""
         shared = self._shared.get(asked.resource.resource)
         serves = shared is not None and shared.serves(asked.resource, asked.field_selector, asked.label_selector)
         return shared if serves else None

@@ -1,8 +1,9 @@
-"""One list and watch of a collection at a real API server, for many clients that each want a small part of it.
+"""One watch of a collection at a real API server, for many clients that each want a small part of it.
 
 A kubelet watches the pods of its node, and its Node. A thousand kubelets in one process would keep two thousand watches
-open; so the bridge keeps one of each collection, and gives every client its part: lists from what it holds, events as
-they come. A client that asks for events from a revision before those kept is told that it is gone, and lists again.
+open; so the bridge keeps one of each collection, and gives every client its part of the events. Lists go to the server:
+what the bridge holds may be older than what a client has seen. A client that asks for events from a revision before
+those kept is told that it is gone, and lists again.
 """
 
 from __future__ import annotations
@@ -85,11 +86,6 @@ class SharedWatch:
         name, _, value = field_selector.partition("=")
         simple = name == self._part.field and value and not set(value) & set("=,!")
         return bool(simple and not label_selector and not where.namespace)
-
-    async def list(self, request: api_pb2.ListRequest) -> api_pb2.ListResponse:
-        await self._begin()
-        found = self._objects.get(_value(request.field_selector), {})
-        return api_pb2.ListResponse(resource_version=str(self._revision), items=found.values())
 
     async def watch(self, create: api_pb2.WatchCreate, hand: Callable[[api_pb2.WatchEvent], object]) -> None:
         """Hands events on until it is cancelled, or the client's revision is gone."""

@@ -39,6 +39,10 @@ CONTROLLERS = {
     "disruption": "disruption-controller",
 }
 """By their names in a scenario, as kube-controller-manager calls them."""
+COMPANIONS = {"taint-eviction": "daemonset"}
+"""A second controller in the process of the first, without which that does nothing: taint-eviction looks pods up in an
+index that only node-lifecycle and daemonset add (``AddPodNodeNameIndexer``, v1.36.3), and a daemonset controller has no
+work in a cluster without DaemonSets."""
 FLAGS = {
     "node_monitor_period_ns": "node-monitor-period",
     "node_monitor_grace_period_ns": "node-monitor-grace-period",
@@ -240,7 +244,7 @@ def controller_manager(
             f"--secure-port={port}",
             f"--cert-dir={folder / f'{name}-certificates'}",
             "--authentication-skip-lookup=true",
-            f"--controllers={CONTROLLERS[controller]}",
+            f"--controllers={','.join(CONTROLLERS[one] for one in (controller, COMPANIONS.get(controller)) if one)}",
             f"--leader-elect={'true' if election is not None else 'false'}",
             "--use-service-account-credentials=false",
             "--v=2",

@@ -100,6 +100,9 @@ def _problems(scenario: Scenario) -> Iterator[str]:
     for name, settings in scenario.controllers.items():
         if name not in components.CONTROLLERS:
             yield f"controllers.{name}: kube-controller-manager has no such controller"
+        elif components.COMPANIONS.get(name) in scenario.controllers:
+            other = components.COMPANIONS[name]
+            yield f"controllers.{name}: beside {other} it cannot be a process of its own, as it needs one in its process"
         elif settings.lag is not None:
             yield f"controllers.{name}.lag: {code}"
     yield from _problems_of_faults(scenario)
