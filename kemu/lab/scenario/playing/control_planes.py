@@ -102,7 +102,7 @@ def _problems(scenario: Scenario) -> Iterator[str]:
             yield f"controllers.{name}: kube-controller-manager has no such controller"
         elif components.COMPANIONS.get(name) in scenario.controllers:
             other = components.COMPANIONS[name]
-            yield f"controllers.{name}: beside {other} it cannot be a process of its own, as it needs one in its process"
+            yield f"controllers.{name}: beside {other} it cannot have a process of its own, which needs one"
         elif settings.lag is not None:
             yield f"controllers.{name}.lag: {code}"
     yield from _problems_of_faults(scenario)
