@@ -89,21 +89,28 @@ def test_two_real_schedulers_of_one_name_race(tmp_path: Path) -> None:
 
 
 def test_a_planted_overcommitment_is_caught(tmp_path: Path) -> None:
-    """Two schedulers that do not know each other fill a node, and its kubelet does not look."""
+    """Two schedulers that wake up with the same view fill the same nodes, and the kubelets do not look."""
     binaries.require("etcd", "kube-apiserver", "kube-scheduler")
     large = {"containers": [{"name": "main", "resources": {"requests": {"cpu": "3"}}}]}
-    pods = [{"schedulerName": f"scheduler-{letter}", **large} for letter in "ab" * 2]
-    manifests = [
-        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"pod-{number}"}, "spec": spec}
-        for number, spec in enumerate(pods)
+    workloads = [
+        {
+            "name": letter,
+            "start": "1s",
+            "arrivals": {"every": "1ms", "count": 15},
+            "pods": {"spec": {"schedulerName": f"scheduler-{letter}", **large}},
+        }
+        for letter in "ab"
     ]
     run = kemu.run(
         {
-            "duration": "6s",
-            "nodes": [{"name": "node-1", "allocatable": {"cpu": "8", "memory": "16Gi", "pods": "110"}}],
+            "duration": "8s",
+            "nodes": [
+                {"namePrefix": "node-", "count": 20, "allocatable": {"cpu": "4", "memory": "16Gi", "pods": "110"}}
+            ],
             "schedulers": [{"name": "scheduler-a"}, {"name": "scheduler-b"}],
             "ablate": ["kubelet-admission"],
-            "events": [{"at": "1s", "create": one} for one in manifests],
+            "workloads": workloads,
+            "chaos": [{"at": "500ms", "for": "4s", "pause": {"actor": "scheduler/*", "all": True}}],
         },
         runtime="real",
         out=tmp_path / "run",

@@ -78,7 +78,7 @@ def workload(rest: str, name: str = "w") -> str:
         ("speed: 0", "spec.speed", "more than 0"),
         ("speed: .inf", "spec.speed", "must be a number"),
         ("duration: 0s", "spec.duration", "more than 0"),
-        ("runtime: kind", "spec.runtime", "sim, wall or ray"),
+        ("runtime: kind", "spec.runtime", "sim, wall, ray or real"),
         ("runtime: {ray: {}, speed: 3}", "spec.runtime.speed", "there are: ray"),
         ("runtime: {ray: {cells: {kubelet: 100}}}", "spec.runtime.ray.cells.kubelet", "did you mean kubelets?"),
         ("runtime: {ray: {cells: {kubelets: 0}}}", "spec.runtime.ray.cells.kubelets", "at least 1"),
