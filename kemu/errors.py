@@ -58,7 +58,7 @@ class ApiError(KemuError):
 
 
 class NoSpace(ApiError):
-    """The store has no room left and refuses every write, until somebody makes room. The API server passes that on in
+    """The store has no room left and refuses every write, until there is room. The API server passes that on in
     etcd's words, with no reason of its own."""
 
     MESSAGE = "etcdserver: mvcc: database space exceeded"
@@ -263,11 +263,11 @@ class Divergence(SimulationError):
 
 
 class ActorFailed(SimulationError):
-    """An actor ended with an exception that nobody handled."""
+    """An actor ended with an exception that was not handled."""
 
 
 class ActorCrashed(ActorFailed):
-    """An actor of kemu's own ended with an exception that nobody raised on purpose: a bug of kemu's."""
+    """An actor of kemu's own ended with an exception that was not raised on purpose: a bug of kemu's."""
 
 
 class InfrastructureError(SimulationError):

@@ -2,7 +2,7 @@
 ``ray`` on real processes, and ``real`` beside programs that kemu did not write. Begin at ``env``.
 
 env                     everything an actor sees of the world
-runtimes                what a runtime offers to whoever drives a run
+runtimes                what a runtime offers to the code that drives a run
 random_streams          random numbers by name, all from one seed
 distributions           what scenarios draw from them
 loads                   how busy the processes of a run are, and what holds it up

@@ -79,7 +79,7 @@ class EventPattern:
     """The ``count``-th time that something happened, as the run log tells it, since the message was sent."""
 
     actor: str
-    """Who says so; empty: whoever."""
+    """Who says so; empty: any actor."""
     what: str
     """A word of :data:`HAPPENINGS`, or a kind of event of the run log."""
     pod: str = ""

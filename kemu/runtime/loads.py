@@ -144,7 +144,7 @@ class Loads:
 
     by_cell: dict[str, Load] = field(default_factory=dict)
     machine_busy: float = 0.0
-    """The share of the cores of the driver's machine that was busy, whoever used them; known at the end."""
+    """The share of the cores of the driver's machine that was busy, with any program; known at the end."""
     _is_over: bool = False
     _machine: tuple[float, float] | None = None
     """CPU seconds that this machine's cores were busy, and the time, at the beginning of the clock."""

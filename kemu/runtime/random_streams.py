@@ -43,7 +43,7 @@ class EarlyStream:
         self._make = make
         self._stream: Random | None = None
         self._words = 0
-        """How many words of 32 bits were drawn; -1: nobody knows."""
+        """How many words of 32 bits were drawn; -1: not known."""
 
     def whole(self) -> Random:
         """The stream itself, where it stands. From now on it is kept."""

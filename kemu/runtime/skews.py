@@ -95,7 +95,7 @@ class Skews:
         return concerned
 
     def end(self, fault: str, true_ns: int) -> list[tuple[str, Skew]]:
-        """The same; nobody for a fault that is not there."""
+        """The same; none for a fault that is not there."""
         concerned = [(name, self.by_actor[name]) for name in self._actors.pop(fault, ())]
         for _, skew in concerned:
             skew.end(fault, true_ns)

@@ -24,7 +24,7 @@ def drop(task: asyncio.Task[Any], context: contextvars.Context) -> None:
     task._log_destroy_pending = False  # type: ignore[attr-defined]
     awaited = task._fut_waiter  # type: ignore[attr-defined]
     if awaited is not None:
-        # It may have failed at this instant: nobody is left to retrieve the exception.
+        # It may have failed at this instant: no task is left to retrieve the exception.
         awaited._log_traceback = False
     coroutine: Any = task.get_coro()
     for _ in range(_MAX_CLOSES):

@@ -1,7 +1,7 @@
 """Code that users bring along: scheduler plugins, extenders, schedulers of their own.
 
 Role: finds it (``module:Class``, on Python's path or in the folder of the scenario), and tells whether an exception
-came from it. Whoever runs such code, in sim or in a cell of Ray, makes its failure with :func:`failed`.
+came from it. The code that runs it, in sim or in a cell of Ray, makes its failure with :func:`failed`.
 """
 
 from __future__ import annotations

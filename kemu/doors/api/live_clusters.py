@@ -130,7 +130,7 @@ def cluster(
         given["nodes"] = _nodes(1 if nodes is None else nodes)
     if schedulers is not None:
         given["schedulers"] = _schedulers(schedulers, runtime)
-    # Nobody knows beforehand when faults come, so that heartbeats must be messages.
+    # It is not known beforehand when faults come, so that heartbeats must be messages.
     given.setdefault("heartbeats", "exact")
     if scenario is None:
         loaded = forms.load({"duration": LIMIT, **given}, settings, name="cluster")

@@ -78,7 +78,7 @@ class Pod:
 
     @property
     def bound_by(self) -> str:
-        """The scheduler that bound it, ``<name>/<replica>``; empty: none, or nobody knows."""
+        """The scheduler that bound it, ``<name>/<replica>``; empty: none, or not known."""
         return self._last("bound", "by")
 
     @property

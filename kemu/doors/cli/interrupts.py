@@ -1,7 +1,7 @@
 """Ctrl-C while a run goes on in this process: the log is closed, a sentence says how far it came, the process ends.
 
 At once, whatever the run is busy with: to drop 50,000 actors one by one would take seconds. Only where kemu is the
-program: whoever calls it from Python gets KeyboardInterrupt.
+program: a caller in Python gets KeyboardInterrupt.
 """
 
 from __future__ import annotations

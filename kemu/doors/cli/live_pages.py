@@ -18,7 +18,7 @@ from kemu.errors import KemuError
 EVERY_S = 0.1
 """So often a page is told how far a search is."""
 TOO_FAST_S = 3.0
-"""Whoever wants to watch a shorter run needs ``--pace``."""
+"""To watch a shorter run one needs ``--pace``."""
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -70,7 +70,7 @@ class Live:
             raise KemuError(f"--live-port {options.live_port}: ports end at 65535")
         self._page = None
         if options.live:
-            # Imported on use, as what follows below: runs that nobody watches start without it.
+            # Imported on use, as what follows below: runs that are not watched start without it.
             from kemu.lab.tell.live import processes
 
             self._page = processes.start(options.live_port or 0)
@@ -169,6 +169,6 @@ class Live:
 
 
 def too_fast(verdict: Mapping[str, Any]) -> str:
-    """What to say of a run that nobody could watch."""
+    """What to say of a run that could not be watched."""
     is_quick = verdict["runtime"] == "sim" and verdict["wall_s"] < TOO_FAST_S
     return "; too fast to watch? --pace 1x" if is_quick else ""

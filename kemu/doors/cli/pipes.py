@@ -14,7 +14,7 @@ from typing import Any, TextIO, cast
 
 @contextlib.contextmanager
 def outlived() -> Iterator[None]:
-    """Within this, a write to standard output or error never fails because nobody reads it."""
+    """Within this, a write to standard output or error never fails because there is no reader."""
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = (cast(TextIO, _Outliving(stream)) for stream in before)
     try:

@@ -57,7 +57,7 @@ def _commands(run: Path, folder: Path, verdict: Mapping[str, Any]) -> list[tuple
 
 
 def _explanations(run: Path, folders: list[Path], data: Path | None) -> dict[Path, dict[str, Any]]:
-    """By folder: why the run fails, or why somebody lost; where ``kemu explain`` has told it, as it did."""
+    """By folder: why the run fails, or why one side lost; where ``kemu explain`` has told it, as it did."""
     from kemu.lab.tell.explaining import reports
     from kemu.runtime.runlog.frames import FILE_NAME
 

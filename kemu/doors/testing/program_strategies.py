@@ -1,6 +1,6 @@
 """Which runs of a program to try.
 
-Strategies of :mod:`kemu.lab.exploration.strategies` know the scenario. Of a program nobody knows beforehand what it
+Strategies of :mod:`kemu.lab.exploration.strategies` know the scenario. It is not known beforehand what a program
 will do, so only those apply that steer whatever messages there are.
 """
 

@@ -123,7 +123,7 @@ def _run_function(item: pytest.Function, said: Wanted) -> None:
         return
     try:
         scenario = _scenario(item, said)
-    except KemuError as error:  # what kemu does with it tells nobody what is wrong
+    except KemuError as error:  # what kemu does with it does not tell what is wrong
         raise TestFailed(str(error)) from None
     if pytest_names.RUN not in arguments:
         carry_out(item, _runnable(scenario, None), said)

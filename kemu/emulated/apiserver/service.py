@@ -126,7 +126,7 @@ class Replies:
         return self._client.unread > UNREAD_BYTES and self._unread > 0
 
     def check(self) -> None:
-        """Raises TooManyRequests where there are too many answers already that nobody reads."""
+        """Raises TooManyRequests where there are too many answers already that are not read."""
         if self.is_unread:
             raise kemu_errors.TooManyRequests("the client does not read its answers", retry_after_s=1)
 
@@ -161,7 +161,7 @@ class Replies:
             self._wake_reader()
 
     def close(self) -> None:
-        """Nobody will read what is left."""
+        """What is left will not be read."""
         self._client.unread -= self._unread
         self._unread = 0
 
@@ -413,7 +413,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
             if following is None:
                 if len(self._idle) >= IDLE_TASKS:
                     return
-                # While this waits, nobody needs the call.
+                # While this waits, the call is not needed.
                 del call, replies, request
                 answer = work = None  # type: ignore[assignment]
                 waiting: asyncio.Future[Work] = asyncio.get_running_loop().create_future()

@@ -24,7 +24,7 @@ MAX_OPERATIONS = 128
 
 
 class Entry:
-    """One object as the store holds it: bytes and their revision, parsed only where somebody must look inside.
+    """One object as the store holds it: bytes and their revision, parsed only where one must look inside.
 
     A parsed pod takes ten times the memory of its bytes, and parsing takes less than a microsecond.
     """

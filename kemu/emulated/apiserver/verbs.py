@@ -46,7 +46,7 @@ _LONGEST_LOGGED = 20_000
 
 
 class Requests:
-    """Carries out requests for whoever sent them."""
+    """Carries out requests for their senders."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class Requests:
                 finally:
                     requesters.NODE.reset(was)
             except (DecodeError, UnicodeDecodeError) as error:
-                # Somebody else has written to the store.
+                # Another client has written to the store.
                 raise kemu_errors.InternalError(f"unable to decode an object in the store: {error}") from None
         except kemu_errors.ApiError as error:
             if not (verb == "list" and isinstance(error, kemu_errors.Gone)):
@@ -287,7 +287,7 @@ class Requests:
             try:
                 await self._delete(one, by, start_ns)
             except kemu_errors.NotFound:
-                continue  # somebody else was faster
+                continue  # another client was faster
         return found
 
     async def _bind(self, request: api_pb2.BindRequest, by: str, start_ns: int) -> bytes:

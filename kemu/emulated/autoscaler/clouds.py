@@ -9,7 +9,7 @@ owner (:mod:`kemu.lab.scenario.playing.operators`) as a stream of orders.
     config = {"groups": [{"name": "pool", "initial": ["pool-1"], "price": 0.1, "provisioning": 60, "startup": 0,
                           "removal": 30, "failures": [{"kind": "error", "from_ns": 0, "until_ns": 10, "share": 1.0}]}]}
 
-Nobody crashes the provider: as with real ones, its state outlives whoever talks to it. The run log has the life of
+The provider does not crash: as with real ones, its state outlives its clients. The run log has the life of
 every instance (``cloud.instance``), with its price per hour: that is the bill.
 """
 

@@ -34,7 +34,7 @@ def of_daemon_set(pod: core_v1_pb2.Pod) -> bool:
 
 
 def comes_back(pod: core_v1_pb2.Pod) -> bool:
-    """Whether somebody creates it again, if not on its node (``FilterRecreatablePods``)."""
+    """Whether a controller creates it again, if not on its node (``FilterRecreatablePods``)."""
     source = pod.metadata.annotations.get(SOURCE, "api")
     return source == "api" and not is_mirror(pod) and not of_daemon_set(pod)
 

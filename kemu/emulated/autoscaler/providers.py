@@ -59,7 +59,7 @@ class Provider:
             self._group_of.update(dict.fromkeys(group.instances, group))
 
     def group_of(self, node: str) -> NodeGroup | None:
-        """Group of the machine behind a node; None: nobody scales it."""
+        """Group of the machine behind a node; None: it is not scaled."""
         return self._group_of.get(node)
 
     def has_instance(self, node: str) -> bool:

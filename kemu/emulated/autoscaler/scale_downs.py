@@ -1,4 +1,4 @@
-"""Which nodes nobody needs, and since when (``core/scaledown``: ``planner eligibility unneeded unremovable``).
+"""Which nodes are not needed, and since when (``core/scaledown``: ``planner eligibility unneeded unremovable``).
 
 A node is unneeded while its pods could run on the others. Nodes are looked at one after the other, and each that could
 go is gone for those behind it.

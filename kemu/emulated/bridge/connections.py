@@ -63,7 +63,7 @@ class ClusterError(KemuError):
 
 
 class Unreachable(Exception):
-    """A request or a watch was cut; nobody knows what became of it."""
+    """A request or a watch was cut; what became of it is not known."""
 
 
 class Answer(NamedTuple):

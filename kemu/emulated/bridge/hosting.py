@@ -1,7 +1,7 @@
 """Actors of this process on the wall clock, against a real cluster: as Kubernetes' components run, one process each.
 
-There is no runtime around them that starts them again or carries out faults; whoever runs this process does. The clock
-shows the machine's time.
+There is no runtime around them that starts them again or carries out faults; the one that runs this process does. The
+clock shows the machine's time.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class Process:
         if not self._ended.done():
             error: ActorFailed = user_code.from_text(text)
             self._ended.set_exception(error)
-            # Whoever stops in the meantime does not ask.
+            # A caller that stops in the meantime does not ask.
             self._ended.exception()
 
     def _log(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:

@@ -19,7 +19,7 @@ _AT_ONCE = 20
 
 
 class Right(NamedTuple):
-    """One thing that somebody may do, or not."""
+    """One thing that a user may do, or not."""
 
     verb: str
     resource: str

@@ -396,7 +396,7 @@ class Client:
 def of_actor(env: Env, config: Mapping[str, Any], *, shares: bool = True) -> Client:
     """The client of an actor whose config names its ``apiserver``, or several, and perhaps variants.
 
-    ``shares``: the actor runs nobody's code but kemu's."""
+    ``shares``: the actor runs no code but kemu's."""
     apiservers = config.get("apiserver") or "apiserver/0"
     deviations = variants.active(config)
     return variants.choose(Client, deviations)(env, apiservers, deviations, shares=shares)

@@ -181,7 +181,7 @@ class _Drain:
         return True, "", ""
 
     def _is_skipped(self, pod: core_v1_pb2.Pod) -> bool:
-        """``shouldSkipPod``: it has been terminating for so long that nobody waits for it any more."""
+        """``shouldSkipPod``: it has been terminating for so long that it is not waited for any more."""
         limit_s = self._options.skip_wait_for_delete_timeout_ns // SECOND_NS
         if not limit_s or not pod.metadata.HasField("deletionTimestamp"):
             return False

@@ -252,8 +252,8 @@ class Elector:
         self._reported = ""
         """The leader of whom the log knows."""
         self._is_calm = False
-        """The latest look has found what was to be expected: whoever merely waits for the next one does not keep a run
-        going."""
+        """The latest look has found what was to be expected: a candidate that merely waits for the next one does not
+        keep a run going."""
 
     @property
     def is_leader(self) -> bool:
@@ -313,7 +313,7 @@ class Elector:
             now_ns = clock.now_ns()
             if now_ns >= deadline_ns:
                 return False
-            # Go's tickers keep one tick for whoever comes late, and drop the others.
+            # Go's tickers keep one tick for a reader that comes late, and drop the others.
             tick_ns += period_ns * (1 + (now_ns - tick_ns) // period_ns)
         return True
 
@@ -330,7 +330,7 @@ class Elector:
             try:
                 await self._lock.update(wanted, deadline_ns)
             except errors.ApiError:
-                # What was filled in stays, as in client-go: a Lease that somebody deleted is made with its old times.
+                # What was filled in stays, as in client-go: a Lease that was deleted is made with its old times.
                 pass
             else:
                 self._observe(wanted)

@@ -286,7 +286,7 @@ class Informer(Generic[K]):
         if old is None:
             handler.on_add(obj)
         elif old.metadata.uid != obj.metadata.uid:
-            # The name was given to a new object while nobody looked.
+            # The name was given to a new object in the meantime.
             handler.on_delete(old)
             handler.on_add(obj)
         elif old.metadata.resourceVersion != obj.metadata.resourceVersion:

@@ -21,7 +21,7 @@ async def patiently(env: Env, request: Callable[[], Awaitable[T]]) -> T:
     """Make a request again and again while the server or its store is away, overloaded, slow or full; other refusals
     are raised.
 
-    After a lost connection nobody knows whether the request was carried out: it must bear being repeated.
+    After a lost connection it is not known whether the request was carried out: it must bear being repeated.
     """
     backoff: streams.Backoff | None = None
     while True:

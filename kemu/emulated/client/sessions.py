@@ -354,7 +354,7 @@ class Session:
         )
 
     def on_lost(self, peer: str, why: str) -> None:
-        """A request that no server takes would break every connection: whoever made it is told so."""
+        """A request that no server takes would break every connection: its caller is told so."""
         unsent = {call.id for batch in self._batches for call in batch.calls}
         for call_id in [call_id for call_id in self._in_flight if call_id not in unsent]:
             future, _, _, call, _ = self._in_flight.pop(call_id)

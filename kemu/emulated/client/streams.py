@@ -46,7 +46,7 @@ class Backoff:
 
 
 class Owner(Protocol):
-    """What a stream asks of whoever owns it. All synchronous."""
+    """What a stream asks of its owner. All synchronous."""
 
     def is_wanted(self) -> bool:
         """Whether there is a reason to be connected."""
@@ -85,7 +85,7 @@ class Stream:
         self._backoff = Backoff(env)
         self._task: asyncio.Task[None] | None = None
         self._waiter: asyncio.Future[None] | None = None
-        """While it is not open and nobody wants it."""
+        """While it is not open and not wanted."""
         self._unheard = ""
         """The API server that has not sent anything yet."""
         self._pump: pumps.Pump | None = None

@@ -45,7 +45,7 @@ class WorkQueue(Generic[T]):
         self._delayed: dict[T, tuple[int, Timer]] = {}
         self._getters: deque[asyncio.Future[None]] = deque()
         self._full_ns = 0
-        """When the bucket of turns is full again, if nobody takes one."""
+        """When the bucket of turns is full again, if none is taken."""
 
     def __len__(self) -> int:
         """Items that wait to be worked on now."""
@@ -105,7 +105,7 @@ class WorkQueue(Generic[T]):
             try:
                 await getter
             except asyncio.CancelledError:
-                # The wake-up that came together with the cancellation belongs to somebody else.
+                # The wake-up that came together with the cancellation belongs to another task.
                 if getter.done() and not getter.cancelled() and self._queue:
                     self._wake_one()
                 raise

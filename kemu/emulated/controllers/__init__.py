@@ -5,7 +5,7 @@
     node_lifecycle   lost nodes; decides by node_health (with taint_queues), leaves out steady_nodes
     taint_eviction   pods on tainted nodes; decides by taint_timers
     node_affinity_eviction   pods whose node has ceased to match their affinity, where they ask for it
-    pod_gc           pods that nobody else would remove
+    pod_gc           pods that no other controller would remove
     label_indexes    which selectors match an object, and which objects a selector matches
 
 ``node_health`` and ``taint_timers`` are state machines with explicit time, apart from the actors that carry out what

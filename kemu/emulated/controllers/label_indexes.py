@@ -1,4 +1,4 @@
-"""Objects by their labels, and selectors by the labels that they ask for, so that nobody compares all with all."""
+"""Objects by their labels, and selectors by the labels that they ask for, so that not all are compared with all."""
 
 from __future__ import annotations
 

@@ -236,7 +236,7 @@ class NodeLifecycle:
         return changes
 
     def release(self, name: str) -> Health:
-        """Forget a node that is ready and stays so: whoever calls this sees to it that news of it keep coming."""
+        """Forget a node that is ready and stays so: the caller sees to it that news of it keep coming."""
         return self._health.pop(name)
 
     def resume(self, name: str, health: Health, looks: Iterable[tuple[int, NodeView]]) -> None:
@@ -304,7 +304,7 @@ class NodeLifecycle:
         if all_are_lost and all_were_lost:
             return
         if all_are_lost:
-            # More likely the controller is cut off than that every node has died: nobody is driven away.
+            # More likely the controller is cut off than that every node has died: no pod is driven away.
             for node in nodes:
                 self._mark_reachable(node, changes)
             for zone in zones.values():

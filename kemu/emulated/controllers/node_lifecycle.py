@@ -225,7 +225,7 @@ class NodeLifecycleController(controllers.Controller):
                 return
 
     def _patch_taints(self, node: core_v1_pb2.Node, taints: list[core_v1_pb2.Taint]) -> Coroutine[Any, Any, Any]:
-        """``PatchNodeTaints``: lists of taints do not merge, so nobody may come in between (Conflict)."""
+        """``PatchNodeTaints``: lists of taints do not merge, so no other write may come in between (Conflict)."""
         patch, removed = core_v1_pb2.Node(), b""
         patch.metadata.resourceVersion = node.metadata.resourceVersion
         patch.spec.taints.extend(taints)

@@ -1,4 +1,4 @@
-"""The actor ``controller/pod-gc``: removes pods that nobody else will ever remove.
+"""The actor ``controller/pod-gc``: removes pods that no other component will ever remove.
 
 These are pods of nodes that are gone, pods that terminate without a node or on a node that is out of service, and, when
 too many pods have ended, the oldest of those. Further config: ``settings`` (:class:`Settings`). It runs every 20 s, if
@@ -189,7 +189,8 @@ class PodGarbageCollector(controllers.Controller):
         return True
 
     async def _delete(self, pods: list[core_v1_pb2.Pod], why: str, disruption: str) -> None:
-        """At once, without grace: nobody is there to end them. ``disruption``: message of DisruptionTarget, if any."""
+        """At once, without grace: no kubelet is there to end them. ``disruption``: message of DisruptionTarget, if
+        any."""
         await self.all([self._delete_one(pod, why, disruption) for pod in pods], "collect pods")
 
     async def _delete_one(self, pod: core_v1_pb2.Pod, why: str, disruption: str) -> None:

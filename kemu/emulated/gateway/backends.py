@@ -64,7 +64,7 @@ class Backend:
             raise Refused(status_of(error, self.name)) from None
 
     async def allows(self, user: User, right: Right) -> bool:
-        """Whether a user may impersonate somebody. Raises :class:`Refused`."""
+        """Whether a user may impersonate another one. Raises :class:`Refused`."""
         request = api_pb2.ReviewRequest(user=user.name, groups=user.groups)
         asked = request.resource
         asked.verb, asked.group, asked.resource = "impersonate", right.group, right.resource

@@ -1,6 +1,6 @@
 """What clients ask before they ask for objects: groups, kinds, schemas, version, health.
 
-The documents are made when somebody asks for them first, and kept.
+The documents are made when they are asked for first, and kept.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _wants_aggregated(request: Request) -> bool:
 
 
 def _wants_protobuf(request: Request) -> bool:
-    """Whether that is the first form of all that the client takes. Whoever takes none gets JSON all the same."""
+    """Whether that is the first form of all that the client takes. A client that takes none gets JSON all the same."""
     try:
         return negotiation.negotiate(request.headers.get("accept", "")).media == negotiation.PROTOBUF
     except NotAcceptable:

@@ -107,7 +107,7 @@ class _Connection(connections.LimitedConnection):
 class _Uvicorn(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Signals are the business of whoever runs the event loop."""
+        """Signals are the business of the owner of the event loop."""
         yield
 
 

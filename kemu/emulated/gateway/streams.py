@@ -95,7 +95,7 @@ class Watch:
             self.on_cut()
 
     def end(self) -> None:
-        """Nothing more comes, or nobody wants it."""
+        """Nothing more comes, or it is not wanted."""
         self._ended = True
         self._wake()
 

@@ -49,7 +49,7 @@ def stored(found: events_v1_pb2.Event) -> core_v1_pb2.Event:
 def renamed(document: Mapping[str, Any]) -> dict[str, Any]:
     """The JSON of an event of events.k8s.io, or of a part of one, as that of one of the core group.
 
-    Names of fields that only the core group has are made such that nobody has them.
+    Names of fields that only the core group has are made such that no object has them.
     """
     found: dict[str, Any] = {}
     for name, value in document.items():

@@ -107,7 +107,7 @@ def _decoded(text: str) -> Statement | None:
 
 
 def stated(obj: KubernetesObject) -> Statement | None:
-    """The statement of an object. Text that cannot be read, whoever wrote it, counts as none."""
+    """The statement of an object. Text that cannot be read counts as none."""
     text = obj.metadata.annotations.get(ANNOTATION)
     return _decoded(text) if text else None
 

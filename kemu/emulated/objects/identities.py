@@ -56,11 +56,11 @@ class User(NamedTuple):
 
 
 ADMINISTRATOR = User("kubernetes-admin", (MASTERS, AUTHENTICATED))
-"""The user of a scenario, and whoever else is no component of the cluster."""
+"""The user of a scenario, and every other user that is no component of the cluster."""
 
 
 ANONYMOUS = User("system:anonymous", (UNAUTHENTICATED,))
-"""Whoever shows neither a token nor a certificate."""
+"""A caller that shows neither a token nor a certificate."""
 
 
 def service_account(name: str, namespace: str = "kube-system") -> User:

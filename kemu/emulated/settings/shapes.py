@@ -406,7 +406,7 @@ class MapOf:
 
 @dataclass(frozen=True)
 class Free:
-    """Anything; ``mapping``: any mapping. Whoever reads it checks it (Kubernetes objects, mostly)."""
+    """Anything; ``mapping``: any mapping. Its reader checks it (Kubernetes objects, mostly)."""
 
     mapping: bool = True
 
@@ -516,7 +516,7 @@ class Record:
         return result
 
     def _check_choice(self, chosen: list[str], strange: bool, path: Path, report: Report) -> None:
-        """``strange``: there are keys that nobody knows; one of them was meant to be the choice."""
+        """``strange``: there are unknown keys; one of them was meant to be the choice."""
         if not chosen and self.choice_required and not strange:
             options = _one_of(tuple(self.choices))
             report.add(path, f"has no {self.noun}: one of {options}")

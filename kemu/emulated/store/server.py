@@ -12,9 +12,9 @@ read something that is lost later. ``fsync: always`` appends and fsyncs each tra
 When the disk fails:
 
 * No room: what could not be journaled is taken back, its clients are refused, and the alarm NOSPACE is raised: writes
-  are refused, reads and watches go on. etcd raises it when its database reaches a quota, until somebody disarms it;
+  are refused, reads and watches go on. etcd raises it when its database reaches a quota, until it is disarmed;
   this store looks every second whether there is room again.
-* A failed fsync: nobody knows what is on the disk, and another fsync would succeed without writing it. The process ends
+* A failed fsync: what is on the disk is not known, and another fsync would succeed without writing it. The process ends
   (``Env.exit``), as etcd's does, and the next one recovers what there is.
 * A journal that is damaged in a way that no crash explains: the alarm CORRUPT. The store answers nothing but where the
   damage is, until its disk is restored.

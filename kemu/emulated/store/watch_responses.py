@@ -1,6 +1,6 @@
 """Responses to watchers, put together from pieces that are serialised once.
 
-An event is serialised once, and once more with its previous value if somebody asks for that. Protobuf messages may be
+An event is serialised once, and once more with its previous value if that is asked for. Protobuf messages may be
 concatenated from serialised parts, so a response is header, watch id and events, joined. Neighbours: ``watch_streams``
 queues responses, ``watches`` decides who gets them.
 """

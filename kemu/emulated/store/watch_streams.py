@@ -73,7 +73,7 @@ class WatchStream:
         self.lagging: deque[Watcher] = deque()
         """They are served in turn, when the queue is empty."""
         self.progress_due = False
-        """Asked for while somebody lagged."""
+        """Asked for while a watcher lagged."""
         self.wake: Callable[[], None] = lambda: None
         """There is something to send."""
         self._next_id = 0

@@ -226,7 +226,7 @@ class Hub:
             return
         batch: list[Change] = []
         size = 0
-        # Before a compacted revision there is nothing, and nobody asked for more.
+        # Before a compacted revision there is nothing, and no more was asked for.
         due = max(watcher.next_revision, space.compact_revision, 1)
         while due <= self.published and size < MAX_RESPONSE_BYTES:
             for change in space.changes(due):

@@ -50,7 +50,7 @@ _LATEST = 20_000
 _TRIPS = 6
 """Messages that follow one another until something is done: lists, an event, writes, a second try."""
 LAGS_NS = 2_000_000_000
-"""Where messages take longer, nobody is judged by what others should have known at a moment."""
+"""Where messages take longer, no actor is judged by what others should have known at a moment."""
 _UNAVAILABLE = ("ServiceUnavailable", "Timeout")
 """Reasons of refusals that have nothing to do with the request: the store does not answer."""
 
@@ -78,7 +78,7 @@ class Attention(Fold):
     def on_event(self, time_ns: int, actor: str, event: _Events) -> None:
         if isinstance(event, WatchDelivered):
             if event.types[0] == "B":
-                return  # A bookmark tells of a revision that nobody had to hear of.
+                return  # A bookmark tells of a revision that no watcher had to hear of.
             written_ns = self._written_ns.get(event.revs[0])
             if written_ns is not None and time_ns - written_ns > self.lag_ns:
                 self.lag_ns = time_ns - written_ns
@@ -178,7 +178,8 @@ class Overdue:
         return key in self._due
 
     def begin(self, key: object, time_ns: int, who: str, within_s: float, what: str, *, anew: bool = False) -> None:
-        """It is to be done from now on, if it was not already. ``anew``: whoever has done a part has the time again."""
+        """It is to be done from now on, if it was not already. ``anew``: an actor that has done a part has the time
+        again."""
         if anew and key in self._due and self._due[key].what != what:
             self.end(key, time_ns)
         if key not in self._due:
@@ -192,7 +193,7 @@ class Overdue:
             self._judge(due, time_ns)
 
     def drop(self, key: object) -> None:
-        """Nobody can tell."""
+        """It cannot be told."""
         self._due.pop(key, None)
 
     def open(self) -> list[Any]:

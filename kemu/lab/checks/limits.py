@@ -105,7 +105,7 @@ class Limits:
     own_queues: bool = False
     """Some scheduler has another queue than Kubernetes, or plugins that decide which pod is tried and where it fits."""
     autoscaled: Autoscaled | None = None
-    """None: nobody scales the cluster."""
+    """None: the cluster is not scaled."""
 
 
 DEFAULT = Limits()

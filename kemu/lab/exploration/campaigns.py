@@ -8,7 +8,7 @@
 
 Runs come in generations, whose sizes are fixed beforehand: 32 runs, then twice as many each time, up to 512. The
 strategies take turns, and see the records of all generations but the last one before theirs: that one may still be
-running, so nobody waits for its end. Hence run n is the same run whatever the number of workers, on one machine or
+running, so its end is not waited for. Hence run n is the same run whatever the number of workers, on one machine or
 many, and in a campaign that was stopped and taken up again.
 
 Neighbours: :mod:`plans` (what a strategy decides), :mod:`workers` (who runs it), :mod:`clusters` and :mod:`coverage`
@@ -116,7 +116,7 @@ class Campaign:
         self.clusters = Clusters()
         self.coverage = Coverage()
         self.canary: bool | None = None
-        """Whether it was found; None: nobody looked."""
+        """Whether it was found; None: it was not looked for."""
         self.seconds = 0.0
         """Real time, this time and before."""
         self._tallies = {name: _Tally() for name in names}
@@ -140,7 +140,7 @@ class Campaign:
     def go(self) -> Iterator[RunRecord]:
         """Carry out all runs; each record when it and those before it are known.
 
-        Whoever stops asking has stopped the campaign; what it found until then stands.
+        A caller that stops asking has stopped the campaign; what it found until then stands.
         """
         if self._is_over():
             return
@@ -324,7 +324,7 @@ def _begins(first: int) -> Iterator[int]:
 
 
 def _goals(scenario: Scenario) -> list[Goal]:
-    """The expectations must be judged, the checks that they name exercised, and the faults strike somebody."""
+    """The expectations must be judged, the checks that they name exercised, and the faults strike."""
     goals = [Goal("fault", fault.id) for fault in scenario.chaos]
     for expectation in scenario.expectations:
         if isinstance(expectation.subject, CheckIs):

@@ -2,7 +2,7 @@
 
 Two schedulers that do not know of each other fill one node, and its kubelet admits every pod (the ablation
 ``kubelet-admission``). Whoever runs it, on whatever worker, must see ``no-node-overcommitted`` fail: if not, runs do
-not happen, or nobody judges them.
+not happen, or they are not judged.
 """
 
 from __future__ import annotations

@@ -174,7 +174,7 @@ def similarity(one: Sequence[int], other: Sequence[int]) -> float:
 
 
 def faults_hit(history: History) -> tuple[str, ...]:
-    """The ids of the faults that struck somebody; those that recur have a number behind it."""
+    """The ids of the faults that struck; those that recur have a number behind it."""
     return tuple(dict.fromkeys(fault.id for fault in history.faults if fault.hits))
 
 

@@ -189,7 +189,7 @@ def execute(
 
 
 class Stop:
-    """Ends a run when somebody asks, as if it were over."""
+    """Ends a run when asked, as if it were over."""
 
     def __init__(self) -> None:
         self.event: asyncio.Event | None = None
@@ -217,7 +217,7 @@ class Log:
         self._watcher = watcher
 
     def take(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        # First what the digest covers: whoever changes data later must change neither that nor what the judge saw.
+        # First what the digest covers: a listener that changes data must change neither that nor what the judge saw.
         self._append(time_ns, actor, kind, data)
         if self.payloads is not None:
             self.payloads.append(msgpack.packb((time_ns, actor, kind, data), use_bin_type=True))

@@ -33,7 +33,7 @@ class RunRecord:
     orders: tuple[int, ...] = ()
     """Orders of the timeline; only on the way to the campaign."""
     events: int = 0
-    """How many there were; only on the way to whoever shrinks."""
+    """How many there were; only on the way to the shrinker."""
     new: tuple[int, ...] = ()
     """Those of these that no run before it had shown."""
     signature: tuple[int, ...] = ()
@@ -41,7 +41,7 @@ class RunRecord:
     """The checks that had something to judge."""
     expectations: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
-    """The faults that struck somebody."""
+    """The faults that struck."""
     steps: tuple[str, ...] = ()
     """At which actors crashed."""
     probed: Any = None

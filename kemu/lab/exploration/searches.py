@@ -95,7 +95,7 @@ class Finding:
     file: Path
     """``kemu run`` fails with it in the same way."""
     is_verified: bool
-    """False: it does not; the file holds what was planned, for whoever looks into that."""
+    """False: it does not; the file holds what was planned, for a reader."""
     shrunk: Shrunk | None
     because: tuple[str, ...] | None
     """Why it fails, in sentences. None: it was not explained."""

@@ -4,7 +4,7 @@
         for record in workers.run(source, tasks):
             print(record.number, record.verdict)
 
-Records come in the order of the tasks, whoever had them first, so nobody can tell how many workers there were; or, if
+Records come in the order of the tasks, so the number of workers does not show; or, if
 that is asked for, as they end. A worker
 that dies is replaced, and what it had not finished is run again; a run with which a worker died twice is recorded as
 ``died``. A run that takes longer than its limit of real time is ended with its worker and recorded as ``slow``.
@@ -137,7 +137,7 @@ class Workers:
     ) -> Iterator[RecordT]:
         key = self._key(source)
         queue = RunQueue(tasks, in_order=in_order)
-        # A worker may still be at work for somebody who has stopped asking.
+        # A worker may still be at work for a caller that has stopped asking.
         first_batch = self._batches
         deaths: Counter[int] = Counter()
         while True:

@@ -27,7 +27,7 @@ from kemu.lab.up.virtual import replays as with_clients
 
 Data = dict[str, Any]
 SETTLE_S = 0.005
-"""The client waits for each answer, so nobody else could react."""
+"""The client waits for each answer, so no other actor could react."""
 NAME, REPLAYED = "created-by-clients", "replayed-with-clients"
 
 

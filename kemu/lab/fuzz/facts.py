@@ -103,7 +103,7 @@ class Facts:
         return [pod.created_ns for pod in self.history.pods.values() if pod.workload == workload and not pod.replaces]
 
     def _over_ns(self, fault: Fault) -> int:
-        """When it is over at the latest; never, of one that nobody mends."""
+        """When it is over at the latest; never, of one that is not mended."""
         if fault.when is not None or fault.parameters.get("restart") is False:
             return 1 << 62
         last = fault.at_ns if fault.at_ns is not None else fault.until_ns

@@ -214,7 +214,7 @@ def spare_node_added(data: Data, dice: Dice) -> Data | None:
 
 @relation
 def bystanders(data: Data, dice: Dice) -> Data | None:
-    """Objects of a namespace of their own, which concern nobody."""
+    """Objects of a namespace of their own, which concern no other object."""
     made, spec = _copied(data)
     labels = {"app": "bystander"}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "main"}]}}
@@ -327,7 +327,7 @@ def every_heartbeat(data: Data, dice: Dice) -> Data | None:
 
 @relation
 def other_records(data: Data, dice: Dice) -> Data | None:
-    """More or fewer Event objects, and statuses on which nobody acts."""
+    """More or fewer Event objects, and statuses on which no component acts."""
     made, spec = _copied(data)
     spec["eventObjects"] = "none" if spec.get("eventObjects") == "all" else "all"
     spec["podStatuses"] = "exact" if spec.get("podStatuses") == "sparing" else "sparing"

@@ -38,7 +38,7 @@ def _labelled(node: Node, address: str, port: int) -> Node:
     message.CopyFrom(node.message)
     message.metadata.labels[nodes.LABEL] = "true"
     if address:
-        # The host name comes first where an API server looks for a node, and is known to nobody.
+        # The host name comes first where an API server looks for a node, and is not known there.
         del message.status.addresses[:]
         message.status.addresses.add(type="InternalIP", address=address)
         message.status.daemonEndpoints.kubeletEndpoint.Port = port

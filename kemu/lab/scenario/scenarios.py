@@ -155,7 +155,7 @@ class Scenario:
     pod_statuses: str
     """Which statuses of pods kubelets write: ``exact sparing``."""
     heartbeats: str
-    """``standing``: kubelets state theirs where nobody can tell; ``exact``: they send them."""
+    """``standing``: kubelets state theirs where it makes no difference; ``exact``: they send them."""
     store: Store
     images: Mapping[str, int]
     """Sizes in bytes, by name with tag."""

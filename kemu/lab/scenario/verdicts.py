@@ -413,7 +413,7 @@ def overall(checks: Sequence[Result], judgements: Sequence[Judgement]) -> str:
 
 def countable(checks: Sequence[Result], expectations: Sequence[Expectation]) -> list[Result]:
     """The checks that count by themselves: not those that an expectation names, which is judged instead, nor
-    detectors that nobody asked for."""
+    detectors that were not asked for."""
     named = {expectation.subject.check for expectation in expectations if isinstance(expectation.subject, CheckIs)}
     return [check for check in checks if check.asked and check.id not in named]
 

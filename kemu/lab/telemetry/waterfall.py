@@ -41,7 +41,7 @@ _TOLD_OF = {
     spans.PROBE: ("of", "k8s.container.name"),
     spans.KILLED: ("of", "k8s.container.name"),
 }
-"""Where a span names somebody, for people: its name alone would not say much."""
+"""Where a span names an actor or pod, for people: its name alone would not say much."""
 _LEAST_WIDTH = 60
 _MOST_WIDTH = 200
 _LEAST_BAR = 8

@@ -143,7 +143,7 @@ class Schedulers:
         return name if number in ("", "0") and len(self._replicas.get(name, ())) <= 1 else scheduler
 
     def actor(self, name: str) -> str:
-        """``kubelet/node-1`` is kubelet node-1, ``controller/replicaset`` replicaset; if nobody is named, the user."""
+        """``kubelet/node-1`` is kubelet node-1, ``controller/replicaset`` replicaset; if none is named, the user."""
         kind, _, rest = name.partition("/")
         if kind == "scheduler":
             return self.name(rest)

@@ -239,7 +239,7 @@ def _holds(number: int) -> str:
 
 
 def _broken_checks(variants: Sequence[Verdict], width: int) -> Iterator[Text]:
-    """First those that nobody asked for, one finding each."""
+    """First those that were not asked for, one finding each."""
     broken: dict[tuple[bool, str], list[tuple[str, str]]] = {}
     for variant in variants:
         expected = terminal.expected_to_fail(variant["expectations"])

@@ -2,7 +2,7 @@
 account ``default`` and the configmap with the authority that has signed the certificate of the API server.
 
 In Kubernetes the API server keeps the former (``pkg/controlplane/controller/kubernetesservice``), controllers the
-latter (``serviceaccounts_controller.go``, ``rootcacertpublisher``). Here each is made once, unless somebody has made
+latter (``serviceaccounts_controller.go``, ``rootcacertpublisher``). Here each is made once, unless a client has made
 it, and not repaired.
 """
 

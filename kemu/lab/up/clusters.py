@@ -20,7 +20,7 @@ from kemu.lab.scenario.scenarios import Manifest, Scenario
 from kemu.messages.k8s import core_v1_pb2
 
 FOREVER_S = 10 * 365 * 24 * 3600
-"""The duration of a cluster that somebody has to end."""
+"""The duration of a cluster that has to be ended."""
 
 ZONES = ("zone-a", "zone-b", "zone-c")
 _REGION = "kemu"
@@ -40,7 +40,7 @@ _LEFT_OUT = (
     controller_keys.CLUSTER_AUTOSCALER,
     controller_keys.NODE_AFFINITY_EVICTION,
 )
-"""Controllers that a cluster has only if somebody wants them."""
+"""Controllers that a cluster has only if they are asked for."""
 
 _FIRST_POD_RANGE = 10 << 24 | 128 << 16
 """10.128.0.0: a /24 for each node."""
@@ -87,7 +87,7 @@ def _of_nodes(count: int, settings: Mapping[str, Any] | None, manifests: Sequenc
         "nodes": nodes,
         "schedulers": [{"name": "default-scheduler"}],
         "eventObjects": "all",
-        # Some pods a second for an hour leave a gigabyte of them, and nobody reads so many.
+        # Some pods a second for an hour leave a gigabyte of them, too many to read.
         "apiServers": {"mostEvents": MOST_EVENTS},
         # What is a task ends: it has no process of its own that would.
         "lives": [{"selector": {"matchExpressions": [_OF_A_JOB]}, "runSeconds": TASK_S}],
@@ -120,7 +120,7 @@ def completed(scenario: Scenario) -> Scenario:
 
 
 def without_kubelets(scenario: Scenario) -> Scenario:
-    """The same, but its nodes are objects: whoever wants them Ready has to say so (KWOK)."""
+    """The same, but its nodes are objects: a client that wants them Ready has to say so (KWOK)."""
     objects = tuple(Manifest(node.message, scenario.file, 0, 0, f"nodes/{node.name}") for node in scenario.nodes)
     return dataclasses.replace(scenario, nodes=(), setup=(*scenario.setup, *objects))
 

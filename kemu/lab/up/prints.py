@@ -1,4 +1,4 @@
-"""Writes lines for whoever watches, in a thread: a terminal that nobody reads holds up no cluster."""
+"""Writes lines for those who watch, in a thread: a terminal that is not read holds up no cluster."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Printer:
             self._left_out += 1
 
     def close(self, within_s: float = 2.0) -> None:
-        """Returns when everything is written, or nobody reads."""
+        """Returns when everything is written, or there is no reader."""
         try:
             self._lines.put(None, timeout=within_s)
         except queue.Full:
@@ -39,5 +39,5 @@ class Printer:
                 self._out.write(f"{line}\n")
                 if self._lines.empty():
                     self._out.flush()
-            except (OSError, ValueError):  # nobody reads any more
+            except (OSError, ValueError):  # there is no reader any more
                 return

@@ -3,7 +3,7 @@
     result = sessions.run(scenario, sessions.Settings(out=Path("runs/up")), on_up=print)
 
 Role: :mod:`kemu.lab.scenario.playing.runner` makes the run folder and judges; :class:`Session` stands in the place of
-:func:`kemu.lab.scenario.playing.plays.drive`: it starts the actors, opens the gateway, and waits until somebody ends
+:func:`kemu.lab.scenario.playing.plays.drive`: it starts the actors, opens the gateway, and waits until a client ends
 it.
 """
 
@@ -67,7 +67,7 @@ class Settings:
     users: tuple[User, ...] = ()
     """Who gets a token, beside the administrator and the users of the scenario."""
     for_s: float = 0.0
-    """Virtual seconds after which it ends; 0: somebody has to end it."""
+    """Virtual seconds after which it ends; 0: it has to be ended."""
     ray: dict[str, Any] = field(default_factory=dict)
     """See ``runner.Options``."""
     log_bytes: int = 0
@@ -77,7 +77,7 @@ class Settings:
     on_begin: Callable[[Path, str, int], None] | None = None
     """See ``runner.Options``."""
     give_up: Callable[[], None] = lambda: None
-    """Says that nothing more is judged, and ends the process; called from a thread when somebody has asked twice for
+    """Says that nothing more is judged, and ends the process; called from a thread when it was asked for twice for
     the end, and it does not come."""
 
 
@@ -94,7 +94,7 @@ class Up:
     forget: Callable[[], None] = field(repr=False)
     """Takes the cluster out of a kubeconfig that was there before it; to be called when it has ended."""
     steps: bool = False
-    """Time stands still until somebody steps it."""
+    """Time stands still until it is stepped."""
 
 
 class Session:
@@ -313,5 +313,5 @@ def run(
     )
     try:
         return runner.run(scenario, options)
-    except asyncio.CancelledError:  # somebody has asked twice
+    except asyncio.CancelledError:  # it was asked for twice
         raise KeyboardInterrupt from None

@@ -34,7 +34,7 @@ class Identity:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether nobody on another machine reaches this address."""
+    """Whether no other machine reaches this address."""
     try:
         return ipaddress.ip_address(address).is_loopback
     except ValueError:

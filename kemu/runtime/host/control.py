@@ -100,7 +100,7 @@ class Cell(cell_pb2_grpc.CellServicer):  # type: ignore[misc]
         self._errors[name] = text
 
     def unhandled(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """An exception that nobody retrieved, and of no known actor: put it into the run log at least."""
+        """An exception that was not retrieved, and of no known actor: put it into the run log at least."""
         error = context.get("exception")
         text = "".join(traceback.format_exception(error)) if error is not None else ""
         data = {"what": context["message"], "error": text}

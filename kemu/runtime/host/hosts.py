@@ -163,11 +163,11 @@ class Host:
         return relay
 
     def channel_to(self, name: str) -> grpc.aio.Channel | None:
-        """The connection to the cell of an actor; None: it lives in this one, or nobody knows where."""
+        """The connection to the cell of an actor; None: it lives in this one, or its place is not known."""
         if name in self.residents:
             return None
         address = self.addresses.get(name)
-        # The driver serves nobody: its own actors reach each other in memory, and all others are refused.
+        # The driver serves no other process: its own actors reach each other in memory, and all others are refused.
         if address is None or address[0] in ("", self.target):
             return None
         return self.connections.to(address[0])
@@ -355,7 +355,7 @@ class Resident:
         self.offered = inbound.Offered()
         self.calls = inbound.InboundCalls(self, host.traffic)
         self.is_ready: asyncio.Future[None] = host.loop.create_future()
-        # If nobody asks, asyncio must not complain.
+        # If it is not asked for, asyncio must not complain.
         self.is_ready.add_done_callback(tasks.retrieve)
         self.main: asyncio.Task[Any] | None = None
         self._tasks: dict[asyncio.Task[Any], None] = {}

@@ -186,7 +186,7 @@ class _Connection:
         self.caller = caller
         self.called = called
         self.muted = False
-        """Nothing goes through any more, and nobody is told."""
+        """Nothing goes through any more, and neither side is told."""
         self.ended = asyncio.Event()
         self._writers = writers
 

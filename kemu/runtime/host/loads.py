@@ -26,7 +26,7 @@ class Meter:
     """Meter of this process."""
 
     def __init__(self, loop: ticks.Ticks, traffic: inbound.Traffic, unsent: Callable[[], int]) -> None:
-        """``loop``: of the thread that runs the actors. ``unsent``: how many events of the log nobody has read."""
+        """``loop``: of the thread that runs the actors. ``unsent``: how many events of the log have not been read."""
         self._loop = loop
         self._traffic = traffic
         self._unsent = unsent

@@ -95,7 +95,7 @@ class Segment:
 
     def sync(self) -> None:
         """Have it on the disk, in case the machine crashes. May be called in another thread."""
-        with contextlib.suppress(OSError):  # closed meanwhile; or a disk fails, of which whoever depends on it tells
+        with contextlib.suppress(OSError):  # closed meanwhile; or a disk fails, of which its users tell
             os.fdatasync(self._fd)
 
     def close(self) -> None:

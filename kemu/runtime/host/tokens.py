@@ -1,7 +1,7 @@
 """Who calls: every actor of a run has a token, and shows it in each call to another process.
 
 A token is the driver's signature of the actor's name, under a key that is made for the run. A cell gets the tokens of
-the actors that it starts, and the public half of the key: enough to recognise everybody, and to impersonate nobody.
+the actors that it starts, and the public half of the key: enough to recognise all actors, and to impersonate none.
 Neighbours: ``gates`` asks for the token before a call reaches any code, ``channels`` and ``relays`` add it to calls.
 """
 

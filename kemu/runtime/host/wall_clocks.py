@@ -68,7 +68,7 @@ class DilatedClock:
 
     @property
     def stands(self) -> bool:
-        """In set-up, as long as nobody knows when it ends."""
+        """In set-up, as long as its end is not known."""
         return self._origin_ns is None
 
     @property

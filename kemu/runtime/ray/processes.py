@@ -105,7 +105,7 @@ def end(processes: Iterable[Any], *, grace_s: float) -> list[Any]:
 
 
 def _left_after(seconds: float, processes: list[Any]) -> list[Any]:
-    """Those that still run. Who waits for them to be reaped waits for whoever is process 1."""
+    """Those that still run. To wait for them to be reaped is to wait for process 1."""
     deadline = time.monotonic() + seconds
     while (processes := [each for each in processes if runs(each)]) and time.monotonic() < deadline:
         time.sleep(_POLL_S)
@@ -118,7 +118,7 @@ def remove(directory: str) -> bool:
         shutil.rmtree(directory, ignore_errors=True)
         if not os.path.exists(directory):
             return True
-        time.sleep(0.1)  # somebody was still writing
+        time.sleep(0.1)  # a process was still writing
     return False
 
 

@@ -1,7 +1,7 @@
 """Calls of functions in the processes of a Ray cluster, for work that has nothing to do with a run on Ray.
 
 Role: beside the driver and the cells of a run. Who calls knows neither Ray nor its errors: a call that was lost with
-its process or machine raises :class:`TaskLost`, and whoever made it decides whether to make it again.
+its process or machine raises :class:`TaskLost`, and its maker decides whether to make it again.
 """
 
 from __future__ import annotations

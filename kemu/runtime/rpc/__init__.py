@@ -8,5 +8,5 @@ networks      peers and the connections between them, for all runtimes
 partitions    which traffic is cut
 impairments     impairments: what makes messages late between actors, or has them come twice
 network_faults  the faults of the network, and what begins each kind of them: the same in the simulation and in a cell
-repeats         a unary request that is sent again: the server sees another call, and nobody waits for its answer
+repeats         a unary request that is sent again: the server sees another call, and its answer is not waited for
 """

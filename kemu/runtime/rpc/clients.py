@@ -193,7 +193,7 @@ class Call(ClientEnd):
         *,
         later: bool = False,
     ) -> None:
-        """``later``: the request is serialised when somebody wants its bytes."""
+        """``later``: the request is serialised when its bytes are asked for."""
         channel = multi.channel
         loop = channel.loop
         link = channel.link()
@@ -534,7 +534,7 @@ class _StreamRequest(Call):
                     await self._write(request)
             self._half_close()
         except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
-            pass  # the call is over; whoever reads it learns why
+            pass  # the call is over; its reader learns why
         except BaseException:
             # As grpc.aio: an iterator that fails cancels the call.
             self.cancel()

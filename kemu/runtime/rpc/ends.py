@@ -60,7 +60,7 @@ class Status(NamedTuple):
     response: bytes | None = None
     """Response of calls with a single response."""
     message: Any = None
-    """The response itself, in the place of its bytes: nobody changes it."""
+    """The response itself, in the place of its bytes: it is not changed."""
 
 
 class Plain(abc.ABC):
@@ -117,7 +117,7 @@ class Listener:
             self._ready.rotate(1)
 
     def take(self, data: bytes) -> bool:
-        """Returns whether that was the end, so that somebody waits no more for :attr:`over`."""
+        """Returns whether that was the end, so that a waiter waits no more for :attr:`over`."""
         end, over = self.end, self.over
         try:
             while not over.done():
@@ -264,7 +264,7 @@ class End:
         self, parse: Callable[[bytes], Any], handle: Callable[[Any], object], pause: Pause | None = None
     ) -> bool:
         """Have every message handed to ``handle``, from now until the stream is over, however it ends, or ``handle``
-        returns something true. Returns whether it did; raises what it raises. Nobody may read meanwhile.
+        returns something true. Returns whether it did; raises what it raises. It may not be read meanwhile.
         """
         listener = self.begin_listening(parse, handle, pause)
         try:
@@ -403,7 +403,7 @@ class Link(abc.ABC):
     def __init__(self, server: Acceptor | None, client_name: str, send: Send) -> None:
         self.client_name = client_name
         self.server = server
-        """None: nobody listens there; the calls fail after a while."""
+        """None: no server listens there; the calls fail after a while."""
         self.send = send
         """An attribute and not a method: it is called for each message, and the link replaces it when its state
         changes instead of asking for that state each time."""
@@ -417,7 +417,7 @@ class Link(abc.ABC):
 
     @abc.abstractmethod
     def start(self, call: ClientEnd) -> None:
-        """Add the call to ``calls`` and have ``server.accept(call)`` called; if nobody listens, ``break_client``."""
+        """Add the call to ``calls`` and have ``server.accept(call)`` called; if no server listens, ``break_client``."""
 
     def limit(self, call: ClientEnd, timeout_s: float, over: Callable[[], object]) -> asyncio.TimerHandle | None:
         """Before it starts: the call is ``over`` after so long. None: the other end keeps the time."""

@@ -2,7 +2,7 @@
 
 An impairment is a fault that lasts: a delay, a limited bandwidth, lost packets, repeated requests. ``networks`` asks a
 connection's :class:`Lane`, one for each direction, how long a message has to wait. Where nothing is impaired there are
-no lanes, and nobody asks.
+no lanes, and none are asked for.
 
 Connections are TCP-like, and so is their loss: a lost packet is sent again after a timeout that doubles each time, and
 what was sent behind it waits. A packet that has not come through when keepalive would give up ends the connection

@@ -130,7 +130,7 @@ class Peer:
         self.has_left = False
         """It has no connections any more; its code may still clean up."""
         self.paused = False
-        """Its code stands still. The kernel goes on acknowledging what arrives, but nobody answers pings."""
+        """Its code stands still. The kernel goes on acknowledging what arrives, but pings are not answered."""
         self.missed: list[Callable[[], object]] = []
         """What it notices when it goes on."""
         self.links: dict[PartitionedLink, None] = {}
@@ -169,8 +169,8 @@ class Network:
         peer.links.clear()
 
     def connect(self, client: Peer, target: str) -> PartitionedLink:
-        """A connection to the server of that name, or to nobody."""
-        # One that has left may still be at its clean-up, but nobody hears it.
+        """A connection to the server of that name, or to none."""
+        # One that has left may still be at its clean-up, but it is not heard.
         server = None if client.has_left else self._peers.get(target)
         link = PartitionedLink(self, client, target, server)
         if client.gone:
@@ -387,7 +387,7 @@ class PartitionedLink(Link):
         self.settle()
 
     def mute(self) -> None:
-        """Both directions go silent: nobody hears anything, and nobody is told."""
+        """Both directions go silent: nothing is heard, and neither side is told."""
         if self.broken:
             return
         self._requests.muted = self._responses.muted = True
@@ -451,7 +451,7 @@ class PartitionedLink(Link):
             self._wire.post_behind(senders, self._client_notices, what)
 
     def _refuse(self) -> None:
-        """Nobody listens: the client learns of it after a round trip."""
+        """No server listens: the client learns of it after a round trip."""
         self._break()
         self._wire.post_round_trip(self._client_notices, "connection refused")
 
@@ -500,4 +500,4 @@ def _discard(end: End, deliver: Deliver[P], payload: P) -> None:
 
 
 def _unheard(fault: str, source: str, target: str) -> None:
-    """``on_struck`` where nobody asks."""
+    """``on_struck`` where it is not asked for."""

@@ -46,7 +46,7 @@ async def _each(call: grpc.aio.StreamStreamCall, handle: Callable[[Any], object]
             return
         if handle(message):
             return
-        # While this waits for the next one, nobody needs the last: there are thousands of idle streams.
+        # While this waits for the next one, the last is not needed: there are thousands of idle streams.
         del message
         while pause is not None and (wait := pause()) is not None:
             await wait

@@ -1,4 +1,4 @@
-"""A unary request that is sent again: the server sees another call, and nobody waits for its answer."""
+"""A unary request that is sent again: the server sees another call, and its answer is not waited for."""
 
 from __future__ import annotations
 

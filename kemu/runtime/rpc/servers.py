@@ -150,7 +150,7 @@ class Server:
             return
         try:
             message = context._call.message
-            # Whoever begins a call without a task only reads: the message is the caller's own, unless that is a relay.
+            # A caller that begins a call without a task only reads: the message is its own, unless that is a relay.
             begin(message if isinstance(message, Message) else context._parse_request(), context)
         except asyncio.CancelledError:
             context._handler_cancelled()
@@ -320,7 +320,7 @@ class Context(ServerEnd):
         return self._details
 
     def answer(self, response: Message | bytes) -> None:
-        """End the call well, where no handler waits. The caller gets this very message: nobody may change it."""
+        """End the call well, where no handler waits. The caller gets this very message: it may not be changed."""
         if not self._finished:
             self._finish(Status(grpc.StatusCode.OK, self._details, self._trailing, message=response))
 

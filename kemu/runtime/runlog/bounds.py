@@ -1,7 +1,7 @@
 """A run log that takes no more than so many bytes: its beginning, which can be judged like a run that ended there.
 
-The end would be of more use to whoever looks for what happened last. But a log from the middle of a run does not say
-what there was before: no check could tell what is wrong from what it has not seen.
+The end would be of more use to a reader who looks for what happened last. But a log from the middle of a run does not
+say what there was before: no check could tell what is wrong from what it has not seen.
 """
 
 from __future__ import annotations

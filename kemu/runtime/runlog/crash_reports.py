@@ -22,7 +22,7 @@ _MOST_EVENT = 400
 
 
 def is_bug(error: BaseException) -> bool:
-    """Whether nobody raised it on purpose. The exceptions that a process ends with are none."""
+    """Whether it was not raised on purpose. The exceptions that a process ends with are none."""
     if isinstance(error, KemuError):
         return isinstance(error, ActorCrashed)
     return isinstance(error, Exception) and not isinstance(error, OSError | MemoryError | ModuleNotFoundError)

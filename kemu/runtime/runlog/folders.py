@@ -47,7 +47,7 @@ class Held:
     kind: str
     """``run``, ``variants`` of a matrix, ``search`` of kemu explore, or ``sweep``."""
     scenario: str
-    """Its name; empty where nobody knows."""
+    """Its name; empty where it is not known."""
     count: int = 1
     """The number of variants."""
 
@@ -111,7 +111,7 @@ def clear(folder: Path) -> None:
             (each / name).unlink(missing_ok=True)
         shutil.rmtree(each / CELLS, ignore_errors=True)
         if each in variants:
-            with contextlib.suppress(OSError):  # it holds a file of somebody else
+            with contextlib.suppress(OSError):  # it holds a file that is not kemu's
                 each.rmdir()
 
 

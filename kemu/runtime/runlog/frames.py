@@ -136,7 +136,7 @@ class Digester:
             self.is_busy = False
 
     def _take(self, frames: bytes) -> None:
-        """Complete frames, for whoever keeps them."""
+        """Complete frames, for a subclass that keeps them."""
 
     def digest(self) -> str:
         """Hexadecimal SHA-256 of all events so far."""

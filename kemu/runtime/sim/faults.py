@@ -34,7 +34,7 @@ class Faults:
         self._begin.update(begins)
 
     def begin(self, fault: str, what: str, parameters: Mapping[str, Any]) -> None:
-        """Raises ValueError for an id that is in force, and for a kind that nobody carries out."""
+        """Raises ValueError for an id that is in force, and for a kind that is not carried out."""
         if fault in self._ends:
             raise ValueError(f"a fault {fault!r} is in force already")
         if what not in self._begin:

@@ -256,7 +256,7 @@ class VirtualLoop(asyncio.AbstractEventLoop, Plain):
             raise RuntimeError("a simulation cannot run inside another event loop")
         self._running = True
         hooks = sys.get_asyncgen_hooks()
-        # Whoever makes many runs has disabled the collector, and collects between them.
+        # A caller that makes many runs has disabled the collector, and collects between them.
         gc_was_enabled = gc.isenabled()
         self._freezes = gc_was_enabled
         if gc_was_enabled:
@@ -395,7 +395,7 @@ class VirtualLoop(asyncio.AbstractEventLoop, Plain):
         """As much as is worth it now."""
         self._next_gc = self.steps + _GC_YOUNG_STEPS
         if self.grows and self._freezes:
-            # Nobody need look at it once, let alone again and again.
+            # It need not be looked at once, let alone again and again.
             garbage.freeze()
             return
         self._gc_count += 1
@@ -409,7 +409,7 @@ class VirtualLoop(asyncio.AbstractEventLoop, Plain):
     # What asyncio asks of a loop
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
-        """Called by asyncio for an exception that nobody retrieved: it ends the run."""
+        """Called by asyncio for an exception that was not retrieved: it ends the run."""
         if self._closed:
             return
         failure = errors.ActorFailed(context.get("message", "unhandled exception"))

@@ -68,7 +68,7 @@ class Owner:
         """A task is done."""
         self.tasks.pop(task, None)
         if self.condition is Condition.DEAD:
-            # Nobody is left to retrieve its exception, and asyncio must not complain of that.
+            # No task is left to retrieve its exception, and asyncio must not complain of that.
             task._log_traceback = False  # type: ignore[attr-defined]
 
     def live_tasks(self) -> list[asyncio.Task[Any]]:

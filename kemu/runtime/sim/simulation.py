@@ -356,7 +356,7 @@ class SimRuntime:
         await self._stop([env for env in reversed(self._envs.values()) if isinstance(env, SimEnv)])
 
     async def _stop(self, envs: Sequence[SimEnv]) -> None:
-        """Whoever crashes meanwhile is not waited for. If the caller is cancelled they end at once."""
+        """An actor that crashes meanwhile is not waited for. If the caller is cancelled they end at once."""
         mine = [env for env in envs if env.stopped is None]
         for env in mine:
             env.stopped = self.loop.create_future()

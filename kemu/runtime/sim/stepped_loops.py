@@ -62,7 +62,7 @@ class SteppedLoop(VirtualLoop):
             main.close()
             raise RuntimeError("a virtual loop runs once")
         self._running = True
-        # Whoever makes many runs has disabled the collector, and collects between them.
+        # A caller that makes many runs has disabled the collector, and collects between them.
         self._collects = self._freezes = gc.isenabled()
         if self._collects:
             gc.disable()

@@ -164,7 +164,7 @@ class SimWire:
 
 
 class SteeredWire(SimWire):
-    """The same, where somebody chooses when messages arrive."""
+    """The same, where it is chosen when messages arrive."""
 
     __slots__ = ("_steering",)
 

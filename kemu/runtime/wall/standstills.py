@@ -3,7 +3,7 @@
 Actors share one event loop, so one of them cannot be stopped as a process is. Instead the loop sets aside the steps of
 its tasks and its handlers of calls, its clock keeps the timers that fall due, and the network treats it as a machine
 that acknowledges what arrives, but answers no ping. What the actor does after ``resume`` comes in the order in which it
-would have come. The rest of the process, and so the loop, is as fast as ever while nobody is paused.
+would have come. The rest of the process, and so the loop, is as fast as ever while no actor is paused.
 """
 
 from __future__ import annotations

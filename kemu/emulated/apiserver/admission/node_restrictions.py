@@ -52,7 +52,7 @@ class NodeRestriction(Plugin[KubernetesObject]):
             self._create_pod(requester.node, obj)
         elif resource is NODES:
             _check_own_node(requester.node, name)
-            # The labels of the scenario's nodes are an administrator's word, whoever brings them.
+            # The labels of the scenario's nodes are an administrator's word, also where a kubelet brings them.
             if not requester.is_kubelet and (found := _forbidden_labels(obj.metadata.labels, {})):
                 _refuse(NODES, name, f'node "{requester.node}" is not allowed to set the following labels: {found}')
         elif resource is CLAIMS:

@@ -31,7 +31,7 @@ K = TypeVar("K", bound=KubernetesObject)
 
 
 def _without_bookkeeping(obj: K) -> K:
-    """Whoever only lets the garbage collector remove it gives nothing (``IsOnlyMutatingGCFields``)."""
+    """A request that only lets the garbage collector remove it gives nothing (``IsOnlyMutatingGCFields``)."""
     copy = type(obj)()
     copy.CopyFrom(obj)
     for field in ("ownerReferences", "finalizers", "managedFields", "resourceVersion", "generation"):

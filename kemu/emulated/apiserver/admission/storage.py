@@ -39,7 +39,7 @@ class DefaultStorageClass(Plugin[core_v1_pb2.PersistentVolumeClaim]):
 
 
 class StorageObjectInUseProtection(Plugin[KubernetesObject]):
-    """Claims and volumes stay until nobody uses them: their finalizers are removed by
+    """Claims and volumes stay until they are not used any more: their finalizers are removed by
     ``controller/volume-protection``."""
 
     def concerns(self, resource: Resource) -> bool:

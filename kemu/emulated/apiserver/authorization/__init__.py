@@ -8,6 +8,6 @@
 
 ``roles.json`` holds the roles of a new cluster, as Kubernetes itself makes them: ``scripts/record roles``.
 
-    escalations  nobody gives away rights that he has not
-    reviews      answers what somebody may do, without doing it (``pkg/registry/authorization``)
+    escalations  no user gives away rights that it lacks
+    reviews      answers what a user may do, without doing it (``pkg/registry/authorization``)
 """

@@ -1,6 +1,6 @@
 """Asks the authorization modes about a request, and refuses it in Kubernetes' words (``endpoints/filters``).
 
-A caller is known by a text: the name of an actor, or ``<actor> as <user>`` of somebody who acts as another user, with
+A caller is known by a text: the name of an actor, or ``<actor> as <user>`` of a caller that acts as another user, with
 the groups that were said to be that user's. What it may do is found once for each verb, kind and namespace, so that
 nearly all requests cost a look into a table.
 """
@@ -56,7 +56,7 @@ class Authorizer:
         self._objects = roles.Objects(cache)
         self._callers: dict[str, Caller] = {}
         self._acting: dict[str, User] = {}
-        """Users with groups that somebody has acted as, by their text."""
+        """Users with groups that a caller has acted as, by their text."""
         self._is_open = ALWAYS_ALLOW in modes
         self._kubelet: Caller | None = None
         """The first one."""
@@ -105,7 +105,7 @@ class Authorizer:
         return text
 
     def seen_as(self, name: str, groups: Sequence[str]) -> str:
-        """The text of a user about whom somebody asks."""
+        """The text of a user that is asked about."""
         return self.acting_as(_ASKS, name, groups)
 
     def require(self, by: str, asked: Attributes) -> None:
@@ -170,7 +170,7 @@ class Authorizer:
         if is_one_of_many and self._kubelet is not None:
             grants = self._kubelet.grants
         else:
-            # Masters need none; whoever else has none gets an empty one, so as to be asked.
+            # Masters need none; every other user without one gets an empty one, so as to be asked.
             found = [*roles.lasting(user, self._users, "" if acts else actor), roles.Grant((), "")]
             grants = [] if user.is_master else found
         caller = Caller(user, requester, grants)
@@ -184,7 +184,7 @@ class Authorizer:
         return caller
 
     def _forget_acting(self) -> None:
-        """Whoever may act as others may name any number of them."""
+        """A user that may act as others may name any number of them."""
         for text in [text for text in self._callers if AS in text][:MOST_ACTING]:
             del self._callers[text]
 

@@ -1,4 +1,4 @@
-"""Nobody gives away rights that he has not (``pkg/registry/rbac``: roles, bindings and ``ConfirmNoEscalation``)."""
+"""No user gives away rights that it lacks (``pkg/registry/rbac``: roles, bindings and ``ConfirmNoEscalation``)."""
 
 from __future__ import annotations
 

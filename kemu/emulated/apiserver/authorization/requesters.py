@@ -9,7 +9,7 @@ from typing import NamedTuple
 class Requester(NamedTuple):
     node: str
     is_kubelet: bool
-    """False: somebody acts as that node."""
+    """False: a caller acts as that node."""
 
 
 NOBODY: Requester | None = None

@@ -1,4 +1,4 @@
-"""Answers what somebody may do, without doing it (``pkg/registry/authorization``)."""
+"""Answers what a user may do, without doing it (``pkg/registry/authorization``)."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def allows_path(grants: Iterable[Grant], verb: str, path: str) -> bool:
 
 def lasting(user: User, users: Mapping[str, Mapping[str, Any]], actor: str = "") -> list[Grant]:
     """What a user may do whatever objects there are. ``users``: those of the scenario, with their roles. ``actor``: who
-    it is, unless somebody acts as that user."""
+    it is, unless a caller acts as that user."""
     found = known()
     subjects = frozenset((user.name, *(f"group {group}" for group in user.groups)))
     grants = [

@@ -2,7 +2,7 @@
 
 Who states a field manager, or a User-Agent, is tracked. So is everybody who writes to an object that is tracked
 already, lest its entries tell of fields that others have changed since; and everybody on a server that tracks all. What
-an actor creates without saying who it is stays untracked, and costs nothing, until somebody applies it.
+an actor creates without saying who it is stays untracked, and costs nothing, until it is applied.
 """
 
 from __future__ import annotations

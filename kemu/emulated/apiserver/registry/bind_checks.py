@@ -6,8 +6,8 @@ the count in an annotation of the Node; a binding may state the count that it ex
 others. These are the two ways in which Omega detects conflicts (Schwarzkopf et al., EuroSys 2013, §5.2): fine- and
 coarse-grained.
 
-Both are safe against other API servers, too: whoever binds to a node also writes a key of that node, its *guard*, and
-only if nobody else has written it since it was read. The guard holds the count.
+Both are safe against other API servers, too: a server that binds to a node also writes a key of that node, its *guard*,
+and only if it was not written by another server since it was read. The guard holds the count.
 """
 
 from __future__ import annotations

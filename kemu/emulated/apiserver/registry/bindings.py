@@ -194,7 +194,7 @@ class Binder:
         if self._check is None or not self._check.keeps_count_of_refused:
             return
         for key in dict.fromkeys(one.guard_key for one in accepted):
-            # Whoever has written it meanwhile has raised it.
+            # The server that has written it meanwhile has raised it.
             await self._registry.storage.swap(key, guards[key].revision, b"%d" % guards[key].look.count)
         await self._show_counts(accepted)
 

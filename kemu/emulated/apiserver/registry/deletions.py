@@ -159,7 +159,7 @@ def _shorten(metadata: meta_v1_pb2.ObjectMeta, wanted_s: int, given_s: int, now_
         return False
     moved_s = metadata.deletionTimestamp.seconds + grace_s - given_s
     if moved_s < now_s:
-        # The whole period is over, but who asked for one still expects somebody to end it.
+        # The whole period is over, but who asked for one still expects it to be ended.
         moved_s, grace_s = now_s, min(grace_s, 1)
     metadata.deletionTimestamp.seconds = moved_s
     metadata.deletionGracePeriodSeconds = grace_s

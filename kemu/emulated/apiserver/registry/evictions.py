@@ -79,7 +79,7 @@ class Evictor:
         name: str = budget.metadata.name
         status = budget.status
         if not meta.is_ready(pod):
-            # A pod that is not ready disrupts nobody as long as there are enough others, or if the budget says so.
+            # A pod that is not ready causes no disruption as long as there are enough others, or if the budget says so.
             enough = status.currentHealthy >= status.desiredHealthy > 0
             if enough or budget.spec.unhealthyPodEvictionPolicy == "AlwaysAllow":
                 return name

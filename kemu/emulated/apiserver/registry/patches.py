@@ -94,7 +94,7 @@ class Json:
     def __init__(self, request: PatchRequest, warnings: list[str] | None) -> None:
         """``warnings``: where to. Raises :class:`kemu.errors.BadRequest`."""
         self._kind, self._text = request.type, request.patch
-        # Whoever has options at all is warned if he says nothing else.
+        # A client that states options at all is warned if it says nothing else.
         self._level = request.options.field_validation or (options.WARN if request.HasField("options") else "")
         self._warnings = warnings
         self._duplicates: list[str] = []

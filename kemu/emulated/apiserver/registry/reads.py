@@ -66,7 +66,7 @@ class Reader:
         if revision is None:
             entry = await self._storage.read(key)
             if entry is not None:
-                resource.message.FromString(entry.wire)  # somebody else may have written to the store
+                resource.message.FromString(entry.wire)  # another client may have written to the store
         else:
             await self._feed.until(revision)
             entry = self._cache.collections[resource.plural].entries.get(key)

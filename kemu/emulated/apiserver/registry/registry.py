@@ -38,7 +38,7 @@ PODS = resources.BY_PLURAL["pods"]
 
 GENERATED_NAME_ATTEMPTS = 8
 CREATE_ATTEMPTS = 5
-"""Create attempts of an apply that finds no object and cannot create one because somebody else is faster."""
+"""Create attempts of an apply that finds no object and cannot create one because another client is faster."""
 GENERATED_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 """Without vowels and similar digits, so that no words result."""
 GENERATED_LENGTH = 5
@@ -461,7 +461,7 @@ class Registry:
         try:
             return (await self.rewrite_in_turn(strategy, namespace, name, self.deleted, deletion))[0], True
         except kemu_errors.NotFound:
-            return entry, True  # somebody else was faster
+            return entry, True  # another client was faster
 
     def deleted(self, strategy: Strategy, entry: Entry, deletion: Deletion) -> bytes | None:
         """What stands in the store after a delete, None for nothing."""
@@ -629,7 +629,7 @@ def _keep_system_fields(new: meta_v1_pb2.ObjectMeta, old: meta_v1_pb2.ObjectMeta
 
 
 def _keep_managed_fields(new: Any, old: Any) -> None:
-    """Nobody loses them by accident: only a list of one empty entry clears them (``fieldmanager.Update``)."""
+    """They are not lost by accident: only a list of one empty entry clears them (``fieldmanager.Update``)."""
     sent = new.managedFields
     if not sent:
         if old.managedFields:

@@ -150,7 +150,7 @@ def _check_finalize(new: KubernetesObject, old: KubernetesObject) -> list[Cause]
 
 
 UNSUPPORTED, ORPHANED, DELETED = "unsupported", "orphaned", "deleted"
-"""What becomes of the dependents of an object when it is deleted and nobody says so
+"""What becomes of the dependents of an object when it is deleted and the request does not say so
 (``DefaultGarbageCollectionPolicy``); events have none."""
 
 

@@ -111,7 +111,7 @@ class Collection:
         self._revisions: list[int] = []
         self._changes: list[Change] = []
         self._pasts: dict[int, _Past] = {}
-        """By position of the index; made when somebody asks, forgotten when the window moves."""
+        """By position of the index; made when it is asked for, forgotten when the window moves."""
 
     def load(self, entries: Iterable[Entry], revision: int, on_corrupt: Callable[[bytes], None]) -> None:
         """Begin anew from a list of the store."""
@@ -271,9 +271,9 @@ class WatchCache:
         self.on_change: Callable[[Collection, Change, Any], None] = lambda collection, change, message: None
         """Told of every change, in the order of revisions; with the new object where it has been parsed."""
         self.on_reload: Callable[[], None] = lambda: None
-        """Told when history was lost: nobody can resume."""
+        """Told when history was lost: no watch can resume."""
         self.on_corrupt: Callable[[bytes], None] = lambda key: None
-        """Told of a key whose value is no object; nobody is shown it."""
+        """Told of a key whose value is no object; it is not shown."""
         self._window_bytes = window_bytes
         self._past_bytes = 0
         """At least as many as the collections' ``past_bytes`` together. What a window forgets because of its number of
@@ -347,7 +347,7 @@ class WatchCache:
                 future.set_result(None)
 
     def reached(self, revision: int) -> asyncio.Future[None]:
-        """Done when the cache is as new as ``revision``. Whoever waits for it must :meth:`leave`."""
+        """Done when the cache is as new as ``revision``. A waiter must :meth:`leave`."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         if self.revision >= revision:
             future.set_result(None)

@@ -1,7 +1,7 @@
 """Who is told of an event: watchers by index, and what waits in each watch stream.
 
-A change finds its watchers by the values that it had and has now in the indexed fields; nobody scans all watchers. An
-object that begins or ceases to match is ADDED or DELETED for that watcher, as in Kubernetes
+A change finds its watchers by the values that it had and has now in the indexed fields; not all watchers are scanned.
+An object that begins or ceases to match is ADDED or DELETED for that watcher, as in Kubernetes
 (``cacher.convertToWatchEvent``). The bytes of an object are made once, however many watchers get it. Where more waits
 than ``buffers`` allows, watches end with ``Expired``: their clients list again.
 """
@@ -346,7 +346,7 @@ class Fanout:
                 self.bookmark(watcher)
 
     def dispatch(self, collection: Collection, change: Change, message: core_v1_pb2.Pod | None = None) -> None:
-        """Tell everybody whom a change concerns. ``message``: the new object, if somebody has parsed it already."""
+        """Tell everybody whom a change concerns. ``message``: the new object, if it has been parsed already."""
         group = self._groups.get(collection.resource.plural)
         if group is None:
             return

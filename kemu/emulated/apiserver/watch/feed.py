@@ -31,7 +31,7 @@ PAGE = 5_000
 RETRY_S = 0.25
 """Mean pause before the store is dialled again."""
 PROGRESS_NS = 100 * MILLISECOND_NS
-"""Between requests for progress while somebody waits for the cache: as kube-apiserver does."""
+"""Between requests for progress while a reader waits for the cache: as kube-apiserver does."""
 FRESH_TIMEOUT_NS = 3 * SECOND_NS
 """How long a read waits for the cache to become as new as it asks: as kube-apiserver does (``blockTimeout``)."""
 

@@ -246,7 +246,7 @@ class GarbageCollector(controllers.Controller):
         await self._patch(node, blocking)
 
     async def _remove_finalizer(self, node: graphs.Node, finalizer: str) -> None:
-        """Unless somebody else has written in between (``removeFinalizer``)."""
+        """Unless another client has written in between (``removeFinalizer``)."""
         identity = node.identity
         row = _row(identity.kind, identity.api_version)
         namespace = identity.namespace if row.namespaced else ""

@@ -294,7 +294,7 @@ class _Sync:
         return True
 
     async def _start(self, due_ns: int) -> bool:
-        """Create the Job of a run. False: it is there already, and somebody knows of it."""
+        """Create the Job of a run. False: it is there already, and known."""
         status = self.cron_job.status
         if self.cron_job.spec.concurrencyPolicy == REPLACE:
             await self._replace()

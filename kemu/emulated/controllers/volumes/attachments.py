@@ -3,7 +3,7 @@
 A volume is attached where a pod has been scheduled that uses it, and detached when no such pod is left and the kubelet
 has unmounted it (``status.volumesInUse`` of the node). A volume of one node at a time stays where it is until then:
 the pod that waits for it elsewhere hears of a *Multi-Attach error*. A node that is not ready may be dead or just
-silent, and nobody unmounts there; after six minutes the volume is detached by force, or at once if an operator has
+silent, and nothing is unmounted there; after six minutes the volume is detached by force, or at once if an operator has
 tainted the node as out of service. The attaching itself is the drivers'
 (:mod:`kemu.emulated.controllers.volumes.csi_drivers`). Further config: ``events``
 (:data:`kemu.emulated.client.recorders.LEVELS`). Mirrors ``pkg/controller/volume/attachdetach``.

@@ -177,7 +177,7 @@ class CsiDrivers(controllers.Controller):
         if not allowed:
             return None
         if driver.capacity_bytes is None:
-            # As many volumes everywhere: claims that wait for nobody are spread over the zones.
+            # As many volumes everywhere: claims that wait for no consumer are spread over the zones.
             counts = dict.fromkeys(allowed, 0)
             for volume in self._volumes.store.values():
                 where = _segment_of(driver, volume)
@@ -398,7 +398,7 @@ def _segment(driver: volume_drivers.Driver, node: core_v1_pb2.Node) -> Segment:
 
 
 def _segment_of(driver: volume_drivers.Driver, volume: core_v1_pb2.PersistentVolume) -> Segment | None:
-    """Where a volume of the driver is; None for somebody else's."""
+    """Where a volume of the driver is; None for that of another driver."""
     source = volume.spec.persistentVolumeSource
     if not source.HasField("csi") or source.csi.driver != driver.name:
         return None

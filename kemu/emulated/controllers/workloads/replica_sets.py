@@ -41,7 +41,7 @@ class ReplicaSetController(base.WorkloadController[apps_v1_pb2.ReplicaSet]):
         self._siblings: dict[str, dict[str, None]] = {}
         """Keys of the owners that one Deployment controls, by its UID."""
         self._labelled = label_indexes.LabelledObjects()
-        """All pods, whoever owns them."""
+        """All pods, with any owner."""
 
     def owner_changed(self, old: apps_v1_pb2.ReplicaSet | None, new: apps_v1_pb2.ReplicaSet | None) -> None:
         before = None if old is None else meta.controller_of(old)
@@ -113,7 +113,7 @@ class ReplicaSetController(base.WorkloadController[apps_v1_pb2.ReplicaSet]):
         return await self.delete_pods(owner, doomed[:surplus])
 
     def _related(self, owner: apps_v1_pb2.ReplicaSet) -> list[core_v1_pb2.Pod]:
-        """The pods that any ReplicaSet of its Deployment selects, whoever owns them; none where it has no Deployment
+        """The pods that any ReplicaSet of its Deployment selects, with any owner; none where it has no Deployment
         (``getIndirectlyRelatedPods``)."""
         keys: dict[str, None] = {}
         above = meta.controller_of(owner)

@@ -73,7 +73,7 @@ class Authenticator:
         return user
 
     async def of_token(self, token: str) -> User | None:
-        """None: nobody's."""
+        """None: no user's."""
         known = self._users.get(_digest(token))
         if known is not None:
             return known
@@ -100,7 +100,7 @@ def of_certificate(certificate: Mapping[str, Any]) -> User | None:
 
 
 def authenticated(name: str, groups: Iterable[str]) -> User:
-    """Whoever is known belongs to ``system:authenticated``, too."""
+    """A known user belongs to ``system:authenticated``, too."""
     return User(name, tuple(dict.fromkeys([*groups, identities.AUTHENTICATED])))
 
 

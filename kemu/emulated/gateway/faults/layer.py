@@ -321,7 +321,7 @@ async def _end_connection(scope: Scope, receive: Receive, abruptly: bool) -> Non
 
 
 async def _drain(receive: Receive) -> None:
-    """The body of a request that nobody reads."""
+    """The body of a request that is not read."""
     while True:
         message = await receive()
         if message["type"] != "http.request" or not message.get("more_body"):

@@ -8,7 +8,7 @@ _KEPT = 100_000
 
 
 class Revisions:
-    """Fed by whoever sees the store's transactions."""
+    """Fed by the part that sees the store's transactions."""
 
     def __init__(self) -> None:
         self._times: list[int] = []

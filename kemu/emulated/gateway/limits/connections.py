@@ -2,7 +2,7 @@
 
 uvicorn's parser takes headers and trailers of any length, and waits for ever for the rest of a request. Here a client
 has so many seconds and bytes for each part; then it is told what it did, where that is possible, and the connection
-ends. What it sends meanwhile is not read, so nobody else is harmed.
+ends. What it sends meanwhile is not read, so no other client is harmed.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ TLS_BUFFER_BYTES = 32 << 10
 
 def spare_tls_buffers() -> None:
     """Let TLS connections of this process take less memory: by default asyncio keeps 256 KiB for each, to read into,
-    and a thousand watches of which nobody sends anything would take 256 MiB."""
+    and a thousand watches on which nothing is sent would take 256 MiB."""
     if hasattr(asyncio.sslproto.SSLProtocol, "max_size"):
         asyncio.sslproto.SSLProtocol.max_size = TLS_BUFFER_BYTES
 
@@ -295,7 +295,7 @@ class LimitedConnection(httptools_impl.HttpToolsProtocol):
             self.pipeline.popleft()
             self._owed = code, message
         else:
-            # Whoever still works on an answer finds that its client has gone.
+            # A handler that still works on an answer finds that its client has gone.
             if cycle.response_started:
                 self._hang_up()
             else:

@@ -1,4 +1,4 @@
-"""Web sites that somebody visits while a server on loopback asks for no token.
+"""Web sites that a user visits while a server on loopback asks for no token.
 
 A browser sends what their pages ask for to loopback, too, also under a name of the site's own that points there (DNS
 rebinding). So a request names this server, as its ``Host``, and, where a page sends it, as its ``Origin``. A page may
@@ -61,7 +61,7 @@ def refusal_of_body(headers: Mapping[str, str]) -> Refusal | None:
 
 
 class Guard:
-    """An ASGI application around one that asks nobody for a token."""
+    """An ASGI application around one that asks for no token."""
 
     def __init__(self, app: Application, host: str) -> None:
         """``host``: where the server listens."""

@@ -26,7 +26,7 @@ _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 WITHOUT = ("metrics.k8s.io",)
-"""Groups without a document: nobody creates or applies what they hold."""
+"""Groups without a document: what they hold is neither created nor applied."""
 
 
 def versions() -> list[Version]:

@@ -1,4 +1,4 @@
-"""What is posted to be answered, not stored: who one is, what somebody may do, and tokens of service accounts."""
+"""What is posted to be answered, not stored: who one is, what a user may do, and tokens of service accounts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kemu.messages.v1 import api_pb2
 AUTHORIZATION, AUTHENTICATION = "authorization.k8s.io/v1", "authentication.k8s.io/v1"
 
 
-# What somebody may do ------------------------------------------------------------------------------------------------
+# What a user may do ------------------------------------------------------------------------------------------------
 
 
 async def _access_of_self(call: Call) -> Response:
@@ -90,7 +90,7 @@ async def _rules_of_self(call: Call) -> Response:
     return _answer(call, review)
 
 
-# Who somebody is ----------------------------------------------------------------------------------------------------
+# Who a user is ----------------------------------------------------------------------------------------------------
 
 
 async def _self(call: Call) -> Response:

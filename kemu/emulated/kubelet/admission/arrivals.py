@@ -106,7 +106,7 @@ class Arrivals:
         return decision
 
     def fits(self, worker: Worker, pod: core_v1_pb2.Pod) -> predicates.Decision:
-        """Whether the node would take the pod in place of what the worker has now: a resize. Nobody is killed for it,
+        """Whether the node would take the pod in place of what the worker has now: a resize. No pod is killed for it,
         not even for a critical pod, of which the real kubelet thinks otherwise."""
         refusal = self._refuses(pod) or predicates.precheck(self.node, pod)
         if refusal is not None:

@@ -128,13 +128,13 @@ class Collector:
         return self._has_expired(None, last_ns) and self._meter.unnamed_images(first_ns, last_ns) > 0
 
     def _expiry(self, image: Image) -> int:
-        """The number of the pass that removes it for its age, if nobody uses it until then."""
+        """The number of the pass that removes it for its age, if it is not used until then."""
         assert self._began_ns is not None, "start() comes first"
         since_ns = max(self._began_ns, image.used_ns or 0)
         return self._number_before(since_ns + self._policy.max_age_ns) + 1
 
     def _has_expired(self, used_ns: int | None, when_ns: int) -> bool:
-        """None: nobody has ever used it. Nothing is as old before the kubelet itself is."""
+        """None: it was never used. Nothing is as old before the kubelet itself is."""
         assert self._began_ns is not None, "start() comes first"
         max_age_ns = self._policy.max_age_ns
         return 0 < max_age_ns < when_ns - max(self._began_ns, used_ns or 0)

@@ -40,7 +40,7 @@ class Pull:
         """Set while it is under way."""
 
     def cancel(self) -> None:
-        """Nobody waits for it any more."""
+        """It is not waited for any more."""
         self._pulls.cancel(self)
 
 

@@ -2,7 +2,7 @@
 
 Nothing runs in them, so the lines follow from the pod: when a container started and how it ended stand in its status,
 what it answers to its probes and what it uses in its annotations, by which the kubelet goes as well. So they are the
-same whoever asks, and how often.
+same for every reader, however often it asks.
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ class OwnNode:
         self.recorder = recorders.Recorder(env, client, "kubelet", self.name, events)
         """Recorder of the whole kubelet."""
         self.view_is_old = True
-        """The Node has changed since somebody last reset this."""
+        """The Node has changed since this was last reset."""
         self._pressures: tuple[str, ...] = ()
         self._ready = _READY
         self._images: Callable[[int], list[core_v1_pb2.ContainerImage]] = lambda most: []
@@ -344,7 +344,7 @@ class OwnNode:
         self._env.spawn(self._report(), "report node")
 
     def report_soon(self) -> None:
-        """The status has changed, or somebody else has written what is not so: report at the next look."""
+        """The status has changed, or another client has written what is not so: report at the next look."""
         interval_ns = int(self._config.configuration.node_status_update_frequency_ns)
         now_ns = self._clock.now_ns()
         next_ns = self._phase_ns + ((now_ns - self._phase_ns) // interval_ns + 1) * interval_ns
@@ -395,7 +395,7 @@ class OwnNode:
             self.report_soon()
 
     def on_delete(self, old: core_v1_pb2.Node) -> None:
-        """Somebody removed the Node; a kubelet does not register twice."""
+        """The Node was removed; a kubelet does not register twice."""
 
     def _is_as_reported(self, node: core_v1_pb2.Node) -> bool:
         """Whether conditions and images are this kubelet's, or another has written over them (node lifecycle:

@@ -1,9 +1,9 @@
 """Graceful node shutdown: the kubelet delays the shutdown of its machine until its pods have ended, group by group.
 
-Whoever shuts the machine down calls ``Shutdown`` of the service ``kemu.v1.Kubelet``, as systemd-logind signals a real
-kubelet, and waits for the answer, for the sum of all groups at most. From the call on the node is not ready and takes
-no pod; pods end from the lowest priority to the highest, each group within a time of its own. Without settings (the
-default) the kubelet offers no such service.
+The component that shuts the machine down calls ``Shutdown`` of the service ``kemu.v1.Kubelet``, as systemd-logind
+signals a real kubelet, and waits for the answer, for the sum of all groups at most. From the call on the node is not
+ready and takes no pod; pods end from the lowest priority to the highest, each group within a time of its own. Without
+settings (the default) the kubelet offers no such service.
 
 Mirrors ``pkg/kubelet/nodeshutdown`` and the checks of ``ValidateKubeletConfiguration``.
 """
@@ -95,7 +95,7 @@ class Shutdowns(kubelet_pb2_grpc.KubeletServicer):
     ) -> kubelet_pb2.ShutdownResponse:
         if self._over is None:
             self._over = asyncio.Event()
-            # A task of the kubelet's own: it goes on if nobody waits for the answer any more.
+            # A task of the kubelet's own: it goes on if the answer is not waited for any more.
             self._env.spawn(self._process(self._over), "graceful shutdown")
         await self._over.wait()
         return kubelet_pb2.ShutdownResponse()

@@ -89,7 +89,7 @@ def pull_error(pod: core_v1_pb2.Pod, container: Container) -> str:
 
 
 def finish(pod: core_v1_pb2.Pod) -> int | None:
-    """The exit code with which somebody wants the pod to end now; None: nobody does."""
+    """The exit code with which a user wants the pod to end now; None: there is none."""
     return _code(pod, FINISH)
 
 

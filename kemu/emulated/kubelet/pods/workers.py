@@ -100,11 +100,11 @@ class Worker:
         self.on_gone: list[Callable[[], None]] = []
         """To be told when its containers are gone."""
         self.resize: Any = None
-        """Resize of :mod:`kemu.emulated.kubelet.resizes.allocations`. None: nobody has resized it."""
+        """Resize of :mod:`kemu.emulated.kubelet.resizes.allocations`. None: it was not resized."""
         self.phase = ""
         """In which it finishes; empty as long as that is open."""
         self.told_to_go = False
-        """STOPPING: somebody wants it gone. Otherwise it has finished, and only sidecars are left."""
+        """STOPPING: it is to go. Otherwise it has finished, and only sidecars are left."""
         self.seen_ns = seen_ns
         """When the kubelet heard of it."""
         self.start_ns = seen_ns

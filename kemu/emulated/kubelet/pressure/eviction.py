@@ -27,7 +27,7 @@ REASON = "Evicted"
 IMMEDIATE_GRACE_S = 1
 """The grace period of a pod that is evicted at once."""
 PASS_INTERVAL_S = 10
-"""From the end of a pass that evicted nobody to the next."""
+"""From the end of a pass that evicted no pod to the next."""
 CLEANUP_POLL_S = 1
 """How often the manager looks whether an evicted pod is gone; the next pass follows at once when it is."""
 CLEANUP_TIMEOUT_S = 30

@@ -51,7 +51,7 @@ _MILLISECOND_NS = SECOND_NS // 1000
 _HORIZON = 4096
 """How many probes are looked ahead where usage or latency never settles."""
 _WINDOWS = 256
-"""How many windows of failures between two probes are passed over before somebody looks again."""
+"""How many windows of failures between two probes are passed over before it is looked at again."""
 
 
 class Load(Protocol):

@@ -119,7 +119,7 @@ class PodWorkers:
             self._declared(worker, pod.status.phase)
 
     def compare(self, worker: Worker, pod: core_v1_pb2.Pod) -> None:
-        """Whether somebody has overwritten the status that this kubelet wrote."""
+        """Whether another client has overwritten the status that this kubelet wrote."""
         self.reports.compare(worker, pod)
 
     def forget(self, pod: core_v1_pb2.Pod) -> None:
@@ -385,7 +385,7 @@ class PodWorkers:
         self._release(worker)
 
     def _gone(self, worker: Worker) -> None:
-        """No containers are left, and the pod is being deleted, was killed, or finished by somebody else."""
+        """No containers are left, and the pod is being deleted, was killed, or finished by another component."""
         self._release(worker)
         if self.volumes is None:
             self._leave(worker)

@@ -2,7 +2,7 @@
 
 A static pod lives and dies with its manifest: it is admitted when the clock starts, as critical (see
 :mod:`kemu.emulated.kubelet.pods.critical`), and what happens to the API server or to its mirror does not touch it. The
-mirror is created when there is a status to tell, and anew when somebody deletes it. A kubelet that starts again finds
+mirror is created when there is a status to tell, and anew when it is deleted. A kubelet that starts again finds
 by the mirrors which of its static pods run already. :mod:`kemu.emulated.kubelet.sync.pod_workers` runs them like
 others,
 :mod:`kemu.emulated.kubelet.sync.status_managers` writes their status to the mirror.
@@ -92,7 +92,7 @@ class StaticPods:
         """The newest state of a mirror pod."""
         mirror = self._mirrors.get(meta.namespaced_name(pod))
         if mirror is None or not mirror.is_of(pod) or pod.metadata.HasField("deletionTimestamp"):
-            # Nobody else removes it for good. If its static pod is there, a new mirror follows.
+            # No other component removes it for good. If its static pod is there, a new mirror follows.
             self._env.spawn(self._remove(pod), f"remove mirror pod {pod.metadata.name}")
             return
         is_first = mirror.object is None

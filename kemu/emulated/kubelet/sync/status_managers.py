@@ -26,7 +26,7 @@ from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env, Timer
 
 EXACT, SPARING = "exact", "sparing"
-"""Which statuses are written: all that a real kubelet writes, or no more than somebody acts on (``podStatuses``)."""
+"""Which statuses are written: all that a real kubelet writes, or no more than a component acts on (``podStatuses``)."""
 
 LOOK_NS = 10 * SECOND_NS
 """From one sync of all statuses to the next (``syncPeriod``)."""
@@ -232,7 +232,7 @@ class StatusManager:
         if worker.resize is not None:
             statuses.resize(status, worker.resize, now_unix_ns)
         if pod_phases.is_terminal(known):
-            # It does not go back, whoever has declared it.
+            # It does not go back once it is declared.
             status.phase = known.status.phase
         return pod
 

@@ -238,7 +238,7 @@ class Meter:
         return stats.Summary(observations, pods)
 
     def unnamed_images(self, first_ns: int, last_ns: int) -> int:
-        """Bytes of those of which the scenario only says how much room they take: nobody needs them."""
+        """Bytes of those of which the scenario only says how much room they take: they are not needed."""
         return self._of_node(IMAGES, first_ns, last_ns)
 
     def free_unnamed_images(self, now_ns: int) -> int:

@@ -135,7 +135,7 @@ def parse(text: str) -> Quantity:
 
 
 def _meant(suffix: str) -> tuple[str, ...]:
-    """Which suffixes somebody means who writes ``GB``, ``gib``, ``mc`` or ``cores``; none if nobody knows."""
+    """Which suffixes are meant by ``GB``, ``gib``, ``mc`` or ``cores``; none if it is not known."""
     unit = re.fullmatch(r"([kmgtpe])(i?)(b|bytes?)?", suffix.lower())
     if unit is not None:
         decimal = "k" if unit[1] == "k" else unit[1].upper()

@@ -61,7 +61,7 @@ FILL: dict[type[Message], Callable[[Any], None]] = {
 
 
 def _prepare_phase(obj: core_v1_pb2.PersistentVolume | core_v1_pb2.PersistentVolumeClaim) -> None:
-    """``PrepareForCreate`` of claims and volumes, which have no generation: nobody has bound them yet."""
+    """``PrepareForCreate`` of claims and volumes, which have no generation: they are not bound yet."""
     obj.ClearField("status")
     obj.status.phase = "Pending"
 

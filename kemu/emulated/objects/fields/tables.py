@@ -34,7 +34,7 @@ ACCEPTED = tuple(kind for group in _GROUPS for kind in group.ACCEPTED)
 """Kinds that scenarios may hold: they mean something without a controller, or have theirs."""
 
 REFUSED_KINDS: Mapping[str, str] = {kind: one.why for kind, one in UNSIMULATED.items() if kind in resources.BY_KIND}
-"""Kinds that the API server stores but on which nobody acts, and why; scenarios that hold them are refused."""
+"""Kinds that the API server stores but on which no component acts, and why; scenarios that hold them are refused."""
 
 SORTS: Mapping[str, Sort] = meta_v1.SORTS | {key: sort for group in _GROUPS for key, sort in group.SORTS.items()}
 """By ``Message.field``."""
@@ -49,7 +49,7 @@ class Field:
     key: str
     """As the tables name it: ``VolumeSource.emptyDir``."""
     sort: Sort | None
-    """None: nobody has sorted it."""
+    """None: it is not sorted."""
 
 
 def walk(kind: str) -> Iterator[Field]:

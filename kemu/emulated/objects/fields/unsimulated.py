@@ -1,6 +1,6 @@
 """Kinds of Kubernetes that kemu does not simulate: why, and what a scenario may say instead.
 
-Those that the API server stores are refused in scenarios all the same: nobody would act on them.
+Those that the API server stores are refused in scenarios all the same: no component would act on them.
 """
 
 from __future__ import annotations

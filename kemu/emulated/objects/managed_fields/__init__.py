@@ -13,5 +13,5 @@ go_decoding   what Go says of JSON that is not of the types of a kind: the first
 go_texts      JSON values as Go prints them, for the texts of errors
 resets        fields that a write of a kind resets, by the way it takes
 scales        the entries of an object whose replicas are changed through its Scale (``managedfields.ScaleHandler``)
-shapes        objects in one shape, whoever wrote them
+shapes        objects in one shape, from any writer
 """

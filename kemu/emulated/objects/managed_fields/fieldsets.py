@@ -45,7 +45,7 @@ def write(plain: Json) -> str:
 
 
 def insert(fields: FieldSet, path: Path) -> None:
-    """Nobody manages an object as a whole: the empty path is ignored."""
+    """No manager owns an object as a whole: the empty path is ignored."""
     if not path:
         return
     for step in path:
@@ -199,7 +199,7 @@ def _written(node: FieldSet) -> dict[str, Any]:
 
 
 def from_json(data: Json) -> FieldSet:
-    """Raises ValueError. Steps of kinds that nobody knows are left out."""
+    """Raises ValueError. Steps of unknown kinds are left out."""
     if not isinstance(data, dict):
         raise ValueError("expected an object of fields")
     found: FieldSet = {}

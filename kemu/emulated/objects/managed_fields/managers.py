@@ -2,7 +2,7 @@
 
 The layers of the original, from the outside: versions are checked, kubectl's annotation ``last-applied-configuration``
 is kept in step and its fields are taken over, objects that were not tracked become so, the number of entries is
-limited, times are set, what nobody manages is stripped.
+limited, times are set, what no manager may own is stripped.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _STRIPPED = fieldsets.of(
         ),
     ]
 )  # fmt: skip
-"""What nobody manages (``stripMetaManager``)."""
+"""What no manager may own (``stripMetaManager``)."""
 
 
 def name_of(field_manager: str, user_agent: str) -> str:
@@ -194,7 +194,7 @@ class FieldManager:
         force: bool,
     ) -> tuple[dict[str, Any], Managers, Times]:
         if not managed:
-            # What the object has already belongs to whoever made it (skipNonAppliedManager).
+            # What the object has already belongs to its maker (skipNonAppliedManager).
             managed, when = self._updated(self._empty(), live, managed, when, BEFORE_FIRST_APPLY, now)
         by = Identity(manager or UNKNOWN, APPLY, "", self.subresource)
         if "managedFields" in (config.get("metadata") or {}):

@@ -1,6 +1,6 @@
 """Fields that a write of a kind resets, by the way it takes: ``GetResetFields`` of the strategies in ``pkg/registry``.
 
-What is reset belongs to nobody who writes this way.
+What is reset belongs to no manager that writes this way.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Objects in one shape, whoever wrote them.
+"""Objects in one shape, from any writer.
 
 Clients in Go send every field that is no pointer, also an empty one (``hostIP: ""``, ``resources: {}``); others leave
 them out, as kemu's actors do. To Kubernetes both are the same object. So that they are here, too, what a client sends

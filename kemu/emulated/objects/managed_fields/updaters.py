@@ -128,7 +128,8 @@ def _taken(managers: Managers, comparison: values.Comparison, by: Identity, *, f
 
 
 def _pruned(kind: Type, merged: Json, managers: Managers, last: Managed) -> Json:
-    """Without what the manager applied last time and not this time, unless somebody else has it (``Updater.prune``)."""
+    """Without what the manager applied last time and not this time, unless another manager has it
+    (``Updater.prune``)."""
     before = values.with_named(kind, last.fields)
     pruned = values.remove(kind, merged, before)
     owned: FieldSet = {}

@@ -11,7 +11,7 @@ ANNOTATION = "kemu.dev/bind-generation"
 
 
 def of(node: core_v1_pb2.Node) -> int:
-    """0 where nothing has been bound; also where somebody has written nonsense there."""
+    """0 where nothing has been bound; also where there is nonsense."""
     text = node.metadata.annotations.get(ANNOTATION, "")
     return int(text) if text.isascii() and text.isdigit() else 0
 

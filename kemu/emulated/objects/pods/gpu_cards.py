@@ -2,7 +2,7 @@
 
 A node offers ``kemu.dev/gpu-milli``, 1000 for each card, and ``nvidia.com/gpu``, one for each. A pod that wants whole
 cards requests both, a pod that wants a part of one card requests its milli only. Sums over the node cannot say which
-cards those are, so whoever binds the pod writes their numbers into its annotation, in the same request
+cards those are, so the component that binds the pod writes their numbers into its annotation, in the same request
 (:data:`ANNOTATION`; annotations of a Binding become the pod's), and the kubelet refuses cards that are taken.
 """
 

@@ -159,7 +159,7 @@ def _check_signing_request(request: certificates_v1_pb2.CertificateSigningReques
 
 
 def _refuse_policy(policy: admissionregistration_v1_pb2.ValidatingAdmissionPolicy, found: list[Cause]) -> None:
-    """A policy that nobody enforces would be a lie; the kind is there for those that list it."""
+    """A policy that is not enforced would be a lie; the kind is there for those that list it."""
     found.append(forbidden("spec", "kemu has no such admission, so nothing would enforce it"))
 
 

@@ -5,8 +5,8 @@ gets an object from here must not change it, as with the cache of client-go's in
 actors with code that users brought along parse for themselves (``clients.Client.shares``), and so does whoever changes
 what it gets. Tests set :attr:`SharedObjects.checks`, and a changed object is noticed.
 
-Kept are the latest few revisions, and of large objects fewer: news travels fast, and whoever holds an object holds it
-without this.
+Kept are the latest few revisions, and of large objects fewer: news travels fast, and an actor that holds an object
+holds it without this.
 """
 
 from __future__ import annotations

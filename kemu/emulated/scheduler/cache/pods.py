@@ -30,7 +30,7 @@ _SPARE_NAMES = 64
 class ResourceNames:
     """Numbers for the names of resources: indices into resource lists.
 
-    A number whose name nobody uses any more is given to another name, see :meth:`forget_all_but`.
+    A number whose name is not used any more is given to another name, see :meth:`forget_all_but`.
     """
 
     __slots__ = ("_free", "_kept", "_limit", "index", "names", "on_new")

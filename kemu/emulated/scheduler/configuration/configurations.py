@@ -217,7 +217,7 @@ class Configuration:
     extenders: tuple[ExtenderConfiguration, ...] = ()
     """In the order in which they are asked: the ignorable ones last."""
     election: elections.Settings | None = None
-    """None: every replica works, whoever else does."""
+    """None: every replica works."""
     delays_cache: bool = False
     """``delayCacheUntilActive``: its informers begin when it leads."""
 

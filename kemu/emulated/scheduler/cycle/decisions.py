@@ -109,7 +109,7 @@ class Decider:
         self.batches = Batches(profile.signer, profile.handle) if profile.signer is not None else None
         """None: no result is reused."""
         self.on_scores: Callable[[PodInfo, list[tuple[str, int]]], object] | None = None
-        """Told of the total score of each node that was compared, where somebody wants to know."""
+        """Told of the total score of each node that was compared, where that is asked for."""
 
     # Filter ---------------------------------------------------------------------------------------------------------
 

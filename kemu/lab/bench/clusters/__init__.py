@@ -5,7 +5,7 @@ idles            what an idle cluster costs: kubelets, heartbeats, and the contr
 large_clusters   the scenarios of ``scenarios/scale`` in virtual time, at full size or scaled down: set-up
 ray_starts       how long a run on Ray waits for its processes: with all that ``ray.init`` starts
 rollouts         what a rolling update of many Deployments costs the API server
-scale_models     what a run on Ray takes on a machine that nobody has at hand: a model of several measured runs
+scale_models     what a run on Ray takes on a machine that is not at hand: a model of several measured runs
 scales           how large a cluster a machine holds on Ray: what nodes, cells and raylets cost in CPU
 throughput       Pods from creation to Running, over the whole path
 """

@@ -2,7 +2,7 @@
 
 Pods of one burst share messages, pods that come one by one do not: a setting for each. ``steps`` are callbacks of the
 event loop; ``messages`` travel between actors, in either direction; ``calls`` are unary, all of them to the store;
-``parses`` and ``serialisations`` are of protobuf messages, whoever wants them; ``frames`` are those of the run log. All
+``parses`` and ``serialisations`` are of protobuf messages, for any purpose; ``frames`` are those of the run log. All
 are counted from the moment in which the clock starts until the last pod runs.
 """
 

@@ -1,4 +1,4 @@
-"""What a run on Ray takes on a machine that nobody has at hand: a model of several measured runs, with its error.
+"""What a run on Ray takes on a machine that is not at hand: a model of several measured runs, with its error.
 
 Each figure is a sum of parts in proportion to raylets, cells, nodes, or renewals of leases, fitted by least squares to
 the relative errors. Its error is that of predicting each run from the others: the typical and the largest one. Pods for

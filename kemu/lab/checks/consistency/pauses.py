@@ -16,7 +16,7 @@ class PausesKeepTheOrder(Check):
     order in which it came.
 
     The simulation numbers what it holds back as it comes, and tells in which order that was done. Whoever is paused
-    again or ends before all is done is not judged. In real time nobody can tell.
+    again or ends before all is done is not judged. In real time it cannot be told.
     """
 
     id: ClassVar[str] = "pauses-keep-the-order"

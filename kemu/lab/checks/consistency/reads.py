@@ -198,7 +198,7 @@ class _State:
         self._known: dict[_Selection, list[Change]] = {}
         """What selections give; forgotten when their resource changes."""
         self._nodes: dict[str, str] = {}
-        """By key of a pod, its node; kept once somebody has listed pods by node."""
+        """By key of a pod, its node; kept once pods were listed by node."""
         self._pods: dict[str, dict[str, None]] | None = None
         """By node, the keys of its pods."""
 

@@ -1,4 +1,4 @@
-"""The check that nobody replaces what it has not seen."""
+"""The check that no client replaces what it has not seen."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class Versions:
         return [change for change in changes if change.born <= epoch < change.undone]
 
     def seen(self, key: str, revision: int, content: int, epoch: int) -> Change | None:
-        """The version that somebody saw in that epoch, by number and content; perhaps one that was lost by then."""
+        """The version that a client saw in that epoch, by number and content; perhaps one that was lost by then."""
         found = None
         changes = self.by_key.get(key, [])
         if not self.history.rollbacks:

@@ -81,7 +81,7 @@ LOST = "Lost"
 DISRUPTED = "DisruptionTarget"
 """The condition of a pod that is being made to leave."""
 _MAY_BE_DISRUPTED = DISRUPTED.encode()
-"""In the bytes of a pod: most never have such a condition, and nobody need look for it among the others."""
+"""In the bytes of a pod: most never have such a condition, so it need not be looked for among the others."""
 _OUTSIDE = "gateway/"
 """What the names of clients outside begin with."""
 MOST_DENIALS = 100
@@ -299,7 +299,7 @@ class History:
         self.revision = revision
 
     def _undo_binding(self, time_ns: int, history: PodHistory, previous: bytes | None) -> None:
-        """The pod has the node again that it had before; nobody bound it there."""
+        """The pod has the node again that it had before; it was not bound there."""
         if previous is None:
             return
         pod = parsed.pod(previous)
@@ -503,7 +503,7 @@ class History:
 
     def _preempted_one(self, time_ns: int, actor: str, event: PodPreempting | OfVictim) -> None:
         if event.uid in self._preempted:
-            return  # A second preemptor that wants the same victim preempts nobody.
+            return  # A second preemptor that wants the same victim preempts no pod.
         is_rejected = isinstance(event, OfVictim) and event.is_rejected
         if not is_rejected:  # such a victim lives on, and may be turned away again
             self._preempted.add(event.uid)
@@ -639,7 +639,7 @@ class History:
             if event.verb == "evict":
                 self.api_evictions[revision] = event
         elif self._deletions[revision] != actor:
-            self.api_evictions.pop(revision, None)  # Nobody knows which of the two servers wrote it.
+            self.api_evictions.pop(revision, None)  # Which of the two servers wrote it is not known.
 
     def _on_acked(self, time_ns: int, actor: str, event: WritesAcknowledged) -> None:
         if actor.startswith("controller/disruption"):

@@ -1,7 +1,7 @@
 """Objects as the store holds them, parsed once for all who read a run.
 
 Every change of a pod is looked at by the history and by several checks, one after the other. What they get is one
-message for all of them: nobody may change it.
+message for all of them: it may not be changed.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ class NoNameRunsTwice(Check):
     the name is free only then. A pod runs from the report of its kubelet (or since it was seen Running) until that
     kubelet says that its containers are gone, or its machine is off; the crash of a kubelet alone ends nothing. A pod
     that has ended runs again if its kubelet says so, which happens to one that hears of it from the past.
-    Kubernetes promises nothing once somebody has removed an object by force: the user, the garbage collector of pods,
+    Kubernetes promises nothing once an object was removed by force: the user, the garbage collector of pods,
     or whoever deletes a pod without a grace period. Nor is a pod judged of which nobody knows who removed it: the API
     server crashed after the store had removed it, and before it could log the request.
     """

@@ -204,7 +204,7 @@ class Occupancy(Fold):
         pod.is_over = True
         self._taken_again.get(pod.node, {}).pop(uid, None)
         if pod.node not in self._kubelets:
-            self._end(uid)  # There is nobody who could say more.
+            self._end(uid)  # There is no component that could say more.
 
     def _resized(self, time_ns: int, uid: str, pod: _Pod, wanted: dict[str, int]) -> None:
         before, pod.wanted = pod.wanted, wanted

@@ -281,7 +281,7 @@ class PodsLeaveWhenTheirTolerationEnds(Punctual):
             self._overdue.note(f"{who}, where it may stay until {seconds(stay.due_ns)}")
 
     def rolled_back(self, time_ns: int, history: History) -> None:
-        """Pods and taints are those of the store now; when they had to go, nobody knows."""
+        """Pods and taints are those of the store now; when they had to go is not known."""
         for known in (self._taints, self._on, self._pods, self._uid_of_key, self._over):
             known.clear()
         for key, value in history.values.items():

@@ -21,11 +21,11 @@ class _Term(NamedTuple):
 
 
 class OneLeaderAtATime(Check):
-    """Whoever was elected creates, binds, evicts and deletes pods only while its Lease names it.
+    """A leader creates, binds, evicts and deletes pods only while its Lease names it.
 
     What counts is what the Lease said when the API server carried the request out, not who believed to lead: a lease
-    has no fencing, so a leader that was held up goes on until it notices. A lease that has run out but that nobody has
-    taken still names its holder.
+    has no fencing, so a leader that was held up goes on until it notices. A lease that has run out but that no
+    candidate has taken still names its holder.
     """
 
     id: ClassVar[str] = "one-leader-at-a-time"
@@ -81,7 +81,7 @@ class LeasesAreTakenWhenTheyRunOut(Check):
     """A lease changes hands only when its holder has given it up, or has not renewed it for ``leaseDurationSeconds``.
 
     A candidate counts from when it saw the last renewal, by its own clock (``tryAcquireOrRenew`` of client-go), so
-    never from before that was written. Where clocks are skewed by a fault nobody is judged.
+    never from before that was written. Where clocks are skewed by a fault no candidate is judged.
     """
 
     id: ClassVar[str] = "leases-are-taken-when-they-run-out"
@@ -117,7 +117,7 @@ class LeasesAreTakenWhenTheyRunOut(Check):
                 )
 
     def rolled_back(self, time_ns: int, history: History) -> None:
-        """A renewal that the store has lost counts for nobody; how old the one before is, the next write tells."""
+        """A renewal that the store has lost does not count; how old the one before is, the next write tells."""
         self._held.clear()
 
     def result(self, history: History) -> Result:

@@ -131,7 +131,7 @@ class _Budget:
     wanted: list[tuple[int, int]] = field(default_factory=list)
     """How many healthy pods it wanted since when."""
     lost_ns: list[int] = field(default_factory=list)
-    """When healthy pods were lost that nobody evicted, in order."""
+    """When healthy pods were lost without an eviction, in order."""
     written_ns: int = 0
     """When the disruption controller wrote its status last."""
     shown_ns: int = 0
@@ -285,7 +285,7 @@ class Ledger:
             self.findings.append(f"{who}: that leaves {left} to {budget.name}, which wants {wanted}")
 
     def _is_evicted(self, uid: str, time_ns: int) -> bool:
-        """By its kubelet, a taint or with its node: nobody of them asks a budget."""
+        """By its kubelet, a taint or with its node: none of these asks a budget."""
         pod = self._history.pods.get(uid)
         return pod is not None and any(fact.what == "evicted" and fact.time_ns <= time_ns for fact in pod.facts)
 
@@ -386,7 +386,7 @@ class _Shown:
                 self._sessions.setdefault((session.actor, f"/registry/{session.resource}/"), []).append(session)
 
     def before_ns(self, change: Change) -> int:
-        """Whoever wrote this status of a budget knew what had happened before then."""
+        """The writer of this status of a budget knew what had happened before then."""
         if change.revision not in self._writes:
             return change.time_ns - LAG_NS
         actor, asked_ns = self._writes[change.revision]

@@ -30,7 +30,7 @@ SYSTEM_CRITICAL = 2_000_000_000
 
 
 class PreemptorsOutrankVictims(Check):
-    """Nobody is preempted for a pod of the same or a lower priority.
+    """No pod is preempted for a pod of the same or a lower priority.
 
     A kubelet may also preempt any pod that is not critical for one that is (``Preemptable`` in pkg/kubelet/types). Not
     judged are the victims of a scheduler with ``victimOrder: qos``, which ranks pods by QoS class first, and pods that

@@ -80,7 +80,7 @@ class _Scheduler:
     longest_ns: int = 0
     """The longest of its attempts."""
     writes: str = ""
-    """The pod of its last attempt, if that failed for a new reason: until that is written it tries nobody."""
+    """The pod of its last attempt, if that failed for a new reason: until that is written it tries no pod."""
     tries: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     """By UID of a pod that waits: beginning and end of each attempt."""
     placed: dict[str, str] = field(default_factory=dict)
@@ -118,7 +118,7 @@ class _Scheduler:
         if self.writes and end_ns > self.ends[-1]:
             return idle_ns - (end_ns - max(begin_ns, self.ends[-1]))
         if self.ends and end_ns > self.ends[-1] > begin_ns and end_ns - self.ends[-1] <= self.longest_ns:
-            idle_ns -= end_ns - self.ends[-1]  # It may try somebody: an attempt is told when it ends.
+            idle_ns -= end_ns - self.ends[-1]  # It may try a pod: an attempt is told when it ends.
         return idle_ns
 
 

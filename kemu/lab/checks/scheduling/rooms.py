@@ -44,7 +44,7 @@ class Room:
     nodes_revision: int
     """What a scheduler must have seen to know of it."""
     only: str = ""
-    """The scheduler whose failed binding made the room; nobody else need notice that."""
+    """The scheduler whose failed binding made the room; no other scheduler need notice that."""
 
 
 @dataclass(slots=True)
@@ -125,8 +125,8 @@ class Rooms:
     ) -> None:
         """The pod counts on that node, and no longer elsewhere. An empty name: nowhere.
 
-        ``most``: only pods up to this priority notice that. Nobody notices that a pod is bound to another node than the
-        one on which a scheduler had placed it (``addPodToCache`` tells of the new one alone).
+        ``most``: only pods up to this priority notice that. No scheduler notices that a pod is bound to another node
+        than the one on which a scheduler had placed it (``addPodToCache`` tells of the new one alone).
         """
         before = self._where.get(uid, "")
         if before == name:

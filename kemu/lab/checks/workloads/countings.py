@@ -61,7 +61,7 @@ class _Counts(Punctual):
         """By namespace and key."""
         self._counters: dict[str, dict[str, _Counter]] = {}
         self._unread: dict[str, bytes] = {}
-        """Pods, as long as there is nobody who counts them."""
+        """Pods, as long as no controller counts them."""
 
     def saw(self, time_ns: int, actor: str, event: Transaction) -> None:
         for op, key, value, _create, _version in event.changes:

@@ -96,7 +96,7 @@ class Workloads(Fold):
         """By UID."""
         self.nodes: dict[str, Any] = {}
         self._pods: dict[str, Pod | None] = {}
-        """By UID; None: nobody's."""
+        """By UID; None: no user's."""
         self._orphans: dict[str, dict[str, Pod]] = {}
         """By the UID of an owner that is not there, their pods."""
         self._uid_of_key: dict[str, str] = {}

@@ -145,7 +145,7 @@ class WorkloadsCreateWhatTheyLack(Punctual):
         self._set(time_ns, (owner.uid, name), owner, what)
 
     def rolled_back(self, time_ns: int, history: History) -> None:
-        """Nobody knows what the controllers had seen; nothing more is asked."""
+        """What the controllers had seen is not known; nothing more is asked."""
         self._overdue.clear()
         self._ended = True
 

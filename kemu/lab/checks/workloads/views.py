@@ -113,7 +113,7 @@ class ByView(Check):
         self._is_lost = False
 
     def rolled_back(self, time_ns: int, history: History) -> None:
-        """Nobody knows what the controllers had seen; nothing more is judged."""
+        """What the controllers had seen is not known; nothing more is judged."""
         self._is_lost = True
 
     def result(self, history: History) -> Result:
@@ -153,7 +153,7 @@ class Member:
     succeeded: bool = False
 
     def may_be_active(self, earliest: int, latest: int) -> bool:
-        """To somebody who had seen one of these revisions."""
+        """To an actor that had seen one of these revisions."""
         return self.since <= latest and (self.out is None or self.out > earliest)
 
 

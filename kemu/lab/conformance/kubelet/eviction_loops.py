@@ -68,7 +68,7 @@ class _Manager(eviction.Manager):
 
 
 class _NoKernel:
-    """In the record nobody else kills."""
+    """In the record nothing else kills."""
 
     def plan(self, now_ns: int, end_ns: int, *, endless: bool) -> None:
         pass

@@ -35,7 +35,7 @@ def rank(case: Json) -> Json:
 
 
 def manager(case: Json) -> Json:
-    """Every step gives its pods anew, whoever was evicted before."""
+    """Every step gives its pods anew, also those that were evicted before."""
     plane = ControlPlane()
     by_name = {pod.metadata.name: pod for pod in readings.pods(case.get("pods"))}
     probes = readings.pods(case.get("probes"))

@@ -18,7 +18,7 @@ IMAGES = ("nginx:1.27", "redis:7", "registry.local:5000/app/api:2.1", "big/model
 GPU, FPGA = "example.com/gpu", "example.com/fpga"
 DRIVER = "csi.example.com"
 CLASSES = {"urgent": 1000, "high": 500, "middle": 100, "low": -10, "patient": 800}
-"""PriorityClasses and their values; ``patient`` preempts nobody."""
+"""PriorityClasses and their values; ``patient`` preempts no pod."""
 TAINTS = ("dedicated", "maintenance", "spot")
 EFFECTS = ("NoSchedule", "NoSchedule", "PreferNoSchedule", "NoExecute")
 

@@ -46,7 +46,7 @@ def answer(case: Json) -> Json:
 
 
 class _Queue:
-    """Nobody waits in a queue here."""
+    """No pod waits in a queue here."""
 
     def move(self, *anything: Any) -> None:
         pass

@@ -36,7 +36,7 @@ def answer(case: Json) -> Json:
 
 
 def agrees(expect: Json, answered: Json) -> list[str]:
-    """The server tells nobody why a JSON patch fails, or a list of lists."""
+    """The server does not tell why a JSON patch fails, or a list of lists."""
     if "error" in expect and answered.get("error") == _REFUSED:
         return []
     if comparisons.canonical(expect) == comparisons.canonical(answered) and _is_same(expect, answered):

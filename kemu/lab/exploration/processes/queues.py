@@ -1,4 +1,4 @@
-"""The queue between whoever plans runs and whoever carries them out: tasks go out in order, records come back in order
+"""The queue between the planner of runs and their executors: tasks go out in order, records come back in order
 or as they are known, whatever happens in between."""
 
 from __future__ import annotations

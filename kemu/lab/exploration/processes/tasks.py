@@ -60,7 +60,7 @@ class Executor(Protocol):
     def run(
         self, source: SourceT, tasks: Iterable[Task[SourceT, RecordT] | None], *, in_order: bool = True
     ) -> Iterator[RecordT]:
-        """In the order of the tasks, or else as they end. Whoever has seen enough may stop asking.
+        """In the order of the tasks, or else as they end. A caller that has seen enough may stop asking.
 
         None among the tasks: what comes next depends on records that are not known yet.
 

@@ -38,7 +38,7 @@ def main() -> None:
             try:
                 send(answers, (batch, task.number, answer))
             except BrokenPipeError:
-                os._exit(1)  # whoever asked is dead
+                os._exit(1)  # the process that asked is dead
             collector.after_a_run()
 
 
@@ -59,7 +59,8 @@ class _TooLong(KeyboardInterrupt):
 
 
 def one_within(limit_s: float, source: SourceT, task: Task[SourceT, Any]) -> Any:
-    """The same, where nobody can end the process from outside without losing the runs before; only in a main thread."""
+    """The same, where the process cannot be ended from outside without losing the runs before; only in a main
+    thread."""
 
     def alarm(*_: object) -> None:
         raise _TooLong

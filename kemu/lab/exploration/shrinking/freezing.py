@@ -20,7 +20,7 @@ _LEAST_NS = 1_000
 
 
 class Still:
-    """Delays nothing; that somebody chooses at all is what makes a run keep its messages."""
+    """Delays nothing; that there is a choice at all is what makes a run keep its messages."""
 
     def delay_ns(self, message: Message) -> int:
         return 0

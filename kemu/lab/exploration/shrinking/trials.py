@@ -116,7 +116,7 @@ def _most(events: int) -> int:
 
 
 class _Executed:
-    """By whoever carries out the runs of campaigns: worker processes, or a cluster."""
+    """By what carries out the runs of campaigns: worker processes, or a cluster."""
 
     def __init__(self, executor: workers.Executor, jobs: int, original: Scenario, data_dir: str) -> None:
         self.jobs = jobs
@@ -273,7 +273,7 @@ class Trials:
         return next(found.detail for found in self._known[candidate.key] if found.id == self.failure.id)
 
     def run_ahead(self, candidates: Iterable[Candidate | None]) -> None:
-        """The first that are not known yet, at the same time. They count once somebody asks."""
+        """The first that are not known yet, at the same time. They count once they are asked for."""
         jobs = self.runner.jobs
         if jobs == 1:
             return

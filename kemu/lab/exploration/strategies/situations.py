@@ -72,7 +72,7 @@ _BEGINS_NOTHING = ("modified", "conditioned", "running")
 STORE = "store"
 _DECISIONS = ("attempted", "admitted", "rejected")
 _UNHEARD = ("Event", "Lease")
-"""Kinds on which nobody decides anything at once."""
+"""Kinds on which no actor decides anything at once."""
 
 Signature = tuple[str, ...]
 
@@ -124,7 +124,7 @@ def situations(baseline: Baseline) -> dict[Signature, list[Situation]]:
     news that comes while its receiver is at work."""
     everything = happened(baseline.events)
     index = _Index(everything, baseline.sendings)
-    # What a single API server cannot do because it waits for its store, nobody can.
+    # What a single API server cannot do because it waits for its store, no actor can.
     has_stale_servers = len({link[1] for link in baseline.loads if role(link[1]) == "apiserver"}) > 1
     near: dict[Signature, list[Situation]] = {}
     far: dict[Signature, list[Situation]] = {}

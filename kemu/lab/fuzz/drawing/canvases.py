@@ -53,7 +53,7 @@ class Canvas:
     memory_mib: int = 8192
     owners: list[Owner] = field(default_factory=list)
     single_pods: list[str] = field(default_factory=list)
-    """Names of pods in the namespace default that nobody keeps."""
+    """Names of pods in the namespace default that no controller keeps."""
     classes: list[str] = field(default_factory=list)
     pods_left: int = 0
 

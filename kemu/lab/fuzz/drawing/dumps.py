@@ -1,6 +1,6 @@
 """Objects as ``kubectl get -o yaml`` prints them: with a status, a uid, times, managed fields.
 
-Without a ``resourceVersion``: an API server refuses to create what has one, so whoever keeps dumps takes it away.
+Without a ``resourceVersion``: an API server refuses to create what has one, so users who keep dumps take it away.
 """
 
 from __future__ import annotations

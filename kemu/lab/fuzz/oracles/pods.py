@@ -20,7 +20,7 @@ GOES_S = 60
 def bound_pods_are_taken(run: Facts) -> Iterator[str]:
     """A kubelet admits or rejects what is bound to its node.
 
-    Taken for granted: the cluster is quiet, the pod has been bound for a minute. A node that nobody keeps alive is
+    Taken for granted: the cluster is quiet, the pod has been bound for a minute. A node that no kubelet keeps alive is
     found out within that time, too: it is not Ready then, and its pods are not judged. A kubelet that makes room for a
     critical pod waits until its victims have gone.
     """

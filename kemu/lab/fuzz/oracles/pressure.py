@@ -54,7 +54,7 @@ def _of_the_node(usage: object, now_ns: int) -> int:
 
 
 def _settled(run: Facts, pod: core_v1_pb2.Pod) -> int | None:
-    """What the pod uses at the end and has used for a while; None: nobody knows, as it changes."""
+    """What the pod uses at the end and has used for a while; None: not known, as it changes."""
     usage = usages.of(pod)
     if usage is None or "memory" not in usage.shared or facts.is_over(pod):
         return 0

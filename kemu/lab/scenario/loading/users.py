@@ -29,7 +29,7 @@ def by_name(stated: Sequence[Any], report: Report) -> dict[str, User]:
 
 
 def check_actors(events: Iterable[Event], users: Mapping[str, Any], report: Report) -> None:
-    """Complain of events by somebody who does not exist."""
+    """Complain of events by users that do not exist."""
     for event in events:
         name = event.acts_as
         if name and name not in users and name != identities.KUBE_SCHEDULER and not name.startswith(_OF_THE_SYSTEM):

@@ -86,7 +86,7 @@ class Heartbeats:
         if self._is_restart(fault):
             assert fault.for_ns is not None
             return [(first_ns - MARGIN_NS, first_ns + fault.for_ns + RECONNECTED_NS)]
-        # Nobody knows beforehand when it comes that waits for something to happen.
+        # It is not known beforehand when it comes that waits for something to happen.
         if lasts_ns is None or fault.when is not None or self._concerns_all(fault):
             return [(first_ns - MARGIN_NS, None)]
         if fault.at_ns is not None:

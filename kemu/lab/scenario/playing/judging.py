@@ -6,7 +6,7 @@
     judged = judge.conclude(end)
     print(judged.verdict, judged.data("sim", digest))
 
-Role: between :mod:`kemu.lab.checks` and :mod:`kemu.lab.scenario.verdicts` on one side, and whoever has the events on
+Role: between :mod:`kemu.lab.checks` and :mod:`kemu.lab.scenario.verdicts` on one side, and the source of the events on
 the other:
 :mod:`runner` reads them from a run log, :mod:`kemu.lab.exploration.executions` judges while it runs.
 """

@@ -1,7 +1,7 @@
 """The machines of the nodes: they come and go, are shut down, crash and start again, each with its kubelet.
 
 Role: beside :mod:`kemu.lab.scenario.playing.faults`, on the driver's side of the runtime, for the runner's events and
-for chaos. A machine that goes off takes its containers along; its Node stays until somebody deletes it. When it comes
+for chaos. A machine that goes off takes its containers along; its Node stays until it is deleted. When it comes
 back its kubelet is told of the new boot (:mod:`kemu.emulated.kubelet.node.boots`). A kubelet that crashes alone leaves
 its containers running.
 """
@@ -31,7 +31,7 @@ PREFIX = "kubelet/"
 
 
 class Machines:
-    """``down``: the actors that are not running, kept by whoever crashes and starts any."""
+    """``down``: the actors that are not running, kept by those that crash and start them."""
 
     def __init__(self, runtime: Runtime, env: Env, seed: int) -> None:
         self.down: dict[str, None] = {}

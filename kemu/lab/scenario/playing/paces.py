@@ -1,4 +1,4 @@
-"""A run at the pace of somebody who watches it: virtual time that waits for real time, logs that are flushed in time.
+"""A run at the pace of one who watches it: virtual time that waits for real time, logs that are flushed in time.
 
 Role: :mod:`runner` puts it between a run and its log; the run itself does not notice.
 """

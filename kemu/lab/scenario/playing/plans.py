@@ -40,7 +40,7 @@ KUBELET_FACTORY = "kemu.emulated.kubelet.kubelet:Kubelet"
 
 
 _NONE: dict[str, Any] = {}
-"""Nobody changes it: one for all kubelets."""
+"""It is not changed: one for all kubelets."""
 
 
 def _spec(scenario: Scenario, name: str, factory: str, config: Mapping[str, Any]) -> ActorSpec:

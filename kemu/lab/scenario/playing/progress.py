@@ -1,4 +1,4 @@
-"""How far a run is. The run writes it; whoever shows it reads it, also from another thread.
+"""How far a run is. The run writes it; a display reads it, also from another thread.
 
 Role: :mod:`runner` and :mod:`plays` write; the command line draws it and, when a person interrupts the run, closes the
 log that is being written.

@@ -19,7 +19,7 @@ ACTIONS = ("restart", "undo", "pause", "resume")
 async def perform(
     client: clients.Client, action: str, plural: str, namespace: str, name: str, to_revision: int, now_s: int
 ) -> None:
-    """Read, change, write; once more where somebody else has written meanwhile. Raises ApiError, also for what
+    """Read, change, write; once more where another client has written meanwhile. Raises ApiError, also for what
     kubectl would refuse. ``to_revision``: of ``undo``; 0: the one before."""
     while True:
         obj: Any = await client.get(plural, name, namespace)

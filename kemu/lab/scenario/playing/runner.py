@@ -42,7 +42,7 @@ from kemu.runtime.runlog.frames import FILE_NAME, Reader, Writer
 from kemu.runtime.runtimes import Runtime
 
 FOLLOWED_S = 0.05
-"""Real time for which events stay in memory where somebody follows the log."""
+"""Real time for which events stay in memory where the log is followed."""
 _MADE = (*folders.RESULTS, folders.CELLS)
 """What stands in a run folder."""
 
@@ -77,14 +77,14 @@ class Options:
     pace: float = 0.0
     """Virtual seconds for each real one at most (``sim``); 0: as fast as it goes."""
     on_begin: Callable[[Path, str, int], None] | None = None
-    """Somebody follows the log while it is written: told the folder when it has one, the variant, and the virtual time
+    """The log is followed while it is written: told the folder when it has one, the variant, and the virtual time
     that the run may take. What is logged is in the file within :data:`FOLLOWED_S`."""
     listener: LogSink | None = None
     """Told of every event, beside the log."""
     drive: plays.Drive = plays.drive
     """What happens from the start of the actors to the end of the run."""
     loop: Any = None
-    """A ``VirtualLoop`` for a run in sim that somebody steps; None: one that runs as fast as it goes."""
+    """A ``VirtualLoop`` for a run in sim that is stepped; None: one that runs as fast as it goes."""
 
 
 @dataclass
@@ -242,7 +242,7 @@ def _prepare(options: Options, scenario: Scenario, result: folders.Held) -> Path
 
 
 def _check_collector(options: Options) -> None:
-    """Raises KemuError when nobody answers at the endpoint: before the run begins, not after it."""
+    """Raises KemuError when the endpoint does not answer: before the run begins, not after it."""
     if options.otlp:
         # Imported on use: most runs do not need OpenTelemetry, which takes long to import.
         from kemu.lab.telemetry import otlp

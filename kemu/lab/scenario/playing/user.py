@@ -45,7 +45,7 @@ RETRY_MAX_S = 5.0
 """How long the user waits before it repeats an unanswered request, at first and at most; with jitter."""
 
 _ACTING: ContextVar[clients.Client | None] = ContextVar("acting", default=None)
-"""The client of whoever does an event, if that is no administrator."""
+"""The client of the user that does an event, if that is no administrator."""
 
 T = TypeVar("T")
 M = TypeVar("M", bound=KubernetesObject)
@@ -172,7 +172,7 @@ class User:
             await self._env.clock.sleep(backoff.next_s())
 
     async def _create(self, message: M) -> M:
-        """Create an object, also across the loss of the connection, when nobody knows whether it was created."""
+        """Create an object, also across the loss of the connection, when it is not known whether it was created."""
         try:
             return await self._client.create(message)
         except errors.ServiceUnavailable:
@@ -355,7 +355,7 @@ class User:
             tell("drained")
 
     async def _taint(self, event: Event, stated: events.Taint | events.Untaint) -> None:
-        """As kubectl: read, change, write; again when somebody else wrote meanwhile."""
+        """As kubectl: read, change, write; again when another client wrote meanwhile."""
         wanted = stated.message()
         while True:
             node = await self._insist(lambda: self._client.get("nodes", event.target.name))
@@ -430,7 +430,7 @@ def _owners_first(messages: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
 
 
 _MOST_OWNERS = 10
-"""One above the other; who owns himself is nobody's business here."""
+"""One above the other; an object that owns itself does not matter here."""
 
 
 class _Replacing:

@@ -29,7 +29,7 @@ Key = tuple[int, int]
 
 
 class Journal:
-    """Journal of one folder; nobody else may write it meanwhile."""
+    """Journal of one folder; no other process may write it meanwhile."""
 
     def __init__(self, folder: Path, identity: Mapping[str, Any], begun: Mapping[str, str] | None = None) -> None:
         """``identity``: of the experiment; ``begun``: what a new journal remembers of its sweep besides. Raises

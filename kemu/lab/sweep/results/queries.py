@@ -3,7 +3,7 @@
     database = queries.Database(folders.of(path))
     answer = database.ask('SELECT variant, avg("waiting.p99_s") FROM runs GROUP BY variant')
 
-A query reads the tables and nothing else, so a query of somebody else is safe to run. One thread computes it: sums of
+A query reads the tables and nothing else, so a query of another person is safe to run. One thread computes it: sums of
 numbers do not depend on who was first.
 """
 

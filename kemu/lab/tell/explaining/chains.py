@@ -164,7 +164,7 @@ class _Walk:
         return self._other is not None and step.sign not in self._other.signs
 
     def may_matter(self, step: Step) -> bool:
-        """What happened in the passing run too matters only if it is a decision, or was news to somebody."""
+        """What happened in the passing run too matters only if it is a decision, or was news to an actor."""
         return self._other is None or self.differs(step) or step.weight >= OUTCOME
 
     def score(self, step: Step) -> float:

@@ -1,7 +1,7 @@
 """What the store held, and what each actor knew of it, at any moment of a run.
 
 Both follow from the log: ``store.txn`` says what was written, ``watch.listed`` and ``watch.events`` say which
-revisions an actor had seen. Whoever decides, decides on what it knows; what it does not know yet is what races are
+revisions an actor had seen. An actor decides on what it knows; what it does not know yet is what races are
 made of.
 """
 
@@ -167,7 +167,7 @@ class Knowledge:
                     self._told.setdefault((actor, change.key), []).append((at, change, type_))
 
     def writer(self, revision: int) -> str:
-        """Who asked for it; empty: nobody has said so."""
+        """Who asked for it; empty: it was not said."""
         return self._writers.get(revision, "")
 
     def watches(self, actor: str, change: Change) -> bool:

@@ -56,7 +56,7 @@ class Recordings:
 def explain(
     scenario: Scenario, variants: Sequence[tuple[str, Scenario]] = (), made: Recordings | None = None
 ) -> Explanation | None:
-    """Why the run fails; where it does not, why somebody lost. None: nobody did.
+    """Why the run fails; where it does not, why one side lost. None: none did.
 
     ``variants``: others of the same matrix, by name.
     """

@@ -13,7 +13,7 @@ _ORDINALS = ("first", "second", "third", "fourth", "fifth")
 
 
 class Names:
-    """Names of one run: nobody is told apart who is alone."""
+    """Names of one run: one that is alone is not told apart."""
 
     def __init__(self, events: Iterable[Entry]) -> None:
         actors: dict[str, None] = {}

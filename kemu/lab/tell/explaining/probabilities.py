@@ -7,7 +7,7 @@ what a hold still keeps may come. The share of such futures that fail in the sam
 jumps where the failure is decided; bisecting the largest jump names the event.
 
 What stays: the pods of workloads come when they come, and what an actor drew before the instant (how long a container
-takes to start, when the next fault of a series begins) is known to the run, if to nobody in the log.
+takes to start, when the next fault of a series begins) is known to the run, if not to the log.
 """
 
 from __future__ import annotations

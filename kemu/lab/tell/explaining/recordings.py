@@ -51,7 +51,7 @@ class Recording:
 
 
 class _Watching:
-    """Delays nothing; that somebody chooses at all is what makes the run keep its messages."""
+    """Delays nothing; that there is a choice at all is what makes the run keep its messages."""
 
     def delay_ns(self, message: Message) -> int:
         return 0

@@ -160,7 +160,7 @@ class StepMaker:
         return f"{value:g}" if isinstance(value, float) else value
 
     def _written(self, at: Moment, actor: str, change: Change) -> Step | None:
-        """Where nobody says why: told by what is stored."""
+        """Where no reason is said: told by what is stored."""
         clause = knowledge.told(change)
         if not clause:
             return None
@@ -172,7 +172,7 @@ class StepMaker:
             weight = WRITE if "bound" in clause or "removed" in clause else USUAL
             is_chosen = (uid, node) in self._chosen or not self._chosen
             if clause.endswith(" again") or ("bound to" in clause and not is_chosen):
-                # Nobody wanted that.
+                # That was not wanted.
                 weight = DECISION
             short = f"{name} {clause.removeprefix('was ')}"
             what = f"written {clause}"

@@ -1,6 +1,6 @@
 """What is followed: run logs one after the other, each folded into the data of the page while it is written.
 
-A thread folds (:meth:`Runs.follow`); whoever wants the page asks for :meth:`Runs.page`, from any thread.
+A thread folds (:meth:`Runs.follow`); a reader of the page asks for :meth:`Runs.page`, from any thread.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Followed:
     is_closed: bool = False
     """Its fold is."""
     explanation: Mapping[str, Any] | None = None
-    """Why it fails, or why somebody lost, as in explanation.json."""
+    """Why it fails, or why one side lost, as in explanation.json."""
     commands: Sequence[tuple[str, str]] = ()
     """With what they do."""
 

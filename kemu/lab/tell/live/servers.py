@@ -4,7 +4,7 @@
     GET /TOKEN/data    the data of all views, as they are now
     GET /TOKEN/events  what happens, as server-sent events (:mod:`streams`)
 
-A web site that somebody visits meanwhile can send requests to loopback, also under a name of its own that points there
+A web site that a user visits meanwhile can send requests to loopback, also under a name of its own that points there
 (DNS rebinding): a request whose ``Host`` or ``Origin`` is another is refused. Other users of the machine can connect,
 too: without the token, which is in the address, they get nothing.
 """

@@ -1,4 +1,4 @@
-"""The first screen in words: the verdict, why somebody lost, the pod that waited longest, the faults, the commands."""
+"""The first screen in words: the verdict, why one side lost, the pod that waited longest, the faults, the commands."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ _VERDICTS = {"holds": "As the scenario expects", "fails": "Not as the scenario e
 def of(
     fold: Fold, verdict: Mapping[str, Any], explanation: Mapping[str, Any] | None, commands: Sequence[tuple[str, str]]
 ) -> dict[str, Any]:
-    """``explanation``: as in explanation.json; None: nobody lost, or nobody asked. ``commands``: with what they do."""
+    """``explanation``: as in explanation.json; None: no side lost, or it was not asked for. ``commands``: with what
+    they do."""
     state = str(verdict.get("verdict", ""))
     return {
         "verdict": state,

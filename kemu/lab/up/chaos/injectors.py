@@ -86,7 +86,7 @@ class Injector:
         fault_id = str(fault.get("id") or f"asked-{self._number}")
         if fault_id in self._known and self._known[fault_id].ended_ns is None:
             raise KemuError(f"a fault {fault_id} is in force already")
-        read_fault(self.scenario, fault, fault_id, 0)  # so that its mistakes are told whoever asks
+        read_fault(self.scenario, fault, fault_id, 0)  # so that its mistakes are told to the caller
         self._strike({key: value for key, value in fault.items() if key != "id"}, fault_id)
         return fault_id
 

@@ -1,4 +1,4 @@
-"""Lets the time of a world pass: as much as its clients' requests need, and as far as somebody steps it.
+"""Lets the time of a world pass: as much as its clients' requests need, and as far as it is stepped.
 
 Between steps the world stands still. A request lets it go on until the answer is there; after a write a moment longer
 (:data:`HEARD_S`), in which the watches of clients hear of it. A step goes from event to event up to its goal. Whenever
@@ -24,8 +24,8 @@ from kemu.lab.up.virtual.worlds import Deaf, Hearer, Input, World
 from kemu.runtime.env import SECOND_NS
 
 ANSWER_S = 5.0
-"""Virtual time that may pass for the sake of a request while nobody steps. What then has no answer (a part of the
-cluster is away) gets it when somebody steps."""
+"""Virtual time that may pass for the sake of a request while no client steps it. What then has no answer (a part of the
+cluster is away) gets it when time is stepped."""
 HEARD_S = 0.02
 """Virtual time after a write, or when a watch begins, in which clients hear of it."""
 REACTION_S = 0.02
@@ -54,7 +54,7 @@ class Step:
     until_ns: int
     idle: bool = False
     reached: bool = False
-    """Set within a slice by whoever sees what is waited for: the world stands at the end of that instant."""
+    """Set within a slice by the part that sees what is waited for: the world stands at the end of that instant."""
     done: asyncio.Future[str] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     """``reached``, ``idle`` or ``deadline``."""
 
@@ -78,12 +78,12 @@ class Driver:
         self._heard_ns = 0
         """Up to here time passes for writes to be heard of."""
         self._told_ns: int | None = None
-        """When somebody outside was told something first, since all had time to react."""
+        """When a client outside was told something first, since all had time to react."""
         self._patience = (0.0, -SECOND_NS)
         """Since when clients have time to react, in real and in virtual time."""
         self._hurries_until_ns = -1
         self.hurried = 0
-        """How many times time went on although somebody outside had not fallen silent."""
+        """How many times time went on although a client outside had not fallen silent."""
         self._begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._ends = False
@@ -122,7 +122,7 @@ class Driver:
         self._heard_ns = max(self._heard_ns, self.world.now_ns + round(HEARD_S * SECOND_NS))
 
     def told(self) -> None:
-        """Within a slice: somebody outside learns something."""
+        """Within a slice: a client outside learns something."""
         if self._told_ns is None and self.world.now_ns > self._hurries_until_ns:
             self._told_ns = self.world.now_ns
 

@@ -176,7 +176,7 @@ class Session:
                 injector.script.write(settings.out)
 
     async def _until(self, stop: asyncio.Event, running: asyncio.Task[None], driver: drivers.Driver) -> None:
-        """Somebody ends it, or its duration is over; meanwhile tell what happens."""
+        """It is ended, or its duration is over; meanwhile tell what happens."""
         stopping = asyncio.create_task(stop.wait())
         try:
             while not stopping.done() and not running.done():

@@ -73,7 +73,7 @@ class Observer(Hearer, Protocol):
 
 
 class ClientFaults(Protocol):
-    """Whoever carries faults out that clients outside meet."""
+    """Carries out faults that clients outside meet."""
 
     def begin(self, what: str, fault: Assignment) -> None:
         """Called within a slice, as :meth:`end`."""
@@ -318,5 +318,5 @@ class _Seeing:
 
 
 async def _write_when_connected(call: StreamStreamCall, data: bytes) -> None:
-    with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):  # whoever hears of it learns why
+    with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):  # the one that hears of it learns why
         await call.write(data)

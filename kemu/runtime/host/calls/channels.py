@@ -98,7 +98,7 @@ class Connections:
         return channel
 
     def retain(self, targets: set[str]) -> None:
-        """Close connections to all other targets, in a while: nobody lives there any more."""
+        """Close connections to all other targets, in a while: no actor lives there any more."""
         kept = {(target, self.certificates.get(target, b"")) for target in targets}
         for target in sorted(self._channels.keys() - kept):
             # Calls on it must find out by themselves that their peer is gone: closed at once, they would end as if
@@ -136,7 +136,7 @@ class Dialler(Protocol):
         ...
 
     def remote(self, peer: str) -> grpc.aio.Channel | None:
-        """The connection to the peer's cell; None: it lives in this one, or nobody knows where."""
+        """The connection to the peer's cell; None: it lives in this one, or its place is not known."""
         ...
 
     def nearby(self, peer: str) -> clients.MemoryChannel:

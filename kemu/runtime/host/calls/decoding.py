@@ -1,4 +1,4 @@
-"""Messages that cannot be parsed are the caller's fault: INVALID_ARGUMENT, and nobody's handler fails.
+"""Messages that cannot be parsed are the caller's fault: INVALID_ARGUMENT, and no handler fails.
 
 gRPC itself would end the call with UNKNOWN and the text of the exception.
 """

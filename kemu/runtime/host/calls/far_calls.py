@@ -133,7 +133,7 @@ class FarUnary(FarCall):
             self._waiter.set_result(None)
 
     def __await__(self) -> Generator[Any, None, Any]:
-        # gRPC's call would be cancelled with whoever awaits it, which a partition may have to hold back.
+        # gRPC's call would be cancelled with its waiter, which a partition may have to hold back.
         if not self._waiter.done():
             try:
                 yield from self._waiter

@@ -29,7 +29,7 @@ class Gate(grpc.GenericRpcHandler):  # type: ignore[misc,type-arg]
         self._handlers.extend(handlers)
 
     def add_registered_method_handlers(self, service: str, handlers: Mapping[str, Any]) -> None:
-        """Generated code registers every method twice; gRPC would ask these first, and nobody for a token."""
+        """Generated code registers every method twice; gRPC would ask these first, and never for a token."""
 
     def service(self, call: grpc.HandlerCallDetails) -> Any:
         found: dict[str, list[str]] = {tokens.TOKEN: [], tokens.CALLER: []}

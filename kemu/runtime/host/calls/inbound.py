@@ -206,7 +206,7 @@ class GuardedContext:
             # The response headers go out with the first write. gRPC notes that after the write: if that is cancelled,
             # it sends them once more with the status, which the call then refuses, and the client waits for ever.
             self._first_write = asyncio.ensure_future(self._context.write(message))
-            self._first_write.add_done_callback(tasks.retrieve)  # if nobody waits for it any more
+            self._first_write.add_done_callback(tasks.retrieve)  # if it is not waited for any more
             await asyncio.shield(self._first_write)
         else:
             await self._context.write(message)

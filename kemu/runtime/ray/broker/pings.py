@@ -17,7 +17,7 @@ _OPTIONS = (
 
 
 def is_gone(address: str) -> bool:
-    """Whether nobody listens at ``host:port``. A process that was stopped does."""
+    """Whether no process listens at ``host:port``. A process that was stopped does."""
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_S).close()

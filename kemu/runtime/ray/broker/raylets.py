@@ -86,7 +86,7 @@ def main(directory: str, resources: Sequence[Mapping[str, float]]) -> None:
         head = made[0].address
         pids.append(made[-1].pid("raylet"))
     print(json.dumps({"address": head, "pids": pids, "gcs": made[0].pid("gcs_server")}), flush=True)
-    # Its processes end with this one; this one ends with whoever started it.
+    # Its processes end with this one; this one ends with the process that started it.
     sys.stdin.read()
 
 

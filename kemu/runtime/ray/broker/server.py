@@ -282,7 +282,7 @@ class Connection:
 
     async def _submit(self, call: int, function: str, argument: bytes) -> Any:
         ray = self._broker.ray
-        # Ray would run a call again by itself, and nobody would learn with which one its workers die.
+        # Ray would run a call again by itself, and it would not be known with which one its workers die.
         remote = ray.remote(num_cpus=1, max_retries=0)(_call)
         self._has_used = True
         self._calls[call] = await self._in_turn(remote.remote, function, argument)

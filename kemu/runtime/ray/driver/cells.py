@@ -74,7 +74,7 @@ class RemoteCell:
         self.clock = wall_offsets.Offset(0, 0)
         """Clock of its process."""
         self.ends_by = ""
-        """What of the run ends its present process; empty: if it dies, somebody outside did it."""
+        """What of the run ends its present process; empty: if it dies, it was done from outside."""
         self.ordering = asyncio.Lock()
         """Starts and stops reach it in the order in which they were asked for."""
         self.configuring = asyncio.Lock()
@@ -82,7 +82,7 @@ class RemoteCell:
         self.reported_at = 0.0
         """Real (monotonic) time of its last sign of life."""
         self.stopped_pid = 0
-        """The process that somebody outside has stopped, as the driver has told; 0: none."""
+        """The process that was stopped from outside, as the driver has told; 0: none."""
         self._cluster = cluster
         self._connections = channels.Connections()
         """To the present process, and for a while to the one before: its pending calls must hear that it died."""

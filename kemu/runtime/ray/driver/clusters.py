@@ -35,7 +35,7 @@ class RayCluster:
     def __init__(self, address: str | None = None, *, workers: int = 3) -> None:
         """``workers``: processes that Ray starts at once and keeps ready for actors. Call ``start`` or ``wait`` next.
 
-        Raises KemuError when nobody answers at the address.
+        Raises KemuError when the address does not answer.
         """
         self.address = ""
         self.left: list[str] = []

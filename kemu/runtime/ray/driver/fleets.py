@@ -40,7 +40,7 @@ TICK_S = 0.02
 _LITTLE = 0.001
 """Amount of a resource that only says where a cell may live; Ray counts in ten-thousandths."""
 _SILENT_S = 1.0
-"""Real time without a sign of life after which nobody waits for a cell to hear something."""
+"""Real time without a sign of life after which a cell is not waited for to hear something."""
 _MOST_DEATHS = 5
 _DEATHS_WITHIN_S = 30.0
 """A cell that dies more often than that is beyond help."""
@@ -351,7 +351,7 @@ class Fleet:
         return {one.target: one.certificate for one in endpoints if one is not None and one.certificate}
 
     async def configure_all(self) -> None:
-        """Tell everybody who lives where. Whoever dies just now is told when it is back."""
+        """Tell all cells who lives where. A cell that dies just now is told when it is back."""
         self._host_addresses = await self._addresses_for(plans.DRIVER_CELL)
         self.configure_host()
         await self._tell_all(self._configure)
@@ -395,7 +395,7 @@ class Fleet:
     def _task_done(self, task: asyncio.Task[None]) -> None:
         self._tasks.pop(task, None)
         if task.cancelled():
-            # Only the end of the run cancels them: with a cell that nobody watches any more it would wait for ever.
+            # Only the end of the run cancels them: with a cell that is not watched any more it would wait for ever.
             if not self._is_ending:
                 self._fail(SimulationError(f"{task.get_name()} was cancelled in the middle of the run"))
         elif (error := task.exception()) is not None:
@@ -535,7 +535,7 @@ class Fleet:
         return sum(hits)
 
     def look_for_stopped(self, now: float) -> None:
-        """Tell of processes that somebody outside has stopped, and has let go on: of itself such a process tells only
+        """Tell of processes that were stopped from outside, and let go on: of itself such a process tells only
         when it runs again, which may be never. ``now``: real (monotonic) time."""
         if now - self._looked_at < _SILENT_S / 2:
             return
@@ -567,7 +567,7 @@ class Fleet:
         )
 
     async def end_supervision(self) -> None:
-        """Let nobody be started again, and take the events that are left."""
+        """Let no process be started again, and take the events that are left."""
         self._is_ending = True
         for task in list(self._tasks):
             task.cancel()

@@ -1,6 +1,6 @@
 """The processes below the cells: raylets and the GCS of a Ray that was started for the run, and a real etcd.
 
-Faults end and stop them; whoever else does is found out by a look every half second. Only processes of this machine
+Faults end and stop them; what else does is found out by a look every half second. Only processes of this machine
 count. A process is known by its pid and start time, so a pid that was given anew is never hit. Neighbours: ``clusters``
 is Ray, ``fleets`` are the cells, ``runtime`` tells faults apart.
 """
@@ -106,7 +106,7 @@ class Infrastructure:
         return [child.pid for child in processes.descendants(self._processes[name].pid)]
 
     def start_etcd_again(self) -> None:
-        """The one that was killed, by its own command; unless somebody has done so already."""
+        """The one that was killed, by its own command; unless that has been done already."""
         before = self._processes.get(ETCD)
         self._find_etcd()
         if self._processes.get(ETCD) is not before:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 DRIVER_CELL = "driver"
-"""The cell of this name is the driver's own process: no Ray actor, and no server, so nobody can call its actors."""
+"""The cell of this name is the driver's own process: no Ray actor, and no server, so its actors cannot be called."""
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ class RayRuntime(Driver):
         what cells may load by ``module:Class``: factories of actors, plugins; nothing else is started there.
         ``ray_address``: a cluster to join, see ``clusters``; None: mostly a local one of our own. ``interface``: where
         cells listen: an address, or ``node`` for that of their Ray node; None: loopback, but ``node`` on a cluster of
-        several machines. Whoever calls there must show a token of this run, and unless it is loopback the connection is
+        several machines. A caller there must show a token of this run, and unless it is loopback the connection is
         encrypted (docs/security.md). ``start_timeout_s``: real time for Ray to find a place for a cell. ``etcd``:
         ``host:port`` of one that takes the place of the store, for faults. ``below_grpc``: cells call each other
         through proxies, so that faults can be below gRPC; on loopback only.
@@ -298,8 +298,8 @@ class RayRuntime(Driver):
         self._fleet.links.begin(fault, what, parameters, self._placement.cell_of)
 
     async def _pause_all(self, fault: str, names: Sequence[str]) -> None:
-        """Stop the processes of these actors. Nobody else can talk to them meanwhile, and finds out by keepalive, which
-        gRPC itself would take longer for."""
+        """Stop the processes of these actors. No other actor can talk to them meanwhile, and it finds out by keepalive,
+        which gRPC itself would take longer for."""
         await super()._pause_all(fault, names)
         paused = self._paused[fault]
         others = [name for name in (*self._specs, *self._host.residents) if name not in paused]

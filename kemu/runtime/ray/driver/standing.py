@@ -59,7 +59,7 @@ class Standing:
         return found if same else None
 
     def open(self) -> socket.socket:
-        """Raises OSError. Folder and socket are this user's: nobody else may listen there."""
+        """Raises OSError. Folder and socket are this user's: no other user may listen there."""
         if os.stat(self.temporary).st_uid != os.getuid():
             raise PermissionError(f"{self.temporary} belongs to somebody else")
         found = socket.socket(socket.AF_UNIX)

@@ -19,7 +19,7 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 LOG_MIB = 512
-"""Log of the run log of a cluster that nobody ends."""
+"""Log of the run log of a cluster that runs until it is stopped."""
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -228,7 +228,7 @@ def _scenario(options: argparse.Namespace) -> Any:
         if part in options.without:
             settings[part] = []
     if options.virtual:
-        # Nobody knows beforehand what clients do, so that heartbeats must be messages.
+        # It is not known beforehand what clients do, so that heartbeats must be messages.
         settings.setdefault("heartbeats", "exact")
     if options.chaos is not None:
         settings["chaos"] = _script(options.chaos)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kemu.lab.sweep.experiments.experiments import Experiment
 
 PLAIN_EVERY_S, PLAIN_SHARE = 10.0, 0.05
-"""Where nobody can rewrite lines, in a log of CI: how often, and which share of the time so far at least."""
+"""Where lines cannot be rewritten, in a log of CI: how often, and which share of the time so far at least."""
 PACE_OF = 200
 """Cells, the last ones, whose pace the time left is estimated from."""
 MOST_TOLD = 3

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 EVERY_S = 0.2
 PLAIN_EVERY_S = 10.0
-"""Where nobody can rewrite lines: in a log of CI."""
+"""Where lines cannot be rewritten: in a log of CI."""
 WIDTH = 100
 LEAST_WIDTH = 40
 

@@ -1,7 +1,7 @@
 """Requests of one namespace are judged together, and their quotas charged with one write each (``quotaEvaluator``).
 
 While a namespace is being judged, further requests wait and make up the next batch. A charge that fails, because
-somebody else has charged the quota, is tried again with what this server knows by then: three times.
+another request has charged the quota, is tried again with what this server knows by then: three times.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``limitedResources`` of the admission configuration: what nobody may use without a quota that covers it."""
+"""``limitedResources`` of the admission configuration: what may not be used without a quota that covers it."""
 
 from __future__ import annotations
 

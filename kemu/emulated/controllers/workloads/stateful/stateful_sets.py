@@ -1,7 +1,7 @@
 """The actor ``controller/statefulset``: pods with stable names, ``<set>-<ordinal>``, updated one after the other.
 
 A pod that has ended is deleted, and only when it has gone from the API is another created under its name: as long as
-nobody can tell whether a lost node still runs it, it is not replaced. Each template that the set has had is kept as a
+it is not known whether a lost node still runs it, it is not replaced. Each template that the set has had is kept as a
 ControllerRevision; a pod carries the name of its own. Mirrors ``pkg/controller/statefulset``.
 """
 
@@ -136,7 +136,7 @@ class StatefulSetController(base.WorkloadController[apps_v1_pb2.StatefulSet]):
         revisions: list[apps_v1_pb2.ControllerRevision],
         used: Iterable[apps_v1_pb2.ControllerRevision],
     ) -> None:
-        """Delete the oldest revisions that nobody uses, beyond the history that is kept (``truncateHistory``)."""
+        """Delete the oldest revisions that are not used, beyond the history that is kept (``truncateHistory``)."""
         live = {one.metadata.name for one in used} | {histories.revision_of(pod) for pod in pods}
         history = [one for one in revisions if one.metadata.name not in live]
         for one in history[: max(0, len(history) - owner.spec.revisionHistoryLimit)]:

@@ -1,8 +1,8 @@
 """The volume binder: which volumes a pod would get on a node, and how they are bound to its claims.
 
 Mirrors binder.go of the plugin volumebinding. Claims of a pod are bound, or unbound and left to the scheduler (their
-class waits for the first consumer), or unbound and somebody else's business. For those in the middle a free volume is
-looked for (*static binding*), the smallest that fits, or one is to be created where the node can reach it (*dynamic
+class waits for the first consumer), or unbound and another component's business. For those in the middle a free volume
+is looked for (*static binding*), the smallest that fits, or one is to be created where the node can reach it (*dynamic
 provisioning*). What was chosen is assumed, so that the next pod does not choose it too, and written when the pod is
 bound: the volume's ``claimRef``, or the annotation ``selected-node`` of the claim. Then the binder waits until the
 controllers have done the rest.
@@ -47,7 +47,7 @@ class Provision(NamedTuple):
     claim: core_v1_pb2.PersistentVolumeClaim
     """Once assumed or written: with the selected node."""
     capacity: Any | None = None
-    """The CSIStorageCapacity that has room for it; None: nobody keeps count."""
+    """The CSIStorageCapacity that has room for it; None: there is no count."""
 
 
 class PodVolumes:
@@ -67,7 +67,7 @@ class PodClaims(NamedTuple):
     delayed: list[Any]
     """Unbound: the scheduler binds them."""
     immediate: list[Any]
-    """Unbound: somebody else ought to have bound them."""
+    """Unbound: another component ought to have bound them."""
     volumes: Mapping[str, list[Any]]
     """All volumes of the classes of ``delayed``, by class."""
 

@@ -81,7 +81,7 @@ class VolumeBinding(FilterPlugin, ReservePlugin, PreBindPlugin, SignPlugin):
         return state
 
     def _what_is_wrong(self, pod: core_v1_pb2.Pod) -> str:
-        """``podHasPVCs``: the first of its claims that is missing, lost, being deleted, or somebody else's."""
+        """``podHasPVCs``: the first of its claims that is missing, lost, being deleted, or another pod's."""
         for volume in pod.spec.volumes:
             name = claims.claim_name(pod.metadata.name, volume)
             if not name:

@@ -12,7 +12,7 @@ from kemu.lab.tell.page.views.view import Handler, Told
 
 MOST_LINES = 250
 FEW_LINES = 14
-"""On the first screen, where nobody lost."""
+"""On the first screen, where no side lost."""
 
 
 class Stories:

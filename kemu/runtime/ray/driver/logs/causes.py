@@ -1,4 +1,4 @@
-"""What an event of the run log says of its causes: the latest revision of the store that whoever logged it knew of.
+"""What an event of the run log says of its causes: the latest revision of the store that its actor knew of.
 
 The store logs a revision before anybody can know of it. So ``merges`` finds in which order the events of several cells
 came about, whatever their clocks show.

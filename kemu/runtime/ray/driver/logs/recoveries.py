@@ -78,7 +78,7 @@ class Recovery:
                 self._take_note(kind, data)
         noted = {process.path.name for process in self._processes.values()} | {path.name for path in drivers}
         for number, name in enumerate(name for name in found if name not in noted):
-            # It began just before the driver was killed, or nobody knows any more.
+            # It began just before the driver was killed, or it is not known any more.
             source = (_NEVER_NOTED + number, 1)
             self._processes[source] = Process(source, f"cell/{name.rsplit('-', 2)[0]}", found[name])
 
