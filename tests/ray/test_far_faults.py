@@ -139,14 +139,14 @@ async def test_messages_of_a_stream_under_way_wait_and_keep_their_order(cells: C
 async def test_keepalive_counts_anew_in_each_partition(cells: Cells, caller: int) -> None:
     """Two cuts of 3 s each break nothing; what counts is not the time since the first."""
     await cells.start(0, spec("echo/0", "Echo"))
-    await cells.configure(begun=True, speed=4)
+    await cells.configure(begun=True, speed=2)
     call = await session(cells, caller)
     host = cells.cells[0].host
     for number in (2, 3, 4):
         before_ns = host.clock.now_ns()
         await cells.cut(f"cut-{number}", "echo/0", "test")
         await call.write(request(number))
-        await asyncio.sleep(3 / 4)
+        await asyncio.sleep(3 / 2)
         await cells.heal(f"cut-{number}")
         if host.clock.now_ns() - before_ns > 5 * SECOND_NS:
             pytest.skip("the machine is too busy for a cut of 3 s")
