@@ -53,14 +53,15 @@ def test_refused_fields_of_both_configurations_are_named_at_once() -> None:
         schedulers:
           - name: default-scheduler
             config:
-              clientConnection: {qps: 50}
+              extenders: [{urlPrefix: "kemu://extender/a", tlsConfig: {insecure: true}}]
         """,
         nodes="  nodes: [{name: n, kubelet: {memorySwap: {swapBehavior: LimitedSwap}, podPidsLimit: 10}}]\n",
     )
     assert [(one.line, one.column, one.path) for one in found] == [
         (4, 31, "spec.nodes[0].kubelet.memorySwap"),
         (4, 72, "spec.nodes[0].kubelet.podPidsLimit"),
-        (9, 28, "spec.schedulers[0].config.clientConnection.qps"),
+        (9, 33, "spec.schedulers[0].config.extenders[0].urlPrefix"),
+        (9, 54, "spec.schedulers[0].config.extenders[0].tlsConfig"),
     ]
 
 

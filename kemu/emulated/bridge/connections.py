@@ -17,9 +17,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kemu.emulated.bridge.requests import Request
+from kemu.emulated.client.limits import Rate, TokenBucket
 from kemu.emulated.objects.conversion import user_files
 from kemu.emulated.objects.wire import envelopes
 from kemu.errors import KemuError
+from kemu.runtime.env import SECOND_NS
 
 REQUEST_TIMEOUT_S = 60.0
 """As long as a real API server works on a request (``--request-timeout``)."""
@@ -72,32 +74,13 @@ class Answer(NamedTuple):
     body: bytes
 
 
-class Limiter:
-    """Lets through ``burst`` requests at once and ``qps`` a second (``flowcontrol.NewTokenBucketRateLimiter``)."""
-
-    def __init__(self, qps: float, burst: int) -> None:
-        self._qps = qps
-        self._burst = max(1, burst)
-        self._tokens = float(self._burst)
-        self._at = time.monotonic()
-
-    async def wait(self) -> None:
-        if self._qps <= 0:
-            return
-        now = time.monotonic()
-        self._tokens = min(self._burst, self._tokens + (now - self._at) * self._qps)
-        self._at = now
-        self._tokens -= 1
-        if self._tokens < 0:
-            await asyncio.sleep(-self._tokens / self._qps)
-
-
 class Connection:
     """Opened by :meth:`open`, in the loop that uses it."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._limiter = Limiter(settings.qps, settings.burst)
+        rate = Rate(settings.qps, max(1, settings.burst))
+        self._bucket = TokenBucket(rate) if rate.qps > 0 else None
         self._client: Any = None
         self._session: Any = None
         self._lost: tuple[type[BaseException], ...] = ()
@@ -127,7 +110,8 @@ class Connection:
 
     async def send(self, request: Request) -> Answer:
         """Raises Unreachable. Credentials that are refused are read once more: exec plugins' tokens expire."""
-        await self._limiter.wait()
+        if self._bucket is not None and (wait_ns := self._bucket.reserve(time.monotonic_ns())):
+            await asyncio.sleep(wait_ns / SECOND_NS)
         answer = await self._send(request)
         if answer.code == _UNAUTHORIZED:
             await self.close()

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, overload
 
 from kemu.emulated import variants
 from kemu.emulated.client import endpoints, sessions
+from kemu.emulated.client.limits import Buckets, Rates
 from kemu.emulated.client.watches import Watches
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.wire import shared_objects
@@ -65,14 +66,18 @@ class Client:
         *,
         shares: bool = False,
         acts_as: str = "",
+        limits: Rates | None = None,
     ) -> None:
         """``deviations``: variants of its parts (:mod:`kemu.emulated.variants`). ``shares``: its user never changes
         what informers have, or writes return (:mod:`kemu.emulated.objects.wire.shared_objects`). ``acts_as``: as which
-        user it calls, as with ``kubectl --as``; only administrators may."""
+        user it calls, as with ``kubectl --as``; only administrators may. ``limits``: how many requests a second it may
+        send; None: any number."""
         self.env = env
         self.shares = shares
         self.servers = endpoints.Endpoints(env, apiservers, acts_as)
-        self._session = sessions.Session(env, self.servers, shares=shares)
+        self._session = sessions.Session(
+            env, self.servers, shares=shares, buckets=None if limits is None else Buckets(limits)
+        )
         self.watches = variants.choose(Watches, deviations)(env, self.servers)
         """The one Watch stream of this client, for informers."""
 
@@ -394,9 +399,10 @@ class Client:
 
 
 def of_actor(env: Env, config: Mapping[str, Any], *, shares: bool = True) -> Client:
-    """The client of an actor whose config names its ``apiserver``, or several, and perhaps variants.
+    """The client of an actor whose config names its ``apiserver``, or several, and perhaps variants and ``limits``
+    (:mod:`kemu.emulated.client.limits`).
 
     ``shares``: the actor runs no code but kemu's."""
     apiservers = config.get("apiserver") or "apiserver/0"
     deviations = variants.active(config)
-    return variants.choose(Client, deviations)(env, apiservers, deviations, shares=shares)
+    return variants.choose(Client, deviations)(env, apiservers, deviations, shares=shares, limits=config.get("limits"))

@@ -18,6 +18,7 @@ from google.protobuf.message import Message
 
 from kemu import errors
 from kemu.emulated.client import endpoints, streams
+from kemu.emulated.client.limits import Buckets
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.wire import shared_objects, wires
 from kemu.messages.k8s import coordination_v1_pb2, core_v1_pb2, meta_v1_pb2
@@ -25,7 +26,7 @@ from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import SECOND_NS, Env, Took
 from kemu.runtime.rpc import ends
-from kemu.runtime.runlog.events import GetAnswered, ListAnswered, WritesAcknowledged
+from kemu.runtime.runlog.events import ClientThrottled, GetAnswered, ListAnswered, WritesAcknowledged
 
 M = TypeVar("M", bound=KubernetesObject)
 
@@ -37,6 +38,10 @@ MAX_BYTES_PER_MESSAGE = 16 << 20
 
 MAX_RETRIES = 10
 """How often a request is sent again because of Retry-After, as in client-go (``rest.NewRequest``)."""
+
+THROTTLING_TOLD_NS = SECOND_NS
+"""The run log tells of a request that waited as long for its token: client-go says so in its log from then on
+(``extraLongThrottleLatency``)."""
 
 _HOUSEKEEPING = frozenset((coordination_v1_pb2.Lease, core_v1_pb2.Node, core_v1_pb2.Event))
 """Requests for these are under way in an idle cluster, too."""
@@ -137,6 +142,7 @@ class Session:
 
     __slots__ = (
         "_batches",
+        "_buckets",
         "_env",
         "_in_flight",
         "_last_id",
@@ -148,11 +154,18 @@ class Session:
         "_shares",
         "_size",
         "_stream",
+        "_throttled",
     )
 
-    def __init__(self, env: Env, servers: endpoints.Endpoints, *, shares: bool = False) -> None:
+    def __init__(
+        self, env: Env, servers: endpoints.Endpoints, *, shares: bool = False, buckets: Buckets | None = None
+    ) -> None:
+        """``buckets``: how fast it may send; None: at once."""
         self._env = env
         self._shares = shares
+        self._buckets = buckets
+        self._throttled: set[int] = set()
+        """Ids of requests that wait for a token."""
         self._servers = servers
         self._peer = ""
         """The API server that the stream was last opened to."""
@@ -171,8 +184,12 @@ class Session:
         self._stream = streams.Stream(env, servers, "Session", self)
         env.awaits(self._awaited)
 
-    def next_call(self) -> api_pb2.Call:
-        """Room for one request in the growing batch. The caller fills it without awaiting anything, then sends it."""
+    def next_call(self, *, has_token: bool = False) -> api_pb2.Call:
+        """Room for one request in the growing batch, or, if it may have to wait for a token, outside of it. The caller
+        fills it without awaiting anything, then sends it."""
+        if self._buckets is not None and not has_token:
+            self._last_id += 1
+            return api_pb2.Call(id=self._last_id)
         if self._room == 0:
             self._batches.append(api_pb2.SessionRequest())
             self._room = MAX_CALLS_PER_MESSAGE
@@ -186,27 +203,75 @@ class Session:
     def send(self, call: api_pb2.Call, message: type[M], mutating: bool, size: int = 0) -> asyncio.Future[M]:
         """The answer to come: an object of class ``message``. ``mutating``: the request changes the cluster. ``size``:
         of the object or patch in it."""
-        self._size += size
-        if self._size > MAX_BYTES_PER_MESSAGE:
-            self._room = 0
         future = asyncio.get_running_loop().create_future()
         self._in_flight[call.id] = _Pending(future, message, mutating, call, self._env.clock.now_ns())
-        self._stream.wake()
+        if self._buckets is None:
+            self._complete(size)
+        else:
+            self._throttle(self._buckets, call, message, size)
         return future
 
     def send_list(self, call: api_pb2.Call, message: type[KubernetesObject]) -> asyncio.Future[ListResult]:
         """The answer to come: a list of objects of class ``message``. The request may delete them."""
         future = asyncio.get_running_loop().create_future()
         self._in_flight[call.id] = _Pending(future, message, False, call, self._env.clock.now_ns())
-        self._stream.wake()
+        if self._buckets is None:
+            self._stream.wake()
+        else:
+            self._throttle(self._buckets, call, message)
         return future
 
     def send_commit(self, call: api_pb2.Call) -> asyncio.Future[Commit]:
         """The answer to come: what became of each binding."""
         future = asyncio.get_running_loop().create_future()
         self._in_flight[call.id] = _Pending(future, core_v1_pb2.Pod, True, call, self._env.clock.now_ns())
-        self._stream.wake()
+        if self._buckets is None:
+            self._stream.wake()
+        else:
+            self._throttle(self._buckets, call, core_v1_pb2.Pod)
         return future
+
+    def _throttle(self, buckets: Buckets, call: api_pb2.Call, message: type[KubernetesObject], size: int = 0) -> None:
+        """Let it wait for its token. A caller that is cancelled meanwhile has used its token up."""
+        clock = self._env.clock
+        lists = call.WhichOneof("request") == "list"
+        wait_ns = buckets.reserve(resources.BY_MESSAGE[message].plural, clock.now_ns(), lists=lists)
+        self._throttled.add(call.id)
+        if wait_ns:
+            clock.call_at_ns(clock.now_ns() + wait_ns, self._let_in, call, size, wait_ns)
+        else:
+            self._let_in(call, size, 0)
+
+    def _let_in(self, call: api_pb2.Call, size: int, waited_ns: int) -> None:
+        """It has its token."""
+        self._throttled.discard(call.id)
+        pending = self._in_flight.pop(call.id)
+        retries = self._retries.pop(call.id, 0)
+        if pending.future.done():  # its caller was cancelled
+            return
+        if waited_ns >= THROTTLING_TOLD_NS:
+            self._env.log(
+                ClientThrottled(
+                    request=call.WhichOneof("request") or "",
+                    resource=resources.BY_MESSAGE[pending.message].plural,
+                    waited=waited_ns,
+                )
+            )
+        sent = self.next_call(has_token=True)
+        call_id = sent.id
+        sent.CopyFrom(call)
+        sent.id = call_id
+        self._in_flight[call_id] = pending._replace(call=sent)
+        if retries:
+            self._retries[call_id] = retries
+        self._complete(size)
+
+    def _complete(self, size: int) -> None:
+        """The last call of the growing batch is complete. ``size``: of the object or patch in it."""
+        self._size += size
+        if self._size > MAX_BYTES_PER_MESSAGE:
+            self._room = 0
+        self._stream.wake()
 
     def _parse_written(self, message: type[M], wire: bytes) -> M:
         if self._shares:
@@ -231,7 +296,10 @@ class Session:
         call.id = call_id
         self._in_flight[call_id] = pending._replace(call=call)
         self._retries[call_id] = retries
-        self._stream.wake()
+        if self._buckets is None:
+            self._stream.wake()
+        else:
+            self._throttle(self._buckets, call, pending.message)
 
     # --- called by the stream ----------------------------------------------------------------------------------------
 
@@ -355,7 +423,7 @@ class Session:
 
     def on_lost(self, peer: str, why: str) -> None:
         """A request that no server takes would break every connection: its caller is told so."""
-        unsent = {call.id for batch in self._batches for call in batch.calls}
+        unsent = self._throttled.union(call.id for batch in self._batches for call in batch.calls)
         for call_id in [call_id for call_id in self._in_flight if call_id not in unsent]:
             future, _, _, call, _ = self._in_flight.pop(call_id)
             self._retries.pop(call_id, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from kemu.emulated.client import elections
+from kemu.emulated.client import elections, limits
 from kemu.emulated.settings.declared import Section, setting
 from kemu.emulated.settings.distributed import TIME
 from kemu.emulated.settings.shapes import Whole
@@ -26,6 +26,11 @@ class Controller:
     leader_election: elections.LeaderElection | None = setting(
         Section(elections.LeaderElection),
         "How a leader is elected; a single process leads without an election by default.",
+    )
+
+    client_connection: limits.ClientConnection | None = setting(
+        Section(limits.ClientConnection),
+        "How many requests a second it sends. Stated, it always acts; for the defaults see timing.clientLimits.",
     )
 
     def election(self, name: str) -> elections.Settings | None:

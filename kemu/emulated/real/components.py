@@ -227,6 +227,8 @@ def controller_manager(
     gates = [f"{GATES[key]}={str(value).lower()}" for key, value in stated.pop("feature_gates", {}).items()]
     flags = [f"--{FLAGS[key]}={_flag(key, value)}" for key, value in stated.items()]
     flags += [f"--feature-gates={','.join(gates)}"] if gates else []
+    connection = config.get("connection", {})
+    flags += [f"--kube-api-{key}={value:g}" for key, value in connection.items() if value]
     election = config.get("election")
     if election is not None:
         flags += [

@@ -44,6 +44,7 @@ from kemu.runtime.env import SECOND_NS
 from kemu.runtime.words import did_you_mean
 
 _INT32 = 2**31 - 1
+_LIMITS = "stated; the defaults act with timing.clientLimits"
 _AMOUNTS = MapOf(Text(what="an amount in quotes, such as '100Mi' or '10%'"))
 _MAX_RESTART_PERIOD_NS = 300 * SECOND_NS
 _LOW_PERCENT = 80
@@ -168,6 +169,14 @@ class KubeletConfiguration:
         [],
         note="kemu's own: manifests of static pods, in place of staticPodPath",
     )
+    kube_api_qps: int | None = setting(
+        Whole(0, _INT32), "Requests a second, heartbeats and events apart.", key="kubeAPIQPS", note=_LIMITS
+    )
+    kube_api_burst: int | None = setting(
+        Whole(0, _INT32), "Requests at once after a pause.", key="kubeAPIBurst", note=_LIMITS
+    )
+    event_record_qps: int | None = setting(Whole(0, _INT32), "Events a second.", key="eventRecordQPS", note=_LIMITS)
+    event_burst: int | None = setting(Whole(0, _INT32), "Events at once after a pause.", key="eventBurst", note=_LIMITS)
     kind: str | None = setting(Choice(("KubeletConfiguration",)), "May be written.")
     api_version: str | None = setting(Choice(("kubelet.config.k8s.io/v1beta1",)), "May be written.")
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from kemu.emulated.objects.fields.sorts import Harmless, Reason, Refused
 
-_NO_LIMIT = "kemu does not limit the rate of a client"
-
 WITHOUT_EFFECT: dict[str, Harmless | Refused] = {
     **dict.fromkeys(
         (
@@ -53,16 +51,14 @@ WITHOUT_EFFECT: dict[str, Harmless | Refused] = {
     **dict.fromkeys(
         (
             "allowedUnsafeSysctls", "cpuManagerPolicyOptions", "cpuManagerReconcilePeriod",
-            "enableControllerAttachDetach", "eventBurst", "kubeAPIBurst", "memoryReservationPolicy",
+            "enableControllerAttachDetach", "memoryReservationPolicy",
             "memoryThrottlingFactor", "registryBurst", "staticPodURLHeader", "topologyManagerPolicyOptions",
             "topologyManagerScope", "volumePluginDir",
         ),
         Harmless(Reason.UNUSED),
     ),
     "cpuManagerPolicy": Refused("no container gets CPUs of its own", ("", "none")),
-    "eventRecordQPS": Refused(_NO_LIMIT, (0,)),
     "featureGates": Refused("no gate of the kubelet switches anything in kemu", ({},)),
-    "kubeAPIQPS": Refused(_NO_LIMIT),
     "memoryManagerPolicy": Refused("no container gets memory of one NUMA node", ("", "None")),
     "memorySwap": Refused("machines have no swap", ({}, {"swapBehavior": ""}, {"swapBehavior": "NoSwap"})),
     "podPidsLimit": Refused("no pod is kept from starting processes", (-1,)),

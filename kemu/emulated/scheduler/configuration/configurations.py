@@ -86,7 +86,6 @@ _CLIENT_CONNECTION = {
     "burst": fields.whole(0, None),
 }
 _WITHOUT_EFFECT: dict[str, fields.Check] = {
-    "clientConnection": fields.record(_CLIENT_CONNECTION),
     "enableProfiling": fields.boolean,
     "enableContentionProfiling": fields.boolean,
     "healthzBindAddress": fields.text,
@@ -127,6 +126,7 @@ _CONFIGURATION: dict[str, fields.Check] = {
     "extenders": fields.entries,
     "leaderElection": fields.record(_LEADER_ELECTION),
     "delayCacheUntilActive": fields.boolean,
+    "clientConnection": fields.record(_CLIENT_CONNECTION),
     **_WITHOUT_EFFECT,
 }
 

@@ -12,14 +12,14 @@ from typing import Any
 
 from kemu.emulated import variants
 from kemu.emulated.autoscaler import clouds
-from kemu.emulated.client import recorders
+from kemu.emulated.client import limits, recorders
 from kemu.emulated.controllers.settings import Controller
 from kemu.emulated.objects import identities
 from kemu.emulated.scheduler.extenders import servers
 from kemu.emulated.settings.declared import plain
 from kemu.lab.scenario import expectations
 from kemu.lab.scenario.format.clusters import Node
-from kemu.lab.scenario.format.keys import controller_keys
+from kemu.lab.scenario.format.keys import controller_keys, timing_keys
 from kemu.lab.scenario.loading import controllers as loading
 from kemu.lab.scenario.playing import machines, workloads
 from kemu.lab.scenario.playing import user as users
@@ -39,6 +39,7 @@ EXTENDER_FACTORY = "kemu.emulated.scheduler.extenders.servers:ExtenderActor"
 KUBELET_FACTORY = "kemu.emulated.kubelet.kubelet:Kubelet"
 
 
+_UNSTATED = limits.ClientConnection()
 _NONE: dict[str, Any] = {}
 """It is not changed: one for all kubelets."""
 
@@ -72,6 +73,32 @@ def _bugs(scenario: Scenario, actors: str) -> dict[str, list[str]]:
     """The key of an actor's configuration, where there are any."""
     found = variants.bugs_of(actors, scenario.bugs)
     return {variants.BUGS_KEY: found} if found else {}
+
+
+def _limits(scenario: Scenario, stated: bool, rates: limits.Rates) -> dict[str, Any]:
+    """The key of the configuration of an actor that may not send any number of requests."""
+    acts = stated or scenario.timing.get(timing_keys.CLIENT_LIMITS) == timing_keys.KUBERNETES
+    return {"limits": rates} if acts else {}
+
+
+def _limits_of_scheduler(scenario: Scenario, config: Mapping[str, Any]) -> dict[str, Any]:
+    stated = config.get("clientConnection") or {}
+    connection = limits.ClientConnection(qps=stated.get("qps") or 0, burst=stated.get("burst") or 0)
+    return _limits(scenario, connection != _UNSTATED, limits.of_scheduler(connection.over(limits.SCHEDULER)))
+
+
+def _limits_of_controller(scenario: Scenario, name: str, settings: Controller) -> dict[str, Any]:
+    kind = controller_keys.KINDS[name]
+    rate = (settings.client_connection or _UNSTATED).over(kind.rate)
+    rate = limits.Rate(rate.qps * kind.more[0], rate.burst * kind.more[1])
+    return _limits(scenario, settings.client_connection is not None, limits.of_controller(rate))
+
+
+def _limits_of_kubelet(scenario: Scenario, stated: Mapping[str, Any]) -> dict[str, Any]:
+    keys = ("kubeAPIQPS", "kubeAPIBurst", "eventRecordQPS", "eventBurst")
+    found = [stated.get(key, default) for key, default in zip(keys, limits.KUBELET * 2, strict=True)]
+    rates = limits.of_kubelet(limits.Rate(*found[:2]), limits.Rate(*found[2:]))
+    return _limits(scenario, any(key in stated for key in keys), rates)
 
 
 def store(scenario: Scenario) -> list[ActorSpec]:
@@ -144,6 +171,7 @@ def kubelet(scenario: Scenario, node: Node, index: int, beats: Heartbeats) -> Ac
         "standing": beats.standing(node.name),
         "boot": {"id": machines.boot_id(scenario.seed, node.name, 0)},
         **_bugs(scenario, variants.KUBELET),
+        **_limits_of_kubelet(scenario, node.kubelet),
     }
     if scenario.storage is not None:
         config["storage"] = plain(scenario.storage.drivers)
@@ -186,6 +214,7 @@ def schedulers(scenario: Scenario) -> list[ActorSpec]:
                 "timing": dict(scenario.timing),
                 "events": scenario.event_objects,
                 **_bugs(scenario, variants.SCHEDULER),
+                **_limits_of_scheduler(scenario, scheduler.config),
             }
             if "leaderElection" in scheduler.config:
                 config["settles_ns"] = loading.settles_ns(scenario)
@@ -253,6 +282,9 @@ def controllers(scenario: Scenario, beats: Heartbeats) -> list[ActorSpec]:
         if name == controller_keys.NODE_LIFECYCLE:
             config["settles_ns"] = loading.settles_ns(scenario)
             config["watch_ns"] = beats.watch_ns
+        if settings.client_connection is not None:
+            config["connection"] = dataclasses.asdict(settings.client_connection)
+        config |= _limits_of_controller(scenario, name, settings)
         for actor in settings.actors(name):
             config = {**config, "apiserver": apiservers_of(scenario, len(specs))}
             specs.append(_spec(scenario, actor, controller_keys.KINDS[name].factory, config))

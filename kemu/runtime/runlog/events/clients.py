@@ -36,6 +36,16 @@ class UnconditionalUpdate(Event, kind="client.unconditional", by="every client")
     key: str
 
 
+class ClientThrottled(Event, kind="client.throttled", by="every client"):
+    """A request waited a second or longer for a token: the client sends no more a second (``clientConnection``)"""
+
+    request: str
+    """Its verb."""
+    resource: str
+    waited: int
+    """In ns."""
+
+
 class GetAnswered(Event, kind="client.got", by="every client"):
     """A get was answered"""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kemu.emulated.autoscaler import autoscaler
+from kemu.emulated.client import limits
 from kemu.emulated.controllers import node_health, pod_gc
 from kemu.emulated.controllers.settings import Controller, NoSettings
 from kemu.emulated.controllers.workloads.stateful import stateful_sets
@@ -20,6 +21,10 @@ class Kind:
     doc: str
     settings: type = NoSettings
     """The dataclass of its own settings."""
+    rate: limits.Rate = limits.CONTROLLER
+    """How many requests its client sends, where a scenario states nothing."""
+    more: tuple[int, int] = (1, 1)
+    """What the rate and the burst of its client are multiplied by (``cmd/kube-controller-manager/app/core.go``)."""
 
 
 NODE_LIFECYCLE, TAINT_EVICTION, POD_GC = "node-lifecycle", "taint-eviction", "pod-gc"
@@ -86,10 +91,12 @@ KINDS: dict[str, Kind] = {
     GARBAGE_COLLECTOR: Kind(
         "kemu.emulated.controllers.garbage.collector:GarbageCollector",
         "Deletes objects whose owners are gone; sees to foreground and orphaning deletions.",
+        more=(2, 1),
     ),
     NAMESPACE: Kind(
         "kemu.emulated.controllers.namespaces:NamespaceController",
         "Empties namespaces that are being deleted, and lets them go.",
+        more=(20, 100),
     ),
     RESOURCE_QUOTA: Kind(
         "kemu.emulated.controllers.quotas:ResourceQuotaController",
@@ -101,6 +108,7 @@ KINDS: dict[str, Kind] = {
     CLUSTER_AUTOSCALER: Kind(
         "kemu.emulated.autoscaler.autoscaler:ClusterAutoscaler",
         "Adds and removes nodes; runs if there is an autoscaler.",
+        rate=limits.CLIENT_GO,
     ),
     VOLUME_BINDER: Kind(
         "kemu.emulated.controllers.volumes.persistent_volumes:PersistentVolumeController", "Binds claims and volumes."
@@ -108,6 +116,7 @@ KINDS: dict[str, Kind] = {
     CSI_DRIVERS: Kind(
         "kemu.emulated.controllers.volumes.csi_drivers:CsiDrivers",
         "Stands for the CSI drivers: creates, deletes, attaches and detaches volumes; see storage.",
+        rate=limits.CLIENT_GO,
     ),
     ATTACH_DETACH: Kind(
         "kemu.emulated.controllers.volumes.attachments:AttachDetachController",
@@ -124,6 +133,7 @@ KINDS: dict[str, Kind] = {
     RESCHEDULER: Kind(
         "kemu.emulated.scheduler.experiments.rescheduler:Rescheduler",
         "Preempts for schedulers with preemptor: rescheduler; runs if there are such. Its lag is 1s by default.",
+        rate=limits.SCHEDULER,
     ),
 }
 """By the names that a scenario uses, in the order in which they are launched."""

@@ -44,6 +44,18 @@ TIMES: dict[str, Key] = {
 }
 """The times of the cluster's own work."""
 
+CLIENT_LIMITS = "clientLimits"
+KUBERNETES = "kubernetes"
+_OTHERS: dict[str, Key] = {
+    CLIENT_LIMITS: Key(
+        Choice(("none", KUBERNETES)),
+        "Whether clients without a clientConnection send as many requests a second as they like (none, the default) or "
+        "as many as in Kubernetes: kube-scheduler 50, with bursts of 100, each controller 20 and 30, a kubelet 50 and "
+        "100.",
+    ),
+}
+"""What is no time."""
+
 
 class Measured(NamedTuple):
     """A time of the preset ``realistic``."""
@@ -109,6 +121,7 @@ _TIMING = Record(
     {
         PRESET: Key(Choice(tuple(PRESETS)), "Where times that are not stated come from: constant or realistic."),
         **TIMES,
+        **_OTHERS,
     }
 )
 
