@@ -51,7 +51,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, Protocol
 
@@ -259,6 +259,11 @@ class Env(Protocol):
         The clock is read once. A process that is held up between two readings would say that something began later
         than it did.
         """
+        ...
+
+    def work(self, seconds: float) -> Awaitable[None]:
+        """Let the time pass that a core needs for something: longer where the cores of the control plane are shared
+        (``timing.cores``), otherwise as a sleep."""
         ...
 
     def awaits(self, count: Callable[[], int]) -> None:

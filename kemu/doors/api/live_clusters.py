@@ -202,6 +202,7 @@ class Cluster:
 
     def _real(self, recorder: plays.Recorder) -> Runtime:
         self._folder = tempfile.TemporaryDirectory(prefix="kemu-cluster-")
+        plays.refuse_what_needs_virtual_time(self.scenario)
         make = self._wall if self._runtime_name == "wall" else self._ray
         runtime: Any = make(recorder, Path(self._folder.name))
         task = asyncio.current_task()

@@ -138,7 +138,7 @@ class ApiServer:
     async def _take_time(self, time: distributions.Distribution) -> None:
         """Requests of the set-up take none: its clock stands."""
         await self._env.clock.started()
-        self._service.delays.append(lambda by: time.draw(self._env.random))
+        self._service.works = lambda: time.draw(self._env.random)
 
     async def _create_what_every_cluster_has(self) -> None:
         """Namespaces and the system's priority classes, unless another API server was first."""

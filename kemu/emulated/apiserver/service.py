@@ -216,6 +216,8 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         seats: int = flows.SEATS,
         queue_limit: int = flows.QUEUE_LIMIT,
     ) -> None:
+        self.works: Callable[[], float] | None = None
+        """Draws the seconds of a core that a request takes; None: none."""
         self.delays: list[Delay] = []
         """Each says how many seconds a request of a client keeps its seat before it is carried out."""
         self.streams: dict[Stream, asyncio.Task[Any]] = {}
@@ -294,7 +296,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
                 self._log_throttled(by, verb, error)
                 raise
             try:
-                if self.delays:
+                if self.delays or self.works is not None:
                     await self._work(by)
                 return await self._requests.answer(verb, request, by)
             finally:
@@ -399,7 +401,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
             request = getattr(call, verb) if verb is not None else None
             try:
                 replies.check()
-                if self.delays:
+                if self.delays or self.works is not None:
                     await self._work(by)
                 answer = await self._requests.answer(verb, request, by)
                 if verb in _READS:
@@ -422,7 +424,10 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
             work = following
 
     async def _work(self, by: str) -> None:
-        await self._env.clock.sleep(sum(delay(by) for delay in self.delays))
+        if self.works is not None:
+            await self._env.work(self.works())
+        if self.delays:
+            await self._env.clock.sleep(sum(delay(by) for delay in self.delays))
 
     def _go_on(self) -> None:
         """A unary call is over: its seat goes to the next one."""

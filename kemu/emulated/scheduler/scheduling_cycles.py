@@ -88,7 +88,7 @@ class SchedulingCycles:
             return None
         result = await self._decide(pod)
         # Even an attempt that takes no time lets other tasks run.
-        await self._clock.sleep(self._timing.cycle_s(self._env.random, result.evaluated))
+        await self._env.work(self._timing.cycle_s(self._env.random, result.evaluated))
         batches = self._deciders[pod.profile.scheduler_name].batches
         if batches is not None:
             batches.attempt_over()
@@ -213,7 +213,7 @@ class SchedulingCycles:
     async def _spend(self, pod: QueuedPod, effort: Effort) -> None:
         """Let the time pass that a search of an experiment switch takes."""
         started_ns = self._clock.now_ns()
-        await self._clock.sleep(self._timing.evaluations_s(self._env.random, effort.evaluations))
+        await self._env.work(self._timing.evaluations_s(self._env.random, effort.evaluations))
         self._env.log(
             VictimsSearched(
                 pod=pod.info.key,

@@ -13,7 +13,7 @@ import os
 import random
 import signal
 import traceback
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -427,6 +427,9 @@ class Resident:
             took = (lambda start_ns: now_ns - true_ns(start_ns)) if is_skewed else now_ns.__sub__
             event = make(took)
             self._host.log(now_ns, self.name, event.KIND, event)
+
+    def work(self, seconds: float) -> Awaitable[None]:
+        return self.clock.sleep(seconds)
 
     def awaits(self, count: Callable[[], int]) -> None:
         self._awaited.append(count)

@@ -8,9 +8,8 @@ loops, agendas          the event loop, and what it has to do when
 owners, guards          whose code runs; what raises when actors reach out of the simulation
 
 actor_tests             runs of single actors in sim, and a sink that keeps the log
-disk_faults             faults of the simulation's disks: begins each kind, and ends it
+cores                   the cores that the control plane shares
 faults                  the faults that are in force in the simulation, and what begins each kind of them
-process_faults          the faults of processes and of their clocks in the simulation: what begins and ends each kind
 steering                steering: choosing when messages arrive
 stepped_loops           a virtual loop that runs in slices, between which it stands still
 """

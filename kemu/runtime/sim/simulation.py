@@ -12,7 +12,7 @@ import contextlib
 import contextvars
 import functools
 import traceback
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from kemu import errors
@@ -37,12 +37,13 @@ from kemu.runtime.runlog.events import (
 from kemu.runtime.runtimes import STOP_TIMEOUT_S, SUPERVISOR_DELAY_S, Ending, resolve
 from kemu.runtime.sim import crashes, guards
 from kemu.runtime.sim.clocks import MasterClock, VirtualClock
-from kemu.runtime.sim.disk_faults import DiskFaultKinds
+from kemu.runtime.sim.cores import Cores
 from kemu.runtime.sim.disks import MemoryDisk
-from kemu.runtime.sim.faults import Faults
+from kemu.runtime.sim.faults.disks import DiskFaultKinds
+from kemu.runtime.sim.faults.faults import Faults
+from kemu.runtime.sim.faults.processes import ProcessFaults
 from kemu.runtime.sim.loops import VirtualLoop
 from kemu.runtime.sim.owners import OWNER, Condition, Held, Owner
-from kemu.runtime.sim.process_faults import ProcessFaults
 from kemu.runtime.sim.redraws import Redrawing
 from kemu.runtime.sim.steering.steering import Steering
 from kemu.runtime.sim.wires import SimWires
@@ -64,7 +65,7 @@ class SimEnv(Owner):
     """One incarnation of an actor: its ``env.Env``, and what the runtime knows of it."""
 
     __slots__ = ("_armed", "_channels", "_random", "_runtime", "clock", "context", "disk", "incarnation", "is_ready",
-                 "main", "peer", "server", "stopped")  # fmt: skip
+                 "main", "peer", "server", "stopped", "work")  # fmt: skip
 
     def __init__(self, runtime: SimRuntime, name: str, incarnation: int, disk: MemoryDisk) -> None:
         super().__init__(name)
@@ -73,6 +74,9 @@ class SimEnv(Owner):
         self.context = contextvars.Context()
         self.context.run(OWNER.set, self)
         self.clock = VirtualClock(runtime.master, self.context)
+        cores = runtime.cores
+        self.work: Callable[[float], Awaitable[None]]
+        self.work = self.clock.sleep if cores is None else functools.partial(cores.work, self)
         self.disk = disk
         disk.sleep = self.clock.sleep
         disk.usual_s = runtime.fsync_time_of(name, incarnation)
@@ -232,6 +236,9 @@ class SimRuntime:
         self.loop.explain_failure = lambda owner, error: self._failure(owner, "a timer", error)
         self.loop.tell_resumed = self._resumed
         self.master = MasterClock(self.loop)
+        cores = (timing or {}).get("cores")
+        self.cores = None if cores is None else Cores(self.loop, cores)
+        """Absent: each actor works as fast as if it were alone."""
         self._fsync_time = distributions.parse((timing or {}).get("fsync", 0))
         if steering is not None:
             self.sink = self._steered(steering)
@@ -498,6 +505,8 @@ class SimRuntime:
         if env is None or env.stopped is not None or env.condition is Condition.PAUSED:
             return False
         self.loop.pause(env)
+        if self.cores is not None:
+            self.cores.hold(env)
         self.network.pause(env.peer)
         return True
 
@@ -511,6 +520,8 @@ class SimRuntime:
 
     def _resume(self, env: SimEnv) -> None:
         self.loop.resume(env)
+        if self.cores is not None:
+            self.cores.release(env)
         self.network.resume(env.peer)
 
     def _resumed(self, env: Owner, held: Held) -> None:
@@ -540,6 +551,8 @@ class SimRuntime:
 
     def _depart(self, env: SimEnv) -> None:
         self.handlers.remove(env.name)
+        if self.cores is not None:
+            self.cores.drop(env)
         self._envs[env.name] = Departed(env.incarnation, env.is_ready)
         if env.stopped is not None:
             tasks.wake(env.stopped)

@@ -22,6 +22,7 @@ from typing import Any
 from kemu.errors import ActorFailed, KemuError, ScenarioError, SimulationError
 from kemu.lab.checks.history import History
 from kemu.lab.scenario.format.events import OF_MACHINES
+from kemu.lab.scenario.format.keys import timing_keys
 from kemu.lab.scenario.loading import clusters
 from kemu.lab.scenario.playing import judging, plans
 from kemu.lab.scenario.playing.faults import Chaos
@@ -86,6 +87,12 @@ def refuse_what_sim_cannot(scenario: Scenario) -> None:
         raise KemuError(
             f"{outside[0]} is outside of virtual time: an extender of that address needs --runtime wall or ray"
         )
+
+
+def refuse_what_needs_virtual_time(scenario: Scenario) -> None:
+    """Raises KemuError for a scenario whose actors share what only virtual time can share out."""
+    if timing_keys.CORES in scenario.timing:
+        raise KemuError("timing.cores needs --runtime sim: in real time actors share the cores of the machine")
 
 
 def refuse_what_wall_cannot(scenario: Scenario) -> None:

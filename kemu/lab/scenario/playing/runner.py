@@ -138,6 +138,8 @@ def _run(scenario: Scenario, options: Options) -> RunResult:
             raise KemuError(f"{fault.id}: {fault.what} needs --runtime sim: {reason}")
     if scenario.holds and is_real:
         raise KemuError("holds need --runtime sim: in real time nobody decides when a message arrives")
+    if runtime_name in ("wall", "ray"):
+        plays.refuse_what_needs_virtual_time(scenario)
     _check_collector(options)
     folder = _prepare(options, scenario, folders.Held("run", scenario.name))
     document = (folder / folders.SCENARIO_FILE).read_text()

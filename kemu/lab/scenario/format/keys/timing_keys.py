@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from kemu.emulated.settings.distributed import TIME, Cost
 from kemu.emulated.settings.documents import Path
-from kemu.emulated.settings.shapes import INVALID, POSITIVE_SECONDS, SECONDS, Choice, Key, Record, Report
+from kemu.emulated.settings.shapes import INVALID, POSITIVE_SECONDS, SECONDS, Choice, Key, Record, Report, Whole
 
 PRESET = "preset"
 
@@ -46,7 +46,13 @@ TIMES: dict[str, Key] = {
 
 CLIENT_LIMITS = "clientLimits"
 KUBERNETES = "kubernetes"
+CORES = "cores"
 _OTHERS: dict[str, Key] = {
+    CORES: Key(
+        Whole(1),
+        "How many cores the API servers, schedulers and controllers share: what schedulingCycle and apiService say "
+        "waits for a core. By default each of them works as if it were alone.",
+    ),
     CLIENT_LIMITS: Key(
         Choice(("none", KUBERNETES)),
         "Whether clients without a clientConnection send as many requests a second as they like (none, the default) or "
