@@ -30,7 +30,7 @@ POD = "kemu trace RUN POD shows what a pod went through"
     [
         ("run x --seeds 3", "kemu run", "no option --seeds (did you mean --seed?)"),
         ("run --seeds=3 x", "kemu run", "no option --seeds (did you mean --seed?)"),
-        ("run x --runs 5", "kemu run", "no option --runs; kemu explore and kemu shrink have it"),
+        ("run x --runs 5", "kemu run", "no option --runs; kemu explore, kemu shrink and kemu calibrate have it"),
         (
             "replay x --set a=1",
             "kemu replay",

@@ -32,6 +32,8 @@ for number in itertools.count():
 """
 DIES = "import sys; print('no disk', file=sys.stderr); sys.exit(7)"
 
+ENDED = ("one process.used", "one actor.stopped")
+
 
 class Programs:
     """A program for each actor, by its name; its lines are events."""
@@ -106,7 +108,7 @@ async def wait(runtime: RealRuntime, seconds: float = 0.4) -> None:
 def test_a_program_is_an_actor(tmp_path: Path) -> None:
     run = Run(tmp_path, one=TICKS)
     kinds = run.play(wait)
-    assert kinds == ["one actor.started", "one actor.stopped"]
+    assert kinds == ["one actor.started", *ENDED]
     assert len(run.lines()) > 10
     assert run.programs.is_closed
     assert abs(run.dates[0] - time.time()) < 10
@@ -134,7 +136,13 @@ def test_a_crash_is_sigkill_and_the_program_comes_back(tmp_path: Path) -> None:
             await runtime.restart("one")
 
     kinds = run.play(wait, crash, wait, restart, wait)
-    assert kinds == ["one actor.started", "one actor.crashed", "one actor.started", "one actor.stopped"]
+    assert kinds == [
+        "one actor.started",
+        "one actor.crashed",
+        "one actor.started",
+        "one process.used",
+        "one actor.stopped",
+    ]
     assert [line for _, line in run.lines()].count("tick 0") == 2
 
 
@@ -145,7 +153,7 @@ def test_one_that_ends_by_itself_is_started_again(tmp_path: Path) -> None:
     run = Run(tmp_path, one=script)
     kinds = run.play(lambda runtime: wait(runtime, 4.5))
     assert kinds == [
-        "one actor.started", "one actor.exited", "one actor.crashed", "one actor.started", "one actor.stopped",
+        "one actor.started", "one actor.exited", "one actor.crashed", "one actor.started", *ENDED,
     ]  # fmt: skip
     exited = next(data for _, _, kind, data in run.events if kind == "actor.exited")
     assert exited["why"] == "its process ended with 3"
@@ -275,5 +283,5 @@ def test_signals_reach_a_process_that_is_meant_to_live(tmp_path: Path) -> None:
 
     kinds = run.play(wait, outside)
     assert kinds == [
-        "one actor.started", "one actor.exited", "one actor.crashed", "one actor.started", "one actor.stopped",
+        "one actor.started", "one actor.exited", "one actor.crashed", "one actor.started", *ENDED,
     ]  # fmt: skip

@@ -140,7 +140,8 @@ class Parser(argparse.ArgumentParser):
         if self.outer is None and word in KUBECTL:
             return f"no command {word!r}, which is kubectl's: {KUBECTL[word]}"
         near = OTHER_WORDS.get(word, "") if self.outer is None else ""
-        near = near or nearest_word(word, self.commands) or (below.get(nearest_word(word, below), "") if below else "")
+        found = nearest_word(word, [*self.commands, *below])
+        near = near or (found if found in self.commands else below.get(found, ""))
         if near:
             return (
                 f"no command {word!r} (did you mean {near if near.startswith(self.prog) else f'{self.prog} {near}'}?)"

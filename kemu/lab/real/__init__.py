@@ -1,4 +1,6 @@
 """Real clusters: what kemu runs beside real components of Kubernetes.
 
-kubelets   the kubelets of a scenario's nodes, or of so many equal ones, for ``kemu nodes``
+calibrations   loads on a real control plane, and the timing preset that is fitted to them; ``measurements`` reads run
+               logs
+kubelets       the kubelets of a scenario's nodes, or of so many equal ones, for ``kemu nodes``
 """

@@ -20,7 +20,7 @@ from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink
 from kemu.runtime.host import links, wall_clocks
 from kemu.runtime.real.merging import Merger
 from kemu.runtime.real.programs import Process, Program
-from kemu.runtime.runlog.events import ActorExited, ActorStarted, ActorStopped, Event
+from kemu.runtime.runlog.events import ActorExited, ActorStarted, ActorStopped, Event, ProcessUsed
 from kemu.runtime.wall.runtime import WallRuntime
 
 QUIET_S = 15.0
@@ -88,6 +88,8 @@ class RealRuntime(WallRuntime):
         self._never_idle = never_idle
         self._processes: dict[str, Process] = {}
         """By actor; those that run, and those that have ended and are not started again yet."""
+        self._used_ns: dict[str, int] = {}
+        """What processes had used when the clock started."""
         self._watching: dict[asyncio.Task[None], None] = {}
         self._links = links.Links(1.0, self._struck_link, self._host.stream)
         self._flushing: asyncio.TimerHandle | None = None
@@ -101,6 +103,7 @@ class RealRuntime(WallRuntime):
         self._epoch_unix_s = second
         self._host.clock.configure(epoch_unix_ns=second * SECOND_NS, speed=1.0, epoch_unix_s=second)
         self._on_date(second)
+        self._used_ns = {name: process.cpu_ns for name, process in self._processes.items()}
         self._ticks.begin()
         self._flush()
 
@@ -230,6 +233,8 @@ class RealRuntime(WallRuntime):
                 await self._host.stop(name)
             process = self._program_of(name)
             if process is not None:
+                used = ProcessUsed(cpu=process.cpu_ns - self._used_ns.pop(name, 0))
+                self._log(self.clock.now_ns(), name, used.KIND, used)
                 await process.stop()
                 self._log(self.clock.now_ns(), name, ActorStopped.KIND, ActorStopped())
         else:

@@ -465,7 +465,7 @@ def with_single_times(data: Data) -> dict[str, Any] | None:
     timing = data["spec"].get("timing")
     stated: dict[str, Any] = {timing_keys.PRESET: timing} if isinstance(timing, str) else dict(timing or {})
     preset = stated.pop(timing_keys.PRESET, None)
-    if preset is None:
+    if preset not in timing_keys.PRESETS:
         return None
     changed = copied(data)
     changed["spec"]["timing"] = {**copied(timing_keys.PRESETS[preset]), **copied(stated)}

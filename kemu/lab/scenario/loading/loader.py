@@ -31,6 +31,7 @@ from kemu.lab.scenario import expectations, scenarios
 from kemu.lab.scenario.format import schema
 from kemu.lab.scenario.format.clusters import Node, Nodes, Scheduler
 from kemu.lab.scenario.format.events import Event
+from kemu.lab.scenario.format.keys import timing_keys
 from kemu.lab.scenario.loading import (
     clusters,
     controllers,
@@ -274,6 +275,7 @@ class _Loading:
             return None
         spec: schema.Spec = checked["spec"]
         raw = self.document.data["spec"]
+        spec = self._with_times(spec, raw.get("timing"))
         # Where the duration itself is wrong, nothing is too late.
         is_wrong = any(problem.path == "spec.duration" for problem in report.problems)
         last_ns = values.MAX_DURATION_NS if is_wrong else spec.duration_ns
@@ -440,6 +442,33 @@ class _Loading:
         del resolved["kubeletFile"]
         resolved["kubelet"] = data
         return item, data
+
+    def _with_times(self, spec: schema.Spec, stated: object) -> schema.Spec:
+        """With the times of the preset's file, if it is one, below those that the scenario states; the resolved
+        document gets them."""
+        path: Path = ("spec", "timing")
+        name = stated
+        if isinstance(stated, dict):
+            path, name = (*path, timing_keys.PRESET), stated.get(timing_keys.PRESET)
+        if not timing_keys.is_file(name) or spec.timing is INVALID:
+            return spec
+        # A name on the command line is one of the current directory.
+        file = FilePath(str(name))
+        beside = (self.file.parent / file).exists() or not file.exists()
+        found = self.files.read(str(file if beside else file.absolute()), path, self.report)
+        if len(found) != 1:
+            if found:
+                self.report.add(path, f"{name} must hold one document")
+            return spec
+        timing = timing_keys.of_file(found[0].data, Report(found[0], self.report.problems))
+        if timing is INVALID:
+            return spec
+        own = dict(stated) if isinstance(stated, dict) else {}
+        own.pop(timing_keys.PRESET, None)
+        written = found[0].data["timing"]
+        below = {timing_keys.PRESET: written} if isinstance(written, str) else written
+        self.resolved["spec"]["timing"] = {**below, **own}
+        return dataclasses.replace(spec, timing={**timing, **spec.timing})
 
     def _scheduler_configs(self, spec: schema.Spec) -> dict[int, Any]:
         """What stands in ``configFile`` of each scheduler that has one; taken into the resolved document."""

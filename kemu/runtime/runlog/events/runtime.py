@@ -28,6 +28,13 @@ class ActorStopped(Event, kind="actor.stopped", by=_RUNTIME):
     """An actor was stopped"""
 
 
+class ProcessUsed(Event, kind="process.used", by=_RUNTIME):
+    """What a real program has used since the clock started, when it is stopped"""
+
+    cpu: int
+    """Time of all cores in ns, in user mode and in the kernel."""
+
+
 class ActorCrashed(Event, kind="actor.crashed", by=_RUNTIME, on_page=True):
     """An actor has crashed"""
 

@@ -1,5 +1,6 @@
 """Commands around clusters that stay up: kemu's own and their clocks and faults, real ones, Ray.
 
+calibrate      ``kemu calibrate``: measures a real control plane, and writes a timing preset
 chaos          ``kemu chaos``: faults in a cluster that ``kemu up`` serves, while clients work with it
 nodes          ``kemu nodes``: kemu's kubelets as nodes of a real cluster
 ray_clusters   ``kemu ray``: a Ray cluster of one's own that stands between runs, so that they need not start one

@@ -8,9 +8,12 @@ from typing import Any, NamedTuple
 
 from kemu.emulated.settings.distributed import TIME, Cost
 from kemu.emulated.settings.documents import Path
-from kemu.emulated.settings.shapes import INVALID, POSITIVE_SECONDS, SECONDS, Choice, Key, Record, Report, Whole
+from kemu.emulated.settings.shapes import INVALID, POSITIVE_SECONDS, SECONDS, Choice, Free, Key, Record, Report, Whole
 
 PRESET = "preset"
+API_VERSION, KIND = "kemu.dev/v1", "TimingPreset"
+"""Of a file with a preset, as ``kemu calibrate`` writes it."""
+_FILES = (".yaml", ".yml", ".json")
 
 TIMES: dict[str, Key] = {
     "apiLatency": Key(TIME, "Between clients and API servers, one way."),
@@ -123,9 +126,29 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 }
 """Times as a scenario writes them; what a preset does not name has its default."""
 
+
+def is_file(name: object) -> bool:
+    """Whether it is a preset of the user's own."""
+    return isinstance(name, str) and name.endswith(_FILES)
+
+
+@dataclass(frozen=True)
+class _PresetName(Choice):
+    """One of kemu's, or a file."""
+
+    def check(self, value: Any, path: Path, report: Report) -> Any:
+        return value if is_file(value) else super().check(value, path, report)
+
+    def schema(self) -> dict[str, Any]:
+        return {"anyOf": [super().schema(), {"type": "string", "pattern": r"\.(ya?ml|json)$"}]}
+
+
 _TIMING = Record(
     {
-        PRESET: Key(Choice(tuple(PRESETS)), "Where times that are not stated come from: constant or realistic."),
+        PRESET: Key(
+            _PresetName(tuple(PRESETS)),
+            "Where times that are not stated come from: constant, realistic, or a file as kemu calibrate writes it.",
+        ),
         **TIMES,
         **_OTHERS,
     }
@@ -151,3 +174,20 @@ class Timing:
 
     def schema(self) -> dict[str, Any]:
         return {"anyOf": [_TIMING.keys[PRESET].shape.schema(), _TIMING.schema()]}
+
+
+_FILE = Record(
+    {
+        "apiVersion": Key(Choice((API_VERSION,)), "", required=True),
+        "kind": Key(Choice((KIND,)), "", required=True),
+        "measured": Key(Free(), "On what, and when."),
+        "timing": Key(Timing(), "The times.", required=True),
+        "sources": Key(Free(), "By key: what each time was measured on."),
+    }
+)
+
+
+def of_file(data: Any, report: Report) -> Any:
+    """The times of a preset file, checked; INVALID where there are none."""
+    found = _FILE.check(data, (), report)
+    return found.get("timing", INVALID) if isinstance(found, dict) else INVALID

@@ -1,0 +1,46 @@
+"""``kemu calibrate``: measure a real control plane, and write what it took as a timing preset."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+
+from kemu.doors.cli import exits, parsers
+from kemu.errors import KemuError
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "calibrate",
+        help="measure a real control plane, and write a timing preset",
+        description="Start etcd, kube-apiserver and kube-scheduler on this machine, let pods arrive, and write how "
+        "long requests, watches and cycles took as a preset that scenarios may name: timing: {preset: FILE}.",
+    )
+    parser.add_argument("--out", type=Path, default=Path("measured.yaml"), metavar="FILE", help="default: %(default)s")
+    parser.add_argument("--seed", type=parsers.whole_number, default=1, help="of the arrivals; default: %(default)s")
+    parser.add_argument("--runs", type=Path, metavar="FOLDER", help="keep the runs there")
+    parser.add_argument("--again", action="store_true", help="measure the runs that --runs has, without new ones")
+    parser.set_defaults(command=command)
+
+
+def command(options: argparse.Namespace) -> int:
+    from kemu.lab.real import calibrations
+
+    if options.again and options.runs is None:
+        raise KemuError("--again needs the runs: --runs FOLDER")
+    with tempfile.TemporaryDirectory(prefix="kemu-calibrate-") as scratch:
+        folder = options.runs or Path(scratch)
+        if options.again:
+            found = [calibrations.measure(load, folder / load.name) for load in calibrations.LOADS]
+        else:
+            found = []
+            for load in calibrations.LOADS:
+                print(load, flush=True)
+                found.append(calibrations.play(load, folder, options.seed))
+        preset = calibrations.fit(found)
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.write_text(preset.text())
+    print(calibrations.table(found))
+    print(f"\nwritten: {options.out}\nuse it in a scenario: timing: {{preset: {options.out}}}")
+    return exits.HOLDS

@@ -1,0 +1,255 @@
+"""Loads on a real control plane, and the timing preset that is fitted to what they took.
+
+found = [campaign.play(load) for load in LOADS]       each a run of ``--runtime real``
+preset = fit(found)
+preset.text()                                          a file that ``timing: {preset: FILE}`` names
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import platform
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from kemu.emulated.real import executables
+from kemu.errors import KemuError
+from kemu.lab.real import measurements
+from kemu.lab.real.measurements import Measured
+from kemu.lab.scenario.format.keys import timing_keys
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import runner
+from kemu.runtime.env import SECOND_NS
+
+LEAST_SAMPLES = 50
+"""Fewer say nothing of a 99th percentile."""
+_MICROSECOND_NS = 1_000
+
+
+class Load(NamedTuple):
+    """What a run asks of the control plane."""
+
+    nodes: int
+    pods: int
+    per_second: float
+
+    @property
+    def name(self) -> str:
+        return f"{self.nodes}-nodes-{self.per_second:g}-per-second"
+
+    def __str__(self) -> str:
+        return f"{self.pods} pods at {self.per_second:g}/s on {self.nodes} nodes"
+
+
+LOADS = (Load(100, 300, 15), Load(100, 600, 40), Load(500, 300, 15))
+"""A light load, from which latencies are taken; a heavier one on the same nodes, for what a pod costs; and the
+light one on more nodes, for what a node costs."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """One run, measured."""
+
+    load: Load
+    measured: Measured
+    seconds: float
+    """How long the processes ran that ``measured.cpu`` is about."""
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Times as a scenario writes them, and where each comes from."""
+
+    timing: Mapping[str, Any]
+    sources: Mapping[str, str]
+    about: Mapping[str, Any]
+
+    def text(self) -> str:
+        data = {
+            "apiVersion": timing_keys.API_VERSION,
+            "kind": timing_keys.KIND,
+            "measured": dict(self.about),
+            "timing": dict(self.timing),
+            "sources": dict(self.sources),
+        }
+        return yaml.safe_dump(data, sort_keys=False, width=120, default_flow_style=None, allow_unicode=True)
+
+
+def scenario_of(load: Load, seed: int) -> dict[str, Any]:
+    """A scenario in which one scheduler binds pods that are all alike and arrive by themselves."""
+    duration = load.pods / load.per_second + 15
+    return {
+        "apiVersion": "kemu.dev/v1",
+        "kind": "Scenario",
+        "metadata": {"name": load.name},
+        "spec": {
+            "seed": seed,
+            "duration": f"{duration:g}s",
+            "nodes": [
+                {
+                    "namePrefix": "node-",
+                    "count": load.nodes,
+                    "allocatable": {"cpu": "32", "memory": "128Gi", "pods": "110"},
+                }
+            ],
+            "workloads": [
+                {
+                    "name": "pods",
+                    "start": "5s",
+                    "arrivals": {
+                        "every": {"exponential": {"mean": f"{1000 / load.per_second:g}ms"}},
+                        "count": load.pods,
+                    },
+                    "pods": {
+                        "spec": {
+                            "containers": [
+                                {"name": "main", "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}}}
+                            ]
+                        }
+                    },
+                }
+            ],
+        },
+    }
+
+
+def play(load: Load, folder: Path, seed: int) -> Found:
+    """Run it on real components, below ``folder``. Raises KemuError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{load.name}.yaml"
+    file.write_text(yaml.safe_dump(scenario_of(load, seed), sort_keys=False))
+    out = folder / load.name
+    runner.run(loader.load(file), runner.Options(out=out, runtime="real", force=True))
+    return measure(load, out)
+
+
+def measure(load: Load, folder: Path) -> Found:
+    """What a run that was played before has taken."""
+    measured = measurements.of_run(folder)
+    return Found(load, measured, measured.stopped / SECOND_NS)
+
+
+def fit(found: Sequence[Found]) -> Preset:
+    """Raises KemuError where there are too few samples."""
+    light, heavy, wide = found
+    samples = light.measured
+    requests = samples.requests.get("bind", [])
+    for what, list_ in (("bindings", requests), ("calls", samples.calls), ("watch events", samples.watches)):
+        if len(list_) < LEAST_SAMPLES:
+            raise KemuError(f"only {len(list_)} {what} were measured: {LEAST_SAMPLES} at least are needed")
+    per_pod, idle = _cost(light, heavy)
+    base, per_node = _cycle(samples.cycles, wide.measured.cycles)
+    timing: dict[str, Any] = {
+        "apiLatency": _lognormal(samples.calls),
+        "watchLatency": _lognormal(samples.watches),
+        "storeLatency": 0,
+        "fsync": _lognormal(requests),
+        "schedulingCycle": {"base": base, "perNode": _written(per_node)},
+        timing_keys.CLIENT_LIMITS: timing_keys.KUBERNETES,
+    }
+    count = len(requests)
+    loads = ", ".join(str(one.load) for one in found)
+    sources = {
+        "apiLatency": f"from a scheduler's decision until an API server had its binding, {len(samples.calls)} times",
+        "watchLatency": "from the answer to the creation of a pod until an idle scheduler began its attempt, "
+        f"{len(samples.watches)} times",
+        "storeLatency": "part of fsync, from which it cannot be told from outside",
+        "fsync": f"from when an API server had a binding until it had answered, {count} times: its own work, etcd's "
+        "and the disk's",
+        "schedulingCycle": f"from the start of an attempt to its decision: {len(samples.cycles)} attempts on "
+        f"{light.load.nodes} nodes, {len(wide.measured.cycles)} on {wide.load.nodes}",
+        timing_keys.CLIENT_LIMITS: "the defaults of kube-scheduler and kube-controller-manager",
+    }
+    about = {
+        "date": dt.datetime.now(tz=dt.UTC).date().isoformat(),
+        "kubernetes": executables.KUBERNETES,
+        "machine": f"{os.cpu_count()} cores, {platform.machine()}",
+        "loads": loads,
+        "coreSecondsPerPod": round(per_pod, 6),
+        "coresWhenIdle": round(idle, 4),
+    }
+    return Preset(timing, sources, about)
+
+
+def _cost(light: Found, heavy: Found) -> tuple[float, float]:
+    """Seconds of a core that API server and store need for a pod, and how many cores they need without pods."""
+
+    def used(one: Found) -> float:
+        cpu = one.measured.cpu
+        return sum(cpu_ns for actor, cpu_ns in cpu.items() if actor.startswith(("apiserver/", "store"))) / SECOND_NS
+
+    # used = idle · seconds + per_pod · pods, for both.
+    (t1, w1, u1), (t2, w2, u2) = [(one.seconds, one.measured.pods, used(one)) for one in (light, heavy)]
+    determinant = t1 * w2 - t2 * w1
+    if not determinant:
+        raise KemuError("two loads with the same pace say nothing of what a pod costs")
+    return (t1 * u2 - t2 * u1) / determinant, (u1 * w2 - u2 * w1) / determinant
+
+
+def _cycle(few: Sequence[tuple[int, int]], many: Sequence[tuple[int, int]]) -> tuple[dict[str, Any], float]:
+    """``base`` and, in ns, ``perNode``: by the medians on few and on many nodes."""
+    points = [
+        (statistics.median([nodes for nodes, _ in one]), statistics.median([took for _, took in one]))
+        for one in (few, many)
+    ]
+    (few_nodes, few_ns), (many_nodes, many_ns) = points
+    per_node = max(0.0, (many_ns - few_ns) / (many_nodes - few_nodes)) if many_nodes > few_nodes else 0.0
+    return _lognormal([took - round(per_node * nodes) for nodes, took in few]), per_node
+
+
+def _lognormal(samples: Sequence[int]) -> dict[str, Any]:
+    """Of the same median and 99th percentile; times below a microsecond count as one."""
+    ordered = sorted(max(one, _MICROSECOND_NS) for one in samples)
+    median = statistics.median(ordered)
+    return {"lognormal": {"median": _written(median), "p99": _written(max(quantile(ordered, 0.99), median * 1.01))}}
+
+
+def quantile(ordered: Sequence[float], share: float) -> float:
+    """Between the two samples next to it; ``ordered`` is not empty."""
+    place = share * (len(ordered) - 1)
+    low = int(place)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+
+
+def _written(time_ns: float) -> str:
+    """Three digits, in a unit in which they are short."""
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
+        if time_ns >= size:
+            return f"{time_ns / size:.3g}{unit}"
+    return f"{round(time_ns)}ns"
+
+
+_QUANTITIES: Mapping[str, Callable[[Measured], Sequence[int]]] = {
+    "request (fsync)": lambda one: one.requests.get("bind", []),
+    "call (apiLatency)": lambda one: one.calls,
+    "watch (watchLatency)": lambda one: one.watches,
+    "cycle (schedulingCycle)": lambda one: [took for _, took in one.cycles],
+}
+"""By what is measured, and the time of the preset that is made of it."""
+
+
+def table(found: Sequence[Found]) -> str:
+    """What was measured, in ms."""
+    head = ("load", "what", "times", "p50", "p90", "p99")
+    rows: list[tuple[str, ...]] = [head]
+    for one in found:
+        for name, samples_of in _QUANTITIES.items():
+            ordered = sorted(samples_of(one.measured))
+            if ordered:
+                figures = (f"{quantile(ordered, share) / 1e6:.2f}" for share in (0.5, 0.9, 0.99))
+                rows.append((one.load.name, name, str(len(ordered)), *figures))
+    widths = [max(len(row[place]) for row in rows) for place in range(len(head))]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if place < 2 else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    )

@@ -1,0 +1,118 @@
+"""How long things took in a run on a real control plane, from its run log.
+
+    found = of_run(folder)
+    found.watches        samples in ns
+
+Only clocks of one machine are compared, and only what programs tell themselves: audit logs and schedulers' logs. When
+kemu's own process saw something says how busy that process was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kemu.errors import KemuError
+from kemu.runtime.runlog import folders
+from kemu.runtime.runlog.frames import FILE_NAME, Reader
+
+
+@dataclass
+class Measured:
+    """Samples in ns, of pods that were created after the clock started."""
+
+    requests: dict[str, list[int]] = field(default_factory=dict)
+    """By verb: from when an API server got a write until it had answered."""
+    calls: list[int] = field(default_factory=list)
+    """From a scheduler's decision until an API server has its binding."""
+    watches: list[int] = field(default_factory=list)
+    """From the answer to the creation of a pod until a scheduler begins an attempt: of pods for which it had nothing
+    else to do."""
+    cycles: list[tuple[int, int]] = field(default_factory=list)
+    """Nodes that an attempt evaluated, and how long it took."""
+    cpu: dict[str, int] = field(default_factory=dict)
+    """By actor: what its process used of cores."""
+    pods: int = 0
+    """How many were created."""
+    attempts: int = 0
+    refused: int = 0
+    """Bindings."""
+    stopped: int = 0
+    """When the first process was stopped."""
+    length: int = 0
+    """From the first pod to the last binding."""
+
+
+def of_run(folder: Path) -> Measured:
+    """Raises KemuError for a folder without a run on a real control plane."""
+    file = folder / FILE_NAME
+    if not file.is_file():
+        raise KemuError(folders.not_a_run(folder, FILE_NAME))
+    with Reader(file) as reader:
+        if reader.header.get("runtime") != "real":
+            raise KemuError(f"{folder} is a run of --runtime {reader.header.get('runtime')}: only real ones measure")
+        return of_events(reader)
+
+
+def of_events(events: Iterable[tuple[int, str, str, Mapping[str, Any]]]) -> Measured:
+    measuring = _Measuring()
+    for time_ns, actor, kind, data in events:
+        if (take := measuring.takes.get(kind)) is not None:
+            take(time_ns, actor, data)
+    return measuring.found
+
+
+class _Measuring:
+    def __init__(self) -> None:
+        self.found = Measured()
+        self._created: dict[str, int] = {}
+        """By uid: when the creation was answered."""
+        self._free: dict[str, int] = {}
+        """By scheduler: when it was last done with an attempt."""
+        self._decided: dict[tuple[str, str], int] = {}
+        """By scheduler and uid."""
+        self._first = 0
+        self.takes: dict[str, Callable[[int, str, Mapping[str, Any]], None]] = {
+            "api.request": self._request,
+            "api.refused": self._refused,
+            "sched.attempt": self._attempt,
+            "sched.bind": self._bind,
+            "process.used": self._used,
+        }
+
+    def _request(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        if data["start"] <= 0:
+            return
+        self.found.requests.setdefault(data["verb"], []).append(time_ns - data["start"])
+        if data["verb"] == "create" and data["resource"] == "pods":
+            self.found.pods += 1
+            self._created[data["uid"]] = time_ns
+            self._first = self._first or data["start"]
+
+    def _refused(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        if data["verb"] == "bind":
+            self.found.refused += 1
+
+    def _attempt(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self.found.attempts += 1
+        uid, started_ns = data["uid"], data["start"]
+        self._decided[actor, uid] = time_ns
+        if data["evaluated"]:
+            self.found.cycles.append((data["evaluated"], time_ns - started_ns))
+        created_ns = self._created.get(uid)
+        # One that came while another pod was being scheduled waited for that, not for the watch.
+        if created_ns is not None and data["n"] == 1 and self._free.get(actor, 0) < created_ns:
+            self.found.watches.append(started_ns - created_ns)
+        self._free[actor] = time_ns
+
+    def _bind(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        decided_ns = self._decided.pop((actor, data["uid"]), None)
+        if decided_ns is not None:
+            self.found.calls.append(data["start"] - decided_ns)
+            self.found.length = max(self.found.length, time_ns - self._first)
+
+    def _used(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self.found.stopped = self.found.stopped or time_ns
+        self.found.cpu[actor] = self.found.cpu.get(actor, 0) + data["cpu"]
