@@ -6,6 +6,7 @@ Whatever goes wrong with a cell is a record that says so: no cell ends the sweep
 from __future__ import annotations
 
 import dataclasses
+import tempfile
 import time
 import traceback
 from collections.abc import Mapping
@@ -18,17 +19,17 @@ from kemu.lab.exploration import executions
 from kemu.lab.exploration.plans import Plan
 from kemu.lab.exploration.processes.tasks import SLOW
 from kemu.lab.exploration.sources import Source
-from kemu.lab.scenario.playing import judging
+from kemu.lab.scenario.playing import judging, runner
 from kemu.lab.scenario.scenarios import Scenario
 from kemu.lab.sweep.cells import DONE, FAILED, SATURATED, Cell, CellRecord
 from kemu.lab.sweep.engine import saturation
 from kemu.lab.sweep.engine.saturation import TooMuch
-from kemu.lab.sweep.experiments.experiments import Experiment, Limits
+from kemu.lab.sweep.experiments.experiments import SIM, Experiment, Limits
 from kemu.lab.sweep.results import rows
 from kemu.runtime import user_code
 from kemu.runtime.runlog import crash_reports
 from kemu.runtime.runlog.events import PodAttempted
-from kemu.runtime.runlog.frames import Entry
+from kemu.runtime.runlog.frames import FILE_NAME, Entry, Reader
 
 MOST_DETAIL = 500
 """Characters."""
@@ -44,12 +45,13 @@ class CellSource:
     overrides: tuple[Mapping[str, Any], ...]
     """By index of the variant."""
     limits: Limits
+    runtime: str = SIM
 
     @classmethod
     def of(cls, experiment: Experiment) -> CellSource:
         scenario = experiment.scenario
         source = Source(scenario.to_yaml(), scenario.file, experiment.data_dir)
-        return cls(source, experiment.overrides, experiment.limits)
+        return cls(source, experiment.overrides, experiment.limits, experiment.runtime)
 
     def scenario(self, cell: Cell) -> Scenario:
         return self.source.scenario(Plan(self.overrides[cell.index], cell.seed))
@@ -77,7 +79,7 @@ class CellTask:
     def carry_out(self, source: CellSource) -> CellResult:
         begun_s = time.perf_counter()
         try:
-            record = _run(source, self.cell)
+            record = (_run if source.runtime == SIM else _run_for_real)(source, self.cell)
         except MemoryError:
             raise  # of this process, which ends with it
         except KemuError as error:
@@ -130,8 +132,23 @@ def _run(source: CellSource, cell: Cell) -> CellRecord:
     return CellRecord(cell, status, _short(detail), rows.of_run(execution.verdict, execution.history, attempts))
 
 
+def _run_for_real(source: CellSource, cell: Cell) -> CellRecord:
+    """On programs of this machine; their logs go with the cell."""
+    scenario = source.scenario(cell)
+    with tempfile.TemporaryDirectory(prefix="kemu-cell-") as scratch:
+        result = runner.run(scenario, runner.Options(out=Path(scratch) / "run", runtime=source.runtime))
+        attempts = rows.Attempts()
+        with Reader(result.folder / FILE_NAME) as reader:
+            for time_ns, actor, kind, data in reader:
+                if kind == PodAttempted.KIND:
+                    attempts.take(time_ns, actor, kind, data)
+        return CellRecord(cell, DONE, "", rows.of_run(result.verdict, result.history, attempts))
+
+
 def report_crash(source: CellSource, cell: Cell, file: Path) -> Path | None:
     """Carry out once more a cell that failed; where it was by a bug of kemu's, write the report of it."""
+    if source.runtime != SIM:
+        return None
     scenario = source.scenario(cell)
     about = {"scenario": scenario.name, "variant": source.overrides[cell.index], "seed": cell.seed, "runtime": "sim"}
     try:

@@ -18,6 +18,7 @@ from kemu.lab.scenario.scenarios import Scenario
 from kemu.lab.sweep.cells import Cell, Metric
 from kemu.lab.sweep.statistics.claims import Claim
 
+SIM = "sim"
 Variant = Mapping[str, Any]
 """What makes it: value by path, or label by parameter."""
 
@@ -60,6 +61,8 @@ class Experiment:
     claims: tuple[Claim, ...]
     limits: Limits = Limits()
     warnings: tuple[errors.Problem, ...] = ()
+    runtime: str = SIM
+    """Where its cells run: ``sim`` or ``real``."""
 
     def cells(self) -> Iterator[Cell]:
         """In the order in which they are carried out: all variants with the first seed, then with the next, so that
@@ -76,7 +79,12 @@ class Experiment:
             "scenario": hashlib.sha256(self.scenario.to_yaml().encode()).hexdigest(),
             "vary": [dict(each) for each in self.overrides],
             "limits": dataclasses.asdict(self.limits),
+            **({} if self.runtime == SIM else {"runtime": self.runtime}),
         }
+
+    def on(self, runtime: str) -> Experiment:
+        """The same experiment with its cells in another runtime."""
+        return dataclasses.replace(self, runtime=runtime)
 
     @property
     def size(self) -> int:

@@ -14,6 +14,7 @@ from kemu.errors import KemuError
 
 if TYPE_CHECKING:
     from kemu.lab.sweep.engine.sweeps import Sweep
+    from kemu.lab.sweep.experiments.experiments import Experiment
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -26,6 +27,12 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     )
     parser.add_argument("experiment", metavar="FILE", help="an experiment: a file of kind Experiment")
     parser.add_argument("--out", type=Path, metavar="DIR", help="default: runs/NAME-sweep")
+    parser.add_argument(
+        "--runtime",
+        choices=("sim", "real"),
+        default="sim",
+        help="real: each cell on a real control plane, one after the other; default: sim",
+    )
     parser.add_argument("--jobs", type=parsers.count, default=0, help="processes; default: one for each CPU")
     parser.add_argument(
         "--ray",
@@ -57,6 +64,8 @@ def command(options: argparse.Namespace) -> int:
     experiment = loader.load(options.experiment, options.data)
     if not options.json:
         inputs.warn(experiment.warnings)
+    if options.runtime == "real":
+        experiment = _for_real(experiment, options)
     options.out = options.out or sweep_reports.default_folder(experiment)
     jobs = options.jobs or os.cpu_count() or 1
     with Sweep(experiment, options.out, force=options.force) as sweep:
@@ -83,6 +92,22 @@ def command(options: argparse.Namespace) -> int:
         if (crash := sweep.crash()) is not None:
             return failures.tell_beside("a cell failed by a bug in kemu", crash)
         return exits.BY_VERDICT[found["verdict"]]
+
+
+def _for_real(experiment: Experiment, options: argparse.Namespace) -> Experiment:
+    """The experiment on real control planes. Raises KemuError for what they cannot do, before the first one starts."""
+    from kemu.lab.scenario.playing import control_planes
+    from kemu.lab.sweep.engine.cell_tasks import CellSource
+
+    if options.ray is not None or options.jobs > 1:
+        raise KemuError("--runtime real: one control plane at a time has this machine: no --ray, no --jobs")
+    options.jobs = 1
+    experiment = experiment.on("real")
+    source = CellSource.of(experiment)
+    for cell in experiment.cells():
+        if cell.seed == experiment.seeds[0]:
+            control_planes.refuse(source.scenario(cell), 0.0)
+    return experiment
 
 
 def _plot(folder: Path) -> None:
