@@ -19,7 +19,7 @@ from kemu.errors import ActorFailed
 from kemu.runtime.env import SECOND_NS, ActorSpec
 from kemu.runtime.host import wall_clocks
 from kemu.runtime.real import merging
-from kemu.runtime.real.programs import Program
+from kemu.runtime.real.programs import Process, Program
 from kemu.runtime.real.runtime import Hear, Link, RealRuntime
 from kemu.runtime.runlog.events import Event, own
 
@@ -285,3 +285,20 @@ def test_signals_reach_a_process_that_is_meant_to_live(tmp_path: Path) -> None:
     assert kinds == [
         "one actor.started", "one actor.exited", "one actor.crashed", "one actor.started", *ENDED,
     ]  # fmt: skip
+
+
+def test_lines_may_be_heard_and_not_kept(tmp_path: Path) -> None:
+    """kube-scheduler's scores of all nodes would fill the disk."""
+    heard: list[str] = []
+    code = "import sys; print('a score of 3', file=sys.stderr); print('bound', file=sys.stderr)"
+    log = tmp_path / "one.log"
+    program = Program(Path(sys.executable), ["-c", code], log, hear=heard.append, unkept=(b" score ",))
+
+    async def main() -> None:
+        process = Process(program)
+        await process.start()
+        await process.gone()
+
+    asyncio.run(main())
+    assert heard == ["a score of 3\n", "bound\n"]
+    assert log.read_text() == "bound\n"

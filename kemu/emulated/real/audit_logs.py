@@ -19,8 +19,13 @@ from kemu.emulated.real.transactions import Transactions
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.runlog.events import ApiRequest, Event, PodBound, RequestRefused, RequestThrottled
 
-_PARTS = {"binding": "bind", "eviction": "evict", "status": "update_status"}
-_VERBS = {"deletecollection": "delete_collection"}
+_VERBS = {
+    ("create", "binding"): "bind",
+    ("create", "eviction"): "evict",
+    ("update", "status"): "update_status",
+    ("deletecollection", ""): "delete_collection",
+}
+"""By verb and subresource, as the run log has it where that differs."""
 _OWN_AGENT = re.compile(r"kemu \((.+)\)$")
 _TOO_MANY = 429
 _FIRST_BAD = 400
@@ -64,7 +69,7 @@ class AuditLog:
 
     def _tell(self, time_ns: int, entry: Mapping[str, Any]) -> None:
         where, status = entry.get("objectRef") or {}, entry.get("responseStatus") or {}
-        verb = _verb(entry["verb"], where.get("subresource", ""))
+        verb = _VERBS.get((entry["verb"], where.get("subresource", "")), entry["verb"])
         by, code = _actor_of(entry), int(status.get("code", 0))
         start_ns = unix_ns(entry["requestReceivedTimestamp"])
         if code == _TOO_MANY and verb != "evict":
@@ -100,16 +105,8 @@ class AuditLog:
         if verb == "create":
             return int(answer.get("resourceVersion") or 0)
         if verb == "bind" and uid in self._known.bound:
-            return self._known.bound[uid][0]
+            return self._known.bound[uid]
         return self._known.last.get(key, 0)
-
-
-def _verb(verb: str, part: str) -> str:
-    if part in ("binding", "eviction"):
-        return _PARTS[part]
-    if part == "status" and verb == "update":
-        return _PARTS[part]
-    return _VERBS.get(verb, verb)
 
 
 def _actor_of(entry: Mapping[str, Any]) -> str:

@@ -92,6 +92,21 @@ def free_ports(count: int) -> list[int]:
         return [int(one.getsockname()[1]) for one in held]
 
 
+def authority_of(folder: Path, server: str) -> Path:
+    """The certificate that an API server has made for itself."""
+    return folder / f"{server}-certificates" / "apiserver.crt"
+
+
+def audit_of(folder: Path, server: str) -> Path:
+    """Its audit log."""
+    return folder / f"{server}.audit"
+
+
+def _serving(folder: Path, name: str, port: int) -> tuple[str, ...]:
+    certificates = folder / f"{name}-certificates"
+    return f"--bind-address={LOOPBACK}", f"--secure-port={port}", f"--cert-dir={certificates}"
+
+
 def etcd(folder: Path, port: int, peers: int, fsync: bool) -> Program:
     """``fsync``: False: it does not wait for its disk (``store.fsync: none``)."""
     url, peer_url = f"http://{LOOPBACK}:{port}", f"http://{LOOPBACK}:{peers}"
@@ -113,15 +128,23 @@ def etcd(folder: Path, port: int, peers: int, fsync: bool) -> Program:
 
 
 def apiserver(
-    folder: Path, name: str, port: int, etcd_url: str, tokens: Path, settings: ApiServers, token: str
+    folder: Path,
+    name: str,
+    port: int,
+    etcd_url: str,
+    tokens: Path,
+    settings: ApiServers,
+    token: str,
+    *,
+    audits: bool = True,
 ) -> Program:
-    """``token``: one of ``tokens``, to ask whether it is ready."""
-    certificates, key = folder / f"{name}-certificates", folder / "service-accounts.key"
+    """``token``: one of ``tokens``, to ask whether it is ready. ``audits``: it writes an audit log, ``NAME.audit``."""
+    key = folder / "service-accounts.key"
     policy = folder / "audit-policy.json"
     if not key.exists():
         _write_key(key)
         policy.write_text(json.dumps(_AUDIT_POLICY))
-    authority = certificates / "apiserver.crt"
+    authority = authority_of(folder, name)
 
     async def is_ready() -> bool:
         return authority.exists() and await _answers(f"https://{LOOPBACK}:{port}/readyz", authority, token)
@@ -132,10 +155,8 @@ def apiserver(
         executables.find("kube-apiserver")["kube-apiserver"],
         [
             f"--etcd-servers={etcd_url}",
-            f"--bind-address={LOOPBACK}",
+            *_serving(folder, name, port),
             f"--advertise-address={LOOPBACK}",
-            f"--secure-port={port}",
-            f"--cert-dir={certificates}",
             f"--token-auth-file={tokens}",
             f"--service-account-key-file={key}",
             f"--service-account-signing-key-file={key}",
@@ -148,9 +169,11 @@ def apiserver(
             *((f"--max-requests-inflight={reading}",) if reading is not None else ()),
             *((f"--max-mutating-requests-inflight={mutating}",) if mutating is not None else ()),
             f"--event-ttl={settings.event_ttl_ns}ns",
-            f"--audit-policy-file={policy}",
-            f"--audit-log-path={folder / f'{name}.audit'}",
-            "--audit-log-maxsize=0",
+            *(
+                (f"--audit-policy-file={policy}", f"--audit-log-path={audit_of(folder, name)}", "--audit-log-maxsize=0")
+                if audits
+                else ()
+            ),
             "--shutdown-delay-duration=0s",
         ],
         folder / f"{name}.log",
@@ -166,10 +189,9 @@ def scheduler(
     port: int,
     config: Mapping[str, Any],
     hear: Callable[[str], object],
-    flags: Sequence[str] = (),
 ) -> Program:
     """``config``: a KubeSchedulerConfiguration, as far as the scenario states one; without an election unless it asks
-    for it. ``flags``: more of them; the last of a name counts."""
+    for it."""
     path = folder / f"{name}.json"
     path.write_text(
         json.dumps(
@@ -187,14 +209,11 @@ def scheduler(
         executables.find("kube-scheduler")["kube-scheduler"],
         [
             f"--config={path}",
-            f"--bind-address={LOOPBACK}",
-            f"--secure-port={port}",
-            f"--cert-dir={folder / f'{name}-certificates'}",
+            *_serving(folder, name, port),
             "--authentication-skip-lookup=true",
             "--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics",
             "--v=2",
             "--vmodule=schedule_one=3,default_binder=3,default_preemption=3,preemption=3,executor=3",
-            *flags,
         ],
         folder / f"{name}.log",
         hear=hear,
@@ -242,9 +261,7 @@ def controller_manager(
         executables.find("kube-controller-manager")["kube-controller-manager"],
         [
             f"--kubeconfig={kubeconfig}",
-            f"--bind-address={LOOPBACK}",
-            f"--secure-port={port}",
-            f"--cert-dir={folder / f'{name}-certificates'}",
+            *_serving(folder, name, port),
             "--authentication-skip-lookup=true",
             f"--controllers={','.join(CONTROLLERS[one] for one in (controller, COMPANIONS.get(controller)) if one)}",
             f"--leader-elect={'true' if election is not None else 'false'}",

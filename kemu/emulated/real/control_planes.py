@@ -45,11 +45,9 @@ class Settings:
     folder: Path
     """For certificates, logs and data; made if it is not there."""
     actors: Sequence[str]
-    """Names of all actors that may be programs."""
+    """Names of the actors that are programs; all others are actors of this process."""
     store: Store
     api_servers: ApiServers
-    own_schedulers: frozenset[str] = frozenset()
-    """Names of schedulers whose code is the user's: actors of this process."""
     is_cut: bool = False
     """Faults are to come between programs: they reach each other through proxies."""
 
@@ -77,7 +75,9 @@ class ControlPlane:
 
     async def program(self, spec: ActorSpec) -> Program | None:
         name, folder = spec.name, self._folder
-        file = name.replace("/", "-")
+        if name not in self._settings.actors:
+            return None
+        file = _file_of(name)
         if name == STORE:
             return components.etcd(folder, self._etcd, self._peers, fsync=self._settings.store.fsync != "none")
         if name.startswith(APISERVER):
@@ -86,7 +86,7 @@ class ControlPlane:
             target = await self._address(name, STORE, f"{components.LOOPBACK}:{self._etcd}")
             port, token, settings = self._ports[name], self._tokens[BRIDGE], self._settings.api_servers
             return components.apiserver(folder, file, port, f"http://{target}", self._token_file(), settings, token)
-        if name.startswith(SCHEDULER) and name.split("/")[1] not in self._settings.own_schedulers:
+        if name.startswith(SCHEDULER):
             config = spec.config
             log = SchedulerLog(self._transactions.uids, lambda unix_ns, event: self._hear(unix_ns, name, event))
             self._logs.append(log)
@@ -94,12 +94,10 @@ class ControlPlane:
             kubeconfig = await self._kubeconfig(name, config["apiserver"])
             stated = _with_names(config["config"], config["name"])
             return components.scheduler(folder, file, kubeconfig, port, stated, log.line)
-        if name.startswith(CONTROLLER):
-            (port,) = components.free_ports(1)
-            kubeconfig = await self._kubeconfig(name, spec.config["apiserver"])
-            controller = name.split("/")[1]
-            return components.controller_manager(folder, file, kubeconfig, port, controller, spec.config)
-        return None
+        (port,) = components.free_ports(1)
+        kubeconfig = await self._kubeconfig(name, spec.config["apiserver"])
+        controller = name.removeprefix(CONTROLLER).partition("/")[0]
+        return components.controller_manager(folder, file, kubeconfig, port, controller, spec.config)
 
     def stand_in(self, spec: ActorSpec) -> ActorSpec | None:
         if not spec.name.startswith(APISERVER):
@@ -111,7 +109,7 @@ class ControlPlane:
         if spec.name == STORE:
             self._transactions.start()
         elif spec.name.startswith(APISERVER):
-            path = self._folder / f"{spec.name.replace('/', '-')}.audit"
+            path = components.audit_of(self._folder, _file_of(spec.name))
             self._logs.append(AuditLog(path, spec.name, self._transactions, self._hear))
             if self._reading is None:
                 self._reading = asyncio.create_task(self._read(), name="logs of programs")
@@ -149,8 +147,8 @@ class ControlPlane:
         return self._write_kubeconfig(name, server, target, name)
 
     def _write_kubeconfig(self, name: str, server: str, target: str, user: str) -> Path:
-        authority = self._folder / f"{server.replace('/', '-')}-certificates" / "apiserver.crt"
-        path = self._folder / f"{name.replace('/', '-')}.kubeconfig"
+        authority = components.authority_of(self._folder, _file_of(server))
+        path = self._folder / f"{_file_of(name)}.kubeconfig"
         return components.kubeconfig(path, f"https://{target}", authority, self._tokens[user])
 
     def _token_file(self) -> Path:
@@ -164,6 +162,11 @@ class ControlPlane:
             ]
             path.write_text("\n".join(rows) + "\n")
         return path
+
+
+def _file_of(actor: str) -> str:
+    """What the names of an actor's files begin with."""
+    return actor.replace("/", "-")
 
 
 def _with_names(config: Mapping[str, object], name: str) -> Mapping[str, object]:

@@ -42,8 +42,8 @@ class Transactions:
         self._task: asyncio.Task[None] | None = None
         self.uids: dict[str, str] = {}
         """UIDs of pods, by ``namespace/name``: the latest of that name."""
-        self.bound: dict[str, tuple[int, str]] = {}
-        """By uid: the revision at which a pod was bound, and its node."""
+        self.bound: dict[str, int] = {}
+        """By uid: the revision at which a pod was bound."""
         self.last: dict[str, int] = {}
         """By ``namespace/name`` of pods: the last revision that changed it."""
 
@@ -96,7 +96,7 @@ class Transactions:
         pod = core_v1_pb2.Pod.FromString(value)
         uid = self.uids[name] = pod.metadata.uid
         if pod.spec.nodeName and uid not in self.bound:
-            self.bound[uid] = revision, pod.spec.nodeName
+            self.bound[uid] = revision
 
 
 def _key(key: str) -> str:

@@ -27,7 +27,8 @@ _TICK_NS = SECOND_NS // os.sysconf("SC_CLK_TCK")
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
+    """For a process that was just forked: the kernel kills it when its parent dies."""
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -41,6 +42,8 @@ class Program:
     """A file for what it prints; a process that is started again appends."""
     hear: Callable[[str], object] | None = None
     """Told of each line that it prints to stderr."""
+    unkept: tuple[bytes, ...] = ()
+    """Lines with one of these texts are heard, but do not go into the log."""
     is_ready: Callable[[], Awaitable[bool]] | None = None
     """None: as soon as it runs."""
     stop_s: float = 5.0
@@ -90,7 +93,7 @@ class Process:
                 cwd=program.log.parent,
                 # Times in logs are read; a kubeconfig of the user's is none of its business.
                 env={**{key: value for key, value in os.environ.items() if key != "KUBECONFIG"}, "TZ": "UTC"},
-                preexec_fn=_end_with_parent,
+                preexec_fn=end_with_parent,
                 limit=_LONGEST_LINE,
                 start_new_session=True,  # Ctrl-C is for kemu, which ends it in order
             )
@@ -108,7 +111,8 @@ class Process:
             assert self.program.hear is not None
             with self.program.log.open("ab") as kept:
                 while line := await process.stderr.readline():
-                    kept.write(line)
+                    if not any(text in line for text in self.program.unkept):
+                        kept.write(line)
                     self.program.hear(line.decode(errors="replace"))
         self.ended.set_result(await process.wait())
 

@@ -80,7 +80,7 @@ class RealRuntime(WallRuntime):
         loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         """``on_date``: told the Unix time of virtual time 0, in seconds. ``never_idle``: programs may have timers that
-        nobody sees, so only the deadline or ``stop`` ends the run."""
+        do not show, so only the deadline or ``stop`` ends the run."""
         self._merger = Merger(sink)
         super().__init__(seed, self._merger.add, directory=directory, timing=timing, loop=loop)
         self._programs = programs
@@ -161,29 +161,26 @@ class RealRuntime(WallRuntime):
             self._specs[spec.name] = spec
         for spec, program in programs:
             # One after the other: the first of several candidates leads, as in every other runtime.
-            await self._launch(spec, program)
+            await self._run_program(spec, self._enter(spec, program))
             await self._programs.started(spec)
         await super().launch([spec for spec, program in found if program is None])
-
-    async def _launch(self, spec: ActorSpec, program: Program) -> None:
-        """Raises ActorFailed."""
-        await self._run_program(spec, self._enter(spec, program))
 
     def _enter(self, spec: ActorSpec, program: Program) -> Process:
         """A new life; from now on it counts as running."""
         self._enlist(spec.name)
-        if self._programs.stand_in(spec) is None:  # which says that it has started itself
-            started = ActorStarted(incarnation=self._host.addresses[spec.name][1])
-            self._log(self.clock.now_ns(), spec.name, started.KIND, started)
         process = self._processes[spec.name] = Process(program)
         return process
 
     async def _run_program(self, spec: ActorSpec, process: Process) -> None:
+        """Raises ActorFailed."""
+        stand_in = self._programs.stand_in(spec)
+        if stand_in is None:  # one says itself that it has started
+            started = ActorStarted(incarnation=self._host.addresses[spec.name][1])
+            self._log(self.clock.now_ns(), spec.name, started.KIND, started)
         try:
             await process.start()
         except KemuError as error:
             raise ActorFailed(f"{spec.name}: {error}") from None
-        stand_in = self._programs.stand_in(spec)
         if stand_in is not None:
             await self._host.start([stand_in])
         task = self._loop.create_task(self._watch(spec.name, process), name=f"watching {spec.name}")

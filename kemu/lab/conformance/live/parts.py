@@ -5,6 +5,7 @@ With a kubeconfig of another API server, that of ``kemu up`` for example, only t
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -23,6 +24,8 @@ _VERBOSE = (
     "--v=3",
     "--vmodule=schedule_one=10,eventhandlers=4",
 )
+_SCORES = (b" scored node for pod", b"final score for pod")
+"""A line for each plugin and node: heard, but too many to keep."""
 
 
 class Parts:
@@ -40,8 +43,10 @@ class Parts:
         tokens.write_text(f'{TOKEN},admin,admin,"system:masters"\n')
         await self._start(components.etcd(self.folder, etcd, peers, fsync=False))
         url = f"http://{components.LOOPBACK}:{etcd}"
-        await self._start(components.apiserver(self.folder, "kube-apiserver", port, url, tokens, _SETTINGS, TOKEN))
-        authority = self.folder / "kube-apiserver-certificates" / "apiserver.crt"
+        await self._start(
+            components.apiserver(self.folder, "kube-apiserver", port, url, tokens, _SETTINGS, TOKEN, audits=False)
+        )
+        authority = components.authority_of(self.folder, "kube-apiserver")
         server = f"https://{components.LOOPBACK}:{port}"
         return components.kubeconfig(self.folder / "kubeconfig", server, authority, TOKEN)
 
@@ -55,7 +60,9 @@ class Parts:
             "profiles": profiles,
         }
         (port,) = components.free_ports(1)
-        await self._start(components.scheduler(self.folder, "kube-scheduler", kubeconfig, port, config, hear, _VERBOSE))
+        program = components.scheduler(self.folder, "kube-scheduler", kubeconfig, port, config, hear)
+        options = [*program.options, *_VERBOSE]  # the last of a name counts
+        await self._start(dataclasses.replace(program, options=options, unkept=_SCORES))
 
     def check(self) -> None:
         """Raises KemuError when one of them has ended."""

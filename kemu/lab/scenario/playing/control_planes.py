@@ -1,6 +1,6 @@
 """The runtime ``real``: a scenario on real components of Kubernetes, and what it may not ask of them.
 
-refuse(scenario)                     before anything starts
+refuse(scenario, speed)              before anything starts
 made = make(scenario, directory, recorder, writer.date)
 """
 
@@ -17,7 +17,7 @@ from kemu.errors import KemuError
 from kemu.lab.scenario import expectations
 from kemu.lab.scenario.playing import plans
 from kemu.lab.scenario.playing.heartbeats import Heartbeats
-from kemu.lab.scenario.scenarios import Fault, Scenario
+from kemu.lab.scenario.scenarios import Scenario
 from kemu.runtime.env import LogSink
 from kemu.runtime.real import runtime
 
@@ -46,7 +46,6 @@ def make(scenario: Scenario, directory: Path, sink: LogSink, on_date: Callable[[
         _programs(scenario),
         scenario.store,
         scenario.api_servers,
-        frozenset(one.name for one in scenario.schedulers if one.factory),
         is_cut=any(fault.what in runtime.ON_LINKS for fault in scenario.chaos),
     )
     return runtime.RealRuntime(
@@ -125,14 +124,10 @@ def _problems_of_faults(scenario: Scenario) -> Iterator[str]:
     programs = _programs(scenario)
     for fault in scenario.chaos:
         where = fault.place or fault.id
-        concerned = [name for name in programs for pattern in _patterns(fault) if fnmatch.fnmatchcase(name, pattern)]
+        concerned = [name for name in programs for pattern in fault.patterns() if fnmatch.fnmatchcase(name, pattern)]
         if not concerned:
             continue
         if fault.what not in (*runtime.ON_LINKS, *runtime.ON_PROCESSES):
             yield f"{where}: {fault.what}: cannot be done to {concerned[0]}, which is a process of its own"
         elif "step" in fault.parameters:
             yield f"{where}: crash: step {fault.parameters['step']}: {concerned[0]} has no such steps"
-
-
-def _patterns(fault: Fault) -> list[str]:
-    return [pattern for groups in fault.actors.values() for group in groups for pattern in group]

@@ -178,10 +178,7 @@ def _run(scenario: Scenario, options: Options) -> RunResult:
     if options.on_begin is not None:
         options.on_begin(folder, options.variant, scenario.duration_ns)
     try:
-        if runtime_name == "real":
-            runtime = _real(scenario, folder, recorder, writer)
-        else:
-            runtime = _runtime(runtime_name, scenario, options, folder, recorder, epoch_unix_s)
+        runtime = _runtime(runtime_name, scenario, options, folder, recorder, epoch_unix_s, writer.date)
         if progress is not None and isinstance(measured := getattr(runtime, "loads", None), Loads):
             progress.loads = measured.by_cell
         playing = options.drive(runtime, scenario, recorder, Heartbeats(scenario, runtime_name))
@@ -270,8 +267,15 @@ def _to_both(first: LogSink, second: LogSink) -> LogSink:
 
 
 def _runtime(
-    name: str, scenario: Scenario, options: Options, folder: Path, recorder: plays.Recorder, epoch_unix_s: int
+    name: str,
+    scenario: Scenario,
+    options: Options,
+    folder: Path,
+    recorder: plays.Recorder,
+    epoch_unix_s: int,
+    on_date: Callable[[int], None],
 ) -> Runtime:
+    """``on_date``: told when the run really began, where that is not known before."""
     # Imported on use: the sim starts without Ray, and Ray's cells without the sim.
     if name == "sim":
         from kemu.emulated.client.message_labels import Reader
@@ -292,6 +296,10 @@ def _runtime(
             epoch_unix_s=epoch_unix_s,
             timing=scenario.timing,
         )
+    if name == "real":
+        from kemu.lab.scenario.playing import control_planes
+
+        return control_planes.make(scenario, folder / folders.CELLS, recorder, on_date)
     from kemu.runtime.ray.driver.runtime import RayRuntime
 
     ray = dict(options.ray)
@@ -313,12 +321,6 @@ def _runtime(
         code=plans.code(scenario),
         **ray,
     )
-
-
-def _real(scenario: Scenario, folder: Path, recorder: plays.Recorder, writer: Writer) -> Runtime:
-    from kemu.lab.scenario.playing import control_planes
-
-    return control_planes.make(scenario, folder / folders.CELLS, recorder, writer.date)
 
 
 def judge(scenario: Scenario, folder: Path, end: judging.End, progress: Progress | None = None) -> judging.Judged:
