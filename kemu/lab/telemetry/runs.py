@@ -19,7 +19,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kemu.errors import KemuError
-from kemu.runtime import runtimes
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 
@@ -61,7 +60,7 @@ def header(*, document: str, variant: str, runtime: str, run_id: str) -> dict[st
     the user chose it, or empty. Raises KemuError for an id that is none."""
     if run_id:
         checked(run_id)
-    elif runtime in runtimes.REAL:
+    elif runtime not in ("", "sim"):
         run_id = secrets.token_hex(8)
     return {"variant": variant, "document": hashlib.sha256(document.encode()).hexdigest(), "run": run_id}
 
