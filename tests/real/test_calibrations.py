@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from kemu.errors import KemuError, ScenarioError
-from kemu.lab.real import calibrations, measurements
+from kemu.lab.real import calibration_pictures, calibrations, measurements
 from kemu.lab.real.calibrations import Found, Load
 from kemu.lab.real.measurements import Measured
 from kemu.lab.scenario.loading import loader
@@ -96,6 +96,19 @@ def test_the_fit_finds_what_the_samples_were_drawn_from() -> None:
     assert preset.about["coreSecondsPerPod"] == pytest.approx(0.004)
     assert preset.about["coresWhenIdle"] == pytest.approx(0.1)
     assert set(preset.sources) == set(preset.timing)
+
+
+def test_what_was_measured_is_drawn_beside_the_preset(tmp_path: Path) -> None:
+    light = _found(Load(100, 300, 15), 4, 30, 600, 0.6, 100)
+    heavy = _found(Load(100, 600, 40), 12, 40, 1800, 0.6, 100)
+    found = [light, heavy, _found(Load(500, 300, 15), 9, 30, 600, 1.0, 500)]
+    file = tmp_path / "measured.svg"
+    calibration_pictures.draw(found, calibrations.fit(found), file)
+    text = file.read_text()
+    for part in ("600 pods at 40/s on 100 nodes", "watch (watchLatency)", ">preset<"):
+        assert part in text
+    with pytest.raises(KemuError, match=r"measured\.txt: a picture is \.svg or \.png"):
+        calibration_pictures.draw(found, calibrations.fit(found), tmp_path / "measured.txt")
 
 
 def test_few_samples_are_refused() -> None:

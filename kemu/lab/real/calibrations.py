@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from kemu.emulated.objects.plain import Json
 from kemu.emulated.real import executables
 from kemu.errors import KemuError
 from kemu.lab.real import measurements
@@ -69,6 +70,11 @@ class Preset:
     timing: Mapping[str, Any]
     sources: Mapping[str, str]
     about: Mapping[str, Any]
+
+    def fitted(self, what: str) -> Json:
+        """The distribution of one of :data:`QUANTITIES`, as a scenario writes it; of a cycle, without its nodes."""
+        time = self.timing[_KEYS[what]]
+        return time.get("base", time)  # type: ignore[no-any-return]
 
     def text(self) -> str:
         data = {
@@ -226,13 +232,14 @@ def _written(time_ns: float) -> str:
     return f"{round(time_ns)}ns"
 
 
-_QUANTITIES: Mapping[str, Callable[[Measured], Sequence[int]]] = {
+QUANTITIES: Mapping[str, Callable[[Measured], Sequence[int]]] = {
     "request (fsync)": lambda one: one.requests.get("bind", []),
     "call (apiLatency)": lambda one: one.calls,
     "watch (watchLatency)": lambda one: one.watches,
     "cycle (schedulingCycle)": lambda one: [took for _, took in one.cycles],
 }
 """By what is measured, and the time of the preset that is made of it."""
+_KEYS = {what: what.partition("(")[2].removesuffix(")") for what in QUANTITIES}
 
 
 def table(found: Sequence[Found]) -> str:
@@ -240,7 +247,7 @@ def table(found: Sequence[Found]) -> str:
     head = ("load", "what", "times", "p50", "p90", "p99")
     rows: list[tuple[str, ...]] = [head]
     for one in found:
-        for name, samples_of in _QUANTITIES.items():
+        for name, samples_of in QUANTITIES.items():
             ordered = sorted(samples_of(one.measured))
             if ordered:
                 figures = (f"{quantile(ordered, share) / 1e6:.2f}" for share in (0.5, 0.9, 0.99))

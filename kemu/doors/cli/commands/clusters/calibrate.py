@@ -18,6 +18,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "long requests, watches and cycles took as a preset that scenarios may name: timing: {preset: FILE}.",
     )
     parser.add_argument("--out", type=Path, default=Path("measured.yaml"), metavar="FILE", help="default: %(default)s")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw what was measured: FILE.svg or FILE.png")
     parser.add_argument("--seed", type=parsers.whole_number, default=1, help="of the arrivals; default: %(default)s")
     parser.add_argument("--runs", type=Path, metavar="FOLDER", help="keep the runs there")
     parser.add_argument("--again", action="store_true", help="measure the runs that --runs has, without new ones")
@@ -29,6 +30,10 @@ def command(options: argparse.Namespace) -> int:
 
     if options.again and options.runs is None:
         raise KemuError("--again needs the runs: --runs FOLDER")
+    if options.plot is not None:
+        from kemu.lab.real import calibration_pictures
+
+        calibration_pictures.format_of(options.plot)  # refused before two minutes of measurements
     with tempfile.TemporaryDirectory(prefix="kemu-calibrate-") as scratch:
         folder = options.runs or Path(scratch)
         if options.again:
@@ -39,6 +44,8 @@ def command(options: argparse.Namespace) -> int:
                 print(load, flush=True)
                 found.append(calibrations.play(load, folder, options.seed))
         preset = calibrations.fit(found)
+    if options.plot is not None:
+        calibration_pictures.draw(found, preset, options.plot)
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(preset.text())
     print(calibrations.table(found))
