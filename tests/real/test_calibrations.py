@@ -15,6 +15,7 @@ from kemu.lab.real import calibration_pictures, calibrations, measurements
 from kemu.lab.real.calibrations import Found, Load
 from kemu.lab.real.measurements import Measured
 from kemu.lab.scenario.loading import loader
+from kemu.runtime.runlog.events import typed
 from tests.realkube import binaries
 
 MS = 1_000_000
@@ -36,8 +37,12 @@ def _bound(start: int, end: int, uid: str) -> list[tuple[int, str, str, dict[str
     ]
 
 
+def _of(events: list[tuple[int, str, str, dict[str, Any]]]) -> Measured:
+    return measurements.of_events([(at, actor, kind, typed(kind, data)) for at, actor, kind, data in events])
+
+
 def test_times_of_a_pod_are_read_from_the_log() -> None:
-    found = measurements.of_events(
+    found = _of(
         [
             _created(10 * MS, "p"),
             _attempt(14 * MS, 15 * MS, "p"),
@@ -51,7 +56,7 @@ def test_times_of_a_pod_are_read_from_the_log() -> None:
 
 
 def test_a_pod_that_waited_for_another_ones_attempt_says_nothing_of_watches() -> None:
-    found = measurements.of_events(
+    found = _of(
         [
             _created(10 * MS, "p"),
             _created(10 * MS, "q"),
@@ -60,7 +65,7 @@ def test_a_pod_that_waited_for_another_ones_attempt_says_nothing_of_watches() ->
         ]
     )
     assert found.watches == [MS]
-    again = measurements.of_events([_created(10 * MS, "p"), _attempt(9 * S, 9 * S + MS, "p", n=2)])
+    again = _of([_created(10 * MS, "p"), _attempt(9 * S, 9 * S + MS, "p", n=2)])
     assert again.watches == []
 
 

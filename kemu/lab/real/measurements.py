@@ -9,14 +9,15 @@ kemu's own process saw something says how busy that process was.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from kemu.errors import KemuError
 from kemu.runtime.runlog import folders
-from kemu.runtime.runlog.frames import FILE_NAME, Reader
+from kemu.runtime.runlog.events import ApiRequest, PodAttempted, PodBound, ProcessUsed, RequestRefused
+from kemu.runtime.runlog.frames import FILE_NAME, Entry, Reader
 
 
 @dataclass
@@ -56,11 +57,11 @@ def of_run(folder: Path) -> Measured:
         return of_events(reader)
 
 
-def of_events(events: Iterable[tuple[int, str, str, Mapping[str, Any]]]) -> Measured:
+def of_events(events: Iterable[Entry]) -> Measured:
     measuring = _Measuring()
-    for time_ns, actor, kind, data in events:
+    for time_ns, actor, kind, event in events:
         if (take := measuring.takes.get(kind)) is not None:
-            take(time_ns, actor, data)
+            take(time_ns, actor, event)
     return measuring.found
 
 
@@ -74,45 +75,45 @@ class _Measuring:
         self._decided: dict[tuple[str, str], int] = {}
         """By scheduler and uid."""
         self._first = 0
-        self.takes: dict[str, Callable[[int, str, Mapping[str, Any]], None]] = {
-            "api.request": self._request,
-            "api.refused": self._refused,
-            "sched.attempt": self._attempt,
-            "sched.bind": self._bind,
-            "process.used": self._used,
+        self.takes: dict[str, Callable[[int, str, Any], None]] = {
+            ApiRequest.KIND: self._request,
+            RequestRefused.KIND: self._refused,
+            PodAttempted.KIND: self._attempt,
+            PodBound.KIND: self._bind,
+            ProcessUsed.KIND: self._used,
         }
 
-    def _request(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        if data["start"] <= 0:
+    def _request(self, time_ns: int, actor: str, event: ApiRequest) -> None:
+        if event.start <= 0:
             return
-        self.found.requests.setdefault(data["verb"], []).append(time_ns - data["start"])
-        if data["verb"] == "create" and data["resource"] == "pods":
+        self.found.requests.setdefault(event.verb, []).append(time_ns - event.start)
+        if event.verb == "create" and event.resource == "pods":
             self.found.pods += 1
-            self._created[data["uid"]] = time_ns
-            self._first = self._first or data["start"]
+            self._created[event.uid] = time_ns
+            self._first = self._first or event.start
 
-    def _refused(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        if data["verb"] == "bind":
+    def _refused(self, time_ns: int, actor: str, event: RequestRefused) -> None:
+        if event.verb == "bind":
             self.found.refused += 1
 
-    def _attempt(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+    def _attempt(self, time_ns: int, actor: str, event: PodAttempted) -> None:
         self.found.attempts += 1
-        uid, started_ns = data["uid"], data["start"]
+        uid, started_ns = event.uid, event.start
         self._decided[actor, uid] = time_ns
-        if data["evaluated"]:
-            self.found.cycles.append((data["evaluated"], time_ns - started_ns))
+        if event.evaluated:
+            self.found.cycles.append((event.evaluated, time_ns - started_ns))
         created_ns = self._created.get(uid)
         # One that came while another pod was being scheduled waited for that, not for the watch.
-        if created_ns is not None and data["n"] == 1 and self._free.get(actor, 0) < created_ns:
+        if created_ns is not None and event.n == 1 and self._free.get(actor, 0) < created_ns:
             self.found.watches.append(started_ns - created_ns)
         self._free[actor] = time_ns
 
-    def _bind(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        decided_ns = self._decided.pop((actor, data["uid"]), None)
+    def _bind(self, time_ns: int, actor: str, event: PodBound) -> None:
+        decided_ns = self._decided.pop((actor, event.uid), None)
         if decided_ns is not None:
-            self.found.calls.append(data["start"] - decided_ns)
+            self.found.calls.append(event.start - decided_ns)
             self.found.length = max(self.found.length, time_ns - self._first)
 
-    def _used(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+    def _used(self, time_ns: int, actor: str, event: ProcessUsed) -> None:
         self.found.stopped = self.found.stopped or time_ns
-        self.found.cpu[actor] = self.found.cpu.get(actor, 0) + data["cpu"]
+        self.found.cpu[actor] = self.found.cpu.get(actor, 0) + event.cpu
