@@ -32,10 +32,8 @@ _MANY_VALUES = 100_000
 """So many a document may stand for by its aliases, however few it has itself."""
 MAX_MESSAGE = 1500
 """Longer messages quote too much of the input."""
-MAX_DEPTH = 100
-"""Mappings and lists within each other: deeper than any object of Kubernetes, and than Python's stack is not."""
 _MANY_BRACKETS = 1000
-"""The parser written in C has no limit of its own: from here on the depth is looked at before it is called."""
+"""libyaml before 0.2.6 has no limit of depth: from here on the shape is looked at before nodes are made."""
 _LARGEST = 2**64
 
 _TAG = "tag:yaml.org,2002:"
@@ -176,9 +174,8 @@ def parse(text: str, file: str) -> list[Document]:
     documents: list[Document] = []
     problems: list[errors.Problem] = []
     try:
-        if sum(text.count(mark) for mark in ("[", "{", "- ", "? ")) > _MANY_BRACKETS:
-            _check_depth(text, file)
-        if "&" in text and "*" in text:
+        brackets = sum(text.count(mark) for mark in ("[", "{", "- ", "? "))
+        if brackets > _MANY_BRACKETS or ("&" in text and "*" in text):
             yaml_texts.check_shape(text, _MANY_VALUES)
         for node in yaml.compose_all(text, Loader=_Loader):
             if node is None:
@@ -195,6 +192,8 @@ def parse(text: str, file: str) -> list[Document]:
         if tab:
             column, what = tab, "a tab stands in the indentation; YAML allows spaces only"
         problems.append(errors.Problem(file, line, column, "", f"is not YAML: {what}"))
+    except yaml_texts.TooDeep as error:
+        problems.append(errors.Problem(file, error.line, error.column, "", _TOO_DEEP))
     except yaml_texts.BadShape as error:
         text = f"{error}: it stands for many more values than it has"
         problems.append(errors.Problem(file, error.line, error.column, "", text))
@@ -213,21 +212,7 @@ def _tab(text: str, line: int) -> int:
     return indentation.find("\t") + 1
 
 
-def _check_depth(text: str, file: str) -> None:
-    """Raises ScenarioError where the text is nested too deeply to be read."""
-    depth = 0
-    for event in yaml.parse(text, Loader=_Loader):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-            if depth > MAX_DEPTH:
-                mark = event.start_mark
-                line, column = (mark.line + 1, mark.column + 1) if mark is not None else (1, 1)
-                raise errors.ScenarioError([errors.Problem(file, line, column, "", _TOO_DEEP)])
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-
-
-_TOO_DEEP = f"is nested more than {MAX_DEPTH} levels deep"
+_TOO_DEEP = f"is nested more than {yaml_texts.MAX_DEPTH} levels deep"
 
 
 class _Reading:
@@ -257,7 +242,7 @@ class _Reading:
             raise errors.ScenarioError(self.problems)
         if isinstance(node, yaml.ScalarNode):
             return self.scalar(node, path)
-        if len(self.open) >= MAX_DEPTH:
+        if len(self.open) >= yaml_texts.MAX_DEPTH:
             self.problem(node, path[:3], _TOO_DEEP)
             raise errors.ScenarioError(self.problems)
         self.open.append(node)

@@ -7,6 +7,7 @@ overflows libyaml's stack.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import yaml
@@ -30,6 +31,13 @@ class BadShape(yaml.YAMLError):
         super().__init__(text)
         self.line: int = 1 if mark is None else mark.line + 1
         self.column: int = 1 if mark is None else mark.column + 1
+
+
+class TooDeep(BadShape):
+    """Nested in more than ``MAX_DEPTH`` levels."""
+
+    def __init__(self, mark: Any) -> None:
+        super().__init__("exceeded max depth", mark)
 
 
 class _Loader(_Base):  # type: ignore[misc]
@@ -94,7 +102,7 @@ def check_shape(data: bytes | str, few: int = FEW, most: int | None = None) -> N
     anchored: dict[str, int] = {}
     anchors: list[str | None] = []
     own = 0
-    for event in yaml.parse(data, Loader=_Base):
+    for event in _events(data):
         if isinstance(event, yaml.AliasEvent):
             if event.anchor in anchors:
                 raise yaml.YAMLError(f"anchor '{event.anchor}' value contains itself")
@@ -109,7 +117,7 @@ def check_shape(data: bytes | str, few: int = FEW, most: int | None = None) -> N
             open_sizes.append(1)
             anchors.append(event.anchor)
             if len(anchors) > MAX_DEPTH:
-                raise BadShape("exceeded max depth", event.start_mark)
+                raise TooDeep(event.start_mark)
         elif isinstance(event, yaml.CollectionEndEvent):
             size, anchor = open_sizes.pop(), anchors.pop()
             if anchor:
@@ -119,3 +127,13 @@ def check_shape(data: bytes | str, few: int = FEW, most: int | None = None) -> N
             raise sizes.too_many()
         if open_sizes[-1] > few + MOST_ALIASED * own:
             raise BadShape("document contains excessive aliasing", event.start_mark)
+
+
+def _events(data: bytes | str) -> Iterator[yaml.Event]:
+    """As ``yaml.parse``. libyaml 0.2.6 itself refuses 1,000 levels, and reads ahead of the events that it hands out."""
+    try:
+        yield from yaml.parse(data, Loader=_Base)
+    except yaml.MarkedYAMLError as error:
+        if "nesting depth" in (error.problem or ""):
+            raise TooDeep(error.problem_mark) from None
+        raise
