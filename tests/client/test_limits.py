@@ -78,7 +78,7 @@ def test_zero_is_the_default_of_client_go_and_a_negative_rate_none() -> None:
 
 
 def _limited(world: World, qps: float, burst: int) -> clients.Client:
-    return clients.Client(world.env, "apiserver/0", limits={"": (qps, burst), "leases": None})  # type: ignore[dict-item]
+    return clients.Client(world.env, "apiserver/0", limits={"": limits.Rate(qps, burst), "leases": None})
 
 
 def test_requests_leave_when_they_have_their_tokens(world: World) -> None:

@@ -50,9 +50,9 @@ def test_times_of_a_pod_are_read_from_the_log() -> None:
             (40 * MS, "store", "process.used", {"cpu": 7}),
         ]
     )
-    assert found.requests == {"create": [3 * MS], "bind": [2 * MS]}
+    assert found.bindings == [2 * MS]
     assert (found.watches, found.cycles, found.calls) == ([MS], [(100, MS)], [MS])
-    assert (found.length, found.pods, found.stopped, found.cpu) == (8 * MS, 1, 40 * MS, {"store": 7})
+    assert (found.pods, found.stopped, found.cpu) == (1, 40 * MS, {"store": 7})
 
 
 def test_a_pod_that_waited_for_another_ones_attempt_says_nothing_of_watches() -> None:
@@ -78,9 +78,10 @@ def _samples(seed: int, median_ms: float, p99_ms: float, count: int = 4000) -> l
 def _found(load: Load, cpu_s: float, seconds: float, writes: int, cycle_ms: float, nodes: int) -> Found:
     cycles = [(nodes, one) for one in _samples(4, cycle_ms, 4 * cycle_ms)]
     measured = Measured(
-        {"bind": _samples(1, 2, 9)}, _samples(2, 0.3, 3), _samples(3, 0.6, 2), cycles, {"store": int(cpu_s * S)}, writes
+        _samples(1, 2, 9), _samples(2, 0.3, 3), _samples(3, 0.6, 2), cycles, {"store": int(cpu_s * S)}, writes
     )
-    return Found(load, measured, seconds)
+    measured.stopped = int(seconds * S)
+    return Found(load, measured)
 
 
 def test_the_fit_finds_what_the_samples_were_drawn_from() -> None:
@@ -117,7 +118,7 @@ def test_what_was_measured_is_drawn_beside_the_preset(tmp_path: Path) -> None:
 
 
 def test_few_samples_are_refused() -> None:
-    few = Found(Load(1, 1, 1), Measured(), 10)
+    few = Found(Load(1, 1, 1), Measured())
     with pytest.raises(KemuError, match="only 0 bindings were measured"):
         calibrations.fit([few, few, few])
 
@@ -185,9 +186,9 @@ def test_a_real_control_plane_is_measured(tmp_path: Path) -> None:
     binaries.require("etcd", "kube-apiserver", "kube-scheduler")
     found = calibrations.play(Load(5, 80, 40), tmp_path, 1)
     measured = found.measured
-    assert len(measured.calls) == len(measured.requests["bind"]) == len(measured.cycles) == 80
+    assert len(measured.calls) == len(measured.bindings) == len(measured.cycles) == 80
     assert len(measured.watches) >= 40
     assert measured.pods == 80
     assert set(measured.cpu) == {"store", "apiserver/0", "scheduler/default-scheduler/0"}
-    assert all(0 < used < found.seconds * 2 * S for used in measured.cpu.values())
-    assert all(one > 0 for samples in measured.requests.values() for one in samples)
+    assert all(0 < used < 2 * measured.stopped for used in measured.cpu.values())
+    assert all(one > 0 for one in measured.bindings)

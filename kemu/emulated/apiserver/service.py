@@ -297,7 +297,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
                 raise
             try:
                 if self.delays or self.works is not None:
-                    await self._work(by)
+                    await self._take_time(by)
                 return await self._requests.answer(verb, request, by)
             finally:
                 self._go_on()
@@ -402,7 +402,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
             try:
                 replies.check()
                 if self.delays or self.works is not None:
-                    await self._work(by)
+                    await self._take_time(by)
                 answer = await self._requests.answer(verb, request, by)
                 if verb in _READS:
                     # Hundreds of them may have been under way; what has changed nothing can still be refused.
@@ -423,7 +423,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
                 following = await waiting
             work = following
 
-    async def _work(self, by: str) -> None:
+    async def _take_time(self, by: str) -> None:
         if self.works is not None:
             await self._env.work(self.works())
         if self.delays:

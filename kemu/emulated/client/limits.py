@@ -1,6 +1,6 @@
 """How many requests a second a client may send: client-go's token buckets (``util/flowcontrol``).
 
-    buckets = Buckets({"": (50, 100), "events": (50, 100), "leases": None})
+    buckets = Buckets({"": Rate(50, 100), "events": Rate(50, 100), "leases": None})
     wait_ns = buckets.reserve("pods", now_ns)
 
 A request waits in the client until there is a token for it, in the order of asking. A watch needs none (client-go:
@@ -27,7 +27,11 @@ class Rate(NamedTuple):
     qps: float
     """Requests a second; 0: client-go's default, negative: no limit."""
     burst: int
-    """Requests at once after a pause."""
+    """Requests at once after a pause; 0: client-go's default."""
+
+    def over(self, default: Rate) -> Rate:
+        """With what is not stated here taken from a default."""
+        return Rate(self.qps or default.qps, self.burst or default.burst)
 
 
 CLIENT_GO = Rate(5, 10)
@@ -50,9 +54,9 @@ class ClientConnection:
     qps: float = setting(Number(), "Requests a second; 0 stands for the default, a negative number for no limit.", 0)
     burst: int = setting(Whole(0), "Requests at once after a pause; 0 stands for the default.", 0)
 
-    def over(self, default: Rate) -> Rate:
-        """With what is not stated here taken from a default."""
-        return Rate(self.qps or default.qps, self.burst or default.burst)
+    @property
+    def rate(self) -> Rate:
+        return Rate(self.qps, self.burst)
 
 
 class TokenBucket:
@@ -67,13 +71,12 @@ class TokenBucket:
         """From one token to the next."""
         self._room_ns = rate.burst * self._token_ns
         """As long an empty bucket takes to fill."""
-        self._full_ns: int | None = None
-        """When it will be full again; None: it was never used."""
+        self._full_ns = 0
+        """When it will be full again."""
 
     def reserve(self, now_ns: int) -> int:
         """Take a token, perhaps one that is yet to come: how long to wait for it."""
-        full_ns = now_ns if self._full_ns is None else max(self._full_ns, now_ns)
-        self._full_ns = full_ns + self._token_ns
+        self._full_ns = max(self._full_ns, now_ns) + self._token_ns
         return max(0, self._full_ns - self._room_ns - now_ns)
 
 
@@ -84,7 +87,8 @@ class Buckets:
 
     def __init__(self, rates: Rates) -> None:
         self._by_name = {
-            name: None if rate is None or rate[0] < 0 else TokenBucket(_stated(*rate)) for name, rate in rates.items()
+            name: None if rate is None or rate.qps < 0 else TokenBucket(rate.over(CLIENT_GO))
+            for name, rate in rates.items()
         }
         self._rest = self._by_name.pop("", None)
 
@@ -94,10 +98,6 @@ class Buckets:
             resource = LISTS
         bucket = self._by_name.get(resource, self._rest)
         return 0 if bucket is None else bucket.reserve(now_ns)
-
-
-def _stated(qps: float, burst: int) -> Rate:
-    return Rate(qps or CLIENT_GO.qps, burst or CLIENT_GO.burst)
 
 
 def of_scheduler(rate: Rate) -> dict[str, Rate | None]:

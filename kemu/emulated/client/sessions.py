@@ -184,20 +184,23 @@ class Session:
         self._stream = streams.Stream(env, servers, "Session", self)
         env.awaits(self._awaited)
 
-    def next_call(self, *, has_token: bool = False) -> api_pb2.Call:
+    def next_call(self, waited: api_pb2.Call | None = None) -> api_pb2.Call:
         """Room for one request in the growing batch, or, if it may have to wait for a token, outside of it. The caller
-        fills it without awaiting anything, then sends it."""
-        if self._buckets is not None and not has_token:
+        fills it without awaiting anything, then sends it. ``waited``: one that was outside, and has its token now."""
+        if waited is None:
             self._last_id += 1
-            return api_pb2.Call(id=self._last_id)
+            if self._buckets is not None:
+                return api_pb2.Call(id=self._last_id)
         if self._room == 0:
             self._batches.append(api_pb2.SessionRequest())
             self._room = MAX_CALLS_PER_MESSAGE
             self._size = 0
         self._room -= 1
-        self._last_id += 1
         call = self._batches[-1].calls.add()
-        call.id = self._last_id
+        if waited is None:
+            call.id = self._last_id
+        else:
+            call.CopyFrom(waited)
         return call
 
     def send(self, call: api_pb2.Call, message: type[M], mutating: bool, size: int = 0) -> asyncio.Future[M]:
@@ -205,39 +208,41 @@ class Session:
         of the object or patch in it."""
         future = asyncio.get_running_loop().create_future()
         self._in_flight[call.id] = _Pending(future, message, mutating, call, self._env.clock.now_ns())
-        if self._buckets is None:
-            self._complete(size)
-        else:
-            self._throttle(self._buckets, call, message, size)
+        self._complete(call, message, size)
         return future
 
     def send_list(self, call: api_pb2.Call, message: type[KubernetesObject]) -> asyncio.Future[ListResult]:
         """The answer to come: a list of objects of class ``message``. The request may delete them."""
         future = asyncio.get_running_loop().create_future()
         self._in_flight[call.id] = _Pending(future, message, False, call, self._env.clock.now_ns())
-        if self._buckets is None:
-            self._stream.wake()
-        else:
-            self._throttle(self._buckets, call, message)
+        self._complete(call, message)
         return future
 
     def send_commit(self, call: api_pb2.Call) -> asyncio.Future[Commit]:
         """The answer to come: what became of each binding."""
         future = asyncio.get_running_loop().create_future()
         self._in_flight[call.id] = _Pending(future, core_v1_pb2.Pod, True, call, self._env.clock.now_ns())
-        if self._buckets is None:
-            self._stream.wake()
-        else:
-            self._throttle(self._buckets, call, core_v1_pb2.Pod)
+        self._complete(call, core_v1_pb2.Pod)
         return future
 
-    def _throttle(self, buckets: Buckets, call: api_pb2.Call, message: type[KubernetesObject], size: int = 0) -> None:
+    def _complete(self, call: api_pb2.Call, message: type[KubernetesObject], size: int = 0) -> None:
+        """It is filled: in the growing batch, or outside of it until it has a token. ``size``: of the object or patch
+        in it."""
+        if self._buckets is None:
+            self._size += size
+            if self._size > MAX_BYTES_PER_MESSAGE:
+                self._room = 0
+            self._stream.wake()
+        else:
+            self._throttle(self._buckets, call, message, size)
+
+    def _throttle(self, buckets: Buckets, call: api_pb2.Call, message: type[KubernetesObject], size: int) -> None:
         """Let it wait for its token. A caller that is cancelled meanwhile has used its token up."""
         clock = self._env.clock
         lists = call.WhichOneof("request") == "list"
         wait_ns = buckets.reserve(resources.BY_MESSAGE[message].plural, clock.now_ns(), lists=lists)
-        self._throttled.add(call.id)
         if wait_ns:
+            self._throttled.add(call.id)
             clock.call_at_ns(clock.now_ns() + wait_ns, self._let_in, call, size, wait_ns)
         else:
             self._let_in(call, size, 0)
@@ -245,9 +250,10 @@ class Session:
     def _let_in(self, call: api_pb2.Call, size: int, waited_ns: int) -> None:
         """It has its token."""
         self._throttled.discard(call.id)
-        pending = self._in_flight.pop(call.id)
-        retries = self._retries.pop(call.id, 0)
+        pending = self._in_flight[call.id]
         if pending.future.done():  # its caller was cancelled
+            del self._in_flight[call.id]
+            self._retries.pop(call.id, None)
             return
         if waited_ns >= THROTTLING_TOLD_NS:
             self._env.log(
@@ -257,17 +263,7 @@ class Session:
                     waited=waited_ns,
                 )
             )
-        sent = self.next_call(has_token=True)
-        call_id = sent.id
-        sent.CopyFrom(call)
-        sent.id = call_id
-        self._in_flight[call_id] = pending._replace(call=sent)
-        if retries:
-            self._retries[call_id] = retries
-        self._complete(size)
-
-    def _complete(self, size: int) -> None:
-        """The last call of the growing batch is complete. ``size``: of the object or patch in it."""
+        self._in_flight[call.id] = pending._replace(call=self.next_call(call))
         self._size += size
         if self._size > MAX_BYTES_PER_MESSAGE:
             self._room = 0
@@ -296,10 +292,7 @@ class Session:
         call.id = call_id
         self._in_flight[call_id] = pending._replace(call=call)
         self._retries[call_id] = retries
-        if self._buckets is None:
-            self._stream.wake()
-        else:
-            self._throttle(self._buckets, call, pending.message)
+        self._complete(call, pending.message)
 
     # --- called by the stream ----------------------------------------------------------------------------------------
 

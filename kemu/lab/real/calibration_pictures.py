@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import altair as alt
+import numpy as np
 
 from kemu.emulated.settings import values
 from kemu.errors import KemuError
@@ -42,15 +43,15 @@ def format_of(file: Path) -> str:
 def _points(found: Sequence[Found], preset: Preset) -> Sequence[dict[str, Any]]:
     shares = [(place + 0.5) / _POINTS for place in range(_POINTS)]
     points = []
-    for what, samples_of in calibrations.QUANTITIES.items():
+    for quantity in calibrations.QUANTITIES:
+        drawn = distributions.parse(preset.fitted(quantity.key), number=values.duration_s)
+        lines = {_PRESET: [drawn.quantile(share) for share in shares]}
         for one in found:
-            ordered = sorted(samples_of(one.measured))
-            for share in shares if ordered else ():
-                seconds = max(calibrations.quantile(ordered, share), 1e3) / SECOND_NS
-                points.append({"what": what, "line": str(one.load), "s": seconds, "share": share})
-        if (fitted := preset.fitted(what)) is not None:
-            drawn = distributions.parse(fitted, number=values.duration_s)
-            points += [{"what": what, "line": _PRESET, "s": drawn.quantile(share), "share": share} for share in shares]
+            if samples := quantity.samples(one.measured):
+                lines[str(one.load)] = [max(each, 1e3) / SECOND_NS for each in np.quantile(samples, shares)]
+        for line, times_s in lines.items():
+            for share, time_s in zip(shares, times_s, strict=True):
+                points.append({"what": str(quantity), "line": line, "s": float(time_s), "share": share})
     return points
 
 
@@ -73,7 +74,7 @@ def _chart(points: Sequence[dict[str, Any]], theme: styles.Theme) -> alt.TopLeve
             y=alt.Y("share:Q", title="share of samples within it", axis=alt.Axis(format="%")),
             color=alt.Color("line:N", scale=scale, legend=legend),
             strokeDash=alt.StrokeDash("line:N", scale=dashes, legend=legend),
-            facet=alt.Facet("what:N", columns=2, sort=list(calibrations.QUANTITIES)),
+            facet=alt.Facet("what:N", columns=2, sort=[str(one) for one in calibrations.QUANTITIES]),
         )
         .properties(title="What a real control plane took", width=_WIDTH, height=_HEIGHT)
         .resolve_scale(x="independent")

@@ -1,8 +1,7 @@
 """Loads on a real control plane, and the timing preset that is fitted to what they took.
 
-found = [campaign.play(load) for load in LOADS]       each a run of ``--runtime real``
-preset = fit(found)
-preset.text()                                          a file that ``timing: {preset: FILE}`` names
+found = [play(load, folder, seed=1) for load in LOADS]     each a run of ``--runtime real``
+fit(found).text()                                          a file that ``timing: {preset: FILE}`` names
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import yaml
 
 from kemu.emulated.objects.plain import Json
@@ -28,6 +28,7 @@ from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.playing import runner
 from kemu.runtime.env import SECOND_NS
 
+QUANTILES = (0.5, 0.9, 0.99)
 LEAST_SAMPLES = 50
 """Fewer say nothing of a 99th percentile."""
 _MICROSECOND_NS = 1_000
@@ -59,8 +60,6 @@ class Found:
 
     load: Load
     measured: Measured
-    seconds: float
-    """How long the processes ran that ``measured.cpu`` is about."""
 
 
 @dataclass(frozen=True)
@@ -71,9 +70,9 @@ class Preset:
     sources: Mapping[str, str]
     about: Mapping[str, Any]
 
-    def fitted(self, what: str) -> Json:
-        """The distribution of one of :data:`QUANTITIES`, as a scenario writes it; of a cycle, without its nodes."""
-        time = self.timing[_KEYS[what]]
+    def fitted(self, key: str) -> Json:
+        """A distribution of the preset, as a scenario writes it; of a cycle, without its nodes."""
+        time = self.timing[key]
         return time.get("base", time)  # type: ignore[no-any-return]
 
     def text(self) -> str:
@@ -137,15 +136,14 @@ def play(load: Load, folder: Path, seed: int) -> Found:
 
 def measure(load: Load, folder: Path) -> Found:
     """What a run that was played before has taken."""
-    measured = measurements.of_run(folder)
-    return Found(load, measured, measured.stopped / SECOND_NS)
+    return Found(load, measurements.of_run(folder))
 
 
 def fit(found: Sequence[Found]) -> Preset:
     """Raises KemuError where there are too few samples."""
     light, heavy, wide = found
     samples = light.measured
-    requests = samples.requests.get("bind", [])
+    requests = samples.bindings
     for what, list_ in (("bindings", requests), ("calls", samples.calls), ("watch events", samples.watches)):
         if len(list_) < LEAST_SAMPLES:
             raise KemuError(f"only {len(list_)} {what} were measured: {LEAST_SAMPLES} at least are needed")
@@ -191,7 +189,9 @@ def _cost(light: Found, heavy: Found) -> tuple[float, float]:
         return sum(cpu_ns for actor, cpu_ns in cpu.items() if actor.startswith(("apiserver/", "store"))) / SECOND_NS
 
     # used = idle · seconds + per_pod · pods, for both.
-    (t1, w1, u1), (t2, w2, u2) = [(one.seconds, one.measured.pods, used(one)) for one in (light, heavy)]
+    (t1, w1, u1), (t2, w2, u2) = [
+        (one.measured.stopped / SECOND_NS, one.measured.pods, used(one)) for one in (light, heavy)
+    ]
     determinant = t1 * w2 - t2 * w1
     if not determinant:
         raise KemuError("two loads with the same pace say nothing of what a pod costs")
@@ -211,17 +211,8 @@ def _cycle(few: Sequence[tuple[int, int]], many: Sequence[tuple[int, int]]) -> t
 
 def _lognormal(samples: Sequence[int]) -> dict[str, Any]:
     """Of the same median and 99th percentile; times below a microsecond count as one."""
-    ordered = sorted(max(one, _MICROSECOND_NS) for one in samples)
-    median = statistics.median(ordered)
-    return {"lognormal": {"median": _written(median), "p99": _written(max(quantile(ordered, 0.99), median * 1.01))}}
-
-
-def quantile(ordered: Sequence[float], share: float) -> float:
-    """Between the two samples next to it; ``ordered`` is not empty."""
-    place = share * (len(ordered) - 1)
-    low = int(place)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+    median, p99 = np.quantile([max(one, _MICROSECOND_NS) for one in samples], (0.5, 0.99))
+    return {"lognormal": {"median": _written(median), "p99": _written(max(p99, median * 1.01))}}
 
 
 def _written(time_ns: float) -> str:
@@ -232,31 +223,33 @@ def _written(time_ns: float) -> str:
     return f"{round(time_ns)}ns"
 
 
-QUANTITIES: Mapping[str, Callable[[Measured], Sequence[int]]] = {
-    "request (fsync)": lambda one: one.requests.get("bind", []),
-    "call (apiLatency)": lambda one: one.calls,
-    "watch (watchLatency)": lambda one: one.watches,
-    "cycle (schedulingCycle)": lambda one: [took for _, took in one.cycles],
-}
-"""By what is measured, and the time of the preset that is made of it."""
-_KEYS = {what: what.partition("(")[2].removesuffix(")") for what in QUANTITIES}
+class Quantity(NamedTuple):
+    """Something that is measured."""
+
+    key: str
+    """The time of the preset that is made of it."""
+    name: str
+    samples: Callable[[Measured], Sequence[int]]
+    """In ns."""
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.key})"
 
 
-def table(found: Sequence[Found]) -> str:
-    """What was measured, in ms."""
-    head = ("load", "what", "times", "p50", "p90", "p99")
-    rows: list[tuple[str, ...]] = [head]
+QUANTITIES = (
+    Quantity("fsync", "request", lambda one: one.bindings),
+    Quantity("apiLatency", "call", lambda one: one.calls),
+    Quantity("watchLatency", "watch", lambda one: one.watches),
+    Quantity("schedulingCycle", "cycle", lambda one: [took for _, took in one.cycles]),
+)
+
+
+def rows(found: Sequence[Found]) -> list[tuple[str, ...]]:
+    """What was measured: load, quantity, how many samples, and three quantiles in ms."""
+    made = []
     for one in found:
-        for name, samples_of in QUANTITIES.items():
-            ordered = sorted(samples_of(one.measured))
-            if ordered:
-                figures = (f"{quantile(ordered, share) / 1e6:.2f}" for share in (0.5, 0.9, 0.99))
-                rows.append((one.load.name, name, str(len(ordered)), *figures))
-    widths = [max(len(row[place]) for row in rows) for place in range(len(head))]
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width) if place < 2 else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in rows
-    )
+        for quantity in QUANTITIES:
+            if samples := quantity.samples(one.measured):
+                figures = (f"{time_ns / 1e6:.2f}" for time_ns in np.quantile(samples, QUANTILES))
+                made.append((one.load.name, str(quantity), str(len(samples)), *figures))
+    return made

@@ -16,7 +16,7 @@ from typing import Any
 
 from kemu.errors import KemuError
 from kemu.runtime.runlog import folders
-from kemu.runtime.runlog.events import ApiRequest, PodAttempted, PodBound, ProcessUsed, RequestRefused
+from kemu.runtime.runlog.events import ApiRequest, PodAttempted, PodBound, ProcessUsed
 from kemu.runtime.runlog.frames import FILE_NAME, Entry, Reader
 
 
@@ -24,8 +24,8 @@ from kemu.runtime.runlog.frames import FILE_NAME, Entry, Reader
 class Measured:
     """Samples in ns, of pods that were created after the clock started."""
 
-    requests: dict[str, list[int]] = field(default_factory=dict)
-    """By verb: from when an API server got a write until it had answered."""
+    bindings: list[int] = field(default_factory=list)
+    """From when an API server got one until it had answered."""
     calls: list[int] = field(default_factory=list)
     """From a scheduler's decision until an API server has its binding."""
     watches: list[int] = field(default_factory=list)
@@ -37,13 +37,8 @@ class Measured:
     """By actor: what its process used of cores."""
     pods: int = 0
     """How many were created."""
-    attempts: int = 0
-    refused: int = 0
-    """Bindings."""
     stopped: int = 0
     """When the first process was stopped."""
-    length: int = 0
-    """From the first pod to the last binding."""
 
 
 def of_run(folder: Path) -> Measured:
@@ -74,10 +69,8 @@ class _Measuring:
         """By scheduler: when it was last done with an attempt."""
         self._decided: dict[tuple[str, str], int] = {}
         """By scheduler and uid."""
-        self._first = 0
         self.takes: dict[str, Callable[[int, str, Any], None]] = {
             ApiRequest.KIND: self._request,
-            RequestRefused.KIND: self._refused,
             PodAttempted.KIND: self._attempt,
             PodBound.KIND: self._bind,
             ProcessUsed.KIND: self._used,
@@ -86,18 +79,13 @@ class _Measuring:
     def _request(self, time_ns: int, actor: str, event: ApiRequest) -> None:
         if event.start <= 0:
             return
-        self.found.requests.setdefault(event.verb, []).append(time_ns - event.start)
-        if event.verb == "create" and event.resource == "pods":
+        if event.verb == "bind":
+            self.found.bindings.append(time_ns - event.start)
+        elif event.verb == "create" and event.resource == "pods":
             self.found.pods += 1
             self._created[event.uid] = time_ns
-            self._first = self._first or event.start
-
-    def _refused(self, time_ns: int, actor: str, event: RequestRefused) -> None:
-        if event.verb == "bind":
-            self.found.refused += 1
 
     def _attempt(self, time_ns: int, actor: str, event: PodAttempted) -> None:
-        self.found.attempts += 1
         uid, started_ns = event.uid, event.start
         self._decided[actor, uid] = time_ns
         if event.evaluated:
@@ -112,7 +100,6 @@ class _Measuring:
         decided_ns = self._decided.pop((actor, event.uid), None)
         if decided_ns is not None:
             self.found.calls.append(event.start - decided_ns)
-            self.found.length = max(self.found.length, time_ns - self._first)
 
     def _used(self, time_ns: int, actor: str, event: ProcessUsed) -> None:
         self.found.stopped = self.found.stopped or time_ns

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import yaml
 
@@ -24,10 +24,17 @@ FEW = 1_000
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
+class _Mark(Protocol):
+    """Of Python's reader or of libyaml's."""
+
+    line: int
+    column: int
+
+
 class BadShape(yaml.YAMLError):
     """Nested too deeply, or too much for what it is."""
 
-    def __init__(self, text: str, mark: Any) -> None:
+    def __init__(self, text: str, mark: _Mark | None) -> None:
         super().__init__(text)
         self.line: int = 1 if mark is None else mark.line + 1
         self.column: int = 1 if mark is None else mark.column + 1
@@ -36,7 +43,7 @@ class BadShape(yaml.YAMLError):
 class TooDeep(BadShape):
     """Nested in more than ``MAX_DEPTH`` levels."""
 
-    def __init__(self, mark: Any) -> None:
+    def __init__(self, mark: _Mark | None) -> None:
         super().__init__("exceeded max depth", mark)
 
 

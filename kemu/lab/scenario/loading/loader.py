@@ -428,13 +428,11 @@ class _Loading:
         if item.kubelet is not None:
             self.report.add(where, "cannot stand beside kubelet", key=True)
             return None
-        found = self.files.read(str(item.kubelet_file), where, self.report)
-        if len(found) != 1 or not isinstance(found[0].data, dict):
-            if found:
-                self.report.add(where, "must hold one mapping, a KubeletConfiguration")
+        document = self._mapping(str(item.kubelet_file), where, "KubeletConfiguration")
+        if document is None:
             return None
-        data, problems = found[0].data, len(self.report.problems)
-        report = Report(found[0], self.report.problems)
+        data, problems = document.data, len(self.report.problems)
+        report = Report(document, self.report.problems)
         item = dataclasses.replace(item, kubelet=kubelet_configurations.SHAPE.check(data, (), report))
         if len(self.report.problems) > problems:
             return None
@@ -455,17 +453,15 @@ class _Loading:
         # A name on the command line is one of the current directory.
         file = FilePath(str(name))
         beside = (self.file.parent / file).exists() or not file.exists()
-        found = self.files.read(str(file if beside else file.absolute()), path, self.report)
-        if len(found) != 1:
-            if found:
-                self.report.add(path, f"{name} must hold one document")
+        document = self._mapping(str(file if beside else file.absolute()), path, timing_keys.KIND)
+        if document is None:
             return spec
-        timing = timing_keys.of_file(found[0].data, Report(found[0], self.report.problems))
+        timing = timing_keys.of_file(document.data, Report(document, self.report.problems))
         if timing is INVALID:
             return spec
         own = dict(stated) if isinstance(stated, dict) else {}
         own.pop(timing_keys.PRESET, None)
-        written = found[0].data["timing"]
+        written = document.data["timing"]
         below = {timing_keys.PRESET: written} if isinstance(written, str) else written
         self.resolved["spec"]["timing"] = {**below, **own}
         return dataclasses.replace(spec, timing={**timing, **spec.timing})
@@ -482,18 +478,24 @@ class _Loading:
                     clusters.check_config(item, item.config, path, self.report)
                 continue
             path = (*path[:-1], "configFile")
-            found = self.files.read(item.config_file, path, self.report)
-            if len(found) == 1 and isinstance(found[0].data, dict):
-                configs[index] = found[0].data
-                report = Report(found[0], self.report.problems)
+            document = self._mapping(item.config_file, path, "KubeSchedulerConfiguration")
+            if document is not None:
+                configs[index] = document.data
                 if item.factory is None:
-                    clusters.check_config(item, found[0].data, (), report)
+                    clusters.check_config(item, document.data, (), Report(document, self.report.problems))
                 resolved = self.resolved["spec"]["schedulers"][index]
                 del resolved["configFile"]
-                resolved["config"] = found[0].data
-            elif found:
-                self.report.add(path, "must hold one mapping, a KubeSchedulerConfiguration")
+                resolved["config"] = document.data
         return configs
+
+    def _mapping(self, name: str, path: Path, kind: str) -> Document | None:
+        """The one document of a file that stands at the path; None: there is a mistake."""
+        found = self.files.read(name, path, self.report)
+        if len(found) == 1 and isinstance(found[0].data, dict):
+            return found[0]
+        if found:
+            self.report.add(path, f"must hold one mapping, a {kind}")
+        return None
 
     def _check_unsimulated(self, spec: schema.Spec) -> None:
         """Only what kemu does not simulate can be left out."""

@@ -84,12 +84,12 @@ def _limits(scenario: Scenario, stated: bool, rates: limits.Rates) -> dict[str, 
 def _limits_of_scheduler(scenario: Scenario, config: Mapping[str, Any]) -> dict[str, Any]:
     stated = config.get("clientConnection") or {}
     connection = limits.ClientConnection(qps=stated.get("qps") or 0, burst=stated.get("burst") or 0)
-    return _limits(scenario, connection != _UNSTATED, limits.of_scheduler(connection.over(limits.SCHEDULER)))
+    return _limits(scenario, connection != _UNSTATED, limits.of_scheduler(connection.rate.over(limits.SCHEDULER)))
 
 
 def _limits_of_controller(scenario: Scenario, name: str, settings: Controller) -> dict[str, Any]:
     kind = controller_keys.KINDS[name]
-    rate = (settings.client_connection or _UNSTATED).over(kind.rate)
+    rate = (settings.client_connection or _UNSTATED).rate.over(kind.rate)
     rate = limits.Rate(rate.qps * kind.more[0], rate.burst * kind.more[1])
     return _limits(scenario, settings.client_connection is not None, limits.of_controller(rate))
 

@@ -19,7 +19,7 @@ from kemu.lab.exploration import executions
 from kemu.lab.exploration.plans import Plan
 from kemu.lab.exploration.processes.tasks import SLOW
 from kemu.lab.exploration.sources import Source
-from kemu.lab.scenario.playing import judging, runner
+from kemu.lab.scenario.playing import control_planes, judging, runner
 from kemu.lab.scenario.scenarios import Scenario
 from kemu.lab.sweep.cells import DONE, FAILED, SATURATED, Cell, CellRecord
 from kemu.lab.sweep.engine import saturation
@@ -55,6 +55,16 @@ class CellSource:
 
     def scenario(self, cell: Cell) -> Scenario:
         return self.source.scenario(Plan(self.overrides[cell.index], cell.seed))
+
+
+def on_real(experiment: Experiment) -> Experiment:
+    """The experiment on real control planes. Raises KemuError for what they cannot do, before the first one starts."""
+    found = experiment.on("real")
+    source = CellSource.of(found)
+    for cell in found.cells():
+        if cell.seed == found.seeds[0]:
+            control_planes.refuse(source.scenario(cell), 0.0)
+    return found
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,10 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def command(options: argparse.Namespace) -> int:
+    from rich.console import Console
+
     from kemu.lab.real import calibrations
+    from kemu.lab.tell import layouts
 
     if options.again and options.runs is None:
         raise KemuError("--again needs the runs: --runs FOLDER")
@@ -48,6 +51,8 @@ def command(options: argparse.Namespace) -> int:
         calibration_pictures.draw(found, preset, options.plot)
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(preset.text())
-    print(calibrations.table(found))
+    titles = ("load", "what", "times", *(f"p{share * 100:g} (ms)" for share in calibrations.QUANTILES))
+    console = Console()
+    layouts.show(console, layouts.table(titles, calibrations.rows(found), console.width, keys=2))
     print(f"\nwritten: {options.out}\nuse it in a scenario: timing: {{preset: {options.out}}}")
     return exits.HOLDS

@@ -96,18 +96,12 @@ def command(options: argparse.Namespace) -> int:
 
 def _for_real(experiment: Experiment, options: argparse.Namespace) -> Experiment:
     """The experiment on real control planes. Raises KemuError for what they cannot do, before the first one starts."""
-    from kemu.lab.scenario.playing import control_planes
-    from kemu.lab.sweep.engine.cell_tasks import CellSource
+    from kemu.lab.sweep.engine import cell_tasks
 
     if options.ray is not None or options.jobs > 1:
         raise KemuError("--runtime real: one control plane at a time has this machine: no --ray, no --jobs")
     options.jobs = 1
-    experiment = experiment.on("real")
-    source = CellSource.of(experiment)
-    for cell in experiment.cells():
-        if cell.seed == experiment.seeds[0]:
-            control_planes.refuse(source.scenario(cell), 0.0)
-    return experiment
+    return cell_tasks.on_real(experiment)
 
 
 def _plot(folder: Path) -> None:

@@ -53,8 +53,8 @@ CORES = "cores"
 _OTHERS: dict[str, Key] = {
     CORES: Key(
         Whole(1),
-        "How many cores the API servers, schedulers and controllers share: what schedulingCycle and apiService say "
-        "waits for a core. By default each of them works as if it were alone.",
+        "How many cores the API servers and schedulers share: what schedulingCycle and apiService say waits for a "
+        "core. By default each of them works as if it were alone.",
     ),
     CLIENT_LIMITS: Key(
         Choice(("none", KUBERNETES)),
