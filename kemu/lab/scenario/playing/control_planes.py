@@ -26,13 +26,16 @@ FOLDER = "control-plane"
 """Beside the disks of actors: certificates, configurations, data and logs of the components."""
 
 
-def refuse(scenario: Scenario, speed: float) -> None:
-    """Raises KemuError for everything that a real control plane cannot do, and for programs that are missing."""
+def refuse(scenario: Scenario, speed: float, *, find: bool = True) -> None:
+    """Raises KemuError for everything that a real control plane cannot do and, if ``find``, for programs that are
+    missing."""
     problems = list(dict.fromkeys(_problems(scenario)))
     if speed not in (0.0, 1.0):
         problems.insert(0, f"speed {speed:g}: the time of real components is the machine's")
     if problems:
         raise KemuError(f"{scenario.name} asks for what --runtime real cannot do:\n  " + "\n  ".join(problems))
+    if not find:
+        return
     needed = ["etcd", "kube-apiserver"]
     needed += ["kube-scheduler"] if any(not one.factory for one in scenario.schedulers) else []
     needed += ["kube-controller-manager"] if scenario.controllers else []

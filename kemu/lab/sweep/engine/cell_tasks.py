@@ -57,13 +57,14 @@ class CellSource:
         return self.source.scenario(Plan(self.overrides[cell.index], cell.seed))
 
 
-def on_real(experiment: Experiment) -> Experiment:
-    """The experiment on real control planes. Raises KemuError for what they cannot do, before the first one starts."""
+def on_real(experiment: Experiment, *, find: bool = True) -> Experiment:
+    """The experiment on real control planes. Raises KemuError for what they cannot do, before the first one starts.
+    ``find``: and for programs that are missing."""
     found = experiment.on("real")
     source = CellSource.of(found)
     for cell in found.cells():
         if cell.seed == found.seeds[0]:
-            control_planes.refuse(source.scenario(cell), 0.0)
+            control_planes.refuse(source.scenario(cell), 0.0, find=find)
     return found
 
 
