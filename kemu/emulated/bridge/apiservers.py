@@ -2,8 +2,9 @@
 
     config = {"kubeconfig": "", "context": "", "qps": 0.0, "burst": 0, "user_agent": "kemu", "shares": ["pods"]}
 
-as :class:`kemu.emulated.bridge.connections.Settings`, and ``shares``: collections that it watches once for all clients
-(:mod:`kemu.emulated.bridge.shared_watches`). Others dial it by its name, as any API server.
+as :class:`kemu.emulated.bridge.connections.Settings`; ``shares``: collections that it watches once for all clients
+(:mod:`kemu.emulated.bridge.shared_watches`); ``run``: whose clients they are, where the cluster is not theirs
+(:mod:`kemu.emulated.bridge.tenants`). Others dial it by its name, as any API server.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from kemu.emulated.bridge import connections, services
+from kemu.emulated.bridge import connections, services, tenants
 from kemu.messages.v1 import api_pb2_grpc
 from kemu.runtime.env import SECOND_NS, Env
 from kemu.runtime.runlog.events import BridgeClosed, BridgeOpened, BridgeTrouble
@@ -27,9 +28,10 @@ class Bridge:
 
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         self._env = env
-        settings = {name: value for name, value in config.items() if name != "shares"}
+        settings = {name: value for name, value in config.items() if name not in ("shares", "run")}
+        tenant = tenants.Tenant(config["run"]) if "run" in config else None
         self._connection = connections.Connection(connections.Settings(**settings))
-        self._service = services.Service(env, self._connection, self._trouble, config.get("shares", ()))
+        self._service = services.Service(env, self._connection, self._trouble, config.get("shares", ()), tenant)
         self._told: dict[str, int] = {}
         env.serve(api_pb2_grpc.add_ApiServicer_to_server, self._service)
 

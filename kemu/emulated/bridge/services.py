@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 
 from kemu import errors
 from kemu.emulated.apiserver import errors as refusals
-from kemu.emulated.bridge import answers, connections, requests, shared_watches, watches
+from kemu.emulated.bridge import answers, connections, requested, requests, shared_watches, tenants, watches
 from kemu.messages.k8s import meta_v1_pb2
 from kemu.messages.v1 import api_pb2, api_pb2_grpc
 from kemu.runtime.env import Env
@@ -48,7 +48,8 @@ class Outbox(Generic[R]):
 
 class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
     """``on_trouble`` is told when the cluster cannot be read or watched. ``shares``: plurals of collections that all
-    clients together watch once (:data:`kemu.emulated.bridge.shared_watches.PARTS`)."""
+    clients together watch once (:data:`kemu.emulated.bridge.shared_watches.PARTS`). ``tenant``: of whom all clients
+    are; None: the cluster is theirs."""
 
     def __init__(
         self,
@@ -56,12 +57,16 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         connection: connections.Connection,
         on_trouble: Callable[[str], object],
         shares: Sequence[str] = (),
+        tenant: tenants.Tenant | None = None,
     ) -> None:
         self._env = env
+        self._tenant = tenant
         self._connection = connection
         self._on_trouble = on_trouble
         self._is_open = asyncio.Event()
-        self._shared = {plural: shared_watches.SharedWatch(env, connection, plural, on_trouble) for plural in shares}
+        self._shared = {
+            plural: shared_watches.SharedWatch(env, connection, plural, on_trouble, tenant) for plural in shares
+        }
 
     def open(self) -> None:
         """The connection is configured."""
@@ -69,12 +74,37 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
 
     async def answer(self, verb: str, request: Message | None) -> Answer:
         """Raises Refused."""
+        if self._tenant is None or request is None:
+            return await self._ask(verb, request)
+        start_ns = self._env.clock.now_ns()
+        try:
+            asked = request if isinstance(request, api_pb2.CommitRequest) else self._tenant.request(verb, request)
+            answer = self._tenant.answer(verb, asked, await self._ask(verb, asked))
+        except errors.ApiError as error:
+            refused = _refused(error)
+        except answers.Refused as error:
+            refused = error
+            refused.status.message = refused.status.message.replace(self._tenant.prefix, "")
+        else:
+            self._tell(verb, request, start_ns, answer)
+            return answer
+        self._tell(verb, request, start_ns, refused.status)
+        raise refused
+
+    def _tell(self, verb: str, request: Message, start_ns: int, came: Answer | meta_v1_pb2.Status) -> None:
+        """What a cluster's own audit log would say: nobody shows it to a tenant."""
+        event = requested.event_of(verb, request, connections.CALLER.get(), start_ns, came)
+        if event is not None:
+            self._env.log(event)
+
+    async def _ask(self, verb: str, request: Message | None) -> Answer:
+        """Raises Refused."""
         try:
             if isinstance(request, api_pb2.CommitRequest):
                 return await self._commit(request)
             made = requests.of(verb, request)
         except errors.ApiError as error:
-            raise answers.Refused(meta_v1_pb2.Status.FromString(refusals.encode(error))) from None
+            raise _refused(error) from None
         try:
             answer = answers.of(made, await self._connection.send(made))
         except connections.Unreachable as error:
@@ -183,7 +213,8 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
                 if shared is not None:
                     run = shared.watch(create, hand)
                 else:
-                    run = watches.Watch(self._env, self._connection, create, hand, self._on_trouble).run()
+                    tenant = self._tenant
+                    run = watches.Watch(self._env, self._connection, create, hand, self._on_trouble, tenant).run()
                 tasks[create.watch_id] = self._env.spawn(run, f"watch {create.resource.resource}")
             else:
                 stop(request.cancel.watch_id)
@@ -244,6 +275,10 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
             of_reason = errors.API_ERRORS.get(refused.status.reason, errors.ApiError)
             code = getattr(grpc.StatusCode, of_reason.grpc_code)
             await context.abort(code, refused.status.message)
+
+
+def _refused(error: errors.ApiError) -> answers.Refused:
+    return answers.Refused(meta_v1_pb2.Status.FromString(refusals.encode(error)))
 
 
 def _caller(context: grpc.aio.ServicerContext) -> str:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from google.protobuf.message import Message
 
-from kemu.emulated.bridge import answers, connections, requests, watches
+from kemu.emulated.bridge import answers, connections, requests, tenants, watches
 from kemu.emulated.client import streams
 from kemu.emulated.objects import resources
 from kemu.messages.k8s import meta_v1_pb2
@@ -63,9 +63,15 @@ class SharedWatch:
     """One collection. It begins with the first client."""
 
     def __init__(
-        self, env: Env, connection: connections.Connection, plural: str, on_trouble: Callable[[str], object]
+        self,
+        env: Env,
+        connection: connections.Connection,
+        plural: str,
+        on_trouble: Callable[[str], object],
+        tenant: tenants.Tenant | None = None,
     ) -> None:
         self._env = env
+        self._tenant = tenant
         self._connection = connection
         self._resource = resources.BY_PLURAL[plural]
         self._part = PARTS[plural]
@@ -151,7 +157,7 @@ class SharedWatch:
                 allow_bookmarks=True,
             )
             # Ends when the revision is gone.
-            await watches.Watch(self._env, self._connection, create, self._came, self._on_trouble).run()
+            await watches.Watch(self._env, self._connection, create, self._came, self._on_trouble, self._tenant).run()
 
     async def _relist(self) -> None:
         """What has changed while nothing was watched is told as events of the list's revision."""
@@ -163,7 +169,10 @@ class SharedWatch:
             made = requests.of("list", request)
             page = answers.of(made, await self._connection.send(made))
             assert isinstance(page, api_pb2.ListResponse)
-            for raw in page.items:
+            for item in page.items:
+                raw = item if self._tenant is None else self._tenant.inward(self._resource, item)
+                if raw is None:
+                    continue
                 obj = self._resource.message.FromString(raw)
                 found[self._part.value_of(obj), _key(obj)] = raw
             token = getattr(page, "continue")

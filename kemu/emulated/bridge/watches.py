@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kemu.emulated.bridge import answers, connections, requests
+from kemu.emulated.bridge import answers, connections, requests, tenants
 from kemu.emulated.client import streams
+from kemu.emulated.objects import resources
 from kemu.emulated.objects.wire import envelopes, wires
 from kemu.messages.k8s import meta_v1_pb2
 from kemu.messages.v1 import api_pb2
@@ -30,7 +31,8 @@ Hand = Callable[[api_pb2.WatchEvent], object]
 
 
 class Watch:
-    """``hand``: where its events go; ``on_trouble`` is told why the server cannot be watched now."""
+    """``hand``: where its events go; ``on_trouble`` is told why the server cannot be watched now; ``tenant``: only what
+    is of that run is handed on."""
 
     def __init__(
         self,
@@ -39,10 +41,13 @@ class Watch:
         create: api_pb2.WatchCreate,
         hand: Hand,
         on_trouble: Callable[[str], object],
+        tenant: tenants.Tenant | None = None,
     ) -> None:
         self._env = env
         self._connection = connection
         self._create = create
+        self._tenant = tenant
+        self._resource = resources.BY_PLURAL.get(create.resource.resource)
         self._hand = hand
         self._on_trouble = on_trouble
         self._revision = "" if create.resource_version in ("", "0") else create.resource_version
@@ -71,7 +76,12 @@ class Watch:
     async def _attempt(self) -> bool:
         """One request. Returns whether the watch is over."""
         timeout_s = self._env.random.randrange(SHORTEST_S, LONGEST_S)
-        request = requests.watch(self._create, self._revision, timeout_s)
+        create = self._create
+        if self._tenant is not None:
+            create = api_pb2.WatchCreate()
+            create.CopyFrom(self._create)
+            create.resource.namespace = self._tenant.theirs(create.resource.namespace)
+        request = requests.watch(create, self._revision, timeout_s)
         async for frame in self._connection.watch(request):
             if isinstance(frame, connections.Answer):
                 answers.check(frame)
@@ -92,6 +102,11 @@ class Watch:
     def _hand_on(self, kind: api_pb2.WatchEvent.Type, raw: bytes) -> None:
         wire, revision = wires.of_real(raw)
         self._revision = str(revision)
+        if self._tenant is not None and self._resource is not None and kind != api_pb2.WatchEvent.BOOKMARK:
+            found = self._tenant.inward(self._resource, wire)
+            if found is None:
+                return
+            wire = found
         event = api_pb2.WatchEvent(watch_id=self._create.watch_id, type=kind, resource_version=revision)
         if kind != api_pb2.WatchEvent.BOOKMARK or b"initial-events-end" in raw:
             event.object = wire

@@ -68,6 +68,7 @@ class ControlPlane:
         self._reading: asyncio.Task[None] | None = None
         self._hear: Hear
         self._link: Link
+        self.left: Sequence[str] = ()
 
     def open(self, hear: Hear, link: Link) -> None:
         self._hear = hear
@@ -98,6 +99,9 @@ class ControlPlane:
         kubeconfig = await self._kubeconfig(name, spec.config["apiserver"])
         controller = name.removeprefix(CONTROLLER).partition("/")[0]
         return components.controller_manager(folder, file, kubeconfig, port, controller, spec.config)
+
+    async def actor(self, spec: ActorSpec) -> ActorSpec | None:
+        return spec
 
     def stand_in(self, spec: ActorSpec) -> ActorSpec | None:
         if not spec.name.startswith(APISERVER):

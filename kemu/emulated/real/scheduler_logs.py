@@ -13,11 +13,19 @@ import re
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.host import wall_clocks
-from kemu.runtime.runlog.events import Event, PodAttempted, PreemptionPlanned, VictimDeleted
+from kemu.runtime.runlog.events import (
+    ApiRequest,
+    Event,
+    PodAttempted,
+    PodBound,
+    PreemptionPlanned,
+    RequestRefused,
+    VictimDeleted,
+)
 
 _LINE = re.compile(r'^([IWEF])(\d{4} \S+)\s+\d+ \S+\] "((?:[^"\\]|\\.)*)"(.*)$')
 _PAIR = re.compile(r' ([\w.]+)=("(?:[^"\\]|\\.)*"|\S+)')
@@ -73,11 +81,26 @@ class _Attempt:
 
 class SchedulerLog:
     """The log of one kube-scheduler. ``uids``: of pods, by ``namespace/name``. ``hear``: Unix time in ns, event; the
-    ``start`` of an event is Unix time, too."""
+    ``start`` of an event is Unix time, too.
 
-    def __init__(self, uids: Mapping[str, str], hear: Hear) -> None:
+    Where no audit log tells of bindings, ``bindings`` hears what an API server would say of those of ``actor``, and
+    ``hear`` what the scheduler would; ``revisions``: by uid, at which a pod was bound.
+    """
+
+    def __init__(
+        self,
+        uids: Mapping[str, str],
+        hear: Hear,
+        *,
+        actor: str = "",
+        bindings: Hear | None = None,
+        revisions: Mapping[str, int] | None = None,
+    ) -> None:
         self._uids = uids
         self._hear = hear
+        self._actor = actor
+        self._bindings = bindings
+        self._revisions = {} if revisions is None else revisions
         self._year = dt.datetime.now(dt.UTC).year
         self._attempts: dict[str, _Attempt] = {}
         """The latest of each pod."""
@@ -105,6 +128,7 @@ class SchedulerLog:
 
     def _bound(self, now_ns: int, said: Mapping[str, str]) -> None:
         evaluated, feasible = int(said.get("evaluatedNodes", 0)), int(said.get("feasibleNodes", 0))
+        self._tell_binding(now_ns, said["pod"], "")
         self._ends(now_ns, said["pod"], "scheduled", said["node"], evaluated=evaluated, feasible=feasible)
 
     def _unschedulable(self, now_ns: int, said: Mapping[str, str]) -> None:
@@ -115,11 +139,32 @@ class SchedulerLog:
         attempt = self._attempts.get(said.get("pod", ""))
         if attempt is not None and attempt.node:
             # Its binding failed, which is an event of its own.
+            self._tell_binding(now_ns, said["pod"], said.get("err", ""))
             self._ends(now_ns, said["pod"], "scheduled", attempt.node)
         elif attempt is not None:
             # One message for all pods that fail alike.
             name = f"pod {self._uids.get(said['pod'], '')}({said['pod']})"
             self._ends(now_ns, said["pod"], "error", "", said.get("err", "").replace(name, "the pod"))
+
+    def _tell_binding(self, now_ns: int, pod: str, error: str) -> None:
+        attempt = self._attempts.get(pod)
+        if self._bindings is None or attempt is None:
+            return
+        uid, start_ns = self._uids.get(pod, ""), attempt.bound_ns or now_ns
+        reason = next((reason for text, reason in _REASONS if text in error), "Unknown") if error else ""
+        bound = PodBound(
+            pod=pod, uid=uid, node=attempt.node, start=start_ns, ok=not error, reason=reason, message=error
+        )
+        self._hear(now_ns, bound)
+        namespace, _, name = pod.partition("/")
+        common: dict[str, Any] = {
+            "verb": "bind", "resource": "pods", "namespace": namespace, "name": name, "uid": uid, "by": self._actor,
+            "start": start_ns,
+        }  # fmt: skip
+        if error:
+            self._bindings(now_ns, RequestRefused(**common, reason=reason, message=error))
+        else:
+            self._bindings(now_ns, ApiRequest(**common, rev=self._revisions.get(uid, 0)))
 
     def _ends(
         self, now_ns: int, pod: str, result: str, node: str, message: str = "", evaluated: int = 0, feasible: int = 0
@@ -154,6 +199,13 @@ class SchedulerLog:
         )  # fmt: skip
 
 
+_REASONS = (
+    ("Operation cannot be fulfilled", "Conflict"),
+    ("not found", "NotFound"),
+    ("is forbidden", "Forbidden"),
+    ("Too many requests", "TooManyRequests"),
+)
+"""Of a refused binding, by what its message has."""
 _SAYINGS: dict[str, Callable[[SchedulerLog, int, Mapping[str, str]], None]] = {
     "Attempting to schedule pod": SchedulerLog._begins,
     "Attempting to bind pod to node": SchedulerLog._binds,

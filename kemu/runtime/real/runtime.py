@@ -46,7 +46,12 @@ class Programs(Protocol):
         ...
 
     async def program(self, spec: ActorSpec) -> Program | None:
-        """The program of an actor; None: it is an actor of this process. Raises KemuError."""
+        """The program of an actor; None: it is none. Raises KemuError."""
+        ...
+
+    async def actor(self, spec: ActorSpec) -> ActorSpec | None:
+        """The actor of this process for one that is no program; None: somebody else does its work. Raises
+        KemuError."""
         ...
 
     def stand_in(self, spec: ActorSpec) -> ActorSpec | None:
@@ -59,6 +64,11 @@ class Programs(Protocol):
 
     async def close(self) -> None:
         """All programs have ended: hear what is left to hear."""
+        ...
+
+    @property
+    def left(self) -> Sequence[str]:
+        """What could not be removed at the end."""
         ...
 
 
@@ -144,6 +154,11 @@ class RealRuntime(WallRuntime):
         await super()._close_once()
         self._merger.close()
 
+    @property
+    def left(self) -> Sequence[str]:
+        """What could not be removed at the end."""
+        return self._programs.left
+
     def _kill(self) -> None:
         for process in self._processes.values():
             process.send(signal.SIGKILL)
@@ -163,7 +178,8 @@ class RealRuntime(WallRuntime):
             # One after the other: the first of several candidates leads, as in every other runtime.
             await self._run_program(spec, self._enter(spec, program))
             await self._programs.started(spec)
-        await super().launch([spec for spec, program in found if program is None])
+        others = [await self._programs.actor(spec) for spec, program in found if program is None]
+        await super().launch([spec for spec in others if spec is not None])
 
     def _enter(self, spec: ActorSpec, program: Program) -> Process:
         """A new life; from now on it counts as running."""

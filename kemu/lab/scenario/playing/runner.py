@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import kemu
 from kemu.errors import InfrastructureError, KemuError, SimulationError
@@ -41,6 +41,9 @@ from kemu.runtime.runlog import bounds, crash_reports, folders
 from kemu.runtime.runlog.frames import FILE_NAME, Reader, Writer
 from kemu.runtime.runtimes import Runtime
 
+if TYPE_CHECKING:
+    from kemu.emulated.real.guests import Guest
+
 FOLLOWED_S = 0.05
 """Real time for which events stay in memory where the log is followed."""
 _MADE = (*folders.RESULTS, folders.CELLS)
@@ -60,6 +63,10 @@ class Options:
     progress: Progress | None = None
     ray: Mapping[str, Any] = field(default_factory=dict)
     """More arguments for :class:`kemu.runtime.ray.driver.runtime.RayRuntime`."""
+    kubeconfig: Path | None = None
+    """A cluster that stands, in which the run is a guest (``real``); None: a control plane is started."""
+    context: str = ""
+    """Of the kubeconfig; "": its current one."""
     most_events: int = 0
     """Stop soon after the run log has more events than this; 0: no limit. A replay need not outlive its record."""
     otlp: str = ""
@@ -123,6 +130,9 @@ def run(scenario: Scenario, options: Options) -> RunResult:
 
 def _run(scenario: Scenario, options: Options) -> RunResult:
     runtime_name = options.runtime or scenario.runtime
+    guest = None
+    if options.kubeconfig is not None and runtime_name != "real":
+        raise KemuError(f"a kubeconfig needs --runtime real: {runtime_name} has a control plane of kemu's")
     if runtime_name == "sim":
         plays.refuse_what_sim_cannot(scenario)
     elif runtime_name == "wall":
@@ -130,7 +140,11 @@ def _run(scenario: Scenario, options: Options) -> RunResult:
     elif runtime_name == "real":
         from kemu.lab.scenario.playing import control_planes
 
-        control_planes.refuse(scenario, options.speed or scenario.speed)
+        is_guest = options.kubeconfig is not None
+        control_planes.refuse(scenario, options.speed or scenario.speed, is_guest=is_guest)
+        if options.kubeconfig is not None:
+            cluster = control_planes.Cluster(options.kubeconfig, options.context)
+            guest = control_planes.guest_of(scenario, cluster)
     is_real = runtime_name in runtimes.REAL
     for fault in scenario.chaos if is_real else ():
         reason = KINDS[fault.what].not_on_ray
@@ -178,7 +192,7 @@ def _run(scenario: Scenario, options: Options) -> RunResult:
     if options.on_begin is not None:
         options.on_begin(folder, options.variant, scenario.duration_ns)
     try:
-        runtime = _runtime(runtime_name, scenario, options, folder, recorder, epoch_unix_s, writer.date)
+        runtime = _runtime(runtime_name, scenario, options, folder, recorder, epoch_unix_s, writer.date, guest)
         if progress is not None and isinstance(measured := getattr(runtime, "loads", None), Loads):
             progress.loads = measured.by_cell
         playing = options.drive(runtime, scenario, recorder, Heartbeats(scenario, runtime_name))
@@ -274,8 +288,10 @@ def _runtime(
     recorder: plays.Recorder,
     epoch_unix_s: int,
     on_date: Callable[[int], None],
+    guest: Guest | None,
 ) -> Runtime:
-    """``on_date``: told when the run really began, where that is not known before."""
+    """``on_date``: told when the run really began, where that is not known before. ``guest``: the run, in a cluster
+    that stands."""
     # Imported on use: the sim starts without Ray, and Ray's cells without the sim.
     if name == "sim":
         from kemu.emulated.client.message_labels import Reader
@@ -299,7 +315,7 @@ def _runtime(
     if name == "real":
         from kemu.lab.scenario.playing import control_planes
 
-        return control_planes.make(scenario, folder / folders.CELLS, recorder, on_date)
+        return control_planes.make(scenario, folder / folders.CELLS, recorder, on_date, guest)
     from kemu.runtime.ray.driver.runtime import RayRuntime
 
     ray = dict(options.ray)

@@ -33,6 +33,13 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "--runtime", choices=("sim", "wall", "ray", "real"), default="", help="default: as the scenario says, or sim"
     )
     parser.add_argument(
+        "--kubeconfig",
+        type=Path,
+        metavar="FILE",
+        help="real: a cluster that stands, in namespaces that are removed afterwards; default: one is started",
+    )
+    parser.add_argument("--context", default="", help="of the kubeconfig; by default its current one")
+    parser.add_argument(
         "--seed", type=parsers.whole_number, help="the seed of every random draw; overrides the scenario's"
     )
     parser.add_argument("--out", type=Path, help="the run folder; default: runs/NAME-RUNTIME-SEED")
@@ -147,6 +154,8 @@ def command(options: argparse.Namespace) -> int:
                 api_calls=options.api_calls,
                 run_id=options.run_id,
                 force=options.force,
+                kubeconfig=options.kubeconfig,
+                context=options.context,
                 pace=options.pace,
                 on_begin=live.on_begin,
             )
