@@ -12,7 +12,7 @@ from google.protobuf.message import Message
 from kemu import errors
 from kemu.emulated.apiserver import errors as refusals
 from kemu.emulated.bridge import answers, connections, requested, requests, shared_watches, tenants, watches
-from kemu.messages.k8s import meta_v1_pb2
+from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 from kemu.messages.v1 import api_pb2, api_pb2_grpc
 from kemu.runtime.env import Env
 from kemu.runtime.host import tokens
@@ -87,6 +87,9 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
             refused.status.message = refused.status.message.replace(self._tenant.prefix, "")
         else:
             self._tell(verb, request, start_ns, answer)
+            if isinstance(asked, api_pb2.CreateRequest) and asked.resource.resource == "namespaces":
+                namespace = core_v1_pb2.Namespace.FromString(asked.object)
+                await tenants.account_made(self._connection, namespace.metadata.name)
             return answer
         self._tell(verb, request, start_ns, refused.status)
         raise refused

@@ -8,13 +8,18 @@ objects of anybody else they do not see, and cannot write. Objects without a nam
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import secrets
+import time
 from collections.abc import Callable
 from typing import Any, cast
 
 from google.protobuf.message import Message
 
 from kemu import errors
+from kemu.emulated.bridge import connections
+from kemu.emulated.bridge.requests import Request
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.resources import Resource
 from kemu.emulated.objects.wire import wires
@@ -30,6 +35,10 @@ DEFAULT_SCHEDULER = "default-scheduler"
 _HIDDEN = ("namespaces", "nodes")
 """Kinds without a namespace of which clients see the run's own objects only."""
 _WRITES = ("update", "update_status", "patch", "delete")
+
+_ACCOUNT_S = 10.0
+_LOOK_S = 0.2
+_FOUND = 200
 
 Answer = api_pb2.ObjectResponse | api_pb2.ListResponse | api_pb2.CommitResponse
 
@@ -169,6 +178,17 @@ class Tenant:
         if resource.plural == "namespaces":
             message.metadata.name = self.ours(message.metadata.name)
         return message.SerializeToString(deterministic=True)  # type: ignore[no-any-return]
+
+
+async def account_made(connection: connections.Connection, namespace: str) -> None:
+    """Wait for the service account that pods of a new namespace need, where there is a controller that makes it."""
+    path = f"/api/v1/namespaces/{namespace}/serviceaccounts/default"
+    until = time.monotonic() + _ACCOUNT_S
+    while time.monotonic() < until:
+        with contextlib.suppress(connections.Unreachable):
+            if (await connection.send(Request("GET", path, resources.BY_PLURAL["pods"]))).code == _FOUND:
+                return
+        await asyncio.sleep(_LOOK_S)
 
 
 def _forbidden(what: str) -> errors.Forbidden:

@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kemu.emulated.bridge import answers, connections, requests, rights
+from kemu.emulated.bridge import answers, connections, requests, rights, tenants
 from kemu.emulated.bridge import nodes as bridge_nodes
 from kemu.emulated.bridge.requests import JSON, Request
 from kemu.emulated.bridge.tenants import GIVEN, LABEL, LEASES, Tenant
@@ -28,7 +28,6 @@ from kemu.messages.v1 import api_pb2
 DONE = b"done\n"
 """Says that nothing is left to remove."""
 _REMOVED_S = 90.0
-_ACCOUNT_S = 10.0
 _LOOK_S = 0.2
 _TOLD = 3
 _KEEPING_OUT = ("NoSchedule", "NoExecute")
@@ -166,18 +165,7 @@ async def _make_namespace(connection: connections.Connection, tenant: Tenant, na
         answers.of(made, await connection.send(made))
     except (connections.Unreachable, answers.Refused) as error:
         raise KemuError(f"{connection.server}: namespace {namespace.metadata.name}: {error}") from None
-    await account_made(connection, namespace.metadata.name)
-
-
-async def account_made(connection: connections.Connection, namespace: str) -> None:
-    """Wait for the service account that pods of a new namespace need, where there is a controller that makes it."""
-    path = f"/api/v1/namespaces/{namespace}/serviceaccounts/default"
-    until = time.monotonic() + _ACCOUNT_S
-    while time.monotonic() < until:
-        answer = await connection.send(Request("GET", path, resources.BY_PLURAL["pods"]))
-        if answer.code == 200:
-            return
-        await asyncio.sleep(_LOOK_S)
+    await tenants.account_made(connection, namespace.metadata.name)
 
 
 # Ending
