@@ -55,6 +55,11 @@ def test_times_of_a_pod_are_read_from_the_log() -> None:
     assert (found.pods, found.stopped, found.cpu) == (1, 40 * MS, {"store": 7})
 
 
+def test_a_pod_that_was_tried_before_its_creation_was_answered_did_not_wait() -> None:
+    assert _of([_attempt(11 * MS, 12 * MS, "p"), _created(10 * MS, "p")]).watches == [0]
+    assert _of([_attempt(14 * MS, 15 * MS, "q"), _created(10 * MS, "p"), _attempt(15 * MS, 16 * MS, "p")]).watches == []
+
+
 def test_a_pod_that_waited_for_another_ones_attempt_says_nothing_of_watches() -> None:
     found = _of(
         [

@@ -22,6 +22,8 @@ from kemu.emulated.objects import resources
 from kemu.emulated.objects.wire import wires
 from kemu.emulated.real.scheduler_logs import SchedulerLog
 from kemu.errors import KemuError
+from kemu.lab.real import calibrations
+from kemu.lab.real.calibrations import Load
 from kemu.lab.scenario import forms
 from kemu.lab.scenario.playing import control_planes, runner
 from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2
@@ -240,6 +242,16 @@ def test_everything_that_speaks_against_a_run_is_said_before_it_begins(
     finally:
         cluster.kubectl("delete", "priorityclass", "vital")
         cluster.kubectl("delete", "node", "node-1")
+
+
+def test_a_cluster_that_stands_is_calibrated(cluster: clusters.Cluster, tmp_path: Path) -> None:
+    found = calibrations.play(Load(5, 80, 40), tmp_path, 1, control_planes.Cluster(cluster.kubeconfig))
+    assert found.measured.pods == 80
+    preset = calibrations.fit([found] * 3)
+    assert preset.timing["apiLatency"] == 0
+    assert "the audit log of the cluster was not there" in preset.sources["apiLatency"]
+    assert "coreSecondsPerPod" not in preset.about
+    assert all(one > 0 for one in found.measured.bindings)
 
 
 def test_rights_that_are_missing_are_said_by_verb_and_resource(cluster: clusters.Cluster, tmp_path: Path) -> None:

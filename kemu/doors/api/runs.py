@@ -44,6 +44,7 @@ def run(
     settings: Mapping[str, Any] | None = None,
     speed: float | None = None,
     data: str | os.PathLike[str] | None = None,
+    kubeconfig: str | os.PathLike[str] | None = None,
 ) -> Run:
     """Run a scenario and judge it.
 
@@ -53,6 +54,7 @@ def run(
     as the scenario says. ``settings``: values by paths below spec, as ``--set`` takes them:
     ``{"schedulers[0].replicas": 2}``.
     ``speed``: virtual seconds for each real one (``wall``, ``ray``). ``data``: the folder of a trace's files.
+    ``kubeconfig``: of a cluster in which the run is a guest (``real``); None: a control plane is started.
 
     Raises ScenarioError with all mistakes of the scenario, UserCodeFailed where the user's own code raised, and other
     SimulationErrors where the run itself broke. A run that fails is a result, not an error: see :attr:`Run.holds`.
@@ -61,12 +63,16 @@ def run(
     name = runtime or loaded.runtime
     if name not in runtimes.NAMES:
         raise ValueError(f"runtime must be sim, wall, ray or real, not {name!r}")
-    again = _again(scenario, loaded, seed, settings or {}, name, speed, data)
+    if kubeconfig is not None and name != "real":
+        raise ValueError(f"a kubeconfig needs the runtime real, not {name}")
+    again = _again(scenario, loaded, seed, settings or {}, name, speed, data, kubeconfig)
+    cluster = None if kubeconfig is None else Path(kubeconfig)
+    options = runner.Options(out=Path(out or ""), runtime=name, speed=speed or 0.0, kubeconfig=cluster)
     if out is not None:
-        return dataclasses.replace(_in_folder(loaded, Path(out), name, speed or 0.0), again=again)
+        return dataclasses.replace(_in_folder(loaded, options), again=again)
     if name in runtimes.REAL:
         with tempfile.TemporaryDirectory(prefix="kemu-run-") as folder:
-            made = _in_folder(loaded, Path(folder), name, speed or 0.0)
+            made = _in_folder(loaded, dataclasses.replace(options, out=Path(folder)))
             for each in (made, *made.variants):
                 if not each.variants:
                     each.events  # noqa: B018  (read while the folder is there)
@@ -83,6 +89,7 @@ def _again(
     runtime: str,
     speed: float | None,
     data: str | os.PathLike[str] | None,
+    kubeconfig: str | os.PathLike[str] | None,
 ) -> str:
     """The command that runs this again; of a scenario that stands in no file, the call."""
     if not isinstance(source, str | os.PathLike) or "\n" in str(source):
@@ -95,6 +102,7 @@ def _again(
     words += ["--runtime", runtime] if runtime != loaded.runtime else []
     words += ["--speed", f"{speed:g}"] if speed else []
     words += ["--data", str(data)] if data is not None else []
+    words += ["--kubeconfig", str(kubeconfig)] if kubeconfig is not None else []
     return shlex.join(words)
 
 
@@ -286,12 +294,12 @@ def of_execution(execution: executions.Execution, variant: Mapping[str, Any] | N
     )
 
 
-def _in_folder(scenario: Scenario, out: Path, runtime: str, speed: float) -> Run:
-    verdict, results = runner.run_all(scenario, runner.Options(out=out, runtime=runtime, speed=speed))
+def _in_folder(scenario: Scenario, options: runner.Options) -> Run:
+    verdict, results = runner.run_all(scenario, options)
     parts = tuple(
         Run(each.scenario, each.verdict, each.folder, each.variant, _history=each.history) for each in results
     )
-    return Run(scenario, verdict, out, variants=parts) if "variants" in verdict else parts[0]
+    return Run(scenario, verdict, options.out, variants=parts) if "variants" in verdict else parts[0]
 
 
 def _without_folder(verdict: Mapping[str, Any]) -> dict[str, Any]:

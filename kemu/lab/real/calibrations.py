@@ -6,6 +6,7 @@ fit(found).text()                                          a file that ``timing:
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import os
 import platform
@@ -26,6 +27,7 @@ from kemu.lab.real.measurements import Measured
 from kemu.lab.scenario.format.keys import timing_keys
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.playing import runner
+from kemu.lab.scenario.playing.control_planes import Cluster
 from kemu.runtime.env import SECOND_NS
 
 QUANTILES = (0.5, 0.9, 0.99)
@@ -124,13 +126,17 @@ def scenario_of(load: Load, seed: int) -> dict[str, Any]:
     }
 
 
-def play(load: Load, folder: Path, seed: int) -> Found:
-    """Run it on real components, below ``folder``. Raises KemuError."""
+def play(load: Load, folder: Path, seed: int, cluster: Cluster | None = None) -> Found:
+    """Run it on real components, below ``folder``; ``cluster``: one that stands, None: a control plane is started.
+    Raises KemuError."""
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{load.name}.yaml"
     file.write_text(yaml.safe_dump(scenario_of(load, seed), sort_keys=False))
     out = folder / load.name
-    runner.run(loader.load(file), runner.Options(out=out, runtime="real", force=True))
+    options = runner.Options(out=out, runtime="real", force=True)
+    if cluster is not None:
+        options = dataclasses.replace(options, kubeconfig=cluster.kubeconfig, context=cluster.context)
+    runner.run(loader.load(file), options)
     return measure(load, out)
 
 
@@ -147,10 +153,10 @@ def fit(found: Sequence[Found]) -> Preset:
     for what, list_ in (("bindings", requests), ("calls", samples.calls), ("watch events", samples.watches)):
         if len(list_) < LEAST_SAMPLES:
             raise KemuError(f"only {len(list_)} {what} were measured: {LEAST_SAMPLES} at least are needed")
-    per_pod, idle = _cost(light, heavy)
+    is_told_apart = any(samples.calls)
     base, per_node = _cycle(samples.cycles, wide.measured.cycles)
     timing: dict[str, Any] = {
-        "apiLatency": _lognormal(samples.calls),
+        "apiLatency": _lognormal(samples.calls) if is_told_apart else 0,
         "watchLatency": _lognormal(samples.watches),
         "storeLatency": 0,
         "fsync": _lognormal(requests),
@@ -170,19 +176,25 @@ def fit(found: Sequence[Found]) -> Preset:
         f"{light.load.nodes} nodes, {len(wide.measured.cycles)} on {wide.load.nodes}",
         timing_keys.CLIENT_LIMITS: "the defaults of kube-scheduler and kube-controller-manager",
     }
+    if not is_told_apart:
+        sources["apiLatency"] = "part of fsync: the audit log of the cluster was not there to tell them apart"
+        sources["fsync"] = f"from a scheduler's decision until it had the answer to its binding, {count} times"
+        sources["watchLatency"] += "; the answer as kemu's process had it"
     about = {
         "date": dt.datetime.now(tz=dt.UTC).date().isoformat(),
         "kubernetes": executables.KUBERNETES,
         "machine": f"{os.cpu_count()} cores, {platform.machine()}",
         "loads": loads,
-        "coreSecondsPerPod": round(per_pod, 6),
-        "coresWhenIdle": round(idle, 4),
+        **_cost(light, heavy),
     }
     return Preset(timing, sources, about)
 
 
-def _cost(light: Found, heavy: Found) -> tuple[float, float]:
-    """Seconds of a core that API server and store need for a pod, and how many cores they need without pods."""
+def _cost(light: Found, heavy: Found) -> dict[str, float]:
+    """Seconds of a core that API server and store need for a pod, and how many cores they need without pods; nothing
+    where they are processes of others."""
+    if "store" not in light.measured.cpu:
+        return {}
 
     def used(one: Found) -> float:
         cpu = one.measured.cpu
@@ -195,7 +207,8 @@ def _cost(light: Found, heavy: Found) -> tuple[float, float]:
     determinant = t1 * w2 - t2 * w1
     if not determinant:
         raise KemuError("two loads with the same pace say nothing of what a pod costs")
-    return (t1 * u2 - t2 * u1) / determinant, (u1 * w2 - u2 * w1) / determinant
+    per_pod, idle = (t1 * u2 - t2 * u1) / determinant, (u1 * w2 - u2 * w1) / determinant
+    return {"coreSecondsPerPod": round(per_pod, 6), "coresWhenIdle": round(idle, 4)}
 
 
 def _cycle(few: Sequence[tuple[int, int]], many: Sequence[tuple[int, int]]) -> tuple[dict[str, Any], float]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from kemu.errors import KemuError
 from kemu.runtime.runlog import folders
@@ -60,11 +60,19 @@ def of_events(events: Iterable[Entry]) -> Measured:
     return measuring.found
 
 
+class _Early(NamedTuple):
+    started_ns: int
+    free_ns: int
+    """When the scheduler was done with the attempt before."""
+
+
 class _Measuring:
     def __init__(self) -> None:
         self.found = Measured()
         self._created: dict[str, int] = {}
         """By uid: when the creation was answered."""
+        self._early: dict[str, _Early] = {}
+        """By uid: first attempts that were over before the creation was answered, as kemu's process had it."""
         self._free: dict[str, int] = {}
         """By scheduler: when it was last done with an attempt."""
         self._decided: dict[tuple[str, str], int] = {}
@@ -84,6 +92,8 @@ class _Measuring:
         elif event.verb == "create" and event.resource == "pods":
             self.found.pods += 1
             self._created[event.uid] = time_ns
+            if (early := self._early.pop(event.uid, None)) is not None and early.free_ns < time_ns:
+                self.found.watches.append(max(0, early.started_ns - time_ns))
 
     def _attempt(self, time_ns: int, actor: str, event: PodAttempted) -> None:
         uid, started_ns = event.uid, event.start
@@ -91,9 +101,12 @@ class _Measuring:
         if event.evaluated:
             self.found.cycles.append((event.evaluated, time_ns - started_ns))
         created_ns = self._created.get(uid)
+        free_ns = self._free.get(actor, 0)
+        if event.n == 1 and created_ns is None:
+            self._early[uid] = _Early(started_ns, free_ns)
         # One that came while another pod was being scheduled waited for that, not for the watch.
-        if created_ns is not None and event.n == 1 and self._free.get(actor, 0) < created_ns:
-            self.found.watches.append(started_ns - created_ns)
+        elif event.n == 1 and created_ns is not None and free_ns < created_ns:
+            self.found.watches.append(max(0, started_ns - created_ns))
         self._free[actor] = time_ns
 
     def _bind(self, time_ns: int, actor: str, event: PodBound) -> None:

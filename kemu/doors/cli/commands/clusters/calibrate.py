@@ -14,9 +14,14 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser = commands.add_parser(
         "calibrate",
         help="measure a real control plane, and write a timing preset",
-        description="Start etcd, kube-apiserver and kube-scheduler on this machine, let pods arrive, and write how "
+        description="Start etcd, kube-apiserver and kube-scheduler on this machine, or be a guest in a cluster that "
+        "stands, let pods arrive, and write how "
         "long requests, watches and cycles took as a preset that scenarios may name: timing: {preset: FILE}.",
     )
+    parser.add_argument(
+        "--kubeconfig", type=Path, metavar="FILE", help="a cluster that stands; default: a control plane is started"
+    )
+    parser.add_argument("--context", default="", help="of the kubeconfig; by default its current one")
     parser.add_argument("--out", type=Path, default=Path("measured.yaml"), metavar="FILE", help="default: %(default)s")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw what was measured: FILE.svg or FILE.png")
     parser.add_argument("--seed", type=parsers.whole_number, default=1, help="of the arrivals; default: %(default)s")
@@ -29,10 +34,12 @@ def command(options: argparse.Namespace) -> int:
     from rich.console import Console
 
     from kemu.lab.real import calibrations
+    from kemu.lab.scenario.playing.control_planes import Cluster
     from kemu.lab.tell import layouts
 
     if options.again and options.runs is None:
         raise KemuError("--again needs the runs: --runs FOLDER")
+    cluster = None if options.kubeconfig is None else Cluster(options.kubeconfig, options.context)
     if options.plot is not None:
         from kemu.lab.real import calibration_pictures
 
@@ -45,7 +52,7 @@ def command(options: argparse.Namespace) -> int:
             found = []
             for load in calibrations.LOADS:
                 print(load, flush=True)
-                found.append(calibrations.play(load, folder, options.seed))
+                found.append(calibrations.play(load, folder, options.seed, cluster))
         preset = calibrations.fit(found)
     if options.plot is not None:
         calibration_pictures.draw(found, preset, options.plot)
