@@ -10,7 +10,7 @@ from typing import Any
 from kemu.emulated.objects.wire import envelopes, wires
 from kemu.emulated.real.audit_logs import AuditLog, unix_ns
 from kemu.emulated.real.scheduler_logs import SchedulerLog
-from kemu.emulated.real.transactions import Transactions
+from kemu.emulated.real.transactions import KnownPods, Transactions
 from kemu.messages.etcd import rpc_pb2
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.runlog.events import Event
@@ -34,7 +34,7 @@ def request(verb: str, code: int, *, part: str = "", agent: str = "kube-schedule
     )  # fmt: skip
 
 
-def heard(folder: Path, *lines: str, known: Transactions | None = None) -> list[tuple[str, Event]]:
+def heard(folder: Path, *lines: str, known: KnownPods | None = None) -> list[tuple[str, Event]]:
     path = folder / "apiserver-0.audit"
     path.write_text("\n".join(lines) + "\n")
     found: list[tuple[str, Event]] = []
@@ -43,9 +43,9 @@ def heard(folder: Path, *lines: str, known: Transactions | None = None) -> list[
     return found
 
 
-def followed(*changes: tuple[int, core_v1_pb2.Pod | None]) -> Transactions:
+def followed(*changes: tuple[int, core_v1_pb2.Pod | None]) -> KnownPods:
     """What an etcd has told: revisions of the pod default/one."""
-    transactions = Transactions("", lambda event: None)
+    transactions = Transactions("", lambda at_ns, event: None)
     for revision, pod in changes:
         event = rpc_pb2.WatchResponse().events.add()
         event.kv.key, event.kv.mod_revision = b"/registry/pods/default/one", revision
@@ -54,7 +54,7 @@ def followed(*changes: tuple[int, core_v1_pb2.Pod | None]) -> Transactions:
         else:
             event.kv.value = envelopes.wrap("v1", "Pod", pod.SerializeToString())
         transactions._record([event])
-    return transactions
+    return transactions.pods
 
 
 def pod(node: str = "") -> core_v1_pb2.Pod:
@@ -122,9 +122,24 @@ something else
 """.replace("UID", UID)  # noqa: E501
 
 
+def test_nothing_is_told_of_a_pod_before_it_is_seen() -> None:
+    """The clock of a scheduler is not the moment at which kemu's process heard of the pod."""
+    found: list[int] = []
+    known = KnownPods()
+    late_ns = 1 << 62
+    known.changed("default/one", 5, core_v1_pb2.Pod(metadata={"uid": UID}), late_ns)
+    log = SchedulerLog(known, lambda at_ns, event: found.append(at_ns))
+    for line in LOG.splitlines():
+        log.line(line)
+    log.read(ALL)
+    assert late_ns in found
+
+
 def test_attempts_of_a_scheduler() -> None:
     found: list[tuple[int, Event]] = []
-    log = SchedulerLog({"default/one": UID}, lambda at_ns, event: found.append((at_ns, event)))
+    known = KnownPods()
+    known.changed("default/one", 5, core_v1_pb2.Pod(metadata={"uid": UID}), 0)
+    log = SchedulerLog(known, lambda at_ns, event: found.append((at_ns, event)))
     for line in LOG.splitlines():
         log.line(line)
     assert not found, "lines wait until they are read"
@@ -165,7 +180,7 @@ def test_what_kemu_serves_is_in_that_form_already() -> None:
 
 def test_keys_and_values_are_those_of_kemus_store() -> None:
     told: list[Any] = []
-    transactions = Transactions("", told.append)
+    transactions = Transactions("", lambda at_ns, event: told.append(event))
     event = rpc_pb2.WatchResponse().events.add()
     event.kv.key, event.kv.mod_revision, event.kv.create_revision, event.kv.version = b"/registry/minions/a", 5, 5, 1
     event.kv.value = envelopes.wrap("v1", "Node", b"\x0a\x00")

@@ -21,6 +21,7 @@ from kemu.emulated.bridge.tenants import LABEL, LEASES, Tenant
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.wire import wires
 from kemu.emulated.real.scheduler_logs import SchedulerLog
+from kemu.emulated.real.transactions import KnownPods
 from kemu.errors import KemuError
 from kemu.lab.real import calibrations
 from kemu.lab.real.calibrations import Load
@@ -130,12 +131,13 @@ def test_requests_are_told_as_an_audit_log_would() -> None:
 def test_bindings_are_read_from_the_schedulers_log_where_there_is_no_audit_log() -> None:
     heard: list[Any] = []
     served: list[Any] = []
+    known = KnownPods()
+    known.changed("default/p", 12, core_v1_pb2.Pod(metadata={"uid": "u"}, spec={"nodeName": "n"}), 0)
     log = SchedulerLog(
-        {"default/p": "u"},
+        known,
         lambda _, event: heard.append(event),
         actor="scheduler/s/0",
         bindings=lambda _, event: served.append(event),
-        revisions={"u": 12},
     )
     stamp = "1124 10:00:00.00000{} 1 schedule_one.go:1] "
     for line in (

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from kemu.emulated.real.transactions import Transactions
+from kemu.emulated.real.transactions import KnownPods
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.runlog.events import ApiRequest, Event, PodBound, RequestRefused, RequestThrottled
 
@@ -36,11 +36,11 @@ Hear = Callable[[int, str, Event], object]
 class AuditLog:
     """Reads one log as it grows. ``hear``: Unix time in ns, actor, event."""
 
-    def __init__(self, path: Path, actor: str, transactions: Transactions, hear: Hear) -> None:
+    def __init__(self, path: Path, actor: str, known: KnownPods, hear: Hear) -> None:
         """``actor``: the API server that writes it."""
         self._path = path
         self._actor = actor
-        self._known = transactions
+        self._known = known
         self._hear = hear
         self._place = 0
         self._rest = b""

@@ -89,7 +89,7 @@ class ControlPlane:
             return components.apiserver(folder, file, port, f"http://{target}", self._token_file(), settings, token)
         if name.startswith(SCHEDULER):
             config = spec.config
-            log = SchedulerLog(self._transactions.uids, lambda unix_ns, event: self._hear(unix_ns, name, event))
+            log = SchedulerLog(self._transactions.pods, lambda unix_ns, event: self._hear(unix_ns, name, event))
             self._logs.append(log)
             (port,) = components.free_ports(1)
             kubeconfig = await self._kubeconfig(name, config["apiserver"])
@@ -114,7 +114,7 @@ class ControlPlane:
             self._transactions.start()
         elif spec.name.startswith(APISERVER):
             path = components.audit_of(self._folder, _file_of(spec.name))
-            self._logs.append(AuditLog(path, spec.name, self._transactions, self._hear))
+            self._logs.append(AuditLog(path, spec.name, self._transactions.pods, self._hear))
             if self._reading is None:
                 self._reading = asyncio.create_task(self._read(), name="logs of programs")
 
@@ -133,8 +133,8 @@ class ControlPlane:
             for log in self._logs:
                 log.read(until_ns)
 
-    def _hear_transaction(self, event: Event) -> None:
-        self._hear(wall_clocks.wall_ns(), f"{APISERVER}0", event)
+    def _hear_transaction(self, unix_ns: int, event: Event) -> None:
+        self._hear(unix_ns, f"{APISERVER}0", event)
 
     # Addresses and credentials
 

@@ -17,6 +17,7 @@ from kemu.emulated.bridge.tenants import LEASES, Tenant
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.resources import Resource
 from kemu.emulated.objects.wire import envelopes
+from kemu.emulated.real.transactions import KnownPods
 from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.host import wall_clocks
@@ -40,6 +41,8 @@ class _Change(NamedTuple):
     heard_ns: int
     """Unix time."""
     row: list[Any]
+    pod: Any
+    """A pod that was changed; None: it is none."""
 
 
 class Observer:
@@ -61,10 +64,7 @@ class Observer:
         self._nodes: dict[str, bool] = {}
         """Those of the run: whether a controller has seen that they are ready."""
         self._node_came = asyncio.Event()
-        self.uids: dict[str, str] = {}
-        """UIDs of pods, by ``namespace/name``: the latest of that name."""
-        self.bound: dict[str, int] = {}
-        """By uid: the revision at which a pod was seen with a node."""
+        self.pods = KnownPods()
 
     async def start(self) -> None:
         """Returns when all collections are watched. Raises ClusterError."""
@@ -144,11 +144,8 @@ class Observer:
         if metadata.namespace == LEASES and metadata.name not in self._nodes:
             return
         key, revision = f"{_REGISTRY}{resource.plural}/{name}", int(metadata.resourceVersion)
-        if resource.plural == "pods":
-            self.uids[name] = metadata.uid
-            if message.spec.nodeName:
-                self.bound.setdefault(metadata.uid, revision)
-        elif resource.plural == "nodes":
+        pod = message if resource.plural == "pods" else None
+        if resource.plural == "nodes":
             self._nodes[name] = not is_gone and all(taint.key != _NOT_READY for taint in message.spec.taints)
             self._node_came.set()
         created, count = self._versions.pop(key, (revision, 0))
@@ -156,7 +153,7 @@ class Observer:
         if not is_gone:
             self._versions[key] = created, count + 1
             row = [0, key, found[1], created, count + 1]
-        self._changes.append(_Change(revision, wall_clocks.wall_ns(), row))
+        self._changes.append(_Change(revision, wall_clocks.wall_ns(), row, pod))
 
     async def _flush(self) -> None:
         while True:
@@ -170,9 +167,13 @@ class Observer:
                 self._tell(due)
 
     def _tell(self, changes: list[_Change]) -> None:
-        for change in sorted(changes):
+        for change in sorted(changes, key=lambda one: one.revision):
             self._told_ns = max(self._told_ns, change.heard_ns)
             for other in range((self._told or change.revision - 1) + 1, change.revision):
                 self._hear(self._told_ns, Transaction(rev=other, changes=[]))
+            if change.pod is not None:
+                metadata, gone = change.pod.metadata, change.row[0] == 1
+                name = f"{metadata.namespace}/{metadata.name}"
+                self.pods.changed(name, change.revision, None if gone else change.pod, self._told_ns)
             self._hear(self._told_ns, Transaction(rev=change.revision, changes=[change.row]))
             self._told = change.revision

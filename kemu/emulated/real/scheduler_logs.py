@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from kemu.emulated.real.transactions import KnownPods
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.host import wall_clocks
 from kemu.runtime.runlog.events import (
@@ -80,27 +81,24 @@ class _Attempt:
 
 
 class SchedulerLog:
-    """The log of one kube-scheduler. ``uids``: of pods, by ``namespace/name``. ``hear``: Unix time in ns, event; the
-    ``start`` of an event is Unix time, too.
+    """The log of one kube-scheduler. ``hear``: Unix time in ns, event; the ``start`` of an event is Unix time, too.
 
     Where no audit log tells of bindings, ``bindings`` hears what an API server would say of those of ``actor``, and
-    ``hear`` what the scheduler would; ``revisions``: by uid, at which a pod was bound.
+    ``hear`` what the scheduler would.
     """
 
     def __init__(
         self,
-        uids: Mapping[str, str],
+        known: KnownPods,
         hear: Hear,
         *,
         actor: str = "",
         bindings: Hear | None = None,
-        revisions: Mapping[str, int] | None = None,
     ) -> None:
-        self._uids = uids
+        self._known = known
         self._hear = hear
         self._actor = actor
         self._bindings = bindings
-        self._revisions = {} if revisions is None else revisions
         self._year = dt.datetime.now(dt.UTC).year
         self._attempts: dict[str, _Attempt] = {}
         """The latest of each pod."""
@@ -143,14 +141,14 @@ class SchedulerLog:
             self._ends(now_ns, said["pod"], "scheduled", attempt.node)
         elif attempt is not None:
             # One message for all pods that fail alike.
-            name = f"pod {self._uids.get(said['pod'], '')}({said['pod']})"
+            name = f"pod {self._known.uids.get(said['pod'], '')}({said['pod']})"
             self._ends(now_ns, said["pod"], "error", "", said.get("err", "").replace(name, "the pod"))
 
     def _tell_binding(self, now_ns: int, pod: str, error: str) -> None:
         attempt = self._attempts.get(pod)
         if self._bindings is None or attempt is None:
             return
-        uid, start_ns = self._uids.get(pod, ""), attempt.bound_ns or now_ns
+        uid, start_ns = self._known.uids.get(pod, ""), attempt.bound_ns or now_ns
         reason = next((reason for text, reason in _REASONS if text in error), "Unknown") if error else ""
         bound = PodBound(
             pod=pod, uid=uid, node=attempt.node, start=start_ns, ok=not error, reason=reason, message=error
@@ -164,7 +162,7 @@ class SchedulerLog:
         if error:
             self._bindings(now_ns, RequestRefused(**common, reason=reason, message=error))
         else:
-            self._bindings(now_ns, ApiRequest(**common, rev=self._revisions.get(uid, 0)))
+            self._bindings(now_ns, ApiRequest(**common, rev=self._known.bound.get(uid, 0)))
 
     def _ends(
         self, now_ns: int, pod: str, result: str, node: str, message: str = "", evaluated: int = 0, feasible: int = 0
@@ -172,18 +170,20 @@ class SchedulerLog:
         attempt = self._attempts.get(pod)
         if attempt is None:
             return  # this scheduler has been started again since
+        uid = self._known.uids.get(pod, "")
         event = PodAttempted(
-            pod=pod, uid=self._uids.get(pod, ""), start=attempt.start_ns, n=attempt.number, result=result, node=node,
+            pod=pod, uid=uid, start=attempt.start_ns, n=attempt.number, result=result, node=node,
             evaluated=evaluated, feasible=feasible, plugins={}, message=message,
         )  # fmt: skip
-        self._hear(attempt.bound_ns or now_ns, event)
+        # The clock of the scheduler, and the moment at which kemu's process heard of the pod.
+        self._hear(max(attempt.bound_ns or now_ns, self._known.seen_ns.get(uid, 0)), event)
         attempt.bound_ns, attempt.node = 0, ""
 
     def _preempts(self, now_ns: int, said: Mapping[str, str]) -> None:
         pod = said["pod"]
         attempt = self._attempts.get(pod)
         start_ns = attempt.start_ns if attempt is not None else now_ns
-        uid = self._uids.get(pod, "")
+        uid = self._known.uids.get(pod, "")
         self._hear(
             now_ns, PreemptionPlanned(pod=pod, uid=uid, start=start_ns, node=said["node"], candidates=0, victims=[])
         )
@@ -193,7 +193,7 @@ class SchedulerLog:
         self._hear(
             now_ns,
             VictimDeleted(
-                pod=victim, uid=self._uids.get(victim, ""), by=by, by_uid=self._uids.get(by, ""),
+                pod=victim, uid=self._known.uids.get(victim, ""), by=by, by_uid=self._known.uids.get(by, ""),
                 node=said.get("node", ""), start=now_ns, ok=True,
             ),
         )  # fmt: skip

@@ -16,13 +16,12 @@ import yaml
 from kemu.emulated.bridge import apiservers as bridges
 from kemu.emulated.bridge import connections
 from kemu.emulated.bridge.tenants import Tenant
-from kemu.emulated.real import components, guests
-from kemu.emulated.real.control_planes import APISERVER, CONTROLLER, HOLD_NS, SHARED, STORE
+from kemu.emulated.real import components, guests, observations
+from kemu.emulated.real.control_planes import APISERVER, CONTROLLER, SHARED, STORE
 from kemu.emulated.real.guests import Guest
-from kemu.emulated.real.observations import Observer
 from kemu.emulated.real.scheduler_logs import SchedulerLog
 from kemu.errors import KemuError
-from kemu.runtime.env import ActorSpec
+from kemu.runtime.env import SECOND_NS, ActorSpec
 from kemu.runtime.host import wall_clocks
 from kemu.runtime.real.programs import Program
 from kemu.runtime.real.runtime import Hear, Link
@@ -30,6 +29,8 @@ from kemu.runtime.runlog.events import Event
 
 _SERVER = f"{APISERVER}0"
 _READ_EVERY_S = 0.1
+_HOLD_NS = observations.WAIT_NS + SECOND_NS // 4
+"""So long what a log says waits until it is told which pods there are."""
 _NODES_READY_S = 60.0
 _ALL = 1 << 63
 _FILES = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
@@ -48,7 +49,7 @@ class StandingCluster:
         self._schedulers = schedulers
         self._tenant = Tenant(guest.run)
         self._connection = connections.Connection(guest.settings)
-        self._observer = Observer(self._connection, self._tenant, self._hear_transaction)
+        self._observer = observations.Observer(self._connection, self._tenant, self._hear_transaction)
         self._logs: list[SchedulerLog] = []
         self._reading: asyncio.Task[None] | None = None
         self._remover: guests.Remover | None = None
@@ -83,11 +84,10 @@ class StandingCluster:
             why = "does its kube-controller-manager run?"
             raise KemuError(f"the nodes of the run have not become ready within {_NODES_READY_S:g} s: {why}")
         log = SchedulerLog(
-            self._observer.uids,
+            self._observer.pods,
             lambda unix_ns, event: self._hear(unix_ns, spec.name, event),
             actor=spec.name,
             bindings=lambda unix_ns, event: self._hear(unix_ns, _SERVER, event),
-            revisions=self._observer.bound,
         )
         self._logs.append(log)
         (port,) = components.free_ports(1)
@@ -153,7 +153,7 @@ class StandingCluster:
     async def _read(self) -> None:
         while True:
             await asyncio.sleep(_READ_EVERY_S)
-            until_ns = wall_clocks.wall_ns() - HOLD_NS
+            until_ns = wall_clocks.wall_ns() - _HOLD_NS
             for log in self._logs:
                 log.read(until_ns)
 

@@ -16,6 +16,7 @@ from kemu.emulated.objects import resources
 from kemu.emulated.objects.wire import envelopes, key_ranges
 from kemu.messages.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.messages.k8s import core_v1_pb2
+from kemu.runtime.host import wall_clocks
 from kemu.runtime.runlog.events import Transaction
 
 RETRY_S = 0.2
@@ -30,22 +31,41 @@ _PLACES = (
 _PODS = "/registry/pods/"
 
 
-class Transactions:
-    """Follows one etcd from its first revision on, and remembers what requests do not say of pods."""
+class KnownPods:
+    """What programs do not say of the pods that they speak of."""
 
-    def __init__(self, address: str, hear: Callable[[Transaction], object]) -> None:
-        """``address``: host:port. ``hear``: told of each transaction when it is heard."""
+    def __init__(self) -> None:
+        self.uids: dict[str, str] = {}
+        """By ``namespace/name``: the latest of that name."""
+        self.bound: dict[str, int] = {}
+        """By uid: the revision at which a pod was bound."""
+        self.last: dict[str, int] = {}
+        """By ``namespace/name``: the last revision that changed it."""
+        self.seen_ns: dict[str, int] = {}
+        """By uid: when the transaction was told that created it; nothing is told of a pod before."""
+
+    def changed(self, name: str, revision: int, pod: core_v1_pb2.Pod | None, unix_ns: int) -> None:
+        """``pod``: as it is now; None: it is gone."""
+        self.last[name] = revision
+        if pod is None:
+            return
+        uid = self.uids[name] = pod.metadata.uid
+        self.seen_ns.setdefault(uid, unix_ns)
+        if pod.spec.nodeName:
+            self.bound.setdefault(uid, revision)
+
+
+class Transactions:
+    """Follows one etcd from its first revision on."""
+
+    def __init__(self, address: str, hear: Callable[[int, Transaction], object]) -> None:
+        """``address``: host:port. ``hear``: Unix time in ns, transaction."""
         self._address = address
         self._hear = hear
         self._next = 1
         """The first revision that has not come."""
         self._task: asyncio.Task[None] | None = None
-        self.uids: dict[str, str] = {}
-        """UIDs of pods, by ``namespace/name``: the latest of that name."""
-        self.bound: dict[str, int] = {}
-        """By uid: the revision at which a pod was bound."""
-        self.last: dict[str, int] = {}
-        """By ``namespace/name`` of pods: the last revision that changed it."""
+        self.pods = KnownPods()
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._run(), name="watch of etcd")
@@ -78,25 +98,18 @@ class Transactions:
             self._record(response.events)
 
     def _record(self, events: Iterable[rpc_pb2.Event]) -> None:  # type: ignore[name-defined]
+        now_ns = wall_clocks.wall_ns()
         for revision, changes in itertools.groupby(events, key=lambda event: event.kv.mod_revision):
             rows = []
             for event in changes:
                 key = _key(event.kv.key.decode("utf-8", "backslashreplace"))
                 value = None if event.type else _value(event.kv.value)
                 if key.startswith(_PODS):
-                    self._pod_changed(key.removeprefix(_PODS), revision, value)
+                    pod = None if value is None else core_v1_pb2.Pod.FromString(value)
+                    self.pods.changed(key.removeprefix(_PODS), revision, pod, now_ns)
                 rows.append([int(event.type), key, value, event.kv.create_revision, event.kv.version])
             self._next = revision + 1
-            self._hear(Transaction(rev=revision, changes=rows))
-
-    def _pod_changed(self, name: str, revision: int, value: bytes | None) -> None:
-        self.last[name] = revision
-        if value is None:
-            return
-        pod = core_v1_pb2.Pod.FromString(value)
-        uid = self.uids[name] = pod.metadata.uid
-        if pod.spec.nodeName and uid not in self.bound:
-            self.bound[uid] = revision
+            self._hear(now_ns, Transaction(rev=revision, changes=rows))
 
 
 def _key(key: str) -> str:

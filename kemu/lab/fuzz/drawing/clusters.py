@@ -140,6 +140,9 @@ SLOW: tuple[Data, ...] = (
     {"podStart": {"uniform": {"min": "1s", "max": "10s"}}, "imagePull": "5s"},
     {"apiService": "20ms", "storeLatency": "5ms", "fsync": "10ms"},
     {"keepaliveTime": "10s", "keepaliveTimeout": "5s"},
+    {"clientLimits": "kubernetes"},
+    {"cores": 1, "schedulingCycle": "20ms", "apiService": "2ms"},
+    {"cores": 2, "schedulingCycle": "5ms", "apiService": "1ms", "clientLimits": "kubernetes"},
 )
 
 
