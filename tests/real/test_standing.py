@@ -27,7 +27,7 @@ from kemu.lab.real import calibrations
 from kemu.lab.real.calibrations import Load
 from kemu.lab.scenario import forms
 from kemu.lab.scenario.playing import control_planes, runner
-from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2
+from kemu.messages.k8s import apps_v1_pb2, coordination_v1_pb2, core_v1_pb2
 from kemu.messages.v1 import api_pb2
 from kemu.runtime.runlog.events import ApiRequest, PodBound, RequestRefused
 from tests.realkube import binaries, clusters
@@ -104,6 +104,11 @@ def test_what_the_run_has_not_created_cannot_be_changed() -> None:
     tenant.answer("create", made, api_pb2.ObjectResponse(object=made.object))
     assert tenant.request("delete", _delete("nodes", "node-1")) == _delete("nodes", "node-1")
     assert tenant.request("delete", _delete("leases", "node-1", LEASES)) == _delete("leases", "node-1", LEASES)
+    lease = coordination_v1_pb2.Lease(metadata={"name": "node-1", "namespace": LEASES})
+    where = api_pb2.Resource(resource="leases", namespace=LEASES)
+    beat: Any = tenant.request("create", api_pb2.CreateRequest(resource=where, object=lease.SerializeToString()))
+    sent = coordination_v1_pb2.Lease.FromString(beat.object)
+    assert (sent.metadata.namespace, sent.metadata.labels[LABEL]) == (LEASES, "ab12")
     moved: Any = tenant.request("delete", _delete("pods", "p", "default"))
     assert moved.resource.namespace == "kemu-ab12-default"
 

@@ -26,7 +26,7 @@ from kemu.emulated.objects.wire import wires
 from kemu.messages.v1 import api_pb2
 
 LABEL = "kemu.dev/run"
-"""On every namespace of a run, and on every object that it creates outside of namespaces; its value is the run."""
+"""On every namespace of a run, and on every object that it creates outside of them; its value is the run."""
 LEASES = "kube-node-lease"
 """The cluster's own: its node lifecycle controller looks for heartbeats there. A run writes those of its nodes."""
 GIVEN = ("default", "kube-public", "kube-system")
@@ -71,7 +71,7 @@ class Tenant:
         """An object of the run, as the cluster gets it."""
         message: Any = resource.message.FromString(data)
         _rename(message, self.theirs)
-        if not resource.namespaced:
+        if not resource.namespaced or message.metadata.namespace == LEASES:
             message.metadata.labels[LABEL] = self.run
         if resource.plural == "namespaces":
             message.metadata.name = self.theirs(message.metadata.name)

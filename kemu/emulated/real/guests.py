@@ -46,6 +46,7 @@ _OWN = (
     *rights.rights("get list watch create update patch delete deletecollection", "pods"),
     *rights.rights("get", "serviceaccounts"),
     *rights.rights("list", "daemonsets", "apps"),
+    *rights.rights("list", "leases", "coordination.k8s.io"),
 )
 
 
@@ -188,7 +189,7 @@ class Remover:
 
 
 async def remove(connection: connections.Connection, run: str) -> list[str]:
-    """Everything that carries the label of a run, and the leases of its nodes. Returns what could not be removed."""
+    """Everything that carries the label of a run. Returns what could not be removed."""
     selector = f"{LABEL}={run}"
     left: list[str] = []
 
@@ -214,7 +215,8 @@ async def remove(connection: connections.Connection, run: str) -> list[str]:
     # No kubelet is left to end them.
     await asyncio.gather(*(_end_pods(connection, name) for name in namespaces))
     await asyncio.gather(*(delete(plural, name) for plural, names in found.items() for name in names))
-    await asyncio.gather(*(delete("leases", name, LEASES) for name in found.get("nodes", ())))
+    leases = await _list(connection, "leases", label_selector=selector)
+    await asyncio.gather(*(delete("leases", _name_in("leases", raw).partition("/")[2], LEASES) for raw in leases))
     until = time.monotonic() + _REMOVED_S
     while (names := await _list(connection, "namespaces", label_selector=selector)) and time.monotonic() < until:
         await asyncio.gather(*(_end_pods(connection, _name_in("namespaces", raw)) for raw in names))
