@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from kemu import errors
+from kemu.doors.cli.main import main
 from kemu.emulated.bridge import requested
 from kemu.emulated.bridge.tenants import LABEL, LEASES, Tenant
 from kemu.emulated.objects import resources
@@ -259,6 +260,20 @@ def test_a_cluster_that_stands_is_calibrated(cluster: clusters.Cluster, tmp_path
     assert "the audit log of the cluster was not there" in preset.sources["apiLatency"]
     assert "coreSecondsPerPod" not in preset.about
     assert all(one > 0 for one in found.measured.bindings)
+
+
+def test_cells_of_a_sweep_are_guests(
+    cluster: clusters.Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = {"question": "?", "scenario": {**SPEC, "duration": "5s"}, "seeds": 1, "metrics": ["pods_bound"]}
+    spec["vary"] = {"schedulers[0].replicas": [2]}
+    document = {"apiVersion": "kemu.dev/v1", "kind": "Experiment", "metadata": {"name": "race"}, "spec": spec}
+    file = tmp_path / "race.yaml"
+    file.write_text(yaml.safe_dump(document))
+    options = ["--runtime", "real", "--kubeconfig", str(cluster.kubeconfig), "--out", str(tmp_path / "out"), "--json"]
+    assert main(["sweep", str(file), *options, "--no-plots"]) in (0, 3)
+    (variant,) = json.loads(capsys.readouterr().out)["variants"]
+    assert variant["metrics"]["pods_bound"]["mean"] == 60
 
 
 def test_rights_that_are_missing_are_said_by_verb_and_resource(cluster: clusters.Cluster, tmp_path: Path) -> None:

@@ -51,6 +51,11 @@ def test_what_no_real_control_plane_can_do_is_refused_before_the_first_cell(
     assert not out.exists()
 
 
+def test_a_kubeconfig_needs_the_runtime_real(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sweep", _file(tmp_path), "--kubeconfig", str(tmp_path / "config")]) == 2
+    assert "--kubeconfig needs --runtime real" in capsys.readouterr().err
+
+
 def test_cells_on_real_control_planes_have_the_same_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     binaries.require("etcd", "kube-apiserver", "kube-scheduler")
     found = {}

@@ -46,25 +46,30 @@ class CellSource:
     """By index of the variant."""
     limits: Limits
     runtime: str = SIM
+    kubeconfig: Path | None = None
+    context: str = ""
 
     @classmethod
     def of(cls, experiment: Experiment) -> CellSource:
         scenario = experiment.scenario
         source = Source(scenario.to_yaml(), scenario.file, experiment.data_dir)
-        return cls(source, experiment.overrides, experiment.limits, experiment.runtime)
+        place = experiment.runtime, experiment.kubeconfig, experiment.context
+        return cls(source, experiment.overrides, experiment.limits, *place)
 
     def scenario(self, cell: Cell) -> Scenario:
         return self.source.scenario(Plan(self.overrides[cell.index], cell.seed))
 
 
-def on_real(experiment: Experiment, *, find: bool = True) -> Experiment:
-    """The experiment on real control planes. Raises KemuError for what they cannot do, before the first one starts.
-    ``find``: and for programs that are missing."""
-    found = experiment.on("real")
+def on_real(
+    experiment: Experiment, kubeconfig: Path | None = None, context: str = "", *, find: bool = True
+) -> Experiment:
+    """The experiment on real control planes, or in a cluster that stands. Raises KemuError for what they cannot do,
+    before the first cell. ``find``: and for programs that are missing."""
+    found = experiment.on("real", kubeconfig, context)
     source = CellSource.of(found)
     for cell in found.cells():
         if cell.seed == found.seeds[0]:
-            control_planes.refuse(source.scenario(cell), 0.0, find=find)
+            control_planes.refuse(source.scenario(cell), 0.0, find=find, is_guest=kubeconfig is not None)
     return found
 
 
@@ -147,7 +152,10 @@ def _run_for_real(source: CellSource, cell: Cell) -> CellRecord:
     """On programs of this machine; their logs go with the cell."""
     scenario = source.scenario(cell)
     with tempfile.TemporaryDirectory(prefix="kemu-cell-") as scratch:
-        result = runner.run(scenario, runner.Options(out=Path(scratch) / "run", runtime=source.runtime))
+        options = runner.Options(
+            out=Path(scratch) / "run", runtime=source.runtime, kubeconfig=source.kubeconfig, context=source.context
+        )
+        result = runner.run(scenario, options)
         attempts = rows.Attempts()
         with Reader(result.folder / FILE_NAME) as reader:
             for time_ns, actor, kind, data in reader:

@@ -11,6 +11,7 @@ import dataclasses
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from kemu import errors
@@ -63,6 +64,9 @@ class Experiment:
     warnings: tuple[errors.Problem, ...] = ()
     runtime: str = SIM
     """Where its cells run: ``sim`` or ``real``."""
+    kubeconfig: Path | None = None
+    """A cluster in which each cell is a guest (``real``); None: each has a control plane of its own."""
+    context: str = ""
 
     def cells(self) -> Iterator[Cell]:
         """In the order in which they are carried out: all variants with the first seed, then with the next, so that
@@ -80,11 +84,12 @@ class Experiment:
             "vary": [dict(each) for each in self.overrides],
             "limits": dataclasses.asdict(self.limits),
             **({} if self.runtime == SIM else {"runtime": self.runtime}),
+            **({} if self.kubeconfig is None else {"cluster": f"{self.kubeconfig} {self.context}"}),
         }
 
-    def on(self, runtime: str) -> Experiment:
+    def on(self, runtime: str, kubeconfig: Path | None = None, context: str = "") -> Experiment:
         """The same experiment with its cells in another runtime."""
-        return dataclasses.replace(self, runtime=runtime)
+        return dataclasses.replace(self, runtime=runtime, kubeconfig=kubeconfig, context=context)
 
     @property
     def size(self) -> int:

@@ -33,6 +33,13 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         default="sim",
         help="real: each cell on a real control plane, one after the other; default: sim",
     )
+    parser.add_argument(
+        "--kubeconfig",
+        type=Path,
+        metavar="FILE",
+        help="real: a cluster that stands; default: one is started for each cell",
+    )
+    parser.add_argument("--context", default="", help="of the kubeconfig; by default its current one")
     parser.add_argument("--jobs", type=parsers.count, default=0, help="processes; default: one for each CPU")
     parser.add_argument(
         "--ray",
@@ -64,6 +71,8 @@ def command(options: argparse.Namespace) -> int:
     experiment = loader.load(options.experiment, options.data)
     if not options.json:
         inputs.warn(experiment.warnings)
+    if options.kubeconfig is not None and options.runtime != "real":
+        raise KemuError("--kubeconfig needs --runtime real")
     if options.runtime == "real":
         experiment = _for_real(experiment, options)
     options.out = options.out or sweep_reports.default_folder(experiment)
@@ -101,7 +110,7 @@ def _for_real(experiment: Experiment, options: argparse.Namespace) -> Experiment
     if options.ray is not None or options.jobs > 1:
         raise KemuError("--runtime real: one control plane at a time has this machine: no --ray, no --jobs")
     options.jobs = 1
-    return cell_tasks.on_real(experiment)
+    return cell_tasks.on_real(experiment, options.kubeconfig, options.context)
 
 
 def _plot(folder: Path) -> None:
