@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import abc
 import bisect
+import itertools
 import math
 import random
 import statistics
@@ -52,6 +53,11 @@ class Distribution(abc.ABC):
         For streams in which each number must take one draw, and no more.
         """
 
+    @property
+    @abc.abstractmethod
+    def average(self) -> float:
+        """The mean of what is drawn, exact; infinite where it is more than a float holds."""
+
 
 @dataclass(frozen=True)
 class Constant(Distribution):
@@ -61,6 +67,10 @@ class Constant(Distribution):
         return self.constant
 
     def quantile(self, share: float) -> float:
+        return self.constant
+
+    @property
+    def average(self) -> float:
         return self.constant
 
 
@@ -75,6 +85,10 @@ class Uniform(Distribution):
     def quantile(self, share: float) -> float:
         return self.low + (self.high - self.low) * share
 
+    @property
+    def average(self) -> float:
+        return (self.low + self.high) / 2
+
 
 @dataclass(frozen=True)
 class Exponential(Distribution):
@@ -85,6 +99,10 @@ class Exponential(Distribution):
 
     def quantile(self, share: float) -> float:
         return -math.log1p(-share) * self.mean
+
+    @property
+    def average(self) -> float:
+        return self.mean
 
 
 @dataclass(frozen=True)
@@ -109,6 +127,14 @@ class Normal(Distribution):
         below = normal.cdf(self.low) if self.low > -math.inf else 0.0
         return max(self.low, normal.inv_cdf(_inner(below + (1 - below) * share)))
 
+    @property
+    def average(self) -> float:
+        if self.sd == 0 or self.low == -math.inf:
+            return self.mean
+        # Of a normal distribution that is truncated from below.
+        cut = (self.low - self.mean) / self.sd
+        return self.mean + self.sd * _STANDARD.pdf(cut) / (1 - _STANDARD.cdf(cut))
+
 
 @dataclass(frozen=True)
 class LogNormal(Distribution):
@@ -120,6 +146,13 @@ class LogNormal(Distribution):
 
     def quantile(self, share: float) -> float:
         return math.exp(self.mu + self.sigma * _STANDARD.inv_cdf(_inner(share)))
+
+    @property
+    def average(self) -> float:
+        try:
+            return math.exp(self.mu + self.sigma * self.sigma / 2)
+        except OverflowError:
+            return math.inf
 
 
 @dataclass(frozen=True)
@@ -133,6 +166,12 @@ class Choice(Distribution):
     def quantile(self, share: float) -> float:
         place = bisect.bisect(self.cumulative_weights, share * self.cumulative_weights[-1])
         return self.values[min(place, len(self.values) - 1)]
+
+    @property
+    def average(self) -> float:
+        weights = (after - before for before, after in itertools.pairwise((0.0, *self.cumulative_weights)))
+        total = math.fsum(value * weight for value, weight in zip(self.values, weights, strict=True))
+        return total / self.cumulative_weights[-1]
 
 
 _STANDARD = statistics.NormalDist()

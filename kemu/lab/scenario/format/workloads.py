@@ -115,7 +115,14 @@ class PodLives:
 
 @dataclass(frozen=True, kw_only=True)
 class Poisson:
-    rate_per_s: float = setting(RATE, "5/s, 300/m.", REQUIRED, key="rate")
+    rate_per_s: float = setting(RATE, "5/s, 300/m.", key="rate", choice=True)
+    """Of a load, set once the nodes are known."""
+    load: float | None = setting(
+        Number(positive=True),
+        "Instead: how much of what the nodes can allocate the pods keep requested, as 0.95.",
+        choice=True,
+    )
+    of: str = setting(Text(), "Of which resource; {default} by default.", "cpu", beside=["load"])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +137,7 @@ class Arrivals:
 
     until_ns: int = setting(DURATION, "No arrivals from then on; by default the end of the run.")
     count: int | None = setting(Whole(0), "No more than so many; alone: all at once.")
-    poisson: Poisson | None = setting(Section(Poisson), "Independent arrivals.", choice=True)
+    poisson: Poisson | None = setting(Section(Poisson, noun="rate"), "Independent arrivals.", choice=True)
     every: Any = setting(TIME, "One after each such time, the first at the start.", choice=True)
     ramp: Ramp | None = setting(
         Section(Ramp), "Independent arrivals at a rate that grows (or falls) evenly.", choice=True

@@ -289,6 +289,7 @@ class _Loading:
         autoscaler = node_groups.read(spec.autoscaler, raw.get("autoscaler"), ("spec", "autoscaler"), report)
         if autoscaler is not None:
             nodes += autoscaler.nodes
+        timeline.settle_loads(nodes)
         self._find_modules(spec)
         schedulers = clusters.schedulers(spec.schedulers, self._scheduler_configs(spec), ("spec", "schedulers"), report)
         extenders = clusters.extenders(spec.extenders, schedulers, ("spec", "extenders"), self.report)

@@ -23,7 +23,7 @@ from kemu.lab.scenario.arrivals import expected_arrivals
 from kemu.lab.scenario.format.clusters import Node
 from kemu.lab.scenario.format.events import Event
 from kemu.lab.scenario.format.workloads import Arrivals, TraceFiles, Workload
-from kemu.lab.scenario.loading import clusters
+from kemu.lab.scenario.loading import clusters, loads
 from kemu.lab.scenario.loading.objects import manifest_files, manifests, openb
 from kemu.lab.scenario.loading.objects.manifests import Declared
 from kemu.messages.k8s import core_v1_pb2
@@ -65,6 +65,8 @@ class Timeline:
         """Whether there is a trace that brings nodes of its own."""
         self.trace_digests: dict[int, str] = {}
         """By index of the workload."""
+        self._loads: dict[int, Path] = {}
+        """Where workloads stand whose rate follows from the nodes, by index among those that were built."""
 
     def _in_time(self, when_ns: int | None, path: Path) -> None:
         check_in_time(self.report, self.duration_ns, when_ns, path)
@@ -131,10 +133,12 @@ class Timeline:
     def _add_stream(self, workload: Workload, arrivals: Arrivals, where: Path) -> None:
         until_ns = self.duration_ns if arrivals.until_ns is None else arrivals.until_ns
         arrivals = dataclasses.replace(arrivals, start_ns=workload.start_ns, until_ns=until_ns)
-        expected = expected_arrivals(arrivals)
-        if expected > MAX_ARRIVALS:
-            text = f"would bring about {expected:.3g} pods; at most {MAX_ARRIVALS} can come"
-            self.report.add((*where, "arrivals"), text, "bound them with until or count, or let them come less often")
+        poisson = arrivals.poisson
+        has_load = poisson is not None and poisson.load is not None
+        if poisson is not None and not has_load and poisson.rate_per_s is None:
+            return  # its mistakes have been reported
+        if not has_load:
+            self._check_number(arrivals, where)
         if workload.pods is None:
             return
         template = manifests.read_pod(workload.pods, (*where, "pods"), self.report)
@@ -147,7 +151,24 @@ class Timeline:
         if workload.probes is not None:
             manifests.state_probes(template, workload.probes, (*where, "probes"), self.report)
         self.declared.append(Declared(template, self.report, (*where, "pods"), template=True))
+        if has_load:
+            self._loads[len(self.workloads)] = where
         self.workloads.append(dataclasses.replace(workload, template=template, arrivals=arrivals))
+
+    def _check_number(self, arrivals: Arrivals, where: Path) -> None:
+        expected = expected_arrivals(arrivals)
+        if expected > MAX_ARRIVALS:
+            text = f"would bring about {expected:.3g} pods; at most {MAX_ARRIVALS} can come"
+            self.report.add((*where, "arrivals"), text, "bound them with until or count, or let them come less often")
+
+    def settle_loads(self, nodes: Sequence[Node]) -> None:
+        """Turns loads into rates, once the nodes are known."""
+        for index, where in self._loads.items():
+            workload = self.workloads[index]
+            arrivals = loads.settled(workload, nodes, where, self.report)
+            if arrivals is not None:
+                self.workloads[index] = dataclasses.replace(workload, arrivals=arrivals)
+                self._check_number(arrivals, where)
 
     def _add_trace(self, index: int, workload: Workload, files: TraceFiles, where: Path) -> None:
         path = (*where, "trace")
