@@ -119,7 +119,7 @@ def test_a_load_that_no_rate_makes_is_refused(spec: str, path: str, what: str) -
         (workload("load: 1", "life: {runSeconds: 0}"), "life.runSeconds", "mean of 0"),
         (workload("load: 1", f"life: {{runSeconds: {HUGE}}}"), "life.runSeconds", "finite"),
         (workload("load: 1", pods=with_spec("restartPolicy: Always")), "pods.spec.restartPolicy", "anew"),
-        (workload("load: 1", pods=with_spec("activeDeadlineSeconds: 5")), "pods.spec.activeDeadlineSeconds", "not known"),
+        (workload("load: 1", pods=with_spec("activeDeadlineSeconds: 5")), "pods.spec.activeDeadlineSeconds", "mean"),
         (workload("load: 1", "life: {runSeconds: 1.0e-9}"), "arrivals", "would bring about"),
     ],
 )  # fmt: skip

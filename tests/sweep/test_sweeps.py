@@ -13,6 +13,7 @@ import pytest
 from kemu.errors import KemuError
 from kemu.lab.exploration.workers import Executor, Inline, Workers
 from kemu.lab.sweep.cells import DONE, FAILED, SATURATED, CellRecord
+from kemu.lab.sweep.engine import summaries
 from kemu.lab.sweep.engine.sweeps import Sweep
 from kemu.lab.sweep.experiments import loader
 from kemu.lab.sweep.experiments.experiments import Experiment
@@ -258,3 +259,35 @@ def test_ctrl_c_keeps_what_is_done(
     assert len(keys(out)) == 2
     monkeypatch.undo()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_loads_and_nodes_vary_and_figures_are_of_the_window(tmp_path: Path) -> None:
+    text = """\
+apiVersion: kemu.dev/v1
+kind: Experiment
+spec:
+  scenario:
+    duration: 60s
+    measure: {from: 20s, until: 50s}
+    nodes: [{namePrefix: n-, count: 1, allocatable: {cpu: "4", memory: 1Gi, pods: "9"}}]
+    workloads:
+      - name: w
+        arrivals: {poisson: {load: 1}}
+        pods: {spec: {containers: [{name: main, resources: {requests: {cpu: "1"}}}]}}
+        life: {runSeconds: 2}
+  vary: {"workloads[0].arrivals.poisson.load": [0.2, 0.8], "nodes[0].count": [1, 3]}
+  seeds: 4
+  metrics: [utilisation.cpu, pods_created]
+  claims: [{id: fuller, says: "utilisation.cpu(load=0.8, count=3) > 2 * utilisation.cpu(load=0.2, count=3)"}]
+"""
+    with Sweep(experiment(text), tmp_path) as sweep:
+        assert len(list(sweep.go(Inline()))) == 16
+        found = summaries.of(sweep, tmp_path)
+    assert found["measured"] == {"from_s": 20.0, "until_s": 50.0}
+    means = {each["name"]: {name: one["mean"] for name, one in each["metrics"].items()} for each in found["variants"]}
+    for load, count in ((0.2, 1), (0.2, 3), (0.8, 1), (0.8, 3)):
+        figures = means[f"load={load} count={count}"]
+        # So many arrive in 30 s, and each of them runs for 2 s of these.
+        assert figures["pods_created"] == pytest.approx(load * 2 * count * 30, rel=0.4)
+        assert figures["utilisation.cpu"] == pytest.approx(load, rel=0.4)
+    assert found["claims"][0]["id"] == "fuller"

@@ -1,12 +1,14 @@
 """What a run cost: the figures that design documents argue with, beside waiting times.
 
-All are folded from the history. Room counts as requested by the pods whose containers run, whatever they use of it.
+All are folded from the history, of the window that is measured. Room counts as requested by the pods whose containers
+run, whatever they use of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kemu.lab.checks import counters
 from kemu.lab.checks.history import History
 from kemu.lab.checks.history.facts import PodHistory
 from kemu.lab.checks.scheduling.waiting import quantile
@@ -51,8 +53,9 @@ def value(history: History, name: str, priority: int | None = None) -> float:
     if name == "preemptions.wasted":
         return float(sum(1 for _ in _wasted(history)))
     if name == "decisions.per_binding":
-        bound = history.counts["pods_bound"]
-        return history.counts["scheduling_attempts"] / bound if bound else 0.0
+        counted = counters.measured(history)
+        bound = counted["pods_bound"]
+        return counted["scheduling_attempts"] / bound if bound else 0.0
     if family == "bill":
         return _bill(history, priced=figure == "money")
     raise KeyError(name)
@@ -63,7 +66,7 @@ def _bill(history: History, *, priced: bool) -> float:
     total = 0.0
     for instance in history.instances.values():
         until_ns = history.now_ns if instance.gone_ns is None else instance.gone_ns
-        hours = (until_ns - instance.running_ns) / 3.6e12
+        hours = history.window.share(instance.running_ns, until_ns) / 3.6e12
         total += hours * instance.price if priced else hours
     return total
 
@@ -82,28 +85,28 @@ def _runs(pod: PodHistory, end_ns: int) -> tuple[int, int] | None:
 
 
 def _utilisation(history: History, resource: str) -> float:
-    """The share of what the nodes could allocate that running pods had requested, over the whole run."""
-    end_ns = history.now_ns
+    """The share of what the nodes could allocate that running pods had requested, over the time that is measured."""
+    end_ns, share = history.now_ns, history.window.share
     offered = 0
     for node in history.nodes.values():
         # A node that a client creates without a status has nothing to allocate.
         for (since_ns, amounts), until_ns in zip(
             node.allocatable, [*(time_ns for time_ns, _ in node.allocatable[1:]), end_ns], strict=False
         ):
-            offered += amounts.get(resource, 0) * (until_ns - since_ns)
+            offered += amounts.get(resource, 0) * share(since_ns, until_ns)
     used = 0
     for pod in history.pods.values():
         amount = pod.requests.get(resource, 0)
         span = _runs(pod, end_ns) if amount else None
         if span is not None:
-            used += amount * (span[1] - span[0])
+            used += amount * share(*span)
     return used / offered if offered else 0.0
 
 
 def _killed_s(history: History) -> float:
     """Seconds that pods had run when they were preempted, evicted or killed for memory: work that was lost."""
     lost_ns = 0
-    for pod in history.pods.values():
+    for pod in history.measured():
         span = _runs(pod, history.now_ns)
         if span is not None and any(fact.what in _LOST for fact in pod.facts):
             lost_ns += span[1] - span[0]
@@ -113,7 +116,7 @@ def _killed_s(history: History) -> float:
 def _time_to_running(history: History, figure: str, priority: int | None) -> float:
     """From the creation of a pod until its containers ran, or until it or the run ended."""
     waits = []
-    for pod in history.pods.values():
+    for pod in history.measured():
         if pod.preset_node or (priority is not None and pod.priority != priority):
             continue
         ends = (pod.running_ns, pod.gone_ns, history.now_ns)
@@ -127,7 +130,7 @@ def _wasted(history: History) -> Iterator[str]:
     """Victims whose preemptor was not bound to the node on which they made room."""
     for _, victim_uid, preemptor_uid in history.victims:
         victim, preemptor = history.pods.get(victim_uid), history.pods.get(preemptor_uid)
-        if victim is None or preemptor is None:
+        if victim is None or preemptor is None or not history.window.has(victim.created_ns):
             continue
         made_on = next((fact.node for fact in victim.facts if fact.what == "preempted"), "")
         # Room that a kubelet makes for a critical pod is for one that is there already.

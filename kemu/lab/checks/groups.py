@@ -16,9 +16,9 @@ SINGLE = "single pods"
 def workloads(history: History, waits: Iterable[Wait]) -> dict[str, dict[str, float | int]]:
     """By workload, or controller as ``ReplicaSet/web``, in the order of their first pods: waiting times of the pods
     that a scheduler had to place, and how many pods were created, bound, preempted, evicted, rejected and
-    OOM-killed."""
+    OOM-killed. ``waits``: of the pods that are measured."""
     groups: dict[str, tuple[list[PodHistory], list[Wait]]] = {}
-    for pod in history.pods.values():
+    for pod in history.measured():
         groups.setdefault(group_of(pod), ([], []))[0].append(pod)
     for wait in waits:
         groups[group_of(wait.pod)][1].append(wait)
@@ -52,9 +52,10 @@ _TOLD_BY = {"attempted": "attempts", "unschedulable": "unschedulable", "bound": 
 
 
 def schedulers(history: History) -> dict[str, dict[str, int]]:
-    """By replica, as ``red/0``: attempts, those that found no node, pods bound, conflicts, and pods preempted."""
+    """By replica, as ``red/0``: attempts, those that found no node, pods bound, conflicts (those of the
+    whole run), and pods preempted."""
     found: dict[str, dict[str, int]] = {}
-    for pod in history.pods.values():
+    for pod in history.measured():
         for fact in pod.facts:
             if fact.what in _TOLD_BY and fact.by:
                 _row(found, fact.by)[_TOLD_BY[fact.what]] += 1

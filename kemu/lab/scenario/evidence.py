@@ -13,7 +13,7 @@ from kemu.emulated.objects import resources
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.settings import paths
 from kemu.lab.checks import costs
-from kemu.lab.checks.counters import COUNTERS, counts
+from kemu.lab.checks.counters import COUNTERS, measured
 from kemu.lab.checks.history import History
 from kemu.lab.checks.history.facts import Refusal
 from kemu.lab.checks.results import seconds, several
@@ -46,13 +46,15 @@ def number(value: float, bounds: Bounds, detail: str, *, may_grow: bool) -> Answ
 
 
 def metric(history: History, name: str, priority: int | None) -> float | None:
-    """A figure of the verdict by name: waiting times, costs, counters; None where there is no pod of that priority."""
+    """A figure of the verdict by name: waiting times, costs, counters; None where there is no pod of that priority.
+
+    Like the verdict, it counts what the scenario measures."""
     if name in COUNTERS:
-        return float(counts(history)[name])
+        return float(measured(history)[name])
     family, _, figure = name.partition(".")
     if family not in ("waiting", "overtaken"):
         return costs.value(history, name, priority)
-    waits = history.derived(waiting.waits)
+    waits = history.derived(waiting.measured)
     group = [wait for wait in waits if priority is None or wait.pod.priority == priority]
     if not group:
         return None

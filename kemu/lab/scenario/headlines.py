@@ -26,6 +26,8 @@ def empty(history: History, workloads: Iterable[str]) -> list[str]:
     if not history.pods:
         return [*found, "no pod was created"]
     made = {pod.workload: None for pod in history.pods.values()}
+    if next(history.measured(), None) is None:
+        found.append("no pod arrived in the time that is measured")
     return found + [f"workload {name} made no pod" for name in workloads if name not in made]
 
 

@@ -21,6 +21,7 @@ from kemu.emulated.controllers.settings import Controller
 from kemu.emulated.objects.plain import Json
 from kemu.emulated.settings.documents import Document
 from kemu.emulated.store.settings import Store
+from kemu.lab.checks.history.windows import Window
 from kemu.lab.checks.limits import Checks
 from kemu.lab.scenario.expectations import Expectation
 from kemu.lab.scenario.format.clusters import Extender, Node, Scheduler
@@ -179,6 +180,8 @@ class Scenario:
     ablate: tuple[str, ...]
     """The safeguards that its actors lack: names of :mod:`kemu.emulated.variants`, in the order of that table."""
     checks: Checks
+    measure: Window
+    """What of the run its figures count."""
     until: Expectation | None
     expectations: tuple[Expectation, ...]
     """Without comparisons; of a variant, only those that count in it."""

@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from kemu.lab.checks.history import History
+from kemu.lab.checks.history import History, windows
 from kemu.lab.scenario.playing import runner
 from kemu.lab.tell import layouts, story_tables, tables, terminal
 from kemu.runtime.words import counted
@@ -52,6 +52,8 @@ def show(
         for variant, history in zip(variants, histories, strict=True):
             layouts.show(console, [Text(_name(variant), "bold")])
             story_tables.show(console, history)
+    if window := windows.text(verdict):
+        layouts.show(console, [Text(window, "bold")])
     layouts.show(console, figures(variants, width))
     console.print()
     terminal.show_next(console, commands)

@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from kemu.lab.checks.history import History
+from kemu.lab.checks.history import History, windows
 from kemu.lab.checks.scheduling import unbound
 from kemu.lab.tell import layouts, story_tables, tables
 from kemu.runtime.words import counted
@@ -164,6 +164,8 @@ def expected_to_fail(judged: Sequence[Mapping[str, Any]]) -> list[str]:
 def show_figures(console: Console, verdict: Mapping[str, Any]) -> None:
     """Counters and costs, who was served and how well, and what was refused."""
     width = console.width
+    if window := windows.text(verdict):
+        layouts.show(console, [Text(window, "bold")])
     counters = [(name.replace("_", " "), str(value)) for name, value in verdict["counts"].items() if value]
     costs = [
         _cost(name, value) for name, value in verdict["costs"].items() if value and not name.startswith("refused.")

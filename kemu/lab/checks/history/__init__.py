@@ -6,6 +6,7 @@ outages       when faults may have held back what watches deliver, and for whom
 facts         what a history consists of: pods, nodes, faults, changes and facts about them
 parsed        objects as the store holds them, parsed once
 sessions      the watches that clients tell of
+windows       which time of a run is measured
 """
 
 from kemu.lab.checks.history.histories import LOST, MIRROR, NODE_PREFIX, POD_PREFIX, WORKLOAD_LABEL, History

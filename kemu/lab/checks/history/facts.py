@@ -111,6 +111,8 @@ class PodHistory:
     deleting_ns: int | None = None
     gone_ns: int | None = None
     attempts: int = 0
+    admissions: int = 0
+    """How often a kubelet has admitted it."""
     ran_ns: int | None = None
     """When its kubelet first said that its containers run."""
     workload: str = ""

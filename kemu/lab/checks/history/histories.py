@@ -8,13 +8,13 @@ history consists of, ``counters`` what is counted in it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from kemu.emulated.objects import meta
 from kemu.emulated.objects.amounts import quantities, requests
 from kemu.emulated.objects.pods import pod_phases
-from kemu.lab.checks.history import disturbances, parsed, sessions
+from kemu.lab.checks.history import disturbances, parsed, sessions, windows
 from kemu.lab.checks.history.facts import (
     ANY,
     Change,
@@ -138,6 +138,8 @@ class History:
         self.changes: list[Change] = []
         self.revision = 0
         self.now_ns = 0
+        self.window = windows.Window()
+        """What of the run is measured."""
         self.victims: list[tuple[int, str, str]] = []
         """(time, victim's UID, preemptor's UID)."""
         self.faults: list[Fault] = []
@@ -222,6 +224,10 @@ class History:
         found = make(self)
         self._derived[make] = (self.kinds.total(), found)
         return found
+
+    def measured(self) -> Iterator[PodHistory]:
+        """The pods that arrived in the window, in the order of their creation."""
+        return (pod for pod in self.pods.values() if self.window.has(pod.created_ns))
 
     def pod(self, name: str) -> PodHistory | None:
         """The latest pod of that name: ``name`` (in namespace default) or ``namespace/name``."""
@@ -544,12 +550,14 @@ class History:
         self._runs(time_ns, actor, event)
 
     def _on_admit(self, time_ns: int, actor: str, event: AdmissionDecided) -> None:
+        history = self.pods.get(event.uid)
         if event.ok:
             self.counts["admissions"] += 1
             self._runs(time_ns, actor, event)
+            if history is not None:
+                history.admissions += 1
             return
         self.counts["admissions_rejected"] += 1
-        history = self.pods.get(event.uid)
         if history is not None:
             fact = Fact(time_ns, "rejected", event.node, reason=event.reason, message=event.message)
             history.facts.append(fact)

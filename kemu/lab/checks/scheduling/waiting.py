@@ -47,6 +47,11 @@ def waits(history: History) -> list[Wait]:
     ]
 
 
+def measured(history: History) -> list[Wait]:
+    """Those of the pods that arrived in the window; whom they were overtaken by need not have."""
+    return [wait for wait in waits(history) if history.window.has(wait.pod.created_ns)]
+
+
 def _end_of_wait(pod: PodHistory, end: int) -> int:
     if pod.bound_ns is not None:
         return pod.bound_ns

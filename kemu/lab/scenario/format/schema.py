@@ -35,6 +35,7 @@ from kemu.emulated.settings.shapes import (
     WordOr,
 )
 from kemu.emulated.store.settings import Store
+from kemu.lab.checks.history.windows import Window
 from kemu.lab.checks.limits import Checks
 from kemu.lab.scenario.format import clusters
 from kemu.lab.scenario.format.events import Event
@@ -148,6 +149,9 @@ class Spec:
     )
     chaos: list[Any] = setting(ListOf(fault_keys.CHAOS), "Faults.", [])
     checks: Checks = setting(Section(Checks), "What is always looked at.", {})
+    measure: Window = setting(
+        Section(Window), "Which pods the figures count, and which time; by default all of the run.", {}
+    )
     bugs: list[str] = setting(
         ListOf(Choice(variants.names(variants.BUG))),
         "Bugs that Kubernetes has fixed since, by issue: see docs/museum.",

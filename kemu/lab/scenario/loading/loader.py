@@ -26,6 +26,7 @@ from kemu.emulated.settings import documents, values
 from kemu.emulated.settings.declared import plain
 from kemu.emulated.settings.documents import Document, Path
 from kemu.emulated.settings.shapes import INVALID, Report
+from kemu.lab.checks.history.windows import Window
 from kemu.lab.checks.limits import Checks
 from kemu.lab.scenario import expectations, scenarios
 from kemu.lab.scenario.format import schema
@@ -367,6 +368,7 @@ class _Loading:
             holds=kept_back,
             ablate=self._ablated(spec),
             checks=self._checks(spec.checks),
+            measure=self._window(spec.measure, last_ns),
             until=until,
             expectations=tuple(expected),
             comparisons=tuple(comparisons),
@@ -580,6 +582,13 @@ class _Loading:
         for index, check in enumerate(disabled):
             references.check_id(check, ("spec", "checks", "disable", index), self.report)
         return dataclasses.replace(checks, disable=disabled)
+
+    def _window(self, window: Window, last_ns: int) -> Window:
+        if window is INVALID:
+            return Window()
+        for key, when_ns in (("from", window.from_ns), ("until", window.until_ns)):
+            timelines.check_in_time(self.report, last_ns, when_ns, ("spec", "measure", key))
+        return window
 
     def _ablated(self, spec: schema.Spec) -> tuple[str, ...]:
         for index, name in enumerate(spec.ablate):

@@ -20,7 +20,7 @@ from typing import Any
 
 from kemu.emulated.kubelet.settings import kubelet_configurations
 from kemu.lab.checks import costs, groups, registry
-from kemu.lab.checks.counters import counts
+from kemu.lab.checks.counters import measured
 from kemu.lab.checks.history import History
 from kemu.lab.checks.limits import Autoscaled, Limits, NodeGroup
 from kemu.lab.checks.results import Result
@@ -60,6 +60,7 @@ class Judge:
         self._checks = registry.Judge(disabled=scenario.checks.disable, within=_limits(scenario, speed))
         self.history = self._checks.history
         """History of the events so far."""
+        self.history.window = scenario.measure
         self.feed = self._checks.feed
         """Takes the next event; a ``LogSink``."""
 
@@ -114,7 +115,7 @@ class Judged:
     def data(self, runtime: str, digest: str) -> dict[str, Any]:
         """What verdict.json says of the run itself: verdict, expectations, checks, counters, waiting times, costs."""
         history = self.history
-        waits = waiting.waits(history)
+        waits = waiting.measured(history)
         never_bound = unbound.data(unbound.of(history))
         empty = headlines.empty(history, [workload.name for workload in self.scenario.workloads])
         rest = [
@@ -140,7 +141,8 @@ class Judged:
                 for judgement, expectation in zip(self.judgements, self.scenario.expectations, strict=True)
             ],
             "checks": [_check_data(check) for check in self.checks],
-            "counts": counts(history),
+            **history.window.data(self.end.now_ns),
+            "counts": measured(history),
             "faults": _faults(history),
             **({"disturbances": [one.data() for one in history.disturbances]} if runtime in runtimes.REAL else {}),
             **({"faults_never_came": list(self.faults_never_came)} if self.faults_never_came else {}),

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import kemu
 from kemu.errors import InfrastructureError, KemuError, SimulationError
 from kemu.lab.checks.counters import COUNTERS
-from kemu.lab.checks.history import History
+from kemu.lab.checks.history import History, windows
 from kemu.lab.checks.scheduling import waiting
 from kemu.lab.scenario import evidence, headlines, verdicts
 from kemu.lab.scenario.expectations import Comparison, Expectation
@@ -454,7 +454,7 @@ def combine(scenario: Scenario, results: Sequence[RunResult], out: Path) -> dict
     worst = min((result.verdict["verdict"] for result in results), key=order.index)
     overall = min((worst, verdicts.overall((), comparisons) if comparisons else worst), key=order.index)
     digest = hashlib.sha256("\n".join(result.verdict["digest"] for result in results).encode()).hexdigest()
-    pooled = [wait for result in results for wait in waiting.waits(result.history)]
+    pooled = [wait for result in results for wait in waiting.measured(result.history)]
     errors = sum((result.history.errors for result in results), Counter[str]())
     first = results[0].verdict
     return {
@@ -474,6 +474,7 @@ def combine(scenario: Scenario, results: Sequence[RunResult], out: Path) -> dict
         "checks": [
             {**found, "variant": dict(result.variant)} for result in results for found in result.verdict["checks"]
         ],
+        **_measured([result.verdict for result in results]),
         "counts": {name: sum(result.verdict["counts"][name] for result in results) for name in COUNTERS},
         "faults": _all_faults(results),
         "refused": dict(sum((result.history.refused for result in results), Counter()).most_common()),
@@ -486,6 +487,12 @@ def combine(scenario: Scenario, results: Sequence[RunResult], out: Path) -> dict
         **_warnings(scenario),
         "variants": [result.verdict for result in results],
     }
+
+
+def _measured(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The window of all variants, if it is one."""
+    windows_of = [one.get(windows.KEY) for one in found]
+    return {windows.KEY: windows_of[0]} if windows_of[0] and windows_of.count(windows_of[0]) == len(found) else {}
 
 
 def _compare(scenario: Scenario, expectation: Expectation, results: Sequence[RunResult]) -> verdicts.Judgement:

@@ -25,6 +25,7 @@ def of(sweep: Sweep, results: Path) -> dict[str, Any]:
     return {
         "experiment": experiment.name,
         "verdict": verdict,
+        **experiment.scenario.measure.data(experiment.scenario.duration_ns),
         "sweep": str(sweep.folder),
         "results": str(results),
         "cells": {"total": experiment.size, **_counts(records)},

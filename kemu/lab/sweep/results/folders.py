@@ -17,7 +17,7 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 
 from kemu.errors import KemuError
-from kemu.lab.checks.history import History
+from kemu.lab.checks.history import History, windows
 from kemu.lab.sweep.cells import DONE, Cell, CellRecord
 from kemu.lab.sweep.results import files, journals, rows
 from kemu.runtime.runlog import folders
@@ -72,6 +72,7 @@ def record_of(folder: Path, index: int = 0) -> CellRecord:
     """The one of a run folder. Raises KemuError where there is no verdict, RunLogError where the log is damaged."""
     verdict = folders.verdict_of(folder)
     history, attempts = History(), rows.Attempts()
+    history.window = windows.of(verdict)
     with Reader(folder / RUN_LOG) as reader:
         for event in reader:
             history.feed(*event)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kemu.lab.checks.history import windows
 from kemu.lab.checks.history.facts import PodHistory
 from kemu.lab.checks.scheduling import waiting
 from kemu.lab.tell import happenings
@@ -75,6 +76,7 @@ def _facts(fold: Fold, verdict: Mapping[str, Any]) -> list[str]:
         _count(history.counts["preemptions"], "preemption"),
         _count(history.counts["evictions"], "eviction"),
         _count(history.counts["admissions_rejected"], "rejected pod"),
+        *filter(None, [windows.text(verdict)]),
     ]
 
 

@@ -18,6 +18,7 @@ from rich.text import Text
 
 from kemu.doors.cli import progress
 from kemu.emulated.objects.plain import Json
+from kemu.lab.checks.history import windows
 from kemu.lab.scenario.playing import runner
 from kemu.lab.sweep.cells import DONE, FAILED, SATURATED, Cell, CellRecord, Metric
 from kemu.lab.sweep.engine import summaries
@@ -112,6 +113,8 @@ def show(sweep: Sweep, found: Mapping[str, Any], commands: Sequence[tuple[str, s
     if experiment.description:
         layouts.show(console, layouts.flowing(Text(" ".join(experiment.description.split()), "dim"), width, 0))
     console.print()
+    if window := windows.text(found):
+        layouts.show(console, [Text(window, "bold")])
     layouts.show(console, _table(experiment.metrics, found["variants"], width))
     layouts.show(console, _legend(found["variants"], width))
     console.print()
