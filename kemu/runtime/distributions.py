@@ -241,6 +241,16 @@ def parse(data: object, *, number: Callable[[Any], float] | None = None, minimum
     return LogNormal(math.log(median), math.log(p99 / median) / _Z99)
 
 
+def scaled(data: Any, factor: float) -> Any:
+    """The plain data of a distribution whose draws are ``factor`` times as large."""
+    if not isinstance(data, Mapping):
+        return data * factor
+    ((kind, parameters),) = data.items()
+    if kind == "choice":
+        return {kind: [{**entry, "value": entry["value"] * factor} for entry in parameters]}
+    return {kind: {name: value * factor for name, value in parameters.items()}}
+
+
 _KINDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "uniform": (("min", "max"), ()),
     "exponential": (("mean",), ()),

@@ -79,6 +79,12 @@ class Spec:
         "sim",
     )
     speed: float = setting(Number(positive=True), "Virtual seconds for each real one, with ray only.", 1)
+    scale: int = setting(
+        Whole(1),
+        "How many times as large the cluster is: groups of nodes, and the pods of workloads that arrive; {default} by "
+        "default. What manifests, events and chaos name stays.",
+        1,
+    )
     nodes: list[clusters.Nodes] = setting(ListOf(clusters.NODES), "The nodes, each with its kubelet.", [])
     schedulers: list[clusters.Scheduler] | None = setting(
         ListOf(Section(clusters.Scheduler, noun="configuration", choice_required=False)),

@@ -5,6 +5,7 @@ overriding     values from outside, put into the document
 matrices       the variants of a matrix
 clusters       nodes, schedulers and extenders
 node_groups    the nodes of a cluster autoscaler
+scaling        the same cluster, many times as large
 controllers    which controllers run
 users          users, and who events may be done as
 timelines      events and workloads

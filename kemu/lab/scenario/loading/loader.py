@@ -44,6 +44,7 @@ from kemu.lab.scenario.loading import (
     node_groups,
     overriding,
     references,
+    scaling,
     timelines,
     users,
 )
@@ -276,7 +277,7 @@ class _Loading:
             return None
         spec: schema.Spec = checked["spec"]
         raw = self.document.data["spec"]
-        spec = self._with_times(spec, raw.get("timing"))
+        spec = scaling.scaled(self._with_times(spec, raw.get("timing")), report)
         # Where the duration itself is wrong, nothing is too late.
         is_wrong = any(problem.path == "spec.duration" for problem in report.problems)
         last_ns = values.MAX_DURATION_NS if is_wrong else spec.duration_ns
