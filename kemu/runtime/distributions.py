@@ -241,10 +241,10 @@ def parse(data: object, *, number: Callable[[Any], float] | None = None, minimum
     return LogNormal(math.log(median), math.log(p99 / median) / _Z99)
 
 
-def scaled(data: Any, factor: float) -> Any:
+def scaled(data: object, factor: float) -> object:
     """The plain data of a distribution whose draws are ``factor`` times as large."""
     if not isinstance(data, Mapping):
-        return data * factor
+        return _plain_number(data) * factor
     ((kind, parameters),) = data.items()
     if kind == "choice":
         return {kind: [{**entry, "value": entry["value"] * factor} for entry in parameters]}

@@ -83,6 +83,18 @@ def test_a_shipped_scenario_whose_matrix_the_experiment_pins() -> None:
     assert found.source == "seeds/starvation"
 
 
+def test_settings_from_outside_make_it_another_experiment(tmp_path: Path) -> None:
+    file = tmp_path / "e.yaml"
+    file.write_text(f"{HEAD}spec:\n{INLINE.replace('name: n,', 'namePrefix: n-, count: 2,')}  seeds: 2\n")
+    small, large = loader.load(file), loader.load(file, settings={"scale": 10, "timing": "realistic"})
+    assert (len(small.scenario.nodes), len(large.scenario.nodes)) == (2, 20)
+    assert small.identity() != large.identity()
+    # Its copy beside the results says the same.
+    assert loader.loads(large.text, str(file)).identity() == large.identity()
+    with pytest.raises(ScenarioError, match=r"--set scale:1:1: spec.set.scale: must be at least 1"):
+        loader.load(file, settings={"scale": 0})
+
+
 def test_a_scenario_beside_the_experiment(tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text("apiVersion: kemu.dev/v1\nkind: Scenario\nspec: {nodes: [{name: n}]}\n")
     (tmp_path / "e.yaml").write_text(f"{HEAD}spec: {{scenario: s.yaml, seeds: 1}}\n")

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any
 
+import yaml
+
 from kemu.emulated.objects.conversion import user_files
 from kemu.emulated.settings import documents
 from kemu.emulated.settings.documents import Document, Path
@@ -35,13 +37,28 @@ _METRIC = re.compile(r"([^()\s]+)\(\s*priority\s*=\s*(-?[0-9]+)\s*\)")
 _DEFAULT_METRICS = (Metric("waiting.p99_s"), Metric("utilisation.cpu"), Metric("preemptions"))
 
 
-def load(path: str | FilePath, data_dir: str | FilePath | None = None) -> Experiment:
+def load(
+    path: str | FilePath, data_dir: str | FilePath | None = None, settings: Mapping[str, Any] | None = None
+) -> Experiment:
     """Read an experiment.
 
-    ``data_dir`` is where traces are found. Raises ScenarioError with every mistake, in the order of the file.
+    ``data_dir`` is where traces are found. ``settings`` are values for paths below the scenario's spec, beside those of
+    ``set``. Raises ScenarioError with every mistake, in the order of the file.
     """
     found = documents.read(FilePath(path))
-    return _of_documents(found, user_files.read_text(FilePath(path)), str(path), data_dir)
+    text = user_files.read_text(FilePath(path))
+    if settings and foreign_files.is_experiment(found):
+        text = _with_settings(found[0], settings)
+    return _of_documents(found, text, str(path), data_dir)
+
+
+def _with_settings(document: Document, settings: Mapping[str, Any]) -> str:
+    """The text of the experiment whose ``set`` has these, too, which the document gets."""
+    spec = document.data.get("spec")
+    if isinstance(spec, dict) and isinstance(stated := spec.setdefault("set", {}), dict):
+        stated |= settings
+        document.overridden |= {("spec", "set", path): f"{mistakes.OVERRIDE} {path}" for path in settings}
+    return yaml.safe_dump(document.data, sort_keys=False, width=120, allow_unicode=True)
 
 
 def loads(text: str, name: str = "experiment.yaml", data_dir: str | FilePath | None = None) -> Experiment:

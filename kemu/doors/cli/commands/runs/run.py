@@ -9,7 +9,7 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,8 +78,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def overrides(options: argparse.Namespace) -> dict[str, Any]:
     """What the command line sets, as paths below spec."""
-    from kemu.emulated.settings import documents
-
     found: dict[str, Any] = {}
     if options.seed is not None:
         found["seed"] = options.seed
@@ -90,7 +88,15 @@ def overrides(options: argparse.Namespace) -> dict[str, Any]:
         found["store.etcd"] = match[1]
     for kind, share in getattr(options, "cells", {}).items():
         found[f"runtime.ray.cells.{kind}"] = share
-    for item in options.set:
+    return found | settings(options.set)
+
+
+def settings(items: Sequence[str]) -> dict[str, Any]:
+    """``--set``: the values of PATH=VALUE, by path below spec. Raises KemuError."""
+    from kemu.emulated.settings import documents
+
+    found: dict[str, Any] = {}
+    for item in items:
         path, equals, value = item.partition("=")
         if not equals or not path:
             raise KemuError(f"--set {item}: write it as PATH=VALUE")

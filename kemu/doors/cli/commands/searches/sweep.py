@@ -40,6 +40,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="real: a cluster that stands; default: one is started for each cell",
     )
     parser.add_argument("--context", default="", help="of the kubeconfig; by default its current one")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="PATH=VALUE", help="as for kemu run: --set scale=100"
+    )
     parser.add_argument("--jobs", type=parsers.count, default=0, help="processes; default: one for each CPU")
     parser.add_argument(
         "--ray",
@@ -60,6 +63,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 def command(options: argparse.Namespace) -> int:
     from kemu.doors.cli import inputs
     from kemu.doors.cli.commands.figures import sweep_reports
+    from kemu.doors.cli.commands.runs import run
     from kemu.doors.cli.commands.searches import explore
     from kemu.lab.exploration.workers import Workers
     from kemu.lab.sweep.engine import summaries
@@ -68,7 +72,7 @@ def command(options: argparse.Namespace) -> int:
 
     if not Path(options.experiment).exists():
         raise KemuError(f"{options.experiment}: no such file; an experiment is a file of kind Experiment")
-    experiment = loader.load(options.experiment, options.data)
+    experiment = loader.load(options.experiment, options.data, run.settings(options.set))
     if not options.json:
         inputs.warn(experiment.warnings)
     if options.kubeconfig is not None and options.runtime != "real":
