@@ -92,3 +92,23 @@ def test_a_figure_that_changed_makes_another_page(findings: ModuleType) -> None:
     assert list(findings.complaints()) == [
         "docs/findings.md differs from the stored results: scripts/findings writes it"
     ]
+
+
+def test_what_became_of_claims_on_more_nodes(findings: ModuleType) -> None:
+    def claims(**outcomes: str) -> list[dict[str, str]]:
+        return [{"id": name.replace("_", "-"), "outcome": outcome} for name, outcome in outcomes.items()]
+
+    small = claims(a="holds", b_c="fails", d="holds", e="undecided", f="undecided", g="holds")
+    large = claims(a="holds", b_c="fails", d="fails", e="holds", f="undecided", g="undecided")
+    assert findings.compared(small, large) == (
+        "stands: a, b c; turns: d; is decided: e; stays undecided: f; is undecided: g"
+    )
+
+
+def test_the_large_repetition_is_the_same_experiment_on_more_nodes(findings: ModuleType) -> None:
+    large = findings.large("ping-pong")
+    experiment, _ = findings.load("ping-pong")
+    assert 500 < len(large.scenario.nodes) <= findings.LARGE_NODES
+    assert large.variants == experiment.variants
+    assert [claim.id for claim in large.claims] == [claim.id for claim in experiment.claims]
+    assert findings.digest(large) != findings.digest(experiment)
