@@ -188,8 +188,10 @@ def test_timing_is_in_seconds() -> None:
 
 def test_a_preset_of_times() -> None:
     realistic = load("timing: realistic").timing
-    assert set(realistic) == set(timing_keys.REALISTIC)
-    assert realistic["watchLatency"] == {"lognormal": {"median": 0.003, "p99": 0.02}}
+    assert realistic["watchLatency"] == {"lognormal": {"median": 0.000573, "p99": 0.00179}}
+    assert realistic["clientLimits"] == "kubernetes"
+    file = timing_keys.shipped("realistic").data
+    assert list(realistic) == list(file["timing"]) == list(file["sources"])
     changed = load("timing: {watchLatency: 5ms, preset: realistic}").timing
     assert changed == {**realistic, "watchLatency": 0.005}
     assert load("timing: constant").timing == load("timing: {}").timing == {}
