@@ -18,6 +18,7 @@ from kemu.errors import Problem, ScenarioError
 PRESET = "preset"
 API_VERSION, KIND = "kemu.dev/v1", "TimingPreset"
 """Of a file with a preset, as ``kemu calibrate`` writes it."""
+CONTROLLER_LAG = "controllerLag"
 _FILES = (".yaml", ".yml", ".json")
 
 TIMES: dict[str, Key] = {
@@ -46,6 +47,9 @@ TIMES: dict[str, Key] = {
         "How long an attempt to schedule a pod takes.",
     ),
     "bind": Key(TIME, "From the decision until the binding is sent."),
+    CONTROLLER_LAG: Key(
+        TIME, "From what a controller of kube-controller-manager hears until it acts, without its lag."
+    ),
     "kubeletSync": Key(TIME, "From what a kubelet hears until it acts."),
     "podStart": Key(TIME, "From admission until the containers run, where a pod does not say."),
     "imagePull": Key(TIME, "How long an image takes that the node does not have."),
