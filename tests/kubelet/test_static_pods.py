@@ -112,6 +112,21 @@ def test_a_kubelet_that_starts_again_finds_its_static_pod_running(cluster: Clust
     assert cluster.told("admit", "running") == [(0.0, "admit", "proxy-n1"), (0.0, "running", "proxy-n1")]
 
 
+def test_on_a_new_node_a_static_pod_comes_before_pods_of_the_api_server(cluster: Cluster) -> None:
+    """Files are read at once; pods are listed when the Node is there (``NewSourceApiserver`` of ``pkg/kubelet/config``)."""
+
+    async def main(cluster: Cluster) -> None:
+        await cluster.create(pod("other", "3", on="n2"))
+        await cluster.at(1)
+        await cluster.runtime.launch([cluster.kubelet(node("n2"), staticPods=[manifest()])])
+        await cluster.at(2)
+        assert [await cluster.phase(name) for name in ("other", "proxy-n2")] == ["Failed", "Running"]
+
+    cluster.play(main)
+    assert [name for _, _, name in cluster.told("admit")] == ["proxy-n2", "other"]
+    assert not cluster.data("preempting")
+
+
 def test_a_mirror_without_a_static_pod_is_removed(cluster: Cluster) -> None:
     """As of a manifest that is not there any more."""
 

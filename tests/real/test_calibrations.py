@@ -12,7 +12,7 @@ import yaml
 
 from kemu.errors import KemuError, ScenarioError
 from kemu.lab.real import calibration_pictures, calibrations, measurements
-from kemu.lab.real.calibrations import Found, Load
+from kemu.lab.real.calibrations import LOADS, Found, Load
 from kemu.lab.real.measurements import Measured
 from kemu.lab.scenario.loading import loader
 from kemu.runtime.runlog.events import typed
@@ -23,7 +23,12 @@ S = 1_000_000_000
 
 
 def _created(at: int, uid: str, took: int = 3 * MS) -> tuple[int, str, str, dict[str, Any]]:
-    return at + took, "apiserver/0", "api.request", {"verb": "create", "resource": "pods", "uid": uid, "start": at}
+    return (
+        at + took,
+        "apiserver/0",
+        "api.request",
+        {"verb": "create", "resource": "pods", "uid": uid, "start": at, "by": "user"},
+    )
 
 
 def _attempt(start: int, end: int, uid: str, n: int = 1, evaluated: int = 100) -> tuple[int, str, str, dict[str, Any]]:
@@ -33,7 +38,12 @@ def _attempt(start: int, end: int, uid: str, n: int = 1, evaluated: int = 100) -
 def _bound(start: int, end: int, uid: str) -> list[tuple[int, str, str, dict[str, Any]]]:
     return [
         (end, "scheduler/a/0", "sched.bind", {"uid": uid, "start": start}),
-        (end, "apiserver/0", "api.request", {"verb": "bind", "resource": "pods", "uid": uid, "start": start}),
+        (
+            end,
+            "apiserver/0",
+            "api.request",
+            {"verb": "bind", "resource": "pods", "uid": uid, "start": start, "by": "scheduler/a/0"},
+        ),
     ]
 
 
@@ -72,6 +82,65 @@ def test_a_pod_that_waited_for_another_ones_attempt_says_nothing_of_watches() ->
     assert found.watches == [MS]
     again = _of([_created(10 * MS, "p"), _attempt(9 * S, 9 * S + MS, "p", n=2)])
     assert again.watches == []
+
+
+def _deleted(at: int, by: str = "user") -> tuple[int, str, str, dict[str, Any]]:
+    return (
+        at,
+        "apiserver/0",
+        "api.request",
+        {"verb": "delete", "resource": "pods", "uid": "x", "start": at - MS, "by": by},
+    )
+
+
+def test_what_a_controller_takes_is_read_from_the_log() -> None:
+    """From the user's deletion of a pod to the first request that follows from it, without the ways between them."""
+
+    def replaced(at: int, uid: str, by: str = "controller/replicaset") -> tuple[int, str, str, dict[str, Any]]:
+        return at + 3 * MS, "apiserver/0", "api.request", {**_created(at, uid)[3], "by": by}
+
+    found = _of(
+        [
+            _created(10 * MS, "p"),
+            _attempt(14 * MS, 15 * MS, "p"),  # a watch: 1 ms
+            *_bound(17 * MS, 19 * MS, "p"),  # a call: 2 ms
+            replaced(30 * MS, "q"),  # nothing was deleted
+            _deleted(40 * MS),
+            _deleted(41 * MS, by="kubelet/node-1"),
+            replaced(44 * MS, "r", by="user"),
+            replaced(46 * MS, "s"),
+            replaced(50 * MS, "t"),  # of another cause
+            _deleted(60 * MS),
+            replaced(62 * MS, "u"),
+        ]
+    )
+    assert found.reactions == [6 * MS, 2 * MS]
+    assert found.lags == [3 * MS, 0]
+    assert Measured(reactions=[MS]).lags == []
+
+
+def test_the_fit_has_a_lag_of_controllers_where_it_was_measured() -> None:
+    found = [_found(load, 4 * number, 30 + number, 600, 0.6, load.nodes) for number, load in enumerate(LOADS, 1)]
+    assert "controllerLag" not in calibrations.fit(found[:3]).timing
+    with pytest.raises(KemuError, match="only 0 reactions of a controller were measured"):
+        calibrations.fit(found)
+    found[3].measured.reactions.extend(one + 3 * MS for one in _samples(9, 5, 20))
+    preset = calibrations.fit(found)
+    median = preset.timing["controllerLag"]["lognormal"]["median"]
+    # 8 ms without a watch of 0.6 and a call of 0.3 ms
+    assert float(median.removesuffix("ms")) == pytest.approx(7.1, rel=0.05)
+    assert set(preset.sources) == set(preset.timing)
+    assert ("10-nodes-4-replaced-per-second", "reaction (controllerLag)") in {
+        row[:2] for row in calibrations.rows(found)
+    }
+
+
+def test_the_load_of_a_controller_is_a_scenario() -> None:
+    (load,) = (one for one in LOADS if one.are_replaced)
+    assert load not in calibrations.loads(is_guest=True)
+    scenario = loader.of_data(calibrations.scenario_of(load, 1))
+    assert list(scenario.controllers) == ["replicaset"]
+    assert [event.what for event in scenario.events] == ["delete"] * load.pods
 
 
 def _samples(seed: int, median_ms: float, p99_ms: float, count: int = 4000) -> list[int]:

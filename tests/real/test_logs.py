@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import zlib
 from pathlib import Path
@@ -10,10 +11,12 @@ from typing import Any
 from kemu.emulated.objects.wire import envelopes, wires
 from kemu.emulated.real.audit_logs import AuditLog, unix_ns
 from kemu.emulated.real.scheduler_logs import SchedulerLog
+from kemu.emulated.real.scheduler_metrics import Counts
 from kemu.emulated.real.transactions import KnownPods, Transactions
+from kemu.lab.checks.history.histories import History
 from kemu.messages.etcd import rpc_pb2
 from kemu.messages.k8s import core_v1_pb2
-from kemu.runtime.runlog.events import Event
+from kemu.runtime.runlog.events import AttemptsCounted, Event
 
 ALL = 1 << 63
 UID = "0997a394-b5bc-41a6-be68-daca91dd51a4"
@@ -156,6 +159,77 @@ def test_attempts_of_a_scheduler() -> None:
     planned, victim = (event for _, event in found[4:])
     assert (planned.KIND, planned["pod"], planned["node"]) == ("sched.preemption", "default/c", "node-1")
     assert (victim.KIND, victim["pod"], victim["by"]) == ("sched.victim", "default/one", "default/c")
+
+
+METRICS = """\
+# HELP scheduler_schedule_attempts_total [STABLE] Number of attempts to schedule pods, by the result.
+# TYPE scheduler_schedule_attempts_total counter
+scheduler_schedule_attempts_total{profile="default-scheduler",result="error"} 1
+scheduler_schedule_attempts_total{profile="default-scheduler",result="scheduled"} 2
+scheduler_schedule_attempts_total{profile="other",result="scheduled"} 1
+scheduler_schedule_attempts_total{profile="default-scheduler",result="unschedulable"} 0
+scheduler_scheduling_attempt_duration_seconds_bucket{profile="default-scheduler",result="scheduled",le="+Inf"} 3
+scheduler_scheduling_attempt_duration_seconds_sum{profile="default-scheduler",result="scheduled"} 0.0025
+scheduler_scheduling_attempt_duration_seconds_count{profile="default-scheduler",result="scheduled"} 3
+scheduler_scheduling_attempt_duration_seconds_sum{profile="default-scheduler",result="error"} 1.5e-03
+scheduler_scheduling_attempt_duration_seconds_count{profile="default-scheduler",result="error"} 1
+scheduler_preemption_victims_sum 3
+scheduler_preemption_victims_count 2
+go_goroutines 71
+"""
+LATE = ALL // 2
+STARTS = 'I1124 08:42:40.000000    7212 server.go:178] "Starting Kubernetes Scheduler" version="v1.36.3"\n'
+
+
+def test_what_a_scheduler_counts_is_read_from_its_metrics() -> None:
+    event = Counts.read(METRICS).event(4)
+    assert event == {
+        "attempts": {"error": 1, "scheduled": 3, "unschedulable": 0}, "durations": 4, "took": 4_000_000,
+        "preemptions": 2, "victims": 3, "told": 4,
+    }  # fmt: skip
+    assert Counts.read("").event(0) == {
+        "attempts": {}, "durations": 0, "took": 0, "preemptions": 0, "victims": 0, "told": 0
+    }  # fmt: skip
+
+
+def _counted(lines: str, asked_ns: int, answered_ns: int) -> AttemptsCounted:
+    """What is told of a scheduler that counts as :data:`METRICS` say."""
+    found: list[Event] = []
+    log = SchedulerLog(KnownPods(), lambda at_ns, event: found.append(event))
+    for line in lines.splitlines():
+        log.line(line)
+    log.counted(asked_ns, answered_ns, Counts.read(METRICS))
+    log.read(ALL)
+    (event,) = (one for one in found if isinstance(one, AttemptsCounted))
+    return event
+
+
+def _at(text: str) -> int:
+    year = dt.datetime.now(dt.UTC).year
+    return int(dt.datetime.fromisoformat(f"{year}-11-24T{text}+00:00").timestamp() * 10**6) * 1000
+
+
+def test_attempts_that_a_log_tells_are_compared_with_those_that_were_counted() -> None:
+    """Four attempts end at 47.21, 48.21, 49.21 and 50.21 s."""
+    whole = _counted(STARTS + LOG, LATE, LATE)
+    assert (whole.told, whole.doubt) == (4, "")
+    early = _counted(STARTS + LOG, _at("08:42:49.0"), _at("08:42:49.0"))
+    assert (early.told, early.doubt) == (2, "has counted 4 attempts, but its log tells 2")
+    meanwhile = _counted(STARTS + LOG, _at("08:42:49.0"), _at("08:42:51.0"))
+    assert (meanwhile.told, meanwhile.doubt) == (4, "")
+    # One that was started again counts from nothing.
+    again = _counted(LOG + STARTS + "".join(LOG.splitlines(keepends=True)[:3]), LATE, LATE)
+    assert again.told == 1
+
+
+def test_a_run_says_where_a_scheduler_has_counted_otherwise() -> None:
+    history = History()
+    counts = Counts.read(METRICS)
+    for actor, told in (("scheduler/a/0", 4), ("scheduler/b/0", 3)):
+        event = counts.event(told)
+        history.feed(1, actor, event.KIND, event)
+    assert history.doubts == ["scheduler/b/0 has counted 4 attempts, but its log tells 3"]
+    assert not history.gaps
 
 
 def go_bytes(version: str) -> bytes:

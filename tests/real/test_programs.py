@@ -64,6 +64,9 @@ class Programs:
     async def started(self, spec: ActorSpec) -> None:
         pass
 
+    async def stopping(self, spec: ActorSpec) -> None:
+        pass
+
     async def close(self) -> None:
         self.is_closed = True
 

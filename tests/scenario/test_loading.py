@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,8 @@ from kemu.errors import ScenarioError
 from kemu.lab.scenario.format.keys import timing_keys
 from kemu.lab.scenario.format.workloads import Arrivals, Poisson, Ramp
 from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import plans
+from kemu.lab.scenario.playing.heartbeats import Heartbeats
 from kemu.lab.scenario.scenarios import Scenario, VictimCount
 from kemu.runtime.env import SECOND_NS
 from tests.scenario.texts import HEAD, NODES, load, pod
@@ -188,8 +191,10 @@ def test_timing_is_in_seconds() -> None:
 
 def test_a_preset_of_times() -> None:
     realistic = load("timing: realistic").timing
-    assert set(realistic) == set(timing_keys.REALISTIC)
-    assert realistic["watchLatency"] == {"lognormal": {"median": 0.003, "p99": 0.02}}
+    assert realistic["watchLatency"] == {"lognormal": {"median": 0.000573, "p99": 0.00179}}
+    assert realistic["clientLimits"] == "kubernetes"
+    file = timing_keys.shipped("realistic").data
+    assert list(realistic) == list(file["timing"]) == list(file["sources"])
     changed = load("timing: {watchLatency: 5ms, preset: realistic}").timing
     assert changed == {**realistic, "watchLatency": 0.005}
     assert load("timing: constant").timing == load("timing: {}").timing == {}
@@ -205,6 +210,21 @@ def test_a_preset_from_outside_leaves_the_times_that_the_scenario_states() -> No
     assert load("timing: {imagePull: 10s}", {"timing": "realistic"}).timing == {**realistic, "imagePull": 10.0}
     assert load("timing: realistic", {"timing": "constant"}).timing == {}
     assert load("timing: {imagePull: 10s}", {"timing": {"preset": "realistic"}}).timing == realistic
+
+
+def test_a_lag_of_all_controllers_counts_less_than_one_of_their_own() -> None:
+    def lags(timing: str) -> dict[str, Any]:
+        scenario = load(
+            f"timing: {timing}\n"
+            "controllers: {replicaset: {}, pod-gc: {lag: 3s}}\n"
+            "schedulers: [{name: default-scheduler, policy: {preemptor: rescheduler}}]"
+        )
+        specs = plans.controllers(scenario, Heartbeats(scenario, "sim"))
+        return {spec.name: spec.config.get("lag") for spec in specs}
+
+    found = lags("{controllerLag: 5ms}")
+    assert found == {"controller/replicaset": 0.005, "controller/pod-gc": 3.0, "controller/rescheduler": None}
+    assert lags("{}") == {**found, "controller/replicaset": None}
 
 
 def test_faults() -> None:

@@ -98,7 +98,8 @@ class Kubelet(variants.Varied):
         if self._heartbeats:
             self.node.plan_heartbeats()
         await self._before_registration()
-        await self.node.register()
+        # On one there are no mirrors, and pods of the API server come after those of files (NewSourceApiserver).
+        is_new = await self.node.register() and self._clock.now_ns() > 0
         self._knows_node = True
         storage = self._config.get("storage")
         if storage is not None:
@@ -106,6 +107,8 @@ class Kubelet(variants.Varied):
         if self._parts is not None:
             self._refresh_view()
             self._parts.static_pods.read(self.node.get())
+            if is_new:
+                self._parts.static_pods.start()
         self._watch.start()
         if self._heartbeats:
             await self.node.lease.renew()
@@ -120,9 +123,9 @@ class Kubelet(variants.Varied):
         if self._parts is not None:
             self._refresh_view()
             # After the pods that are there: by their mirrors it knows which static pods run already.
-            if self._acts_ns > self._clock.now_ns():
+            if not is_new and self._acts_ns > self._clock.now_ns():
                 self._clock.call_at_ns(self._acts_ns, self._parts.static_pods.start)
-            else:
+            elif not is_new:
                 self._parts.static_pods.start()
         await asyncio.get_running_loop().create_future()
 

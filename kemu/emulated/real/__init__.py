@@ -7,5 +7,6 @@ executables       where the programs are
 components        their command lines and configurations
 audit_logs        what API servers say of requests
 scheduler_logs    what kube-schedulers say of attempts
+scheduler_metrics what kube-schedulers count of attempts
 transactions      what is in etcd, and when it changed
 """

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import http.client
 import json
 import socket
 import ssl
-import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -296,11 +296,17 @@ def kubeconfig(path: Path, server: str, authority: Path, token: str) -> Path:
     return path
 
 
+async def metrics(port: int) -> str | None:
+    """What a component says at ``/metrics``; None: it does not answer."""
+    return await asyncio.to_thread(_ask, f"https://{LOOPBACK}:{port}/metrics", None, "")
+
+
 async def _answers(url: str, authority: Path | None = None, token: str = "") -> bool:
-    return await asyncio.to_thread(_ask, url, authority, token)
+    return await asyncio.to_thread(_ask, url, authority, token) is not None
 
 
-def _ask(url: str, authority: Path | None, token: str) -> bool:
+def _ask(url: str, authority: Path | None, token: str) -> str | None:
+    """The answer, if it is a good one."""
     request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"} if token else {})
     context = None
     if url.startswith("https"):
@@ -311,9 +317,9 @@ def _ask(url: str, authority: Path | None, token: str) -> bool:
             context.verify_mode = ssl.CERT_NONE
     try:
         with urllib.request.urlopen(request, context=context, timeout=5) as answer:
-            return bool(answer.status == 200)
-    except (OSError, urllib.error.HTTPError):
-        return False
+            return answer.read().decode() if answer.status == 200 else None
+    except (OSError, http.client.HTTPException):
+        return None
 
 
 def _write_key(path: Path) -> None:

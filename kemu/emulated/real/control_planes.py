@@ -19,6 +19,7 @@ from kemu.emulated.objects import identities
 from kemu.emulated.real import components
 from kemu.emulated.real.audit_logs import AuditLog
 from kemu.emulated.real.scheduler_logs import SchedulerLog
+from kemu.emulated.real.scheduler_metrics import Counts
 from kemu.emulated.real.transactions import Transactions
 from kemu.emulated.store.settings import Store
 from kemu.runtime.env import SECOND_NS, ActorSpec
@@ -65,6 +66,8 @@ class ControlPlane:
         self._tokens = {name: secrets.token_hex(16) for name in (BRIDGE, *settings.actors)}
         self._transactions = Transactions(f"{components.LOOPBACK}:{self._etcd}", self._hear_transaction)
         self._logs: list[AuditLog | SchedulerLog] = []
+        self._schedulers: dict[str, tuple[SchedulerLog, int]] = {}
+        """By actor: its log, and the port at which it has its metrics."""
         self._reading: asyncio.Task[None] | None = None
         self._hear: Hear
         self._link: Link
@@ -92,6 +95,7 @@ class ControlPlane:
             log = SchedulerLog(self._transactions.pods, lambda unix_ns, event: self._hear(unix_ns, name, event))
             self._logs.append(log)
             (port,) = components.free_ports(1)
+            self._schedulers[name] = log, port
             kubeconfig = await self._kubeconfig(name, config["apiserver"])
             stated = _with_names(config["config"], config["name"])
             return components.scheduler(folder, file, kubeconfig, port, stated, log.line)
@@ -117,6 +121,10 @@ class ControlPlane:
             self._logs.append(AuditLog(path, spec.name, self._transactions.pods, self._hear))
             if self._reading is None:
                 self._reading = asyncio.create_task(self._read(), name="logs of programs")
+
+    async def stopping(self, spec: ActorSpec) -> None:
+        if spec.name in self._schedulers:
+            await count(*self._schedulers[spec.name])
 
     async def close(self) -> None:
         if self._reading is not None:
@@ -166,6 +174,13 @@ class ControlPlane:
             ]
             path.write_text("\n".join(rows) + "\n")
         return path
+
+
+async def count(log: SchedulerLog, port: int) -> None:
+    """Ask a kube-scheduler for its counts, if it answers."""
+    asked_ns = wall_clocks.wall_ns()
+    if (text := await components.metrics(port)) is not None:
+        log.counted(asked_ns, wall_clocks.wall_ns(), Counts.read(text))
 
 
 def _file_of(actor: str) -> str:

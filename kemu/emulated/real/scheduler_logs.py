@@ -7,6 +7,7 @@ of those that failed, too.
 
 from __future__ import annotations
 
+import bisect
 import datetime as dt
 import json
 import re
@@ -15,6 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from kemu.emulated.real.scheduler_metrics import Counts
 from kemu.emulated.real.transactions import KnownPods
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.host import wall_clocks
@@ -30,6 +32,9 @@ from kemu.runtime.runlog.events import (
 
 _LINE = re.compile(r'^([IWEF])(\d{4} \S+)\s+\d+ \S+\] "((?:[^"\\]|\\.)*)"(.*)$')
 _PAIR = re.compile(r' ([\w.]+)=("(?:[^"\\]|\\.)*"|\S+)')
+
+_LINES_LATE_NS = SECOND_NS // 5
+"""A line may come so much later than an answer of the same process."""
 
 Hear = Callable[[int, Event], object]
 
@@ -103,10 +108,18 @@ class SchedulerLog:
         self._attempts: dict[str, _Attempt] = {}
         """The latest of each pod."""
         self._held: deque[tuple[int, str]] = deque()
+        self._ended_ns: list[int] = []
+        """When attempts have ended, since it was started."""
+        self._counted: tuple[int, int, Counts] | None = None
+        """When it was asked for its counts, when it answered, and what."""
 
     def line(self, text: str) -> None:
         """Take the next line, which waits until :meth:`read`."""
         self._held.append((wall_clocks.wall_ns(), text))
+
+    def counted(self, asked_ns: int, answered_ns: int, counts: Counts) -> None:
+        """What it had counted between these times (Unix, ns): told beside what its lines tell."""
+        self._counted = asked_ns, answered_ns, counts
 
     def read(self, until_ns: int) -> None:
         """Hear of what had come before that time (Unix, ns): by then etcd has told which pods there are."""
@@ -114,6 +127,18 @@ class SchedulerLog:
             line = parse(self._held.popleft()[1])
             if line is not None and (say := _SAYINGS.get(line.text)) is not None:
                 say(self, line.unix_ns(self._year), line.values())
+        if self._counted is not None and until_ns > self._counted[1] + _LINES_LATE_NS:
+            self._tell_counts(*self._counted)
+            self._counted = None
+
+    def _tell_counts(self, asked_ns: int, answered_ns: int, counts: Counts) -> None:
+        # Nobody knows on which side of its answer an attempt is that has ended meanwhile.
+        least, most = (bisect.bisect_right(self._ended_ns, time_ns) for time_ns in (asked_ns, answered_ns))
+        told = min(max(sum(counts.attempts.values()), least), most)
+        self._hear(answered_ns, counts.event(told))
+
+    def _starts(self, now_ns: int, said: Mapping[str, str]) -> None:
+        self._ended_ns.clear()
 
     def _begins(self, now_ns: int, said: Mapping[str, str]) -> None:
         before = self._attempts.get(said["pod"])
@@ -170,6 +195,7 @@ class SchedulerLog:
         attempt = self._attempts.get(pod)
         if attempt is None:
             return  # this scheduler has been started again since
+        bisect.insort(self._ended_ns, now_ns)
         uid = self._known.uids.get(pod, "")
         event = PodAttempted(
             pod=pod, uid=uid, start=attempt.start_ns, n=attempt.number, result=result, node=node,
@@ -207,6 +233,7 @@ _REASONS = (
 )
 """Of a refused binding, by what its message has."""
 _SAYINGS: dict[str, Callable[[SchedulerLog, int, Mapping[str, str]], None]] = {
+    "Starting Kubernetes Scheduler": SchedulerLog._starts,
     "Attempting to schedule pod": SchedulerLog._begins,
     "Attempting to bind pod to node": SchedulerLog._binds,
     "Successfully bound pod to node": SchedulerLog._bound,

@@ -16,7 +16,7 @@ import yaml
 from kemu.emulated.bridge import apiservers as bridges
 from kemu.emulated.bridge import connections
 from kemu.emulated.bridge.tenants import Tenant
-from kemu.emulated.real import components, guests, observations
+from kemu.emulated.real import components, control_planes, guests, observations
 from kemu.emulated.real.control_planes import APISERVER, CONTROLLER, SHARED, STORE
 from kemu.emulated.real.guests import Guest
 from kemu.emulated.real.scheduler_logs import SchedulerLog
@@ -51,6 +51,8 @@ class StandingCluster:
         self._connection = connections.Connection(guest.settings)
         self._observer = observations.Observer(self._connection, self._tenant, self._hear_transaction)
         self._logs: list[SchedulerLog] = []
+        self._ports: dict[str, tuple[SchedulerLog, int]] = {}
+        """By scheduler: its log, and the port at which it has its metrics."""
         self._reading: asyncio.Task[None] | None = None
         self._remover: guests.Remover | None = None
         self._hear: Hear
@@ -91,6 +93,7 @@ class StandingCluster:
         )
         self._logs.append(log)
         (port,) = components.free_ports(1)
+        self._ports[spec.name] = log, port
         prefix = self._tenant.prefix
         return components.scheduler(
             self._folder,
@@ -137,6 +140,10 @@ class StandingCluster:
 
     async def started(self, spec: ActorSpec) -> None:
         pass
+
+    async def stopping(self, spec: ActorSpec) -> None:
+        if spec.name in self._ports:
+            await control_planes.count(*self._ports[spec.name])
 
     async def close(self) -> None:
         if self._reading is not None:

@@ -44,6 +44,8 @@ def _points(found: Sequence[Found], preset: Preset) -> Sequence[dict[str, Any]]:
     shares = [(place + 0.5) / _POINTS for place in range(_POINTS)]
     points = []
     for quantity in calibrations.QUANTITIES:
+        if quantity.key not in preset.timing:
+            continue
         drawn = distributions.parse(preset.fitted(quantity.key), number=values.duration_s)
         lines = {_PRESET: [drawn.quantile(share) for share in shares]}
         for one in found:

@@ -42,18 +42,27 @@ class Load(NamedTuple):
     nodes: int
     pods: int
     per_second: float
+    are_replaced: bool = False
+    """Pods are there from the start, each in a ReplicaSet, and are deleted at that rate."""
 
     @property
     def name(self) -> str:
-        return f"{self.nodes}-nodes-{self.per_second:g}-per-second"
+        how = "-replaced" if self.are_replaced else ""
+        return f"{self.nodes}-nodes-{self.per_second:g}{how}-per-second"
 
     def __str__(self) -> str:
-        return f"{self.pods} pods at {self.per_second:g}/s on {self.nodes} nodes"
+        how = "replaced " if self.are_replaced else ""
+        return f"{self.pods} pods {how}at {self.per_second:g}/s on {self.nodes} nodes"
 
 
-LOADS = (Load(100, 300, 15), Load(100, 600, 40), Load(500, 300, 15))
-"""A light load, from which latencies are taken; a heavier one on the same nodes, for what a pod costs; and the
-light one on more nodes, for what a node costs."""
+LOADS = (Load(100, 300, 15), Load(100, 600, 40), Load(500, 300, 15), Load(10, 60, 4, are_replaced=True))
+"""A light load, from which latencies are taken; a heavier one on the same nodes, for what a pod costs; the light one on
+more nodes, for what a node costs; and one for a controller, within its rate of requests."""
+
+
+def loads(*, is_guest: bool = False) -> Sequence[Load]:
+    """Those that say something: nobody tells a guest what controllers of the cluster ask for."""
+    return [load for load in LOADS if not (is_guest and load.are_replaced)]
 
 
 @dataclass(frozen=True)
@@ -105,25 +114,32 @@ def scenario_of(load: Load, seed: int) -> dict[str, Any]:
                     "allocatable": {"cpu": "32", "memory": "128Gi", "pods": "110"},
                 }
             ],
-            "workloads": [
-                {
-                    "name": "pods",
-                    "start": "5s",
-                    "arrivals": {
-                        "every": {"exponential": {"mean": f"{1000 / load.per_second:g}ms"}},
-                        "count": load.pods,
-                    },
-                    "pods": {
-                        "spec": {
-                            "containers": [
-                                {"name": "main", "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}}}
-                            ]
-                        }
-                    },
-                }
-            ],
+            **(_replaced(load) if load.are_replaced else _arriving(load)),
         },
     }
+
+
+_START_S = 5
+_SPEC = {"containers": [{"name": "main", "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}}}]}
+
+
+def _arriving(load: Load) -> dict[str, Any]:
+    every = {"exponential": {"mean": f"{1000 / load.per_second:g}ms"}}
+    arrivals = {"every": every, "count": load.pods}
+    return {"workloads": [{"name": "pods", "start": f"{_START_S}s", "arrivals": arrivals, "pods": {"spec": _SPEC}}]}
+
+
+def _replaced(load: Load) -> dict[str, Any]:
+    """ReplicaSets adopt pods that have names, so that events can name them."""
+    pods, sets, events = [], [], []
+    for number in range(load.pods):
+        name, labels = f"pod-{number}", {"set": f"set-{number}"}
+        pods.append({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": labels}, "spec": _SPEC})
+        template = {"metadata": {"labels": labels}, "spec": _SPEC}
+        spec = {"replicas": 1, "selector": {"matchLabels": labels}, "template": template}
+        sets.append({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": labels["set"]}, "spec": spec})
+        events.append({"at": f"{_START_S + number / load.per_second:g}s", "delete": {"pod": name}})
+    return {"controllers": {"replicaset": {}}, "manifests": [*pods, *sets], "events": events}
 
 
 def play(load: Load, folder: Path, seed: int, cluster: Cluster | None = None) -> Found:
@@ -147,13 +163,18 @@ def measure(load: Load, folder: Path) -> Found:
 
 def fit(found: Sequence[Found]) -> Preset:
     """Raises KemuError where there are too few samples."""
-    light, heavy, wide = found
+    light, heavy, wide, *replaced = found
     samples = light.measured
     requests = samples.bindings
     for what, list_ in (("bindings", requests), ("calls", samples.calls), ("watch events", samples.watches)):
         if len(list_) < LEAST_SAMPLES:
             raise KemuError(f"only {len(list_)} {what} were measured: {LEAST_SAMPLES} at least are needed")
     is_told_apart = any(samples.calls)
+    lags = [lag for one in replaced for lag in one.measured.lags]
+    if replaced and len(lags) < LEAST_SAMPLES:
+        raise KemuError(
+            f"only {len(lags)} reactions of a controller were measured: {LEAST_SAMPLES} at least are needed"
+        )
     base, per_node = _cycle(samples.cycles, wide.measured.cycles)
     timing: dict[str, Any] = {
         "apiLatency": _lognormal(samples.calls) if is_told_apart else 0,
@@ -161,6 +182,7 @@ def fit(found: Sequence[Found]) -> Preset:
         "storeLatency": 0,
         "fsync": _lognormal(requests),
         "schedulingCycle": {"base": base, "perNode": _written(per_node)},
+        **({timing_keys.CONTROLLER_LAG: _lognormal(lags)} if lags else {}),
         timing_keys.CLIENT_LIMITS: timing_keys.KUBERNETES,
     }
     count = len(requests)
@@ -174,6 +196,15 @@ def fit(found: Sequence[Found]) -> Preset:
         "and the disk's",
         "schedulingCycle": f"from the start of an attempt to its decision: {len(samples.cycles)} attempts on "
         f"{light.load.nodes} nodes, {len(wide.measured.cycles)} on {wide.load.nodes}",
+        **(
+            {
+                timing_keys.CONTROLLER_LAG: "from the answer to the deletion of a pod until an API server had the "
+                f"request of its ReplicaSet's controller for another, {len(lags)} times, without the median of a watch "
+                "and of a call"
+            }
+            if lags
+            else {}
+        ),
         timing_keys.CLIENT_LIMITS: "the defaults of kube-scheduler and kube-controller-manager",
     }
     if not is_told_apart:
@@ -254,6 +285,7 @@ QUANTITIES = (
     Quantity("apiLatency", "call", lambda one: one.calls),
     Quantity("watchLatency", "watch", lambda one: one.watches),
     Quantity("schedulingCycle", "cycle", lambda one: [took for _, took in one.cycles]),
+    Quantity(timing_keys.CONTROLLER_LAG, "reaction", lambda one: one.lags),
 )
 
 

@@ -9,6 +9,7 @@ kemu's own process saw something says how busy that process was.
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,8 @@ from kemu.errors import KemuError
 from kemu.runtime.runlog import folders
 from kemu.runtime.runlog.events import ApiRequest, PodAttempted, PodBound, ProcessUsed
 from kemu.runtime.runlog.frames import FILE_NAME, Entry, Reader
+
+USER, CONTROLLER = "user", "controller/"
 
 
 @dataclass
@@ -39,6 +42,16 @@ class Measured:
     """How many were created."""
     stopped: int = 0
     """When the first process was stopped."""
+    reactions: list[int] = field(default_factory=list)
+    """From the answer to the deletion of a pod by the user until an API server had its controller's first request."""
+
+    @property
+    def lags(self) -> list[int]:
+        """Of reactions, what a controller took itself: without a usual watch and a usual call."""
+        if not self.watches or not self.calls:
+            return []
+        way_ns = round(statistics.median(self.watches) + statistics.median(self.calls))
+        return [max(0, one - way_ns) for one in self.reactions]
 
 
 def of_run(folder: Path) -> Measured:
@@ -77,6 +90,8 @@ class _Measuring:
         """By scheduler: when it was last done with an attempt."""
         self._decided: dict[tuple[str, str], int] = {}
         """By scheduler and uid."""
+        self._deleted: int | None = None
+        """When the user's last deletion of a pod was answered, if nothing has come of it yet."""
         self.takes: dict[str, Callable[[int, str, Any], None]] = {
             ApiRequest.KIND: self._request,
             PodAttempted.KIND: self._attempt,
@@ -89,8 +104,13 @@ class _Measuring:
             return
         if event.verb == "bind":
             self.found.bindings.append(time_ns - event.start)
+        elif event.verb == "delete" and event.by == USER:
+            self._deleted = time_ns
         elif event.verb == "create" and event.resource == "pods":
             self.found.pods += 1
+            if event.by.startswith(CONTROLLER) and self._deleted is not None:
+                self.found.reactions.append(max(0, event.start - self._deleted))
+                self._deleted = None
             self._created[event.uid] = time_ns
             if (early := self._early.pop(event.uid, None)) is not None and early.free_ns < time_ns:
                 self.found.watches.append(max(0, early.started_ns - time_ns))

@@ -62,6 +62,10 @@ class Programs(Protocol):
         """Its program is ready for the first time."""
         ...
 
+    async def stopping(self, spec: ActorSpec) -> None:
+        """Its program is about to be stopped: hear what it says last."""
+        ...
+
     async def close(self) -> None:
         """All programs have ended: hear what is left to hear."""
         ...
@@ -248,6 +252,7 @@ class RealRuntime(WallRuntime):
             if process is not None:
                 used = ProcessUsed(cpu=process.cpu_ns - self._used_ns.pop(name, 0))
                 self._log(self.clock.now_ns(), name, used.KIND, used)
+                await self._programs.stopping(self._specs[name])
                 await process.stop()
                 self._log(self.clock.now_ns(), name, ActorStopped.KIND, ActorStopped())
         else:

@@ -163,14 +163,16 @@ class OwnNode:
 
     # --- registration ------------------------------------------------------------------------------------------------
 
-    async def register(self) -> None:
+    async def register(self) -> bool:
         """Create the Node, or take over the one that is there, and begin to watch it. The status that this kubelet was
-        given wins, labels and taints of an existing Node stay."""
-        node = await self._create() or await self._take_over()
+        given wins, labels and taints of an existing Node stay. Returns whether it was created."""
+        created = await self._create()
+        node = created or await self._take_over()
         self._informer = informers.Informer(
             self._client, "nodes", field_selector=f"metadata.name={self.name}", handler=self, compact=True
         )
         self._informer.start_from([node], int(node.metadata.resourceVersion))
+        return created is not None
 
     async def _create(self) -> core_v1_pb2.Node | None:
         """None when it is there already."""

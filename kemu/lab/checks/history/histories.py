@@ -33,6 +33,7 @@ from kemu.runtime.runlog.events import (
     ActorStopped,
     AdmissionDecided,
     ApiRequest,
+    AttemptsCounted,
     DrainStepped,
     Event,
     FaultBegun,
@@ -170,6 +171,8 @@ class History:
         """Why the run could not go on, where it could not."""
         self.gaps: list[str] = []
         """What of the run log is missing or out of order, as far as its writer knows: nothing can be judged then."""
+        self.doubts: list[str] = []
+        """Where a real component says otherwise of what the log tells: nothing is judged by that."""
         self._sessions = sessions.Sessions()
         self.watches = self._sessions.all
         """In the order of their lists."""
@@ -274,6 +277,10 @@ class History:
         self.gaps.append(
             f"{actor}: {event.events} events came too late to stand in their place, by up to {event.by_ns / 1e9:.6f} s"
         )
+
+    def _on_attempts_counted(self, time_ns: int, actor: str, event: AttemptsCounted) -> None:
+        if event.doubt:
+            self.doubts.append(f"{actor} {event.doubt}")
 
     def _on_recovered(self, time_ns: int, actor: str, event: StoreRecovered) -> None:
         revision = event.rev

@@ -468,7 +468,7 @@ def with_single_times(data: Data) -> dict[str, Any] | None:
     if preset not in timing_keys.PRESETS:
         return None
     changed = copied(data)
-    changed["spec"]["timing"] = {**copied(timing_keys.PRESETS[preset]), **copied(stated)}
+    changed["spec"]["timing"] = {**copied(timing_keys.written(preset)), **copied(stated)}
     if not changed["spec"]["timing"]:
         del changed["spec"]["timing"]
     return changed

@@ -39,6 +39,8 @@ EXTENDER_FACTORY = "kemu.emulated.scheduler.extenders.servers:ExtenderActor"
 KUBELET_FACTORY = "kemu.emulated.kubelet.kubelet:Kubelet"
 
 
+_OF_OTHERS = (controller_keys.RESCHEDULER, controller_keys.CLUSTER_AUTOSCALER, controller_keys.CSI_DRIVERS)
+"""Controllers that are none of kube-controller-manager."""
 _UNSTATED = limits.ClientConnection()
 _NONE: dict[str, Any] = {}
 """It is not changed: one for all kubelets."""
@@ -252,6 +254,13 @@ def _autoscaler(scenario: Scenario) -> dict[str, Any]:
     return {"autoscaler": plain(flags), "groups": groups, "events": scenario.event_objects}
 
 
+def _lag(scenario: Scenario, name: str, settings: Controller) -> Any:
+    """From what a controller hears until it acts; None: its own default."""
+    if settings.lag is not None or name in _OF_OTHERS:
+        return settings.lag
+    return scenario.timing.get(timing_keys.CONTROLLER_LAG)
+
+
 def controllers(scenario: Scenario, beats: Heartbeats) -> list[ActorSpec]:
     specs: list[ActorSpec] = []
     chosen = dict(scenario.controllers)
@@ -264,8 +273,8 @@ def controllers(scenario: Scenario, beats: Heartbeats) -> list[ActorSpec]:
         config: dict[str, Any] = _bugs(scenario, variants.CONTROLLERS)
         if own := plain(settings.own):
             config["settings"] = own
-        if settings.lag is not None:
-            config["lag"] = settings.lag
+        if (lag := _lag(scenario, name, settings)) is not None:
+            config["lag"] = lag
         election = settings.election(name)
         if election is not None:
             config["election"] = {**dataclasses.asdict(election), "settles_ns": loading.settles_ns(scenario)}

@@ -238,6 +238,29 @@ class PodBound(OfPodOnNode, kind="sched.bind", by="scheduler", on_page=True):
         return Traced("bind", self.reason, self.reason or "SchedulerError", self.reason or "binding failed")
 
 
+class AttemptsCounted(Event, kind="sched.counted", by="scheduler, with `--runtime real`"):
+    """What a kube-scheduler says in its metrics that it has done since it was started, when it is stopped"""
+
+    attempts: dict[str, int]
+    """`scheduler_schedule_attempts_total`, by result."""
+    durations: int
+    """How many attempts `scheduler_scheduling_attempt_duration_seconds` has."""
+    took: int
+    """Their sum, in ns."""
+    preemptions: int
+    """How many preemptions `scheduler_preemption_victims` has."""
+    victims: int
+    """Their sum."""
+    told: int
+    """Attempts that its log has told."""
+
+    @property
+    def doubt(self) -> str:
+        """Where the log tells other attempts than were made; "": they are the same."""
+        counted = sum(self.attempts.values())
+        return "" if counted == self.told else f"has counted {counted} attempts, but its log tells {self.told}"
+
+
 class CacheAudited(Event, kind="sched.cache", by="scheduler"):
     """The contents of its cache ([checks](checks.md))"""
 

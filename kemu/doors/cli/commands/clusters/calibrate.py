@@ -46,11 +46,12 @@ def command(options: argparse.Namespace) -> int:
         calibration_pictures.format_of(options.plot)  # refused before two minutes of measurements
     with tempfile.TemporaryDirectory(prefix="kemu-calibrate-") as scratch:
         folder = options.runs or Path(scratch)
+        loads = calibrations.loads(is_guest=cluster is not None)
         if options.again:
-            found = [calibrations.measure(load, folder / load.name) for load in calibrations.LOADS]
+            found = [calibrations.measure(load, folder / load.name) for load in loads]
         else:
             found = []
-            for load in calibrations.LOADS:
+            for load in loads:
                 print(load, flush=True)
                 found.append(calibrations.play(load, folder, options.seed, cluster))
         preset = calibrations.fit(found)

@@ -189,6 +189,8 @@ def command(options: argparse.Namespace) -> int:
             print(f"traces to {options.otlp}: {result.traces}", file=sys.stderr)
         for left in result.left:
             print(f"left behind: {left}", file=sys.stderr)
+        for doubt in result.history.doubts:
+            print(f"warning: {doubt}", file=sys.stderr)
     if options.json:
         print(json.dumps(verdict))
     else:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from pathlib import Path as FilePath
+from types import MappingProxyType
+from typing import Any
 
+from kemu.emulated.settings import documents
 from kemu.emulated.settings.distributed import TIME, Cost
-from kemu.emulated.settings.documents import Path
+from kemu.emulated.settings.documents import Document, Path
 from kemu.emulated.settings.shapes import INVALID, POSITIVE_SECONDS, SECONDS, Choice, Free, Key, Record, Report, Whole
+from kemu.errors import Problem, ScenarioError
 
 PRESET = "preset"
 API_VERSION, KIND = "kemu.dev/v1", "TimingPreset"
 """Of a file with a preset, as ``kemu calibrate`` writes it."""
+CONTROLLER_LAG = "controllerLag"
 _FILES = (".yaml", ".yml", ".json")
 
 TIMES: dict[str, Key] = {
@@ -41,6 +47,9 @@ TIMES: dict[str, Key] = {
         "How long an attempt to schedule a pod takes.",
     ),
     "bind": Key(TIME, "From the decision until the binding is sent."),
+    CONTROLLER_LAG: Key(
+        TIME, "From what a controller of kube-controller-manager hears until it acts, without its lag."
+    ),
     "kubeletSync": Key(TIME, "From what a kubelet hears until it acts."),
     "podStart": Key(TIME, "From admission until the containers run, where a pod does not say."),
     "imagePull": Key(TIME, "How long an image takes that the node does not have."),
@@ -66,65 +75,10 @@ _OTHERS: dict[str, Key] = {
 """What is no time."""
 
 
-class Measured(NamedTuple):
-    """A time of the preset ``realistic``."""
-
-    time: Any
-    """As a scenario writes it."""
-    source: str
-    """What it was measured on."""
-
-
-REALISTIC: Mapping[str, Measured] = {
-    "apiLatency": Measured(
-        {"lognormal": {"median": "250us", "p99": "2ms"}},
-        "TCP round trips between machines of one cloud region: 80 % within 500 us, a few above 1 ms "
-        "(evanjones.ca, Network latencies, 2021); the rest is encoding and TLS",
-    ),
-    "storeLatency": Measured(
-        {"lognormal": {"median": "150us", "p99": "1ms"}},
-        "as apiLatency, on one machine or in one zone, where an API server and its etcd stand",
-    ),
-    "fsync": Measured(
-        {"lognormal": {"median": "1.5ms", "p99": "9ms"}},
-        "etcd asks for a disk whose fdatasync takes less than 10 ms at the 99th percentile (etcd.io, Hardware "
-        "recommendations); drives of data centres take 1 to 2 ms (Using fio to tell whether your storage is fast "
-        "enough for etcd, IBM 2019)",
-    ),
-    "watchLatency": Measured(
-        {"lognormal": {"median": "3ms", "p99": "20ms"}},
-        "what creation to binding leaves for it in a kubemark run: 9.3, 13.1 and 24.6 ms at the 50th, 90th and 99th "
-        "percentile (kubernetes/kubernetes#42000)",
-    ),
-    "schedulingCycle": Measured(
-        {"base": {"lognormal": {"median": "300us", "p99": "3ms"}}, "perNode": "1.4us"},
-        "the median is kemu's default; ten times of it at the 99th percentile, the spread of API calls in a kubemark "
-        "run of 1,000 nodes (kubernetes/kubernetes#24532)",
-    ),
-    "kubeletSync": Measured(
-        {"lognormal": {"median": "200ms", "p99": "730ms"}},
-        "binding to running with hollow kubelets, which start no containers: 200, 602 and 731 ms "
-        "(kubernetes/kubernetes#42000)",
-    ),
-    "podStart": Measured(
-        {"lognormal": {"median": "1.2s", "p99": "3.5s"}},
-        "creation to ready on an idle kubelet: 1.47 s at the 50th, 1.56 s at the 99th percentile "
-        "(kube-burner/kube-burner#200); 1.2 to 2.8 s and 2.7 to 6.9 s with 3 to 30 pods a node "
-        "(kubernetes/kubernetes#3954)",
-    ),
-    "imagePull": Measured(
-        {"lognormal": {"median": "2s", "p99": "60s"}},
-        "starts of 200,000 images take hundreds of milliseconds to tens of seconds (An Empirical Study of Container "
-        "Image Configurations and Their Impact on Start Times, CCGrid 2023)",
-    ),
-}
-"""The times of a real cluster."""
-
-PRESETS: Mapping[str, Mapping[str, Any]] = {
-    "constant": {},
-    "realistic": {name: measured.time for name, measured in REALISTIC.items()},
-}
-"""Times as a scenario writes them; what a preset does not name has its default."""
+CONSTANT, REALISTIC = "constant", "realistic"
+PRESETS = (CONSTANT, REALISTIC)
+"""kemu's own: defaults only, and those that :func:`shipped` reads."""
+_SHIPPED = FilePath(__file__).parent.parent / "presets"
 
 
 def is_file(name: object) -> bool:
@@ -146,7 +100,7 @@ class _PresetName(Choice):
 _TIMING = Record(
     {
         PRESET: Key(
-            _PresetName(tuple(PRESETS)),
+            _PresetName(PRESETS),
             "Where times that are not stated come from: constant, realistic, or a file as kemu calibrate writes it.",
         ),
         **TIMES,
@@ -164,12 +118,11 @@ class Timing:
             if _TIMING.keys[PRESET].shape.check(value, path, report) is INVALID:
                 return INVALID
             value = {PRESET: value}
-        preset = value.get(PRESET) if isinstance(value, dict) else None
-        if isinstance(preset, str) and preset in PRESETS:
-            value = {**PRESETS[preset], **value}
         checked = _TIMING.check(value, path, report)
         if isinstance(checked, dict):
-            checked.pop(PRESET, None)
+            preset = checked.pop(PRESET, CONSTANT)
+            if not is_file(preset):  # the loader knows where files are
+                checked = {**times(preset), **checked}
         return checked
 
     def schema(self) -> dict[str, Any]:
@@ -191,3 +144,26 @@ def of_file(data: Any, report: Report) -> Any:
     """The times of a preset file, checked; INVALID where there are none."""
     found = _FILE.check(data, (), report)
     return found.get("timing", INVALID) if isinstance(found, dict) else INVALID
+
+
+@functools.cache
+def shipped(preset: str) -> Document:
+    """The file of one of kemu's presets that has one."""
+    return documents.read(_SHIPPED / f"{preset}.yaml")[0]
+
+
+def written(preset: str) -> Mapping[str, Any]:
+    """The times of one of kemu's presets, as a scenario writes them."""
+    return {} if preset == CONSTANT else shipped(preset).data["timing"]
+
+
+@functools.cache
+def times(preset: str) -> Mapping[str, Any]:
+    """Those of one of kemu's presets, checked. Raises ScenarioError for a file with mistakes."""
+    if preset == CONSTANT:
+        return {}
+    document, problems = shipped(preset), list[Problem]()
+    found = of_file(document.data, Report(document, problems))
+    if problems:
+        raise ScenarioError(problems)
+    return MappingProxyType(found)
