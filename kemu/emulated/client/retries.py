@@ -27,8 +27,6 @@ async def patiently(env: Env, request: Callable[[], Awaitable[T]]) -> T:
     while True:
         try:
             return await request()
-        except errors.ConnectionLost:
-            continue  # the client waits before it connects again
-        except PASSING:
+        except (errors.ConnectionLost, *PASSING):
             backoff = backoff or streams.Backoff(env)
             await env.clock.pause(backoff.next_s())

@@ -1,9 +1,9 @@
 """Requests in batches over one ``Session`` stream; :mod:`kemu.emulated.client.clients` offers them as verbs.
 
 Requests issued in the same tick of the event loop leave in one message. When the connection breaks, requests that were
-under way fail with :class:`kemu.errors.ConnectionLost` (their outcome is unknown); requests made while it is away
-wait for the next attempt to connect and share its fate, so a caller that simply tries again cannot spin. A request that
-an overloaded API server has refused with Retry-After is sent again after that time, as by client-go.
+under way fail with :class:`kemu.errors.ConnectionLost` (their outcome is unknown). Requests made while it is away dial
+at once, as those of client-go do, and share the fate of the attempt: a caller that tries again has to wait by itself. A
+request that an overloaded API server has refused with Retry-After is sent again after that time, as by client-go.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ class Session:
         self._room = 0
         self._size = 0
         """Bytes of objects and patches in the growing batch."""
-        self._stream = streams.Stream(env, servers, "Session", self)
+        self._stream = streams.Stream(env, servers, "Session", self, backs_off=False)
         env.awaits(self._awaited)
 
     def next_call(self, waited: api_pb2.Call | None = None) -> api_pb2.Call:

@@ -73,11 +73,16 @@ class Owner(Protocol):
 class Stream:
     """One stream at a time of one method of the API."""
 
-    __slots__ = ("_backoff", "_endpoints", "_env", "_method", "_name", "_owner", "_pump", "_task", "_unheard",
-                 "_waiter")  # fmt: skip
+    __slots__ = ("_backoff", "_backs_off", "_endpoints", "_env", "_method", "_name", "_owner", "_pump", "_task",
+                 "_unheard", "_waiter")  # fmt: skip
 
-    def __init__(self, env: Env, servers: endpoints.Endpoints, method: str, owner: Owner) -> None:
+    def __init__(
+        self, env: Env, servers: endpoints.Endpoints, method: str, owner: Owner, *, backs_off: bool = True
+    ) -> None:
+        """``backs_off``: it waits before it connects again, longer each time. Otherwise the first message to write
+        connects at once: whoever writes it waits as long as is right."""
         self._env = env
+        self._backs_off = backs_off
         self._endpoints = servers
         self._method = method
         self._name = f"{method.lower()} {servers.current}"
@@ -130,7 +135,7 @@ class Stream:
                 pump.stop()
                 self._pump = None
             owner.on_lost(peer, why)
-            if not (is_broken and servers.lost(peer)):
+            if not (is_broken and servers.lost(peer)) and self._backs_off:
                 # In set-up too: see Clock.pause.
                 not_before_ns = clock.now_ns() + int(self._backoff.next_s() * SECOND_NS)
 
