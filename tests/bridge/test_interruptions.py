@@ -15,8 +15,9 @@ import pytest
 from aiohttp import web
 
 from kemu import errors
-from kemu.emulated.bridge import hosting
+from kemu.emulated.bridge import connections, hosting, requests
 from kemu.emulated.client import clients, informers
+from kemu.emulated.objects import resources
 from kemu.emulated.objects.wire import envelopes
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 
@@ -211,3 +212,33 @@ def test_a_write_that_is_cut_is_told_as_one_whose_outcome_nobody_knows(tmp_path:
             await client.bind("default", "one", "uid", "node")
 
     asyncio.run(_against(serve, tmp_path, use))
+
+
+def test_a_connection_that_is_closed_ends_the_requests_under_way(tmp_path: Path) -> None:
+    """At each step of a request: before it has a connection, as soon as it has one, and while it waits."""
+
+    async def serve(request: web.Request) -> web.StreamResponse:
+        await asyncio.sleep(0.002)
+        return web.Response(body=b"{}")
+
+    async def main() -> set[str]:
+        runner = web.ServerRunner(web.Server(serve), shutdown_timeout=0.1)  # type: ignore[arg-type]
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        kubeconfig = _kubeconfig(tmp_path / "kubeconfig", runner.addresses[0][1])
+        ends = set()
+        for steps in range(60):
+            connection = connections.Connection(connections.Settings(kubeconfig=str(kubeconfig)))
+            await connection.open()
+            asked = [asyncio.create_task(connection.send(requests.Request("GET", "/", resources.BY_PLURAL["pods"]))) for _ in range(3)]
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            await connection.close()
+            for end in await asyncio.gather(*asked, return_exceptions=True):
+                assert isinstance(end, connections.Answer | connections.Unreachable), repr(end)
+                ends.add(type(end).__name__ + str(end if isinstance(end, Exception) else ""))
+        await runner.cleanup()
+        return ends
+
+    assert "Unreachablethe connection was closed" in asyncio.run(main())

@@ -77,13 +77,15 @@ def test_zero_is_the_default_of_client_go_and_a_negative_rate_none() -> None:
     assert [buckets.reserve("events", 0) for _ in range(999)] == [0] * 999
 
 
-def _limited(world: World, qps: float, burst: int) -> clients.Client:
+async def _limited(world: World, qps: float, burst: int) -> clients.Client:
+    """After the set-up, in which nothing waits."""
+    await world.clock.sleep(1)
     return clients.Client(world.env, "apiserver/0", limits={"": limits.Rate(qps, burst), "leases": None})
 
 
 def test_requests_leave_when_they_have_their_tokens(world: World) -> None:
     async def main(world: World) -> list[float]:
-        client = _limited(world, 2, 2)
+        client = await _limited(world, 2, 2)
         start_ns = world.clock.now_ns()
         ended: list[float] = []
 
@@ -105,7 +107,7 @@ def test_requests_leave_when_they_have_their_tokens(world: World) -> None:
 
 def test_a_request_that_waits_for_its_token_survives_a_lost_connection(world: World) -> None:
     async def main(world: World) -> Any:
-        client = _limited(world, 1, 1)
+        client = await _limited(world, 1, 1)
         first = asyncio.ensure_future(client.create(pod("a")))
         second = asyncio.ensure_future(client.create(pod("b")))
         await world.clock.sleep(0.5)
@@ -119,7 +121,7 @@ def test_a_request_that_waits_for_its_token_survives_a_lost_connection(world: Wo
 
 def test_a_caller_that_is_cancelled_sends_nothing(world: World) -> None:
     async def main(world: World) -> None:
-        client = _limited(world, 1, 1)
+        client = await _limited(world, 1, 1)
         await client.create(pod("a"))
         waiting = asyncio.ensure_future(client.create(pod("b")))
         await world.clock.sleep(0.2)
@@ -161,6 +163,9 @@ def test_the_scheduler_of_kubernetes_binds_fifty_a_second_after_its_burst() -> N
     assert _last_bound_s(timing={"clientLimits": "kubernetes"}) == pytest.approx(2.0, abs=0.2)
     slow = [{"name": "default-scheduler", "config": {"clientConnection": {"qps": 20, "burst": 10}}}]
     assert _last_bound_s(schedulers=slow) == pytest.approx(9.5, abs=0.1)
+    # Fewer tokens than requests of the set-up, in which no time passes that could bring others.
+    single = [{"name": "default-scheduler", "config": {"clientConnection": {"qps": 20, "burst": 1}}}]
+    assert _last_bound_s(schedulers=single) == pytest.approx(9.95, abs=0.1)
 
 
 def test_a_scheduler_that_starts_again_has_a_full_bucket() -> None:

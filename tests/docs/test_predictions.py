@@ -60,3 +60,11 @@ def test_nothing_is_measured_that_was_not_predicted(script: ModuleType, tmp_path
 def test_a_changed_experiment_is_told(script: ModuleType) -> None:
     script.store("job", experiment="another one", predicted={})
     assert any("job or its preset has changed since it was predicted" in one for one in script.complaints(False))
+
+
+def test_predictions_that_are_too_far_off_are_a_complaint(script: ModuleType) -> None:
+    right, wrong = _lines(script, [100.0] * 20, [101.0]), _lines(script, [100.0] * 20, [130.0])
+    assert list(script.too_far_off({"a": [right], "b": [right], "c": [right], "d": [right], "e": [wrong]})) == []
+    (fewer,) = script.too_far_off({"a": [right], "b": [right], "c": [right], "d": [wrong]})
+    assert fewer == "only 3 of 4 experiments are predicted with all of their figures"
+    assert any("the median error of predictions is 23.1%" in one for one in script.too_far_off({"a": [wrong]}))

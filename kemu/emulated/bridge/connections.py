@@ -11,7 +11,7 @@ import contextlib
 import contextvars
 import os
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -121,7 +121,7 @@ class Connection:
 
     async def _send(self, request: Request) -> Answer:
         timeout = self._timeout(total=REQUEST_TIMEOUT_S)
-        try:
+        with self._losses():
             async with self._session.request(
                 request.method,
                 self.server + request.path,
@@ -131,14 +131,12 @@ class Connection:
                 timeout=timeout,
             ) as response:
                 return Answer(response.status, response.headers, await response.read())
-        except self._lost as error:
-            raise Unreachable(_told(error)) from error
 
     async def watch(self, request: Request) -> AsyncIterator[bytes | Answer]:
         """The frames of a watch, without their lengths, or what was answered instead; ends where the server ends it.
         Raises Unreachable."""
         timeout = self._timeout(total=None, sock_connect=REQUEST_TIMEOUT_S, sock_read=WATCH_SILENCE_S)
-        try:
+        with self._losses():
             async with self._session.get(
                 self.server + request.path,
                 params=request.query,
@@ -158,8 +156,22 @@ class Connection:
                             break
                         yield bytes(buffer[4:end])
                         del buffer[:end]
+
+    @contextlib.contextmanager
+    def _losses(self) -> Iterator[None]:
+        """What keeps a request from its answer becomes Unreachable."""
+        session = self._session
+        if session is None:
+            raise Unreachable("the connection is closed")
+        try:
+            yield
         except self._lost as error:
             raise Unreachable(_told(error)) from error
+        except AssertionError as error:
+            # aiohttp asserts that its session is open still when a request has got its connection.
+            if not session.closed:
+                raise
+            raise Unreachable("the connection was closed") from error
 
     async def _headers(self, accept: str, content_type: str) -> dict[str, str]:
         caller = CALLER.get()

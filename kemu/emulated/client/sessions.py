@@ -239,11 +239,13 @@ class Session:
     def _throttle(self, buckets: Buckets, call: api_pb2.Call, message: type[KubernetesObject], size: int) -> None:
         """Let it wait for its token. A caller that is cancelled meanwhile has used its token up."""
         clock = self._env.clock
+        now_ns = clock.now_ns()
         lists = call.WhichOneof("request") == "list"
-        wait_ns = buckets.reserve(resources.BY_MESSAGE[message].plural, clock.now_ns(), lists=lists)
+        # Until the set-up is over the clock stands at 0: who waited then would wait for ever.
+        wait_ns = buckets.reserve(resources.BY_MESSAGE[message].plural, now_ns, lists=lists) if now_ns else 0
         if wait_ns:
             self._throttled.add(call.id)
-            clock.call_at_ns(clock.now_ns() + wait_ns, self._let_in, call, size, wait_ns)
+            clock.call_at_ns(now_ns + wait_ns, self._let_in, call, size, wait_ns)
         else:
             self._let_in(call, size, 0)
 
