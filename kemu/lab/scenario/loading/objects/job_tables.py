@@ -275,7 +275,7 @@ def _reading(field: str, column: Column) -> Reading:
     if not column.values:
         return read
 
-    def translated(text: str) -> Any:
+    def translated(text: str) -> object:
         if text not in column.values:
             hint = did_you_mean(text, column.values)
             raise ValueError(f"{_short(text)} is none of {', '.join(column.values)}{f' ({hint})' if hint else ''}")

@@ -12,13 +12,14 @@ import re
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+
+from google.protobuf.internal.containers import MessageMap
 
 from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.pods import gpu_cards
 from kemu.lab.scenario.format.traces import Trace, TraceFiles
 from kemu.lab.scenario.loading.objects import manifests
-from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 
 ORIGINAL = "kemu.dev/trace-name"
 """Annotation of a pod: what the trace calls its job."""
@@ -198,7 +199,7 @@ def _pod(base: core_v1_pb2.Pod, kind: Kind) -> core_v1_pb2.Pod:
 _FIELDS = {"ephemeral-storage": "storage"}
 
 
-def _put(amounts: Any, texts: Mapping[str, str], kind: Kind) -> None:
+def _put(amounts: MessageMap[str, meta_v1_pb2.Quantity], texts: Mapping[str, str], kind: Kind) -> None:
     """Those of which there is any."""
     for name, text in texts.items():
         if getattr(kind, _FIELDS.get(name, name)):
