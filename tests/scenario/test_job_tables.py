@@ -424,3 +424,49 @@ def test_a_published_table_without_its_columns_is_refused(tmp_path: Path) -> Non
         published(tmp_path, "helios", HELIOS.replace("gpu_num", "gpus"))
     (problem,) = raised.value.problems
     assert (problem.path, problem.message, problem.line) == ("gpu_num", "there is no such column", 1)
+
+
+PHILLY = """\
+[
+  {"status": "Failed", "vc": "ee9e", "jobid": "application_1_2", "submitted_time": "2017-10-07 01:11:39", "user": "c",
+   "attempts": [
+     {"start_time": "2017-10-07 01:12:00", "end_time": "2017-10-07 01:12:30", "detail": [{"ip": "m1", "gpus": ["g0"]}]},
+     {"start_time": "2017-10-07 01:13:00", "end_time": "2017-10-07 01:14:00",
+      "detail": [{"ip": "m2", "gpus": ["g0", "g1"]}, {"ip": "m3", "gpus": ["g0"]}]}]},
+  {"status": "Killed", "vc": "b4", "jobid": "never-began", "submitted_time": "2017-10-07 01:11:40", "attempts": []},
+  {"status": "Pass", "vc": "b4", "jobid": "goes-on", "submitted_time": "2017-10-07 01:11:44",
+   "attempts": [{"start_time": "2017-10-07 01:12:00", "end_time": null, "detail": [{"ip": "m1", "gpus": ["g0"]}]}]}
+]
+"""
+
+
+def test_philly(tmp_path: Path) -> None:
+    made = published(tmp_path, "philly", PHILLY)
+    assert [when_ns for when_ns, _ in made] == [0, 0, 5 * S]
+    assert [told(pod) for _, pod in made] == [
+        ("ee9e", "application-1-2-0", "90", "1", {"nvidia.com/gpu": 2}),
+        ("ee9e", "application-1-2-1", "90", "1", {"nvidia.com/gpu": 1}),
+        ("b4", "goes-on", "", None, {"nvidia.com/gpu": 1}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place", "what"),
+    [
+        ('"Pass"', '"Past"', (8, 3, "status"), "must be one of Pass, Killed, Failed, not 'Past'"),
+        ("01:14:00", "01:12:00", (2, 3, "attempts[1].end_time"), "is before it began"),
+        ("2017-10-07 01:11:44", "then", (8, 3, "submitted_time"), "must be a time such as"),
+        ('"attempts": []', '"attempts": 5', (7, 3, "attempts"), "must be a list"),
+        ("]}\n]\n", "]}\n", (10, 1, ""), "is not a JSON list of jobs"),
+        ("[\n  {", "{\n  {", (1, 1, ""), "it does not begin with ["),
+    ],
+)
+def test_jobs_of_philly_that_cannot_be_read(
+    old: str, new: str, place: tuple[int, int, str], what: str, tmp_path: Path
+) -> None:
+    assert old in PHILLY
+    with pytest.raises(errors.ScenarioError) as raised:
+        published(tmp_path, "philly", PHILLY.replace(old, new))
+    (problem,) = raised.value.problems
+    assert (problem.line, problem.column, problem.path) == place
+    assert what in problem.message

@@ -16,7 +16,7 @@ from kemu.emulated.settings.shapes import DURATION, SHARE, Choice, Free, MapOf, 
 from kemu.messages.k8s import core_v1_pb2
 
 OPENB, CSV = "openb", "csv"
-HELIOS, ACME, DLRM = "helios", "acme", "alibaba-dlrm"
+HELIOS, ACME, DLRM, PHILLY = "helios", "acme", "alibaba-dlrm", "philly"
 
 TIME_UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9, "d": 86400 * 10**9}
 """In nanoseconds."""
@@ -144,9 +144,9 @@ class TraceFiles:
     """Where a recorded trace is found, and how much of it is wanted."""
 
     format: str = setting(
-        Choice((OPENB, CSV, HELIOS, ACME, DLRM)),
+        Choice((OPENB, CSV, HELIOS, ACME, DLRM, PHILLY)),
         "csv: a table of jobs, with columns; openb, alibaba-dlrm: Alibaba's GPU traces of 2023 and 2025; helios: "
-        "SenseTime's; acme: that of Shanghai AI Lab.",
+        "SenseTime's; acme: that of Shanghai AI Lab; philly: Microsoft's.",
         required=True,
     )
     nodes: str | None = setting(

@@ -1,7 +1,7 @@
 """Published traces of jobs: which columns they have, by the description that comes with each.
 
-Role: the formats of a trace beside ``csv`` and ``openb``. Each is a table of :mod:`job_tables` with given columns.
-docs/scenarios.md says what each maps and what it leaves out.
+Role: the formats of a trace beside ``csv`` and ``openb``. Each is a table of :mod:`job_tables` with given columns, but
+that of Philly (:mod:`philly`). docs/scenarios.md says what each maps and what it leaves out.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from kemu.lab.scenario.format.traces import ACME, DLRM, HELIOS, JOB, TIMESTAMP, Column, Columns, TraceFiles
-from kemu.lab.scenario.loading.objects import job_tables
+from kemu.lab.scenario.format.traces import ACME, DLRM, HELIOS, JOB, PHILLY, TIMESTAMP, Column, Columns, TraceFiles
+from kemu.lab.scenario.loading.objects import job_tables, philly
 from kemu.lab.scenario.loading.objects.job_traces import Jobs
 
 _ENDED = {"COMPLETED": 0, "CANCELLED": 0, "FAILED": 1, "TIMEOUT": 1, "NODE_FAIL": 1, "SUSPENDED": 0}
@@ -64,7 +64,11 @@ BEFORE = (DLRM,)
 
 
 def read(format_name: str, file: Path, jobs: Jobs) -> None:
-    """Puts the jobs of a published table into ``jobs``. Raises ScenarioError as :func:`job_tables.read`."""
+    """Puts the jobs of a published table into ``jobs``. Raises ScenarioError as :func:`job_tables.read`, and
+    FileProblem."""
+    if format_name == PHILLY:
+        philly.read(file, jobs)
+        return
     columns = _COLUMNS[format_name](job_tables.header(file))
     job_tables.read(file, columns, jobs, are_there=format_name in BEFORE)
 

@@ -329,7 +329,7 @@ def _whole(what: str, least: int, most: int) -> Callable[[str | None], Reading]:
 def _span(unit: str | None) -> Reading:
     """A time, in ns."""
     if unit == TIMESTAMP:
-        return _timestamp
+        return timestamp_ns
     factor = TIME_UNITS[unit or "s"]
 
     def read(text: str) -> int:
@@ -374,7 +374,7 @@ def _is_date(text: str) -> bool:
     return True
 
 
-def _timestamp(text: str) -> int:
+def timestamp_ns(text: str) -> int:
     """ISO 8601, or seconds since 1970, in ns since then."""
     try:
         if text.replace(".", "", 1).isdecimal():
