@@ -11,7 +11,7 @@ from kemu import errors
 from kemu.emulated.objects.amounts import qos, requests
 from kemu.emulated.objects.defaulting import defaults
 from kemu.emulated.objects.validation import kinds
-from kemu.lab.scenario.format.workloads import TraceFiles
+from kemu.lab.scenario.format.traces import TraceFiles
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.loading.objects import manifests, openb
 from kemu.lab.scenario.playing import workloads

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
+from kemu.doors.cli import reports
 from kemu.lab.checks import counters
 from kemu.lab.checks.history import windows
 from kemu.lab.checks.history.windows import Window
@@ -15,6 +17,7 @@ from kemu.lab.scenario import evidence
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.playing import runner
 from kemu.lab.sweep.results import folders, rows
+from kemu.lab.tell import terminal
 from kemu.runtime.env import SECOND_NS as S
 from tests.scenario.texts import SCENARIOS, load, problems
 
@@ -135,6 +138,17 @@ def test_every_variant_measures_what_it_says(tmp_path: Path) -> None:
     assert len(waiting.measured(results[1].history)) == 2
     assert evidence.metric(results[0].history, "waiting.max_s", None) is None
     assert evidence.metric(results[1].history, "pods_bound", None) == 2
+
+
+def test_people_are_told_of_what_the_figures_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told = "figures measured from 10s to 30s: of the pods that arrived then, and of that time"
+    verdict = run(f"{SPEC}\nmeasure: {{from: 10s, until: 30s}}", tmp_path).verdict
+    terminal.show_figures(Console(width=120), verdict)
+    assert told in capsys.readouterr().out
+    file, _ = reports.write(tmp_path, tmp_path / "page.html", None)
+    assert told in file.read_text()
+    terminal.show_figures(Console(width=120), {**verdict, "measured": None})
+    assert "figures measured" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import functools
 import itertools
 import math
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from kemu.lab.scenario.arrivals import arrival_times
 from kemu.lab.scenario.format.workloads import Arrivals, Poisson, Ramp
 from kemu.lab.scenario.loading.objects import manifests
-from kemu.lab.scenario.playing import workloads
+from kemu.lab.scenario.playing import runner, workloads
 from kemu.lab.scenario.scenarios import Scenario
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS
@@ -159,9 +160,49 @@ def test_replacements_get_the_next_number_and_change_nothing_in_what_comes_later
     disturbed = stream(scenario, "w")
     first = disturbed.arrival()
     second = disturbed.arrival()
-    number, again = disturbed.replacement(0)
+    number, again = disturbed.replacement(first[1], 0)
     third = disturbed.arrival()
     assert (number, again.metadata.name) == (2, "w-2")
     assert dict(again.metadata.annotations) not in undisturbed
-    assert disturbed.replacement(2)[1].metadata.name == "w-4"
+    assert disturbed.replacement(again, 0)[1].metadata.name == "w-4"
     assert [dict(pod.metadata.annotations) for _, pod in (first, second, third)] == undisturbed[:3]
+
+
+@pytest.mark.parametrize(("rule", "left"), [("whole", "70"), ("remaining", "29.5")])
+def test_a_replacement_has_the_work_of_the_pod_that_was_lost(rule: str, left: str) -> None:
+    life = "life: {runSeconds: {choice: [{value: 70}, {value: 7, weight: 1000}]}, shutdownSeconds: 3}"
+    one = f"{{name: w, arrivals: {{count: 1}}, {TEMPLATE}, {life}, replaceFinished: {{work: {rule}}}}}"
+    found = stream(load(f"workloads: [{one}]"), "w")
+    _, lost = found.arrival()
+    lost.metadata.annotations[manifests.RUN_SECONDS] = "70"
+    _, again = found.replacement(lost, 40_500_000_000)
+    assert (again.metadata.name, again.metadata.annotations[manifests.RUN_SECONDS]) == ("w-1", left)
+    assert again.metadata.annotations[manifests.SHUTDOWN_SECONDS] == "3"
+    # A pod that is lost again has what it was given to do.
+    _, third = found.replacement(again, 20_000_000_000)
+    assert third.metadata.annotations[manifests.RUN_SECONDS] == ("70" if rule == "whole" else "9.5")
+    _, late = found.replacement(third, 90_000_000_000)
+    assert late.metadata.annotations[manifests.RUN_SECONDS] == ("70" if rule == "whole" else "0")
+    del lost.metadata.annotations[manifests.RUN_SECONDS]
+    assert found.replacement(lost, 0)[1].metadata.annotations[manifests.RUN_SECONDS] == "7"
+
+
+def test_a_pod_that_is_evicted_goes_on_with_what_was_left(tmp_path: Path) -> None:
+    spec = f"""duration: 5m
+events: [{{at: 20s, evict: {{pod: w-0}}}}]
+workloads:
+  - {{name: w, arrivals: {{count: 1}}, {TEMPLATE}, replaceFinished: {{work: remaining}},
+     life: {{runSeconds: {{uniform: {{min: 60, max: 70}}}}, shutdownSeconds: 5}}}}"""
+    history = runner.run(load(spec), runner.Options(out=tmp_path)).history
+    first, again = history.pods.values()
+    wanted_s = float(drawn(load(spec), "w")[0][manifests.RUN_SECONDS])
+    ran_s = [
+        (next(fact.time_ns for fact in pod.facts if fact.what == what) - (pod.running_ns or 0)) / S
+        for pod, what in ((first, "terminating"), (again, "finished"))
+    ]
+    assert ran_s[0] == pytest.approx(20, abs=0.1)
+    assert sum(ran_s) == pytest.approx(wanted_s, abs=0.1)
+
+
+def drawn(scenario: Scenario, name: str) -> list[dict[str, str]]:
+    return [life for _, life in lives(stream(scenario, name, scenario.seed))]

@@ -1,7 +1,6 @@
 """Streams of pods: when they come, how long they live, or the recorded trace that they are taken from.
 
-:mod:`kemu.lab.scenario.playing.workloads` draws the pods, :mod:`kemu.lab.scenario.loading.objects.openb` reads the
-trace.
+:mod:`kemu.lab.scenario.playing.workloads` draws the pods, :mod:`traces` says which files a trace is read from.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kemu.emulated.kubelet.probes import answers
-from kemu.emulated.kubelet.settings import kubelet_configurations
 from kemu.emulated.kubelet.usage import usages
 from kemu.emulated.objects import selectors
 from kemu.emulated.objects.conversion import convert
@@ -31,10 +29,12 @@ from kemu.emulated.settings.shapes import (
     Named,
     Number,
     Report,
+    ScalarOr,
     Switch,
     Text,
     Whole,
 )
+from kemu.lab.scenario.format.traces import Trace, TraceFiles
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 
 
@@ -153,37 +153,18 @@ class Arrivals:
             yield Complaint((), text, alone=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """Pods of a recorded trace, in the order of their creation."""
-
-    templates: tuple[core_v1_pb2.Pod, ...]
-    at_ns: tuple[int, ...]
-    """When each pod is created."""
-    template: tuple[int, ...]
-    """Which template each pod is made from."""
-    run_s: tuple[float | None, ...]
-    """How long each pod runs; None: for ever."""
-    digest: str
-    """SHA-256 over the files."""
+WHOLE, REMAINING = "whole", "remaining"
 
 
 @dataclass(frozen=True, kw_only=True)
-class TraceFiles:
-    """Where a recorded trace is found, and how much of it is wanted."""
+class Replacement:
+    """How a pod comes back that was lost."""
 
-    format: str = setting(Choice(("openb",)), "openb: the Alibaba GPU trace of 2023.", required=True)
-    nodes: str | None = setting(
-        Text(), "CSV file of the nodes, found in --data DIR; absent: the nodes of the scenario."
+    work: str = setting(
+        Choice((WHOLE, REMAINING)),
+        "How long its replacement runs: as long as it should have run, or what was left of that.",
+        REQUIRED,
     )
-    pods: str | None = setting(Text(), "CSV file of the pods, found in --data DIR.", required=True)
-    speed_up: float = setting(Number(positive=True), "All times of the trace are divided by it.", 1)
-    run_speed_up: float | None = setting(
-        Number(positive=True), "Run times are divided by it instead: more pods run at once."
-    )
-    limit: int | None = setting(Whole(0), "Only so many pods, from the first.")
-    kubelet: Any = setting(kubelet_configurations.SHAPE, "KubeletConfiguration of the trace's nodes.")
-    digest: str | None = setting(Text(r"[0-9a-f]{64}", "a SHA-256"), "SHA-256 of the files: others are refused.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,7 +190,7 @@ class Workload:
         Section(Life),
         "How long its pods start, run and shut down.",
         {},
-        beside={"arrivals": "", "trace": "startSeconds and shutdownSeconds of the trace's pods."},
+        beside={"arrivals": "", "trace": "What the trace does not tell of its pods: startSeconds, shutdownSeconds, …"},
     )
     usage: Mapping[str, Any] | None = setting(
         Free(),
@@ -222,8 +203,8 @@ class Workload:
         "What their containers answer to startup, readiness and liveness probes, and when.",
         beside=["arrivals"],
     )
-    replace_finished: bool = setting(
-        Switch(),
+    replace_finished: Any = setting(
+        ScalarOr(Switch(), Section(Replacement)),
         "A pod that is preempted, evicted or rejected comes back under a new name.",
         False,
         beside=["arrivals", "trace"],
@@ -235,12 +216,29 @@ class Workload:
 
     @property
     def namespace(self) -> str:
+        """Of its pods; empty: they are in several."""
+        if self.trace is not None:
+            namespaces = list(self.trace.namespaces)
+            return namespaces[0] if len(namespaces) == 1 else "" if namespaces else "default"
         return "default" if self.template is None else self.template.metadata.namespace
+
+    @property
+    def work(self) -> str:
+        """What a replacement has to do of the work of the pod that was lost; empty: what is drawn for it."""
+        return self.replace_finished.work if isinstance(self.replace_finished, Replacement) else ""
 
     def complaints(self) -> Iterator[Complaint]:
         if self.arrivals is not None and self.arrivals.until_ns is not None and self.arrivals.until_ns <= self.start_ns:
             text = f"is not after the start at {values.duration_text(self.start_ns)}"
             yield Complaint(("arrivals", "until"), text)
         for key, value in (("runSeconds", self.life.run_s), ("exitCode", self.life.exit_code)):
-            if self.files is not None and value is not None:
+            if self.files is not None and value is not None and self._tells(key):
                 yield Complaint(("life", key), "is told by the trace", key=True)
+
+    def _tells(self, key: str) -> bool:
+        """Whether the trace says how its pods live."""
+        assert self.files is not None
+        columns = self.files.columns
+        if columns is None:
+            return True
+        return columns.exit_code is not None if key == "exitCode" else (columns.run_s or columns.end) is not None

@@ -282,7 +282,9 @@ class _Loading:
         is_wrong = any(problem.path == "spec.duration" for problem in report.problems)
         last_ns = values.MAX_DURATION_NS if is_wrong else spec.duration_ns
 
-        timeline = timelines.Timeline(report, last_ns, self.data_dir, self.files, self.resolved["spec"])
+        timeline = timelines.Timeline(
+            report, last_ns, self.data_dir, self.files, self.resolved["spec"], spec.seed, self.file.parent
+        )
         timeline.add_workloads(spec.workloads, ("spec", "workloads"))
         timeline.add_events(spec.events, raw.get("events") or [], ("spec", "events"))
         sources = self._sources(spec)
@@ -319,7 +321,8 @@ class _Loading:
             apiservers=spec.api_servers.replicas,
             controllers=running,
             node_groups=() if autoscaler is None else autoscaler.settings.groups,
-            priority_classes=spec.priority_classes,
+            priority_classes=[*spec.priority_classes, *timeline.trace_priority_classes],
+            more_namespaces=timeline.trace_namespaces,
             raw_workloads=_names(raw.get("workloads")),
             stated=[*self._stated, *timeline.stated, *_created(raw.get("events"))],
             any_pod=self.any_pod,
@@ -332,6 +335,7 @@ class _Loading:
         )
         kept_back = holds.read(spec.holds, report, names.actors, ("spec", "holds"))
         self._check_names(raw, declared, names, timeline)
+        timeline.check_classes(names)
         expected, comparisons = self._expectations(spec, raw, names, last_ns, judged=not matrix)
         until = self._until(spec, raw, names, last_ns)
         metadata = checked.get("metadata", {})
@@ -555,6 +559,12 @@ class _Loading:
         for index, digest in timeline.trace_digests.items():
             self.resolved["spec"]["workloads"][index]["trace"]["digest"] = digest
         namespaces = [item for item in setup if isinstance(item.message, core_v1_pb2.Namespace)]
+        there = {name for kind, _, name in self._stated if kind == "Namespace"}
+        for name in timeline.trace_namespaces:
+            if name not in there and name not in clusters.NAMESPACES:
+                made = core_v1_pb2.Namespace()
+                made.metadata.name = name
+                namespaces.append(_manifest(made, ("spec", "workloads"), self.report))
         rest = [item for item in setup if not isinstance(item.message, core_v1_pb2.Namespace)]
         return [*namespaces, *classes, *rest], [*declared, *timeline.declared]
 

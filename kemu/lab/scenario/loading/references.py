@@ -6,7 +6,7 @@ Role: the last step of :mod:`kemu.lab.scenario.loading.loader`, over all parts o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kemu.emulated.autoscaler import autoscaler, clouds
@@ -19,6 +19,7 @@ from kemu.emulated.settings.shapes import THERE_ARE, Report
 from kemu.emulated.settings.values import duration_text
 from kemu.lab.checks import costs, registry
 from kemu.lab.scenario import expectations, scenarios
+from kemu.lab.scenario.format import traces
 from kemu.lab.scenario.format.clusters import Extender, Node, Scheduler
 from kemu.lab.scenario.format.events import Event
 from kemu.lab.scenario.format.workloads import Workload
@@ -51,6 +52,7 @@ class Names:
         priority_classes: Iterable[str],
         raw_workloads: Iterable[str],
         stated: Iterable[tuple[str, str, str]],
+        more_namespaces: Iterable[str] = (),
         node_groups: Sequence[scenarios.NodeGroup] = (),
         any_pod: bool = False,
         excuses: Excuses | None = None,
@@ -64,7 +66,7 @@ class Names:
         self.priority_classes = [*clusters.SYSTEM_PRIORITY_CLASSES, *priority_classes]
         self.runtime_classes: list[str] = []
         self.budgets: list[str] = []
-        self.namespaces = [*clusters.NAMESPACES]
+        self.namespaces = [*clusters.NAMESPACES, *more_namespaces]
         self.stateful_sets: set[str] = set()
         for kind, namespace, name in stated:
             if kind == "Pod":
@@ -111,6 +113,7 @@ class Names:
         self._any_pod = any_pod
         self.excuses = excuses or Excuses((), "", {})
         """Names that a mistake elsewhere explains are not complained of."""
+        self._traced = frozenset(_named_in_traces(workloads))
         self._known_pods = set(self.pods)
         self._known_nodes = set(self.nodes)
 
@@ -156,6 +159,8 @@ class Names:
         namespace, _, name = full_name.partition("/")
         if self.excuses.cover(name, ("manifests", "events", "workloads"), self.pods or self.workload_names):
             return True
+        if full_name in self._traced or traces.FORMER.sub("", full_name) in self._traced:
+            return True
         found = re.fullmatch(r"(.+)-(0|[1-9][0-9]*)", name)
         if found is None:
             return False
@@ -165,7 +170,18 @@ class Names:
         if workload is None:
             # The mistakes of this workload have been reported already.
             return found[1] in self.workload_names
-        return workload.namespace == namespace and int(found[2]) < most_pods(workload)
+        is_numbered = workload.trace is None or not workload.trace.names
+        return is_numbered and workload.namespace == namespace and int(found[2]) < most_pods(workload)
+
+
+def _named_in_traces(workloads: Iterable[Workload]) -> Iterator[str]:
+    """``namespace/name`` of the pods whose names stand in traces."""
+    for workload in workloads:
+        trace = workload.trace
+        if trace is not None and trace.names:
+            namespaces = [template.metadata.namespace for template in trace.templates]
+            for name, template in zip(trace.names, trace.template, strict=True):
+                yield f"{namespaces[template]}/{name}"
 
 
 def _mirror_pods(nodes: Iterable[Node]) -> list[str]:

@@ -14,6 +14,7 @@ from google.protobuf.message import Message
 
 from kemu import errors
 from kemu.emulated.objects import resources
+from kemu.emulated.objects.conversion import user_files
 from kemu.emulated.settings import paths
 from kemu.emulated.settings.declared import chosen
 from kemu.emulated.settings.documents import Path
@@ -22,13 +23,16 @@ from kemu.emulated.settings.values import duration_text
 from kemu.lab.scenario.arrivals import expected_arrivals
 from kemu.lab.scenario.format.clusters import Node
 from kemu.lab.scenario.format.events import Event
-from kemu.lab.scenario.format.workloads import Arrivals, TraceFiles, Workload
-from kemu.lab.scenario.loading import clusters, loads
-from kemu.lab.scenario.loading.objects import manifest_files, manifests, openb
+from kemu.lab.scenario.format.traces import CSV, OPENB, TraceFiles
+from kemu.lab.scenario.format.workloads import Arrivals, Workload
+from kemu.lab.scenario.loading import clusters, loads, references
+from kemu.lab.scenario.loading.objects import job_formats, job_tables, job_traces, manifest_files, manifests, openb
 from kemu.lab.scenario.loading.objects.manifests import Declared
 from kemu.messages.k8s import core_v1_pb2
+from kemu.runtime.random_streams import random_stream
+from kemu.runtime.words import did_you_mean
 
-MAX_ARRIVALS = 1_000_000
+MAX_ARRIVALS = job_traces.MAX_PODS
 """Most arrivals of one workload: what a single run can still hold and tell about."""
 
 
@@ -47,8 +51,13 @@ class Timeline:
         data_dir: FilePath | None,
         files: manifest_files.ManifestFiles,
         resolved: dict[str, Any],
+        seed: int = 0,
+        beside: FilePath = FilePath(),  # it cannot be changed
     ) -> None:
-        """``resolved``: the spec as the run folder has it; what stands in files is put into it."""
+        """``resolved``: the spec as the run folder has it; what stands in files is put into it. ``beside``: the folder
+        of the scenario, where tables of jobs may be."""
+        self.seed = seed
+        self.beside = beside
         self.files = files
         self.resolved = resolved
         self.stated: list[tuple[str, str, str]] = []
@@ -65,6 +74,9 @@ class Timeline:
         """Whether there is a trace that brings nodes of its own."""
         self.trace_digests: dict[int, str] = {}
         """By index of the workload."""
+        self.trace_namespaces: dict[str, None] = {}
+        self.trace_classes: list[tuple[str, str, int, int]] = []
+        """Priority classes that a trace names: name, file, line and column."""
         self._loads: dict[int, Path] = {}
         """Where workloads stand whose rate follows from the nodes, by index among those that were built."""
 
@@ -172,6 +184,9 @@ class Timeline:
 
     def _add_trace(self, index: int, workload: Workload, files: TraceFiles, where: Path) -> None:
         path = (*where, "trace")
+        if files.format != OPENB:
+            self._add_jobs(index, workload, files, where)
+            return
         self.traces |= files.nodes is not None
         if files.pods is None:
             return
@@ -193,3 +208,75 @@ class Timeline:
         self.trace_priority_classes |= openb.PRIORITY_CLASSES
         self.trace_digests[index] = read.trace.digest
         self.workloads.append(dataclasses.replace(workload, trace=read.trace))
+
+    def _add_jobs(self, index: int, workload: Workload, files: TraceFiles, where: Path) -> None:
+        path = (*where, "trace")
+        if any(one.path.startswith(f"spec.workloads[{index}].trace") for one in self.report.problems):
+            return
+        file = self._file_of(files, path)
+        template = self._base(files, path)
+        if file is None or template is None:
+            return
+        self.declared.append(Declared(template, self.report, (*path, "template"), template=True))
+        jobs = job_traces.Jobs(template, workload.name)
+        classes: Mapping[str, tuple[int, int]] = {}
+        try:
+            digest = job_tables.digest(file)
+            if files.format == CSV:
+                if files.columns is None:
+                    return
+                classes = job_tables.read(file, files.columns, jobs)
+            else:
+                job_formats.read(files.format, file, jobs)
+        except user_files.FileProblem as error:
+            self.report.add((*path, "file"), f"{file} {error}")
+            return
+        except errors.ScenarioError as error:
+            self.report.problems.extend(error.problems)
+            return
+        if files.digest not in (None, digest):
+            self.report.add((*path, "digest"), f"{file} is another file: its digest is {digest}")
+        origin_ns = jobs.first_ns if job_formats.has_dates(files) else 0
+        stream = random_stream(self.seed, "workload", workload.name, "sample")
+        try:
+            trace, made = jobs.trace(files, workload.start_ns, origin_ns, stream, digest)
+        except job_traces.TooMany:
+            text = f"has more than {MAX_ARRIVALS} pods"
+            self.report.add((*path, "file"), text, "take fewer by limit, sample, from or until")
+            return
+        self.trace_priority_classes |= made
+        self.trace_digests[index] = digest
+        self.trace_namespaces |= trace.namespaces
+        self.trace_classes += [(name, str(file), *place) for name, place in classes.items() if name not in made]
+        # What runs the resolved document from elsewhere, as a replay does, finds it again.
+        self.resolved["workloads"][index]["trace"]["file"] = str(file.resolve())
+        self.workloads.append(dataclasses.replace(workload, trace=trace))
+
+    def _file_of(self, files: TraceFiles, path: Path) -> FilePath | None:
+        """In the folder of the data, or beside the scenario."""
+        if files.file is None:
+            return None
+        folders = [self.beside] if self.data_dir is None else [self.data_dir, self.beside]
+        for folder in folders:
+            if (folder / files.file).exists():
+                return folder / files.file
+        where = " nor ".join(str(folder) for folder in dict.fromkeys(folders))
+        hint = "" if self.data_dir is not None else "give the folder that holds it with --data DIR"
+        self.report.add((*path, "file"), f"there is no {files.file} in {where}", hint)
+        return None
+
+    def _base(self, files: TraceFiles, path: Path) -> core_v1_pb2.Pod | None:
+        """What all pods of a trace have."""
+        stated = files.template or {}
+        spec = stated.get("spec", {})
+        if isinstance(spec, dict) and "containers" not in spec:
+            stated = {**stated, "spec": {**spec, "containers": [{"name": "main"}]}}
+        return manifests.read_pod(stated, (*path, "template"), self.report)
+
+    def check_classes(self, names: references.Names) -> None:
+        """Priority classes that traces name exist."""
+        for name, file, line, column in self.trace_classes:
+            if not names.has_priority_class(name):
+                hint = did_you_mean(name, names.priority_classes)
+                text = f"no PriorityClass with name {name} was found"
+                self.report.problems.append(errors.Problem(file, line, column, "priority", text, hint))

@@ -244,7 +244,7 @@ class User:
         except errors.ApiError as error:
             self._refused({"workload": stream.name, "n": number, "replaces": replaces}, error)
             return
-        name = f"{stream.namespace}/{pod.metadata.name}"
+        name = f"{pod.metadata.namespace}/{pod.metadata.name}"
         self._env.log(
             UserPodCreated(
                 pod=name,
@@ -265,13 +265,16 @@ class User:
         )
         await informer.synced()
 
-    def replace(self, stream: workloads.Stream, lost: core_v1_pb2.Pod) -> None:
+    def replace(self, stream: workloads.Stream, lost: core_v1_pb2.Pod, ran_ns: int) -> None:
         """Bring a lost pod back under a new name."""
-        name = lost.metadata.name
-        if f"{stream.namespace}/{name}" in self._deleted:
+        name = f"{lost.metadata.namespace}/{lost.metadata.name}"
+        if name in self._deleted:
             return
-        number, pod = stream.replacement(int(name.rpartition("-")[2]))
-        self._env.spawn(self._create_pod(stream, number, pod, f"{stream.namespace}/{name}"), "replacement")
+        number, pod = stream.replacement(lost, ran_ns)
+        self._env.spawn(self._create_pod(stream, number, pod, name), "replacement")
+
+    def now_ns(self) -> int:
+        return self._env.clock.now_ns()
 
     # --- events ------------------------------------------------------------------------------------------------------
 
@@ -443,12 +446,16 @@ class _Replacing:
         self._user = user
         self._stream = stream
         self._replaced: set[str] = set()
+        self._running: dict[str, int] = {}
+        """Since when pods are seen to run, by UID; kept where a replacement goes on with their work."""
 
     def on_add(self, obj: core_v1_pb2.Pod) -> None:
         self.on_update(obj, obj)
 
     def on_update(self, old: core_v1_pb2.Pod, new: core_v1_pb2.Pod) -> None:
         phase = new.status.phase
+        if phase == pod_phases.RUNNING and self._stream.work:
+            self._running.setdefault(new.metadata.uid, self._user.now_ns())
         if phase == pod_phases.FAILED:
             # The reason of a pod that failed by itself stands in its containers.
             if new.status.reason:
@@ -460,8 +467,10 @@ class _Replacing:
         if not pod_phases.is_terminal(old):
             self._replace(old)
         self._replaced.discard(old.metadata.uid)
+        self._running.pop(old.metadata.uid, None)
 
     def _replace(self, pod: core_v1_pb2.Pod) -> None:
         if pod.metadata.uid not in self._replaced:
             self._replaced.add(pod.metadata.uid)
-            self._user.replace(self._stream, pod)
+            now_ns = self._user.now_ns()
+            self._user.replace(self._stream, pod, now_ns - self._running.get(pod.metadata.uid, now_ns))

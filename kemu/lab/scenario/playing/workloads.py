@@ -17,10 +17,12 @@ from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.times import seconds_text
 from kemu.emulated.settings import declared
 from kemu.lab.scenario.arrivals import arrival_times
-from kemu.lab.scenario.format.workloads import Arrivals, PodLives, Trace, Workload
-from kemu.lab.scenario.loading.objects import manifests
+from kemu.lab.scenario.format.traces import Trace
+from kemu.lab.scenario.format.workloads import REMAINING, Arrivals, PodLives, Workload
+from kemu.lab.scenario.loading.objects import job_traces, manifests
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 from kemu.runtime import distributions
+from kemu.runtime.env import SECOND_NS
 from kemu.runtime.random_streams import random_stream
 
 LABEL = "kemu.dev/workload"
@@ -50,9 +52,14 @@ class Stream:
         self.name: str = data["name"]
         self.namespace: str = data["namespace"]
         self.replace_finished: bool = data["replace_finished"]
+        self.work: str = data["work"]
+        """What a replacement has to do of the work of the pod that was lost; empty: what is drawn for it."""
         self._number = 0
         self._run_s: list[float | None] = []
         self._kinds: list[int] = []
+        self._names: list[str] = []
+        self._originals: list[str] = []
+        """What a trace calls its jobs; empty: its pods are numbered."""
         self._lives = stream_of("workload", self.name, "life")
         self._second_lives = stream_of("workload", self.name, "replacements")
         self._life: list[tuple[str, distributions.Distribution]] = [
@@ -64,13 +71,14 @@ class Stream:
         if trace is not None:
             self._templates = [self._template(template) for template in trace["templates"]]
             self._kinds, self._run_s = trace["template"], trace["run_s"]
+            self._names, self._originals = trace["names"], trace["originals"]
             self._times: Iterator[int] = iter(trace["at_ns"])
         else:
             self._templates = [self._template(data["template"])]
             self._times = _arrivals(self.name, declared.restored(Arrivals, data["arrivals"]), seed)
         self._arrived = 0
-        self._arrival_of: dict[int, int] = {}
-        """By number of a replacement: the arrival that it replaces in the end."""
+        self._arrival_of: dict[str, int] = {}
+        """By ``namespace/name`` of a pod: the arrival that it replaces in the end, or its own."""
 
     def _template(self, data: bytes) -> core_v1_pb2.Pod:
         pod = core_v1_pb2.Pod.FromString(data)
@@ -87,19 +95,32 @@ class Stream:
         self._arrived += 1
         return self._pod(index, self._lives)
 
-    def replacement(self, number: int) -> tuple[int, core_v1_pb2.Pod]:
-        """A replacement of the pod of that number, with the next free number. Its life is drawn anew."""
-        return self._pod(self._arrival_of[number], self._second_lives)
+    def replacement(self, lost: core_v1_pb2.Pod, ran_ns: int) -> tuple[int, core_v1_pb2.Pod]:
+        """A replacement of that pod, with the next free number. Its life is drawn anew, but for how long it runs where
+        the workload has a rule for that. ``ran_ns``: how long the lost pod had run."""
+        arrival = self._arrival_of[f"{lost.metadata.namespace}/{lost.metadata.name}"]
+        number, pod = self._pod(arrival, self._second_lives, is_again=True)
+        run_s = lost.metadata.annotations.get(manifests.RUN_SECONDS)
+        if self.work and run_s is not None:
+            done_s = ran_ns / SECOND_NS if self.work == REMAINING else 0.0
+            left_s = run_s if not done_s else seconds_text(max(0.0, float(run_s) - done_s))
+            pod.metadata.annotations[manifests.RUN_SECONDS] = left_s
+        return number, pod
 
-    def _pod(self, arrival: int, lives: random.Random) -> tuple[int, core_v1_pb2.Pod]:
+    def _pod(self, arrival: int, lives: random.Random, *, is_again: bool = False) -> tuple[int, core_v1_pb2.Pod]:
         number = self._number
         self._number += 1
-        if self.replace_finished:
-            self._arrival_of[number] = arrival
         pod = core_v1_pb2.Pod()
         pod.CopyFrom(self._templates[self._kinds[arrival] if self._kinds else 0])
-        pod.metadata.name = f"{self.name}-{number}"
         annotations = pod.metadata.annotations
+        if self._names:
+            name = self._names[arrival]
+            pod.metadata.name = f"{name}.r{number}" if is_again else name
+            annotations[job_traces.ORIGINAL] = self._originals[arrival]
+        else:
+            pod.metadata.name = f"{self.name}-{number}"
+        if self.replace_finished:
+            self._arrival_of[f"{pod.metadata.namespace}/{pod.metadata.name}"] = arrival
         for name, distribution in self._life:
             annotations[name] = drawn_text(name, distribution.draw(lives))
         if self._run_s:
@@ -123,7 +144,8 @@ def plain(workload: Workload) -> dict[str, Any]:
     return {
         "name": workload.name,
         "namespace": workload.namespace,
-        "replace_finished": workload.replace_finished,
+        "replace_finished": bool(workload.replace_finished),
+        "work": workload.work,
         "template": None if workload.template is None else _bytes(workload.template),
         "arrivals": declared.plain(workload.arrivals),
         "trace": None if workload.trace is None else _plain_trace(workload.trace),
@@ -151,6 +173,8 @@ def _plain_trace(trace: Trace) -> dict[str, Any]:
         "at_ns": list(trace.at_ns),
         "template": list(trace.template),
         "run_s": list(trace.run_s),
+        "names": list(trace.names),
+        "originals": list(trace.originals),
     }
 
 

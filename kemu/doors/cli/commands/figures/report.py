@@ -49,6 +49,7 @@ def _sweep(folder: Path, file: Path, data: Path | None) -> tuple[Path, int]:
     """The figures of a sweep, and a run of some of its variants."""
     from kemu.doors.cli import finds
     from kemu.doors.cli.commands.figures import sweep_reports
+    from kemu.lab.checks.history import windows
     from kemu.lab.sweep import cells
     from kemu.lab.sweep.engine import summaries
     from kemu.lab.sweep.engine.cell_tasks import CellSource
@@ -70,7 +71,8 @@ def _sweep(folder: Path, file: Path, data: Path | None) -> tuple[Path, int]:
     if not parts:
         raise KemuError(f"{folder}: none of its runs was done within {MOST_SECONDS:.0f} s: there is none to show")
     claims = [f"{one['id']} {one['outcome']}" for one in found["claims"]]
-    headline = "; ".join([f"{len(found['variants'])} variants, {found['cells']['total']} runs", *claims])
+    told = [f"{len(found['variants'])} variants, {found['cells']['total']} runs", windows.text(found), *claims]
+    headline = "; ".join(filter(None, told))
     verdict = {"scenario": found["experiment"], "verdict": found["verdict"], "headline": headline}
     return file, pages.write(file, parts, verdict, {"sweep": {**found, "headline": headline}})
 

@@ -4,6 +4,10 @@ manifests        objects as messages, with all that is wrong with them
 manifest_files   manifests in files, folders and patterns
 imports          objects as a cluster shows them, made fit for another one
 openb            the pods and nodes of the openb trace
+job_tables       CSV tables of jobs, line by line
+job_formats      which columns published tables of jobs have
+philly           the jobs of the Philly trace, in JSON
+job_traces       jobs as pods: which are played, names, templates
 volumes          whether objects speak of volumes
 foreign_files    files that are no scenario, and what they are
 """

@@ -28,7 +28,7 @@ from kemu import errors
 from kemu.emulated.objects import names
 from kemu.emulated.objects.conversion import user_files
 from kemu.emulated.objects.pods import gpu_cards
-from kemu.lab.scenario.format.workloads import Trace, TraceFiles
+from kemu.lab.scenario.format.traces import Trace, TraceFiles
 from kemu.lab.scenario.loading.objects import manifests
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS
