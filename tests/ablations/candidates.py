@@ -18,13 +18,11 @@ class Candidate:
 
 
 REALISTIC = "timing=realistic"
-APART = f"{REALISTIC} 'timing.storeLatency={{lognormal: {{median: 150us, p99: 1ms}}}}'"
-"""With a store on another machine: API servers race for what is in it."""
 
 CANDIDATES: Mapping[str, Candidate] = {
-    "resource-version-precondition": Candidate("too-late.never.bound", (f"seeds/taints-and-tolerations {APART}",)),
+    "resource-version-precondition": Candidate("too-late.never.bound", (f"seeds/taints-and-tolerations {REALISTIC}",)),
     "uid-precondition": Candidate("db-0.running", ("races/recreated-pod", f"races/recreated-pod {REALISTIC}")),
-    "compare-and-swap": Candidate("pod-bound-at-most-once", (f"chaos/repeated-requests {APART}",)),
+    "compare-and-swap": Candidate("pod-bound-at-most-once", (f"chaos/repeated-requests {REALISTIC}",)),
     "bind-once": Candidate("pod-bound-at-most-once", (f"races/two-replicas-same-pods {REALISTIC}",)),
     "graceful-termination": Candidate(
         "no-name-runs-twice", ("races/evictions-at-once", f"races/evictions-at-once {REALISTIC}")

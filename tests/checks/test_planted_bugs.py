@@ -106,7 +106,7 @@ def lists_that_lack_one(patch: pytest.MonkeyPatch) -> None:
 
 
 LAGS = {"apiServers": {"cacheLag": "20s"}}
-LATENCIES = {"timing": {"preset": "realistic", "storeLatency": {"lognormal": {"median": "150us", "p99": "1ms"}}}}
+LATENCIES = {"timing": {"preset": "realistic"}}
 
 
 def run(name: str, seed: int, changes: Mapping[str, Any], folder: Path) -> dict[str, Any]:

@@ -113,7 +113,7 @@ def test_a_kubelet_that_starts_again_finds_its_static_pod_running(cluster: Clust
 
 
 def test_on_a_new_node_a_static_pod_comes_before_pods_of_the_api_server(cluster: Cluster) -> None:
-    """Files are read at once; pods are listed when the Node is there (``NewSourceApiserver`` of ``pkg/kubelet/config``)."""
+    """Files are read at once, pods listed when the Node is there (``NewSourceApiserver`` in ``pkg/kubelet/config``)."""
 
     async def main(cluster: Cluster) -> None:
         await cluster.create(pod("other", "3", on="n2"))

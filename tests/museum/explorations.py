@@ -144,7 +144,10 @@ def subjects() -> dict[int, Subject]:
             settings={"events[2].create.metadata.name": "p4", "expect": [{"pod": "p4", "bound": {"before": "1m"}}]},
         ),
         130429: of_the_piece(130429, "no-preemption-loop", *NO_WAY_ROUND),
-        134249: of_the_piece(134249, "event.victim.Preempted", *NO_WAY_ROUND),
+        # With pos the answer to a deletion overtakes its news: then a victim is preempted twice without the bug, too.
+        134249: of_the_piece(
+            134249, "event.victim.Preempted", *(one for one in NO_WAY_ROUND if one != "pos")
+        ),
         136782: of_the_piece(136782, "admissions_rejected", *NO_WAY_ROUND),
         141227: of_the_piece(141227, "no-pod-starves", *NO_WAY_ROUND),
         141694: of_the_piece(141694, "no-pod-starves", *NO_WAY_ROUND),

@@ -12,7 +12,7 @@ from kemu.emulated.apiserver.authorization import roles
 from kemu.emulated.apiserver.registry import bindings, deletions, evictions, reads, registry
 from kemu.emulated.apiserver.watch import cache, fanout
 from kemu.messages.v1 import api_pb2
-from tests.mutants.planting import APART, Decides, mutant
+from tests.mutants.planting import Decides, mutant
 
 RACE = "races/two-replicas-same-pods timing=realistic"
 LAGGING = "races/two-replicas-same-pods timing=realistic apiServers.cacheLag=300ms"
@@ -186,7 +186,7 @@ def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(registry.Registry, "deleted", at_once)
 
 
-@mutant("API server", "an-update-ignores-the-resource-version", f"seeds/taints-and-tolerations {APART}")
+@mutant("API server", "an-update-ignores-the-resource-version", "seeds/taints-and-tolerations timing=realistic")
 def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(registry.Registry, "_has_version", lambda self, wanted, revision: True)
 

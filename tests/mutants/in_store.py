@@ -8,10 +8,10 @@ import pytest
 
 from kemu.emulated.objects import resources
 from kemu.emulated.store import journal, mvcc, operations, server, watch_responses, watches
-from tests.mutants.planting import APART, Decides, mutant
+from tests.mutants.planting import Decides, mutant
 
 CRASH = "chaos/store-crash timing=realistic"
-RACE = f"races/two-replicas-same-pods {APART}"
+RACE = "races/two-replicas-same-pods timing=realistic"
 PODS = resources.prefix(resources.BY_PLURAL["pods"], "")
 
 

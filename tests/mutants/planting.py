@@ -25,8 +25,6 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 
 BUDGET = 20
 """Seeds within which a mutant must be found, unless it states another budget."""
-APART = "timing=realistic 'timing.storeLatency={lognormal: {median: 150us, p99: 1ms}}'"
-"""Settings of a run with a store on another machine: API servers race for what is in it."""
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ class Load(NamedTuple):
 
 LOADS = (Load(100, 300, 15), Load(100, 600, 40), Load(500, 300, 15), Load(10, 60, 4, are_replaced=True))
 """A light load, from which latencies are taken; a heavier one on the same nodes, for what a pod costs; the light one on
-more nodes, for what a node costs; and one for a controller, within its rate of requests."""
+more nodes, for what a node costs; and one for a controller."""
 
 
 def loads(*, is_guest: bool = False) -> Sequence[Load]:
@@ -139,7 +139,9 @@ def _replaced(load: Load) -> dict[str, Any]:
         spec = {"replicas": 1, "selector": {"matchLabels": labels}, "template": template}
         sets.append({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": labels["set"]}, "spec": spec})
         events.append({"at": f"{_START_S + number / load.per_second:g}s", "delete": {"pod": name}})
-    return {"controllers": {"replicaset": {}}, "manifests": [*pods, *sets], "events": events}
+    # Waiting for its rate of requests is no lag.
+    controllers = {"replicaset": {"clientConnection": {"qps": 5000, "burst": 5000}}}
+    return {"controllers": controllers, "manifests": [*pods, *sets], "events": events}
 
 
 def play(load: Load, folder: Path, seed: int, cluster: Cluster | None = None) -> Found:

@@ -50,7 +50,7 @@ class Measured:
         """Of reactions, what a controller took itself: without a usual watch and a usual call."""
         if not self.watches or not self.calls:
             return []
-        way_ns = round(statistics.median(self.watches) + statistics.median(self.calls))
+        way_ns = round(statistics.median(self.watches) + max(0, statistics.median(self.calls)))
         return [max(0, one - way_ns) for one in self.reactions]
 
 
