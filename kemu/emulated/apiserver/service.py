@@ -145,9 +145,7 @@ class Replies:
             message, self._current = self._current, None
             self._taken, self._bytes = self._bytes, 0
         else:
-            if self._drained is not None and self.in_flight == 0:
-                self._drained.set_result(None)
-                self._drained = None
+            self._tell_drained()
             return None
         message.sent_ns = self._clock.now_ns()
         return message
@@ -159,6 +157,13 @@ class Replies:
         self._taken = 0
         if self._reader is not None:
             self._wake_reader()
+        if self._drained is not None and self._current is None and not self._full:
+            self._tell_drained()
+
+    def _tell_drained(self) -> None:
+        if self._drained is not None and self.in_flight == 0:
+            self._drained.set_result(None)
+            self._drained = None
 
     def close(self) -> None:
         """What is left will not be read."""

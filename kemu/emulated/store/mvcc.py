@@ -172,7 +172,9 @@ class KeySpace:
             self._live_keys.add(key)
             self.live_bytes += len(key) + len(value)
         self._live[key] = entry
-        before = self._before(key, previous) if previous is not None and entry.create_revision < revision else None
+        before = None
+        if previous is not None and entry.create_revision < revision:
+            before = previous if previous.mod_revision < revision else self._before(key, previous)
         self._open.append((entry, before))
         return previous
 
@@ -204,8 +206,8 @@ class KeySpace:
             self._open = []
             self.revision += 1
             self._changes[self.revision] = changes
-            for entry, _ in changes:
-                self.history_bytes += entry.size()
+            for entry, _ in changes:  # Entry.size, inlined
+                self.history_bytes += ENTRY_BYTES + len(entry.key) + len(entry.value or b"")
         return changes
 
     # History

@@ -50,21 +50,22 @@ class MemoryChannel:
         self.loop = loop
         self.metadata = tuple(Metadatum(key, value) for key, value in metadata)
         self._connect = connect
-        self._link: Link | None = None
+        self.current: Link | None = None
+        """The connection, if it was needed yet; it may be broken."""
         self._closed = False
 
     def link(self) -> Link:
         """The current connection, or a new one if that is broken."""
-        link = self._link
+        link = self.current
         if link is None or link.broken:
             if self._closed:
                 raise grpc.aio.UsageError("Channel is closed.")
-            link = self._link = self._connect()
+            link = self.current = self._connect()
         return link
 
     def is_blocked(self) -> bool:
         """Whether its connection lasts although messages do not get through."""
-        return self._link is not None and not self._link.broken and self._link.is_blocked()
+        return self.current is not None and not self.current.broken and self.current.is_blocked()
 
     def unary_unary(
         self,
@@ -117,7 +118,7 @@ class MemoryChannel:
     async def close(self, grace: float | None = None) -> None:
         """Cancel all calls; new ones are refused."""
         self._closed = True
-        link, self._link = self._link, None
+        link, self.current = self.current, None
         if link is not None:
             for call in list(link.calls):
                 call.cancel()
@@ -190,19 +191,19 @@ class Call(ClientEnd):
         request: Any,
         timeout: float | None,
         metadata: Metadata | None,
-        *,
-        later: bool = False,
     ) -> None:
-        """``later``: the request is serialised when its bytes are asked for."""
         channel = multi.channel
         loop = channel.loop
-        link = channel.link()
+        link = channel.current
+        if link is None or link.broken:
+            link = channel.link()
         super().__init__(link, loop)
         self.method = multi.method
         self.serialize = multi.serialize
         self.deserialize = multi.deserialize
         self.message = request
-        self._request: bytes | None = None if later else request
+        self._request: bytes | None = None if self.is_repeatable else request
+        """Of a call with one request and one response: made when it is asked for."""
         self.metadata = channel.metadata
         if metadata:
             self.metadata += tuple(Metadatum(key, value) for key, value in metadata)
@@ -339,7 +340,9 @@ class Call(ClientEnd):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        self.receive_eof()
+        self.eof = True
+        if self.listener is not None or self.waiter is not None:
+            self.receive_eof()
         if self._writer is not None:
             self._writer.cancel()
         if self.window_waiter is not None:
@@ -547,11 +550,6 @@ class UnaryUnaryCall(_UnaryResponse):
     is_repeatable = True
 
     __slots__ = ()
-
-    def __init__(
-        self, multi: MultiCallable, request: Message | bytes | None, timeout: float | None, metadata: Metadata | None
-    ) -> None:
-        super().__init__(multi, request, timeout, metadata, later=True)
 
 
 class UnaryStreamCall(_StreamResponse):

@@ -85,7 +85,7 @@ class Listener:
     It runs where a task that awaits the next message would run, so nothing happens in another order.
     """
 
-    __slots__ = ("_ready", "busy", "context", "end", "handle", "over", "parse", "pause")
+    __slots__ = ("busy", "context", "end", "handle", "over", "parse", "pause", "ready")
 
     def __init__(
         self, end: End, parse: Callable[[bytes], Any], handle: Callable[[Any], object], pause: Pause | None
@@ -101,54 +101,46 @@ class Listener:
         self.over: asyncio.Future[bool] = end.loop.create_future()
         """Done at the end of the stream, or when ``handle`` wants no more (then it is True) or raised; cancelled, the
         listener takes nothing more."""
-        self._ready = ready_of(end.loop)
+        self.ready = ready_of(end.loop)
 
-    def expect(self, data: bytes) -> None:
-        """A message has arrived, and nothing is before it."""
-        self.busy = True
-        if self._ready is not None:
-            self._ready.append((self.come, (data,), self.context))
-        else:
-            self.end.loop.call_soon(self.come, data, context=self.context)
-
-    def come(self, data: bytes) -> None:
-        """A step of the loop: a message, or EOF, and those that have arrived meanwhile."""
-        if self.take(data) and self._ready is not None:
-            self._ready.rotate(1)
-
-    def take(self, data: bytes) -> bool:
-        """Returns whether that was the end, so that a waiter waits no more for :attr:`over`."""
+    def come(self, data: bytes, is_step: bool = True) -> None:
+        """A message, or EOF, and those that have arrived meanwhile. ``is_step``: it is a step of the loop."""
         end, over = self.end, self.over
         try:
             while not over.done():
                 if data is EOF:
                     over.set_result(False)
-                    return True
+                    break
                 end.taken += len(data)
                 if end.taken >= WINDOW_UPDATE_BYTES:
                     end.update_window()
                 if self.handle(self.parse(data)):
                     over.set_result(True)
-                    return True
+                    break
                 if self.pause is not None and (wait := self.pause()) is not None:
                     wait.add_done_callback(self._go_on, context=self.context)
-                    return False
+                    return
                 if end.inbox is not None:
                     data = end.next()
                 elif end.eof:
                     data = EOF
                 else:
                     self.busy = False
-                    return False
+                    return
+            else:
+                return
         except (KeyboardInterrupt, SystemExit):
             raise
         except asyncio.CancelledError:
             over.cancel()
+            return
         except BaseException as error:
-            if not over.done():
-                over.set_exception(error)
-                return True
-        return False
+            if over.done():
+                return
+            over.set_exception(error)
+        # That was the end: who waits for it goes on in the place of this step.
+        if is_step and self.ready is not None:
+            self.ready.rotate(1)
 
     def _go_on(self, waited: asyncio.Future[None]) -> None:
         end = self.end
@@ -200,7 +192,11 @@ class End:
         """A message has arrived."""
         listener = self.listener
         if listener is not None and not listener.busy:
-            listener.expect(data)
+            listener.busy = True
+            if listener.ready is not None:
+                listener.ready.append((listener.come, (data,), listener.context))
+            else:
+                self.loop.call_soon(listener.come, data, context=listener.context)
             return
         waiter = self.waiter
         if waiter is not None and not waiter.done():
@@ -281,7 +277,7 @@ class End:
         listener = self.listener = Listener(self, parse, handle, pause)
         if self.inbox is not None:
             listener.busy = True
-            listener.take(self.next())
+            listener.come(self.next(), is_step=False)
         elif self.eof:
             listener.over.set_result(False)
         return listener

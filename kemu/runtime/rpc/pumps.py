@@ -18,6 +18,7 @@ from kemu.runtime.rpc.ends import EOF, WINDOW_BYTES, End, Pause, ready_of
 
 Spawn = Callable[[Coroutine[Any, Any, None], str], "asyncio.Task[Any]"]
 
+_MANY = 1 << 30
 _OVER = (grpc.aio.BaseError, grpc.aio.AioRpcError, asyncio.InvalidStateError)
 """What writing to a call raises when that is over: its reader learns why, and cleans up."""
 
@@ -77,13 +78,14 @@ class Pump:
         name: str,
         after: Callable[[], object] | None = None,
     ) -> None:
-        """``take`` returns the next message, or None. It is called a tick after :meth:`wake`, and at once for what was
-        there before. ``after`` is called when a message has been written. Over real gRPC, ``name`` is the task's."""
+        """``take`` returns the next message, or None. It is called a tick after :meth:`wake`, which announces at most
+        one message, and at once for what was there before. ``after`` is called when a message has been written. Over
+        real gRPC, ``name`` is the task's."""
         self._call = call
         self._take = take
         self._after = after
-        self._due = False
-        """It will look what there is."""
+        self._due = 0
+        """It will look what there is: so many messages at most."""
         self._stopped = False
         self.is_writing = False
         """A message does not fit into the window of the stream: its reader is slow."""
@@ -93,16 +95,16 @@ class Pump:
             self._loop = call.loop
             self._ready = ready_of(call.loop)
             self._context: contextvars.Context | None = contextvars.copy_context()
-            self.wake()
+            self.wake_for_all()
         else:
             self._context = None
             self._task = spawn(self._run(), name)
 
     def wake(self) -> None:
-        """There may be something to write. Cheap, never blocks."""
+        """There may be one message more to write. Cheap, never blocks."""
         if self._context is not None:
-            if not self._due:
-                self._due = True
+            self._due += 1
+            if self._due == 1:
                 if self._ready is not None:
                     self._ready.append((self._flush, (), self._context))
                 else:
@@ -111,6 +113,11 @@ class Pump:
             waiter = self._waiter
             if waiter is not None and not waiter.done():
                 waiter.set_result(None)
+
+    def wake_for_all(self) -> None:
+        """There may be any number of messages more to write."""
+        self.wake()
+        self._due = _MANY
 
     def stop(self) -> None:
         """Write nothing more."""
@@ -126,6 +133,7 @@ class Pump:
             if self._stopped or self._is_full():
                 return
             self.is_writing = False
+            self._due = _MANY
             if after is not None:
                 after()
         if self._stopped:
@@ -133,7 +141,7 @@ class Pump:
         while True:
             message = take()
             if message is None:
-                self._due = False
+                self._due = 0
                 return
             try:
                 call.post(message)
@@ -145,6 +153,9 @@ class Pump:
                 return
             if after is not None:
                 after()
+            if self._due == 1:  # that was the message which was announced: no need to look whether there is another
+                self._due = 0
+                return
 
     def _is_full(self) -> bool:
         assert self._context is not None

@@ -113,7 +113,7 @@ class Stream:
     def wake(self) -> None:
         """See ``buffers.Writer``."""
         if self.pump is not None:
-            self.pump.wake()
+            self.pump.wake_for_all()
 
     @property
     def is_behind(self) -> bool:
@@ -187,8 +187,9 @@ class Stream:
         self.count -= len(batch)
         if self._reader is not None and not self._reader.done():
             self._reader.set_result(None)
-        self._initial = min(self._initial, self.count)
-        self._initial_bytes = min(self._initial_bytes, self.waiting_bytes)
+        if self._initial or self._initial_bytes:
+            self._initial = min(self._initial, self.count)
+            self._initial_bytes = min(self._initial_bytes, self.waiting_bytes)
         response = api_pb2.WatchResponse()
         add = response.events.add
         for watch_id, kind, revision, wire in batch:
@@ -200,7 +201,9 @@ class Stream:
 
     def written(self) -> None:
         """What was taken has been written, or never will be."""
-        self._writes.end(self)
+        writes = self._writes
+        if writes.under_way or writes.waiting:
+            writes.end(self)
 
     def pause(self, limit: int) -> asyncio.Future[None] | None:
         """What to wait for until no more than so many events wait."""

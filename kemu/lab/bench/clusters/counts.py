@@ -1,7 +1,7 @@
 """What one pod costs on its way to Running, counted and not timed: the same figures on every machine.
 
 Pods of one burst share messages, pods that come one by one do not: a setting for each. ``steps`` are callbacks of the
-event loop; ``messages`` travel between actors, in either direction; ``calls`` are unary, all of them to the store;
+event loop; ``messages`` travel between actors, in either direction; ``calls`` are nearly all unary, to the store;
 ``parses`` and ``serialisations`` are of protobuf messages, for any purpose; ``frames`` are those of the run log.
 ``functions`` are calls of functions that are written in Python, steps of coroutines and generators included. All are
 counted from the moment in which the clock starts until the last pod runs.
@@ -21,7 +21,7 @@ from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.playing import plays
 from kemu.lab.scenario.playing.heartbeats import Heartbeats
 from kemu.runtime.env import SECOND_NS
-from kemu.runtime.rpc.clients import UnaryUnaryCall
+from kemu.runtime.rpc.clients import Call
 from kemu.runtime.runlog.events import PodRunning, Transaction
 from kemu.runtime.runlog.frames import Digester
 from kemu.runtime.sim.loops import VirtualLoop
@@ -43,7 +43,7 @@ _WRITTEN: Mapping[CodeType, str] = {
         (VirtualLoop.create_owned_task, "tasks"),
         (VirtualLoop.create_quiet_task, "tasks"),
         (SimWire.carry, "messages"),
-        (UnaryUnaryCall.__init__, "calls"),
+        (Call.__init__, "calls"),
     )
 }
 _INLINED = frozenset({"<listcomp>", "<dictcomp>", "<setcomp>"})
