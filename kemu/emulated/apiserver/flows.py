@@ -104,7 +104,8 @@ class Flows:
                 self._stop_timer()
                 return None
         self._free += 1
-        self._stop_timer()
+        if self._timer is not None:
+            self._stop_timer()
         return None
 
     def forget(self, by: str, is_gone: Callable[[Any], bool]) -> None:

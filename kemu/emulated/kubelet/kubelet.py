@@ -177,7 +177,7 @@ class Kubelet(variants.Varied):
             action(pod, now_ns)
 
     def _observe(self, pod: core_v1_pb2.Pod, seen_ns: int) -> None:
-        here = self.demand()
+        here = self._parts or self._build()
         if here.pods.arrivals.preempting:
             self._unheard.append((self._observe, pod, seen_ns))
             return

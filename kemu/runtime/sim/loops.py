@@ -183,7 +183,9 @@ class VirtualLoop(asyncio.AbstractEventLoop, Plain):
         task = asyncio.Task(coro, loop=self, name=name, context=context)
         asyncio._unregister_task(task)  # its owner knows it: the weak set of all tasks would take as much memory again
         self._owners[owner] = None
-        owner.add_task(task, context)
+        owner.tasks[task] = context
+        if len(owner.tasks) >= owner.prune_at:
+            owner.prune()
         task.add_done_callback(on_done, context=RUNTIME_CONTEXT)
         return task
 
@@ -194,7 +196,9 @@ class VirtualLoop(asyncio.AbstractEventLoop, Plain):
         task = asyncio.Task(coro, loop=self, name=name, context=context)
         asyncio._unregister_task(task)  # its owner knows it: the weak set of all tasks would take as much memory again
         self._owners[owner] = None
-        owner.add_task(task, context)
+        owner.tasks[task] = context
+        if len(owner.tasks) >= owner.prune_at:
+            owner.prune()
         return task
 
     def fail(self, error: BaseException) -> None:

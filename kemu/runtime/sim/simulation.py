@@ -139,9 +139,11 @@ class SimEnv(Owner):
 
     def log_took(self, make: Callable[[Took], Event]) -> None:
         if self.condition is not Condition.DEAD:
-            now_ns = self.clock.now_ns()
+            runtime = self._runtime
+            master = runtime.master
+            now_ns = master.loop.now_ns - master.origin_ns if master.running else 0
             event = make(now_ns.__sub__)
-            self._runtime.sink(now_ns, self.name, event.KIND, event)
+            runtime.sink(now_ns, self.name, event.KIND, event)
 
     def awaits(self, count: Callable[[], int]) -> None:
         """Nothing to do: messages that are under way are events of the loop."""
@@ -173,8 +175,11 @@ class SimEnv(Owner):
         return self._runtime.loop.create_quiet_task(coroutine, name, self.context.copy(), self)
 
     def _task_done(self, task: asyncio.Task[Any]) -> None:
-        self.forget_task(task)
-        if task.cancelled() or self.condition is Condition.DEAD:
+        if self.condition is Condition.DEAD:
+            self.forget_task(task)
+            return
+        self.tasks.pop(task, None)
+        if task.cancelled():
             return
         error = task.exception()
         if error is not None:

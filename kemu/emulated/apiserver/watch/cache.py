@@ -341,10 +341,11 @@ class WatchCache:
         """All changes up to ``revision`` have been applied."""
         if revision > self.revision:
             self.revision = revision
-        for future in [future for future, wanted in self._waiting.items() if wanted <= self.revision]:
-            self.leave(future)
-            if not future.done():
-                future.set_result(None)
+        if self._waiting:
+            for future in [future for future, wanted in self._waiting.items() if wanted <= self.revision]:
+                self.leave(future)
+                if not future.done():
+                    future.set_result(None)
 
     def reached(self, revision: int) -> asyncio.Future[None]:
         """Done when the cache is as new as ``revision``. A waiter must :meth:`leave`."""

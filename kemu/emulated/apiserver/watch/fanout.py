@@ -372,7 +372,8 @@ class Fanout:
             for stream in slow:
                 if stream.backlog > self._backlog:
                     self._cut(stream)
-        self._look()
+        if self._news >= self._bounds.review:
+            self._look()
 
     def _look(self) -> None:
         """Compare what waits with its bounds where it can have grown by much."""
@@ -465,7 +466,10 @@ class Fanout:
                 is_in, was_in = now, before
             else:
                 is_in = now and parsed.is_selected(selection)
-                was_in = before and parsed.was_selected(selection)
+                old = change.old
+                was_in = before and (
+                    old.selected if old is not None and old.judged_by is selection else parsed.was_selected(selection)
+                )
             if is_in:
                 assert change.new is not None
                 kind, wire = _MODIFIED if was_in else _ADDED, change.new.wire
@@ -536,10 +540,9 @@ class _Parsed:
         return entry.selected
 
     def was_selected(self, selection: Selection) -> bool:
+        """Whether the old object was, if its entry does not remember."""
         entry = self._change.old
         assert entry is not None
-        if entry.judged_by is selection:
-            return entry.selected
         if self._old is None:
             self._old = self._collection.resource.message.FromString(entry.wire)
         return selection.matches(self._old)

@@ -147,7 +147,9 @@ class Container:
     @property
     def is_ready(self) -> bool:
         """An init container that is no sidecar is ready when it has succeeded."""
-        return self.has_succeeded if self.kind == INIT else self.is_up and not self.is_unready
+        if self.kind == INIT:
+            return self.has_succeeded
+        return (self.state == RUNNING or self.state == STOPPING) and not self.is_unready
 
     @property
     def has_succeeded(self) -> bool:
@@ -162,7 +164,7 @@ def of(pod: core_v1_pb2.Pod) -> list[Container]:
         Container(SIDECAR if one.restartPolicy == "Always" else INIT, index, one)
         for index, one in enumerate(spec.initContainers)
     ]
-    found.extend(Container(MAIN, index, one) for index, one in enumerate(spec.containers))
+    found += [Container(MAIN, index, one) for index, one in enumerate(spec.containers)]
     return found
 
 

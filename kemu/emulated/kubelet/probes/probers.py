@@ -67,8 +67,10 @@ class Probers:
 
     def add(self, worker: Worker, *, is_adopted: bool = False) -> None:
         """The pod has been admitted, and its containers are known. ``is_adopted``: before this kubelet started."""
-        if any(one.is_probed for one in worker.containers):
-            self._pods[worker.uid] = _PodProbes(self, worker, is_adopted=is_adopted)
+        for one in worker.containers:  # a generator for any() would cost more than the usual single container
+            if one.is_probed:
+                self._pods[worker.uid] = _PodProbes(self, worker, is_adopted=is_adopted)
+                return
 
     def remove(self, worker: Worker) -> None:
         """Its containers are gone."""
