@@ -47,18 +47,18 @@ class Deadlines:
 
     # The parts of answer, for the path that does without one coroutine more: `Storage.swap`
 
-    def begin(self, call: Any) -> None:
+    def begin(self, call: Awaitable[Any]) -> None:
         """It is under way."""
         deadline_ns = self.pending[call] = self._clock.now_ns() + TIMEOUT_NS
         if self._timer is None:
             self._timer = self._clock.call_at_ns(deadline_ns, self._expire, background=True)
 
-    def check(self, call: Any) -> None:
+    def check(self, call: Awaitable[Any]) -> None:
         """It was cancelled: raises ServiceUnavailable if that was because its time is over."""
         if call in self._expired:
             raise errors.ServiceUnavailable("etcdserver: request timed out") from None
 
-    def forget(self, call: Any) -> None:
+    def forget(self, call: Awaitable[Any]) -> None:
         """It is over, and had been cut off."""
         self._expired.pop(call, None)
 

@@ -38,7 +38,7 @@ class Selection:
     """Compiled. ``position`` and ``value``: the most selective requirement that an index serves; position -1: none."""
 
     __slots__ = (
-        "_fields",
+        "_checks",
         "_labels",
         "_takes_all_labels",
         "namespace",
@@ -60,7 +60,7 @@ class Selection:
         self.namespace = namespace
         self._labels = labels
         self._takes_all_labels = labels.everything
-        self._fields = fields
+        self._checks = fields.checks
         wanted = dict(fields.equals)
         if namespace:
             wanted.setdefault("metadata.namespace", namespace)
@@ -81,7 +81,12 @@ class Selection:
         metadata = message.metadata
         if self.namespace and metadata.namespace != self.namespace:
             return False
-        return (self._takes_all_labels or self._labels.matches(metadata.labels)) and self._fields.matches(message)
+        if not self._takes_all_labels and not self._labels.matches(metadata.labels):
+            return False
+        for getter, value, wanted in self._checks:  # noqa: SIM110 - FieldSelector.matches, inlined
+            if (getter(message) == value) is not wanted:
+                return False
+        return True
 
 
 @lru_cache(65_536)

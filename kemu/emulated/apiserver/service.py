@@ -69,13 +69,13 @@ class Replies:
     """What is on its way back on one Session: the replies of one tick of the event loop go in one message."""
 
     __slots__ = (
-        "_bytes", "_client", "_clock", "_current", "_drained", "_full", "_reader", "_taken", "_unread", "in_flight",
+        "_bytes", "_clock", "_current", "_drained", "_full", "_reader", "_taken", "_unread", "client", "in_flight",
         "wake",
     )  # fmt: skip
 
     def __init__(self, clock: Clock, client: Client) -> None:
         self._clock = clock
-        self._client = client
+        self.client = client
         self._unread = 0
         """Bytes of answers."""
         self._taken = 0
@@ -119,7 +119,7 @@ class Replies:
             size = answer.ByteSize()
         self._bytes += size
         self._unread += size
-        self._client.unread += size
+        self.client.unread += size
         if self._bytes >= BYTES_PER_MESSAGE:
             self._full.append((self._current, self._bytes))
             self._current, self._bytes = None, 0
@@ -129,17 +129,19 @@ class Replies:
         return (
             self.in_flight > flows.UNDER_WAY_LIMIT
             or len(self._full) > UNREAD_MESSAGES
-            or (self._client.unread > UNREAD_BYTES and self._unread > 0)
+            or (self.client.unread > UNREAD_BYTES and self._unread > 0)
         )
 
     def check(self) -> None:
         """Raises TooManyRequests where there are too many answers already that the client does not read, here and
         elsewhere."""
-        if self._client.unread > UNREAD_BYTES and self._unread > 0:
+        if self.client.unread > UNREAD_BYTES and self._unread > 0:
             raise kemu_errors.TooManyRequests("the client does not read its answers", retry_after_s=1)
 
     def pause(self) -> asyncio.Future[None] | None:
         """What to wait for before more calls are read."""
+        if self.in_flight <= flows.UNDER_WAY_LIMIT and not self._full and self.client.unread <= UNREAD_BYTES:
+            return None  # as nearly always
         if not self._is_full():
             return None
         self._reader = asyncio.get_running_loop().create_future()
@@ -161,7 +163,7 @@ class Replies:
     def written(self) -> None:
         """What was taken is on its way."""
         self._unread -= self._taken
-        self._client.unread -= self._taken
+        self.client.unread -= self._taken
         self._taken = 0
         if self._reader is not None:
             self._wake_reader()
@@ -175,7 +177,7 @@ class Replies:
 
     def close(self) -> None:
         """What is left will not be read."""
-        self._client.unread -= self._unread
+        self.client.unread -= self._unread
         self._unread = 0
 
     async def drained(self) -> None:
@@ -395,7 +397,8 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
             verb = call.WhichOneof("request")
             request = getattr(call, verb) if verb is not None else None
             try:
-                replies.check()
+                if replies.client.unread > UNREAD_BYTES:
+                    replies.check()
                 if self.delays or self.works is not None:
                     await self._take_time(by)
                 answer = await self._requests.answer(verb, request, by)

@@ -343,7 +343,13 @@ class Session:
                             answer = shared_objects.OBJECTS.parse(message, shared_objects.revision_of(wire), wire)
                         else:
                             answer = message.FromString(wire)
-                        _acknowledge(acks, start_ns, message, answer.metadata, wire)
+                        # _acknowledge, inlined.
+                        metadata = answer.metadata
+                        version = metadata.resourceVersion
+                        if version:
+                            namespace, name = metadata.namespace, metadata.name
+                            key = f"{_PREFIXES[message]}{namespace}/{name}" if namespace else _PREFIXES[message] + name
+                            acks.append([start_ns, int(version), key, metadata.uid, zlib.crc32(wire)])
                 else:
                     answer = message.FromString(wire)
                     version = answer.metadata.resourceVersion

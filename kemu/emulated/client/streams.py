@@ -13,7 +13,6 @@ from typing import Any, Protocol
 import grpc
 
 from kemu.emulated.client import endpoints
-from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import SECOND_NS, Env
 from kemu.runtime.rpc import pumps
 
@@ -121,7 +120,7 @@ class Stream:
             pump = self._pump = pumps.Pump(env.spawn, call, owner.take, f"{self._name} writer")
             self._unheard = peer
             try:
-                await pumps.each(call, self._handle)
+                await pumps.each(call, owner.on_message, first=self._answered)
                 why, is_broken = "the stream was closed by the other side", False
             except grpc.aio.AioRpcError as error:
                 why = str(error.details() or error.code().name)
@@ -134,10 +133,8 @@ class Stream:
                 # In set-up too: see Clock.pause.
                 not_before_ns = clock.now_ns() + int(self._backoff.next_s() * SECOND_NS)
 
-    def _handle(self, message: api_pb2.SessionResponse | api_pb2.WatchResponse) -> None:
-        peer = self._unheard
-        if peer:
-            self._unheard = ""
-            self._backoff.reset()
-            self._endpoints.answered(peer)
-        self._owner.on_message(message)
+    def _answered(self) -> None:
+        """The API server has sent its first message."""
+        peer, self._unheard = self._unheard, ""
+        self._backoff.reset()
+        self._endpoints.answered(peer)

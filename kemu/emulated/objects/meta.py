@@ -171,7 +171,7 @@ def set_condition(
     left out. ``generation``: the condition's observedGeneration; 0: it stays as it is.
     """
     # get_condition and set_time, inlined: a pod's status has five conditions, and is written again and again.
-    for condition in conditions[:]:  # noqa: B007
+    for condition in conditions[:]:
         if condition.type == condition_type:
             break
     else:

@@ -280,27 +280,23 @@ class _Parser:
 # Fields -------------------------------------------------------------------------------------------------------------
 
 
-def _text(value: bool) -> str:
-    return "true" if value else "false"
-
-
-_COMMON_FIELDS: dict[str, Callable[[Any], str | bool]] = {
+_COMMON_FIELDS: dict[str, Callable[[Any], str]] = {
     "metadata.name": attrgetter("metadata.name"),
     "metadata.namespace": attrgetter("metadata.namespace"),
 }
 
-_KIND_FIELDS: dict[str, dict[str, Callable[[Any], str | bool]]] = {
+_KIND_FIELDS: dict[str, dict[str, Callable[[Any], str]]] = {
     "pods": {
         "spec.nodeName": attrgetter("spec.nodeName"),
         "spec.restartPolicy": attrgetter("spec.restartPolicy"),
         "spec.schedulerName": attrgetter("spec.schedulerName"),
         "spec.serviceAccountName": attrgetter("spec.serviceAccountName"),
-        "spec.hostNetwork": attrgetter("spec.hostNetwork"),
+        "spec.hostNetwork": lambda pod: "true" if pod.spec.hostNetwork else "false",
         "status.phase": attrgetter("status.phase"),
         "status.podIP": attrgetter("status.podIP"),
         "status.nominatedNodeName": attrgetter("status.nominatedNodeName"),
     },
-    "nodes": {"spec.unschedulable": attrgetter("spec.unschedulable")},
+    "nodes": {"spec.unschedulable": lambda node: "true" if node.spec.unschedulable else "false"},
     "namespaces": {"status.phase": attrgetter("status.phase")},
     "replicationcontrollers": {"status.replicas": lambda rc: str(rc.status.replicas)},
     "replicasets": {"status.replicas": lambda rs: str(rs.status.replicas)},
@@ -327,7 +323,7 @@ _KIND_FIELDS: dict[str, dict[str, Callable[[Any], str | bool]]] = {
 
 
 @lru_cache(1024)
-def supported_fields(resource: str) -> Mapping[str, Callable[[Any], str | bool]]:
+def supported_fields(resource: str) -> Mapping[str, Callable[[Any], str]]:
     """The fields of a kind, by its plural, that field selectors may name, and how to get each from an object."""
     return {**_COMMON_FIELDS, **_KIND_FIELDS.get(resource, {})}
 
@@ -335,7 +331,7 @@ def supported_fields(resource: str) -> Mapping[str, Callable[[Any], str | bool]]
 class FieldSelector:
     """A compiled field selector of one kind: ``field=value`` and ``field!=value``, all of which must hold."""
 
-    __slots__ = ("_checks", "equals", "not_equals", "resource")
+    __slots__ = ("checks", "equals", "not_equals", "resource")
 
     def __init__(self, resource: str, equals: dict[str, str], not_equals: Sequence[tuple[str, str]]) -> None:
         self.resource = resource
@@ -343,20 +339,20 @@ class FieldSelector:
         """Fields that must have exactly this value."""
         self.not_equals = tuple(not_equals)
         getters = supported_fields(resource)
-        self._checks = tuple(
+        self.checks = tuple(
             (getters[field], value, wanted)
             for pairs, wanted in ((tuple(equals.items()), True), (self.not_equals, False))
             for field, value in pairs
         )
+        """How to get each field, its value, and whether it must have that value."""
 
     @property
     def everything(self) -> bool:
-        return not self._checks
+        return not self.checks
 
     def matches(self, message: KubernetesObject) -> bool:
-        for getter, value, wanted in self._checks:  # noqa: SIM110 - a generator costs more than the usual single check
-            found = getter(message)
-            if ((found if isinstance(found, str) else _text(found)) == value) is not wanted:
+        for getter, value, wanted in self.checks:  # noqa: SIM110 - a generator costs more than the usual single check
+            if (getter(message) == value) is not wanted:
                 return False
         return True
 

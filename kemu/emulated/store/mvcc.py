@@ -10,7 +10,7 @@ the compacted revision itself can still be read, and watched from.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from kemu.emulated.objects.wire import wires
 from kemu.emulated.objects.wire.key_ranges import FROM_KEY
@@ -60,6 +60,8 @@ class KeySpace:
         self.history_bytes = 0
         """Approximate memory of the changes that are kept."""
         self._live: dict[bytes, Entry] = {}
+        self.get: Callable[[bytes], Entry | None] = self._live.get
+        """The key now."""
         self._live_keys = SortedKeys()
         self._past: dict[bytes, list[Entry]] = {}
         """Former versions, with the deletions between them, oldest first."""
@@ -76,10 +78,6 @@ class KeySpace:
     def read_revision(self) -> int:
         """The newest one that can be read: within a transaction that has changed something, the next one."""
         return self.revision + 1 if self._open else self.revision
-
-    def get(self, key: bytes) -> Entry | None:
-        """The key now."""
-        return self._live.get(key)
 
     def get_at(self, key: bytes, revision: int) -> Entry | None:
         """The key as it was; ``revision`` must not be compacted."""

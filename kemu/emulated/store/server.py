@@ -226,7 +226,8 @@ class Store(variants.Varied):
             context.refuse(*operations.corrupt(self.corrupt))
             return
         try:
-            answer = functools.partial(context.answer, self.requests.txn(request))
+            response = self.requests.swapped(request) or self.requests.txn(request)
+            answer = functools.partial(context.answer, response)
         except StoreError as error:
             # A refusal is based on the state too.
             answer = functools.partial(context.refuse, *operations.refusal(error))

@@ -347,8 +347,12 @@ class Call(ClientEnd):
             self._writer.cancel()
         if self.window_waiter is not None:
             self.open_window(over=True)
-        if self._status_waiters is not None:
-            self._wake_status_waiters()
+        waiters = self._status_waiters
+        if waiters is not None:  # _wake_status_waiters, inlined
+            self._status_waiters = None
+            for waiter in waiters:
+                if not waiter.done():
+                    waiter.set_result(None)
         if self._done_callbacks is not None:
             for callback in self._done_callbacks:
                 self.loop.call_soon(callback, self)
@@ -434,10 +438,16 @@ class _StreamResponse(Call):
             return EOF
         return self.deserialize(data)
 
-    async def each(self, handle: Callable[[Any], object], pause: Pause | None = None) -> None:
+    async def each(
+        self,
+        handle: Callable[[Any], object],
+        pause: Pause | None = None,
+        first: Callable[[], object] | None = None,
+    ) -> None:
         """:meth:`read` until the end, with a step of the loop for each response and no task that waits for it."""
         self._iterates = False
-        listener = self.begin_listening(self.deserialize, handle, pause)  # not `listen`: thousands wait here
+        # Not `listen`: thousands wait here.
+        listener = self.begin_listening(self.deserialize, handle, pause, first)
         try:
             if await listener.over:
                 return

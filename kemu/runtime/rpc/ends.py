@@ -85,15 +85,22 @@ class Listener:
     It runs where a task that awaits the next message would run, so nothing happens in another order.
     """
 
-    __slots__ = ("busy", "context", "end", "handle", "over", "parse", "pause", "ready")
+    __slots__ = ("busy", "context", "end", "first", "handle", "over", "parse", "pause", "ready")
 
     def __init__(
-        self, end: End, parse: Callable[[bytes], Any], handle: Callable[[Any], object], pause: Pause | None
+        self,
+        end: End,
+        parse: Callable[[bytes], Any],
+        handle: Callable[[Any], object],
+        pause: Pause | None,
+        first: Callable[[], object] | None,
     ) -> None:
         self.end = end
         self.parse = parse
         self.handle = handle
         self.pause = pause
+        self.first = first
+        """Called before the first message is handed over; then None."""
         self.context = contextvars.copy_context()
         """Context of the actor: an actor that is dead or paused takes nothing."""
         self.busy = False
@@ -114,6 +121,9 @@ class Listener:
                 end.taken += len(data)
                 if end.taken >= WINDOW_UPDATE_BYTES:
                     end.update_window()
+                if self.first is not None:
+                    first, self.first = self.first, None
+                    first()
                 if self.handle(self.parse(data)):
                     over.set_result(True)
                     break
@@ -257,24 +267,32 @@ class End:
         return data
 
     async def listen(
-        self, parse: Callable[[bytes], Any], handle: Callable[[Any], object], pause: Pause | None = None
+        self,
+        parse: Callable[[bytes], Any],
+        handle: Callable[[Any], object],
+        pause: Pause | None = None,
+        first: Callable[[], object] | None = None,
     ) -> bool:
         """Have every message handed to ``handle``, from now until the stream is over, however it ends, or ``handle``
         returns something true. Returns whether it did; raises what it raises. It may not be read meanwhile.
         """
-        listener = self.begin_listening(parse, handle, pause)
+        listener = self.begin_listening(parse, handle, pause, first)
         try:
             return await listener.over
         finally:
             self.end_listening(listener)
 
     def begin_listening(
-        self, parse: Callable[[bytes], Any], handle: Callable[[Any], object], pause: Pause | None
+        self,
+        parse: Callable[[bytes], Any],
+        handle: Callable[[Any], object],
+        pause: Pause | None,
+        first: Callable[[], object] | None = None,
     ) -> Listener:
         """For :meth:`listen`: its ``over`` is to be awaited, and then :meth:`end_listening` called."""
         if self.waiter is not None or self.listener is not None:
             raise grpc.aio.UsageError("another task is reading this stream")
-        listener = self.listener = Listener(self, parse, handle, pause)
+        listener = self.listener = Listener(self, parse, handle, pause, first)
         if self.inbox is not None:
             listener.busy = True
             listener.come(self.next(), is_step=False)

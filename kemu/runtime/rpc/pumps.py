@@ -24,27 +24,38 @@ _OVER = (grpc.aio.BaseError, grpc.aio.AioRpcError, asyncio.InvalidStateError)
 
 
 def each(
-    call: grpc.aio.StreamStreamCall, handle: Callable[[Any], object], pause: Pause | None = None
+    call: grpc.aio.StreamStreamCall,
+    handle: Callable[[Any], object],
+    pause: Pause | None = None,
+    first: Callable[[], object] | None = None,
 ) -> Coroutine[Any, Any, object]:
     """Hand every message of a stream to ``handle``, until its end or until ``handle`` returns something true. ``call``:
     a client's call, or a server's context. To be awaited.
 
-    ``pause`` is asked after each message: what to wait for before the next one is read. Raises what reading raises, and
-    what ``handle`` raises.
+    ``pause`` is asked after each message: what to wait for before the next one is read. ``first`` is called when there
+    is a first message, before that is handed over. Raises what reading raises, and what ``handle`` raises.
     """
     if isinstance(call, End):
         in_memory: Any = call
-        return in_memory.each(handle, pause)  # type: ignore[no-any-return]
-    return _each(call, handle, pause)
+        return in_memory.each(handle, pause, first)  # type: ignore[no-any-return]
+    return _each(call, handle, pause, first)
 
 
-async def _each(call: grpc.aio.StreamStreamCall, handle: Callable[[Any], object], pause: Pause | None) -> None:
+async def _each(
+    call: grpc.aio.StreamStreamCall,
+    handle: Callable[[Any], object],
+    pause: Pause | None,
+    first: Callable[[], object] | None,
+) -> None:
     """Over real gRPC."""
     read = call.read
     while True:
         message = await read()
         if message is EOF:
             return
+        if first is not None:
+            first()
+            first = None
         if handle(message):
             return
         # While this waits for the next one, the last is not needed: there are thousands of idle streams.
@@ -57,7 +68,6 @@ class Pump:
     """Writes messages to a stream as they come. What comes up in one tick of the loop may go in one message."""
 
     __slots__ = (
-        "_after",
         "_call",
         "_context",
         "_due",
@@ -67,6 +77,7 @@ class Pump:
         "_take",
         "_task",
         "_waiter",
+        "after",
         "is_writing",
     )
 
@@ -79,11 +90,11 @@ class Pump:
         after: Callable[[], object] | None = None,
     ) -> None:
         """``take`` returns the next message, or None. It is called a tick after :meth:`wake`, which announces at most
-        one message, and at once for what was there before. ``after`` is called when a message has been written. Over
-        real gRPC, ``name`` is the task's."""
+        one message, and at once for what was there before. ``after`` is called when a message has been written; the
+        attribute may be changed by ``take``. Over real gRPC, ``name`` is the task's."""
         self._call = call
         self._take = take
-        self._after = after
+        self.after = after
         self._due = 0
         """It will look what there is: so many messages at most."""
         self._stopped = False
@@ -126,7 +137,7 @@ class Pump:
             self._task.cancel()
 
     def _flush(self, opened: object = None) -> None:
-        call, take, after = self._call, self._take, self._after
+        call, take = self._call, self._take
         if self.is_writing:
             # The window was full, and has been opened.
             call.window_waiter = None
@@ -134,8 +145,8 @@ class Pump:
                 return
             self.is_writing = False
             self._due = _MANY
-            if after is not None:
-                after()
+            if self.after is not None:
+                self.after()
         if self._stopped:
             return
         while True:
@@ -151,8 +162,8 @@ class Pump:
             if call.unread > WINDOW_BYTES and self._is_full():
                 self.is_writing = True
                 return
-            if after is not None:
-                after()
+            if self.after is not None:
+                self.after()
             if self._due == 1:  # that was the message which was announced: no need to look whether there is another
                 self._due = 0
                 return
@@ -163,7 +174,7 @@ class Pump:
         return full
 
     async def _run(self) -> None:
-        call, take, after = self._call, self._take, self._after
+        call, take = self._call, self._take
         try:
             while True:
                 message = take()
@@ -175,7 +186,7 @@ class Pump:
                 await call.write(message)
                 self.is_writing = False
                 del message
-                if after is not None:
-                    after()
+                if self.after is not None:
+                    self.after()
         except _OVER:
             return

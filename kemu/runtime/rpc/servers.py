@@ -266,11 +266,16 @@ class Context(ServerEnd):
             return EOF
         return self._method.deserialize(data)  # type: ignore[union-attr]
 
-    def each(self, handle: Callable[[Any], object], pause: Pause | None = None) -> Coroutine[Any, Any, bool]:
+    def each(
+        self,
+        handle: Callable[[Any], object],
+        pause: Pause | None = None,
+        first: Callable[[], object] | None = None,
+    ) -> Coroutine[Any, Any, bool]:
         """:meth:`read` until the client half-closes the call, with a step of the loop for each request and no task that
         waits for it."""
         self._raise_if_over()
-        return self.listen(self._method.deserialize, handle, pause)  # type: ignore[union-attr]
+        return self.listen(self._method.deserialize, handle, pause, first)  # type: ignore[union-attr]
 
     can_post = True
     """:meth:`post` may take the place of :meth:`write`."""

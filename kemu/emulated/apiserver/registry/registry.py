@@ -327,7 +327,8 @@ class Registry:
         self, request: api_pb2.PatchRequest, warnings: list[str] | None = None, by: Writer | None = None
     ) -> Coroutine[Any, Any, tuple[Entry, bool]]:
         """As :meth:`update`. ``warnings``: gets those about fields that the kind does not have."""
-        strategy = strategies.find_strategy(request.resource.resource)
+        plural = request.resource.resource
+        strategy = strategies.STRATEGIES.get(plural) or strategies.find_strategy(plural)
         resource, name = strategy.resource, request.name
         if request.subresource not in strategy.subresources:
             strategies.check_subresource(strategy, request.subresource)

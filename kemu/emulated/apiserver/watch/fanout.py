@@ -190,6 +190,9 @@ class Stream:
         if self._initial or self._initial_bytes:
             self._initial = min(self._initial, self.count)
             self._initial_bytes = min(self._initial_bytes, self.waiting_bytes)
+        if self.pump is not None:
+            # Nobody asks when a small message was written, unless something waits.
+            self.pump.after = self.written if size > buffers.SMALL_BYTES or self._writes.waiting else None
         response = api_pb2.WatchResponse()
         add = response.events.add
         for watch_id, kind, revision, wire in batch:
@@ -201,9 +204,7 @@ class Stream:
 
     def written(self) -> None:
         """What was taken has been written, or never will be."""
-        writes = self._writes
-        if writes.under_way or writes.waiting:
-            writes.end(self)
+        self._writes.end(self)
 
     def pause(self, limit: int) -> asyncio.Future[None] | None:
         """What to wait for until no more than so many events wait."""

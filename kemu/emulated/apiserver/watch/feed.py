@@ -221,9 +221,12 @@ class Feed:
             self._received = response.events[-1].kv.mod_revision
             if self._records:
                 self._record(response.events)
+        if not self._held and not self._lag_ns:
+            self._apply(response)
+            return
         now_ns = self._env.clock.now_ns()
         # While the cluster is being set up the clock stands still, and everybody is up to date.
-        if self._held or (self._lag_ns and now_ns):
+        if self._held or now_ns:
             self._held.append((now_ns, response))
             self.on_held()
             if len(self._held) == 1:

@@ -39,6 +39,8 @@ STOPPING = "stopping"
 """Shall stop, or has been asked to."""
 DONE = "done"
 """Does not run and will not start again."""
+UP = frozenset((RUNNING, STOPPING))
+"""States in which it runs."""
 
 COMPLETED, ERROR, OOM_KILLED = "Completed", "Error", "OOMKilled"
 KILLED = 137
@@ -142,14 +144,14 @@ class Container:
 
     @property
     def is_up(self) -> bool:
-        return self.state == RUNNING or self.state == STOPPING
+        return self.state in UP
 
     @property
     def is_ready(self) -> bool:
         """An init container that is no sidecar is ready when it has succeeded."""
         if self.kind == INIT:
             return self.has_succeeded
-        return (self.state == RUNNING or self.state == STOPPING) and not self.is_unready
+        return self.state in UP and not self.is_unready
 
     @property
     def has_succeeded(self) -> bool:
