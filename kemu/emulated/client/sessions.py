@@ -217,7 +217,11 @@ class Session:
         self._size += size
         if self._size > MAX_BYTES_PER_MESSAGE:
             self._room = 0
-        self._stream.wake()
+        pump = self._stream.pump
+        if pump is not None:
+            pump.wake()
+        else:
+            self._stream.wake()
         return future
 
     def send_list(self, call: api_pb2.Call, message: type[KubernetesObject]) -> asyncio.Future[ListResult]:

@@ -72,8 +72,8 @@ class Owner(Protocol):
 class Stream:
     """One stream at a time of one method of the API."""
 
-    __slots__ = ("_backoff", "_endpoints", "_env", "_method", "_name", "_owner", "_pump", "_task", "_unheard",
-                 "_waiter")  # fmt: skip
+    __slots__ = ("_backoff", "_endpoints", "_env", "_method", "_name", "_owner", "_task", "_unheard", "_waiter",
+                 "pump")  # fmt: skip
 
     def __init__(self, env: Env, servers: endpoints.Endpoints, method: str, owner: Owner) -> None:
         self._env = env
@@ -87,12 +87,12 @@ class Stream:
         """While it is not open and not wanted."""
         self._unheard = ""
         """The API server that has not sent anything yet."""
-        self._pump: pumps.Pump | None = None
+        self.pump: pumps.Pump | None = None
         """While it is open."""
 
     def wake(self) -> None:
         """There may be something to write; connects when the stream is not open. Cheap, never blocks."""
-        pump = self._pump
+        pump = self.pump
         if pump is not None:
             pump.wake()
             return
@@ -117,7 +117,7 @@ class Stream:
             peer = servers.current
             call = servers.open(self._method)
             owner.on_open()
-            pump = self._pump = pumps.Pump(env.spawn, call, owner.take, f"{self._name} writer")
+            pump = self.pump = pumps.Pump(env.spawn, call, owner.take, f"{self._name} writer")
             self._unheard = peer
             try:
                 await pumps.each(call, owner.on_message, first=self._answered)
@@ -127,7 +127,7 @@ class Stream:
                 is_broken = error.code() is grpc.StatusCode.UNAVAILABLE
             finally:
                 pump.stop()
-                self._pump = None
+                self.pump = None
             owner.on_lost(peer, why)
             if not (is_broken and servers.lost(peer)):
                 # In set-up too: see Clock.pause.

@@ -67,8 +67,8 @@ class KeySpace:
         """Former versions, with the deletions between them, oldest first."""
         self._dead_keys = SortedKeys()
         """Deleted keys that still have former versions."""
-        self._changes: dict[int, list[Change]] = {}
-        """By revision, oldest first."""
+        self.history: dict[int, list[Change]] = {}
+        """What each revision that is kept has changed, oldest first. To be read."""
         self._open: list[Change] = []
         """Changes of the current transaction."""
 
@@ -203,21 +203,16 @@ class KeySpace:
         if changes:
             self._open = []
             self.revision += 1
-            self._changes[self.revision] = changes
+            self.history[self.revision] = changes
             for entry, _ in changes:  # Entry.size, inlined
                 self.history_bytes += ENTRY_BYTES + len(entry.key) + len(entry.value or b"")
         return changes
 
     # History
 
-    @property
-    def history_revisions(self) -> int:
-        """How many revisions are kept."""
-        return len(self._changes)
-
     def changes(self, revision: int) -> Sequence[Change]:
         """The changes of that revision; none if it was compacted."""
-        return self._changes.get(revision, ())
+        return self.history.get(revision, ())
 
     def compact(self, revision: int) -> None:
         """Remove what was before ``revision``. Raises Compacted or FutureRevision.
@@ -231,7 +226,7 @@ class KeySpace:
             raise FutureRevision
         for past in range(max(self.compact_revision, 1), revision + 1):
             # The changes of the compacted revision itself are kept, for watchers, but not what they superseded.
-            changes = self._changes.get(past, ()) if past == revision else self._changes.pop(past, ())
+            changes = self.history.get(past, ()) if past == revision else self.history.pop(past, ())
             for entry, _ in changes:
                 self._forget_past(entry.key, revision)
                 if past < revision:
@@ -260,12 +255,12 @@ class KeySpace:
 
     def excess(self, max_revisions: int, max_bytes: int) -> int:
         """The revision to compact to so that the history has no more than that; 0 if it has no more."""
-        surplus_revisions = len(self._changes) - max_revisions
+        surplus_revisions = len(self.history) - max_revisions
         surplus_bytes = self.history_bytes - max_bytes
         if surplus_revisions <= 0 and surplus_bytes <= 0:
             return 0
         revision = 0
-        for revision, changes in self._changes.items():
+        for revision, changes in self.history.items():
             if (surplus_revisions <= 0 and surplus_bytes <= 0) or revision == self.revision:
                 break
             surplus_revisions -= 1
@@ -277,7 +272,7 @@ class KeySpace:
         assert not self._open
         assert revision >= self.compact_revision
         while self.revision > revision:
-            for entry, _ in reversed(self._changes.pop(self.revision, ())):
+            for entry, _ in reversed(self.history.pop(self.revision, ())):
                 self._undo(entry)
             self.revision -= 1
 
@@ -325,7 +320,7 @@ class KeySpace:
         self._live_keys = SortedKeys(self._live)
         kept: list[Change] = [(entry, None) for entry in changes]
         if kept:
-            self._changes[revision] = kept
+            self.history[revision] = kept
             self.history_bytes += sum(entry.size() for entry, _ in kept)
 
     def state(self) -> list[Entry]:

@@ -253,7 +253,7 @@ class Store(variants.Varied):
         for revision in range(first, last + 1):
             flat: list[bytes | None] = []
             changes: list[list[Any]] = []
-            for entry, _ in space.changes(revision):
+            for entry, _ in space.history.get(revision, ()):
                 key, value = entry.key, entry.value
                 flat += (key, value)
                 changes.append(
@@ -367,7 +367,7 @@ class Store(variants.Varied):
     def _bound_history(self) -> None:
         """Compact once there is a quarter more than is to be retained, and not after every transaction."""
         space = self.space
-        kept, kept_bytes = space.history_revisions, space.history_bytes
+        kept, kept_bytes = len(space.history), space.history_bytes
         revisions = self._retain_revisions or kept
         size = self._retain_bytes or kept_bytes
         if kept > revisions + revisions // 4 or kept_bytes > size + size // 4:

@@ -141,7 +141,7 @@ class Hub:
             self.published = revision
             return
         if revision == self.published + 1:  # nearly always: nothing to be divided
-            self._publish(self._space.changes(revision), revision)
+            self._publish(self._space.history.get(revision, ()), revision)
             return
         batch: list[Change] = []
         size = 0
@@ -168,7 +168,9 @@ class Hub:
                 group.events.append(index)
         if not touched:
             return
-        header = self._header_bytes(revision)
+        response = self._response  # _header_bytes, inlined
+        response.header.revision = revision
+        header: bytes = response.SerializeToString()
         pieces: dict[int, bytes] = {}
         for group in touched:
             indexes, group.events = group.events, []

@@ -401,8 +401,13 @@ class _UnaryResponse(Call):
 
     def __await__(self) -> Generator[Any, None, Any]:
         while self.status is None:
+            waiter = self.loop.create_future()  # _status_changed, inlined
+            if self._status_waiters is None:
+                self._status_waiters = [waiter]
+            else:
+                self._status_waiters.append(waiter)
             try:
-                yield from self._status_changed()
+                yield from waiter
             except asyncio.CancelledError:
                 self.cancel()
                 raise

@@ -333,8 +333,13 @@ class Context(ServerEnd):
         if not self._finished:
             # As _finish(Status(…)), without the calls that those are: every transaction ends here.
             status = tuple.__new__(Status, (grpc.StatusCode.OK, self._details, self._trailing, None, response))
-            self.link.send(self, self._call.receive_status, status)
-            self._end()
+            link = self.link
+            link.send(self, self._call.receive_status, status)
+            if self._done_callbacks is not None:
+                self._end()
+                return
+            self._finished = True
+            link.contexts.pop(self, None)
 
     def refuse(self, code: grpc.StatusCode, details: str) -> None:
         """End the call otherwise, where no handler waits."""

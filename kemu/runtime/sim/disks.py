@@ -97,13 +97,10 @@ class MemoryDisk:
         seconds = None if self.faults is None else self.faults.fsync_s()
         if seconds is None and self.usual_s is not None:
             seconds = self.usual_s()
-        file = self._files.get(name) or self._file(name)
-        if not seconds or self.sleep is None:  # fsync, inlined
-            if self.faults is not None:
-                self._check_fsync(file)
-            file.synced = len(file.content)
-            file.durable = True
+        if not seconds or self.sleep is None:
+            self.fsync(name)
             return
+        file = self._file(name)
         size = len(file.content)
         await self.sleep(seconds)
         self._open()

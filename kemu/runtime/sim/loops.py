@@ -121,7 +121,12 @@ class VirtualLoop(asyncio.AbstractEventLoop, Plain):
             return timer
         agenda = self.background if background else self.foreground
         timer = LoopTimer(agenda, when_ns, callback, args)
-        agenda.push(when_ns, (fire, (timer,), context))
+        bucket = agenda.buckets.get(when_ns)  # Agenda.push, inlined
+        if bucket is None:
+            agenda.buckets[when_ns] = [(fire, (timer,), context)]
+            heapq.heappush(agenda.times, when_ns)
+        else:
+            bucket.append((fire, (timer,), context))
         return timer
 
     def call_soon(  # type: ignore[override]

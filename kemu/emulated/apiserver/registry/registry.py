@@ -348,7 +348,7 @@ class Registry:
         """What is to be changed comes as JSON, or as two messages: what is set, and what is removed."""
         request, patch, by = argument
         resource = strategy.resource
-        new = parse(resource, entry)
+        new = resource.message.FromString(entry.wire[: entry.size])
         old_name, uid = new.metadata.name, new.metadata.uid
         wanted = request.preconditions
         if wanted.uid and not self.has_uid(wanted.uid, uid):

@@ -19,7 +19,6 @@ from kemu.emulated.apiserver.watch import buffers
 from kemu.emulated.apiserver.watch.cache import Change, Collection, WatchCache
 from kemu.errors import ApiError
 from kemu.messages.k8s import core_v1_pb2
-from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import Clock
 from kemu.runtime.rpc import pumps
@@ -248,6 +247,8 @@ class Fanout:
         self._backlog = backlog
         self._on_cut = on_cut
         self._groups: dict[str, _Group] = {}
+        self._parsed = _Parsed()
+        """Of the change that is being dispatched: one for all, since there are so many of them."""
         self._slow: list[Stream] = []
         """Streams that had too much waiting when an event was added."""
         cache.on_change = self.dispatch
@@ -355,7 +356,8 @@ class Fanout:
         if group is None:
             return
         new, old = change.new, change.old
-        parsed = _Parsed(collection, change, message)
+        parsed = self._parsed
+        parsed.collection, parsed.change, parsed.new, parsed.old = collection, change, message, None
         buckets = group.buckets
         for position in group.positions:
             now = None if new is None else "" if position < 0 else new.fields[position]
@@ -503,7 +505,9 @@ class Fanout:
         now = new is not None and (position < 0 or new.fields[position] == value)
         before = old is not None and (position < 0 or old.fields[position] == value)
         if now or before:
-            self._offer({selection: {watcher: None}}, change, _Parsed(watcher.collection, change, None), now, before)
+            parsed = _Parsed()
+            parsed.collection, parsed.change = watcher.collection, change
+            self._offer({selection: {watcher: None}}, change, parsed, now, before)
 
     def watchers(self) -> list[Watcher]:
         """All of them, in a fixed order."""
@@ -523,27 +527,28 @@ def _too_slow() -> kemu_errors.Gone:
 class _Parsed:
     """The objects of a change, parsed when the first selection asks for them."""
 
-    __slots__ = ("_change", "_collection", "_new", "_old")
+    __slots__ = ("change", "collection", "new", "old")
 
-    def __init__(self, collection: Collection, change: Change, new: KubernetesObject | None) -> None:
-        self._collection = collection
-        self._change = change
-        self._new = new
-        self._old: Any = None
+    collection: Collection
+    change: Change
+
+    def __init__(self) -> None:
+        self.new: Any = None
+        self.old: Any = None
 
     def is_selected(self, selection: Selection) -> bool:
         """Whether the new object is; the entry remembers, for it will be the old one soon."""
-        entry = self._change.new
+        entry = self.change.new
         assert entry is not None
-        if self._new is None:
-            self._new = self._collection.resource.message.FromString(entry.wire)
-        entry.judged_by, entry.selected = selection, selection.matches(self._new)
+        if self.new is None:
+            self.new = self.collection.resource.message.FromString(entry.wire)
+        entry.judged_by, entry.selected = selection, selection.matches(self.new)
         return entry.selected
 
     def was_selected(self, selection: Selection) -> bool:
         """Whether the old object was, if its entry does not remember."""
-        entry = self._change.old
+        entry = self.change.old
         assert entry is not None
-        if self._old is None:
-            self._old = self._collection.resource.message.FromString(entry.wire)
-        return selection.matches(self._old)
+        if self.old is None:
+            self.old = self.collection.resource.message.FromString(entry.wire)
+        return selection.matches(self.old)

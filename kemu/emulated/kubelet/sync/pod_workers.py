@@ -107,7 +107,8 @@ class PodWorkers:
             if has_changed and worker.state == ACTIVE and resources.differ(resources.of(pod), resources.of(old)):
                 # Other changes try no resize again (``recordResizeOperations``).
                 self.allocations.see(worker, old)
-            self.probers.sync(worker)
+            if self.probers.pods:
+                self.probers.sync(worker)
             if worker.state == ACTIVE and len(pod.spec.readinessGates):
                 self.reports.report(worker)
             if has_changed and worker.state in (ACTIVE, STOPPING):
