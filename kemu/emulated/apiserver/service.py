@@ -361,12 +361,17 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         pump = pumps.Pump(self._env.spawn, context, replies.take, f"replies to {by}", replies.written)
         replies.wake = pump.wake
 
+        seats = self._flows
+
         def handle(batch: api_pb2.SessionRequest) -> None:
             for call in batch.calls[:]:
                 replies.in_flight += 1
                 try:
                     work = (call, by, replies)
-                    if self._flows.enter(by, work):
+                    if seats.free:  # Flows.enter, inlined
+                        seats.free -= 1
+                        self._begin(work)
+                    elif seats.enter(by, work):
                         self._begin(work)
                 except kemu_errors.TooManyRequests as error:
                     self._refuse(call, by, replies, error)
@@ -392,6 +397,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
 
     async def _serve(self, work: Work) -> None:
         """Serve one call after the other."""
+        seats = self._flows
         while True:
             call, by, replies = work
             verb = call.WhichOneof("request")
@@ -409,7 +415,11 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
                 replies.add(call.id, error)
             else:
                 replies.add(call.id, answer)
-            following = self._flows.leave()
+            if seats.turns or seats.timer is not None:
+                following = seats.leave()
+            else:  # Flows.leave, inlined: nobody waits
+                following = None
+                seats.free += 1
             if following is None:
                 if len(self._idle) >= IDLE_TASKS:
                     return

@@ -349,8 +349,16 @@ class Informer(Generic[K]):
         return len(revisions) == 1
 
     def end_batch(self) -> None:
-        if self._revisions:
-            self._log_events()
+        if self._revisions:  # _log_events, inlined
+            self._client.env.log(
+                WatchDelivered(
+                    watch=self.id,
+                    revs=self._revisions,
+                    types="".join(self._types),
+                    digests=self._digests,
+                ),
+            )
+            self._revisions, self._types, self._digests = [], [], []
         if self._on_batch_end is not None:
             self._on_batch_end()
 

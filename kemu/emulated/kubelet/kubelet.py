@@ -32,6 +32,7 @@ from kemu.emulated.kubelet.node import boots, node_statuses
 from kemu.emulated.kubelet.pods import critical
 from kemu.emulated.kubelet.settings import kubelet_configurations
 from kemu.emulated.kubelet.volumes import csi_nodes
+from kemu.emulated.objects import meta
 from kemu.emulated.objects.pods import pod_phases
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env
@@ -183,7 +184,7 @@ class Kubelet(variants.Varied):
             return
         if self.node.view_is_old:
             self._refresh_view()
-        if critical.is_mirror(pod):
+        if meta.MIRROR_ANNOTATION in pod.metadata.annotations:  # critical.is_mirror, inlined
             here.static_pods.observe(pod)
         else:
             here.pods.observe(pod, seen_ns)

@@ -173,11 +173,9 @@ class Call(ClientEnd):
         "_done_callbacks",
         "_half_closed",
         "_initial_metadata",
-        "_is_started",
         "_iterates",
         "_locally_cancelled",
         "_request",
-        "_start_awaited",
         "_status_waiters",
         "_timer",
         "_writer",
@@ -213,8 +211,8 @@ class Call(ClientEnd):
         self._status_waiters: list[asyncio.Future[None]] | None = None
         self._done_callbacks: list[Callable[[Any], Any]] | None = None
         self._initial_metadata: tuple[tuple[str, str | bytes], ...] | None = None
-        self._is_started = False
-        self._start_awaited = False
+        self.is_started = False
+        self.start_awaited = False
         self._locally_cancelled = False
         self._iterates: bool | None = None
         self._half_closed = False
@@ -233,8 +231,8 @@ class Call(ClientEnd):
         return data
 
     def started(self) -> None:
-        self._is_started = True
-        if self._start_awaited:
+        self.is_started = True
+        if self.start_awaited:
             self._wake_status_waiters()
 
     def receive_initial_metadata(self, metadata: tuple[tuple[str, str | bytes], ...]) -> None:
@@ -313,8 +311,8 @@ class Call(ClientEnd):
 
     async def wait_for_connection(self) -> None:
         """Until the server has the call. Raises ``AioRpcError`` when that fails."""
-        self._start_awaited = True
-        while not self._is_started and self.status is None:
+        self.start_awaited = True
+        while not self.is_started and self.status is None:
             await self._status_changed()
         if self.status is not None:
             self._raise_for_status(self.status)

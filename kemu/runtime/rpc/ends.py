@@ -353,12 +353,16 @@ class ClientEnd(End, abc.ABC):
     is_repeatable: ClassVar[bool] = False
     """One request and one response: a client library may send the request again when it does not know its outcome."""
 
-    __slots__ = ("deadline", "message", "metadata", "status")
+    __slots__ = ("deadline", "is_started", "message", "metadata", "start_awaited", "status")
 
     message: Any
     """The request of calls with a single one, as it was given; it may already be bytes."""
     metadata: tuple[Metadatum, ...]
     status: Status | None
+    is_started: bool
+    """The server has the call."""
+    start_awaited: bool
+    """:meth:`started` is to be called when it has."""
     deadline: float | None
     """In the loop's time; where the other end keeps it, in seconds after the beginning (:meth:`Link.limit`)."""
 
@@ -371,9 +375,9 @@ class ClientEnd(End, abc.ABC):
     def cancel(self) -> bool:
         """End the call; False if it is over already."""
 
-    @abc.abstractmethod
     def started(self) -> None:
         """The server has the call."""
+        self.is_started = True
 
     @abc.abstractmethod
     def receive_initial_metadata(self, metadata: tuple[tuple[str, str | bytes], ...]) -> None: ...

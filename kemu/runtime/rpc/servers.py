@@ -133,7 +133,9 @@ class Server:
         context = Context(call, self, method)
         call.partner = context
         call.link.attach(context)
-        call.started()
+        call.is_started = True
+        if call.start_awaited:
+            call.started()
         if method is None:
             context._finish(Status(grpc.StatusCode.UNIMPLEMENTED, "Method not found!"))
             return
