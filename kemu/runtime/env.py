@@ -51,7 +51,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, Protocol
 
@@ -271,6 +271,11 @@ class Env(Protocol):
 
         For runtimes that cannot see which messages are in flight; asked from time to time.
         """
+        ...
+
+    @property
+    def crash_steps(self) -> Collection[str]:
+        """Steps at which a crash is armed now, nearly always none: a hot path asks before it calls :meth:`step`."""
         ...
 
     def step(self, name: str) -> None:

@@ -155,6 +155,7 @@ def test_compaction_can_be_switched_off() -> None:
 def test_a_wrong_configuration_is_refused(config: dict[str, object], text: str) -> None:
     class Env:
         clock = None
+        crash_steps = ()
 
         def dial(self, name: str) -> object:
             from kemu.runtime.rpc.clients import MemoryChannel

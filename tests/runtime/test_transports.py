@@ -89,7 +89,7 @@ class Api(api_pb2_grpc.ApiServicer):
             self.seen.append("wait ended")
 
 
-def begin_txn(servicer: KV, request: rpc_pb2.TxnRequest, context: Context) -> None:
+def begin_txn(request: rpc_pb2.TxnRequest, context: Context) -> None:
     """The same as ``KV.Txn``, a step of the loop later."""
     loop = asyncio.get_running_loop()
     match len(request.compare):
@@ -102,7 +102,7 @@ def begin_txn(servicer: KV, request: rpc_pb2.TxnRequest, context: Context) -> No
 
 
 class KV(rpc_pb2_grpc.KVServicer):
-    @begun_by(begin_txn)
+    @begun_by(lambda kv: begin_txn)
     async def Txn(self, request: rpc_pb2.TxnRequest, context: Any) -> rpc_pb2.TxnResponse:
         if len(request.compare) == 1:
             await context.abort(grpc.StatusCode.OUT_OF_RANGE, "too old")

@@ -32,6 +32,7 @@ class StoreEnv:
     """Serves in memory, and over real gRPC where a server is given."""
 
     name = "store"
+    crash_steps: tuple[str, ...] = ()
 
     def __init__(self, disk: MemoryDisk | FileDisk | None = None, server: grpc.aio.Server | None = None) -> None:
         self.disk = MemoryDisk() if disk is None else disk

@@ -99,7 +99,7 @@ def test_compaction_gives_memory_back() -> None:
     put(space, b"stays", b"y")
     before = space.history_bytes
     space.compact(space.revision)
-    assert space.history_revisions == 1
+    assert len(space.history) == 1
     assert space.history_bytes < before / 1000
     assert not space._past
     assert len(space._dead_keys) == 0
@@ -133,7 +133,7 @@ def test_reverted_it_is_as_if_it_had_never_been(
         state = {name: getattr(of, name) for name in ("revision", "compact_revision", "live_bytes", "history_bytes")}
         history = {key: [seen(entry) for entry in past] for key, past in of._past.items()}
         names = [keys.between(b"\0", FOREVER) for keys in (of._live_keys, of._dead_keys)]
-        changes = [seen(entry) for revision in of._changes for entry, _ in of.changes(revision)]
+        changes = [seen(entry) for revision in of.history for entry, _ in of.changes(revision)]
         return state, history, names, changes, {key: seen(entry) for key, entry in of._live.items()}
 
     expected, reverted = space(), space()
@@ -155,14 +155,14 @@ def test_excess_names_the_revision_that_leaves_as_much_as_wanted() -> None:
         put(space, b"k", b"x" * i)
     assert space.excess(100, 1 << 20) == 0
     space.compact(space.excess(30, 1 << 20))
-    assert space.history_revisions == 30
+    assert len(space.history) == 30
     target = space.excess(30, space.history_bytes // 2)
     size = space.history_bytes
     space.compact(target)
     assert size // 3 < space.history_bytes <= size // 2
     # The newest revision stays, however large it is.
     space.compact(space.excess(30, 0))
-    assert space.history_revisions == 1
+    assert len(space.history) == 1
     assert space.excess(30, 0) == 0
 
 

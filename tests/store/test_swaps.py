@@ -72,5 +72,5 @@ def test_the_swap_of_an_api_server_goes_the_short_way() -> None:
     put = txn.success.add().request_put
     put.key, put.value = b"/a", b"x"
     txn.failure.add().request_range.key = b"/a"
-    assert requests._swapped(txn).succeeded
-    assert requests._swapped(txn) is None, "the key is there by now"
+    assert requests.swapped(txn).succeeded
+    assert requests.swapped(txn) is None, "the key is there by now"

@@ -7,11 +7,8 @@ the connection breaks.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Awaitable
-from typing import TypeVar
-
-import grpc
+from typing import Any, TypeVar
 
 from kemu import errors
 from kemu.runtime.env import SECOND_NS, Env, Timer
@@ -23,55 +20,55 @@ TIMEOUT_NS = 7 * SECOND_NS
 R = TypeVar("R")
 
 
-class _Pending:
-    """A call that has no answer yet."""
-
-    __slots__ = ("call", "deadline_ns", "expired")
-
-    def __init__(self, call: grpc.aio.Call, deadline_ns: int) -> None:
-        self.call = call
-        """None when it is over."""
-        self.deadline_ns = deadline_ns
-        self.expired = False
-
-
 class Deadlines:
     """Deadlines of the calls of one API server."""
 
-    __slots__ = ("_clock", "_pending", "_timer")
+    __slots__ = ("_clock", "_expired", "_timer", "pending")
 
     def __init__(self, env: Env) -> None:
         self._clock = env.clock
-        self._pending: deque[_Pending] = deque()
-        """Oldest first; those that are over are dropped when they come to the front."""
+        self.pending: dict[Any, int] = {}
+        """Calls that have no answer yet, oldest first, and when their time is over. Who ends a call takes it out."""
+        self._expired: dict[Any, None] = {}
+        """Calls that were cut off, until their callers know."""
         self._timer: Timer | None = None
 
     async def answer(self, call: Awaitable[R]) -> R:
         """What a call to the store answers. Raises what it raises, or ServiceUnavailable when its time is over."""
-        queue = self._pending
-        while queue and queue[0].call is None:
-            queue.popleft()
-        pending = _Pending(call, self._clock.now_ns() + TIMEOUT_NS)
-        queue.append(pending)
-        if self._timer is None:
-            self._timer = self._clock.call_at_ns(pending.deadline_ns, self._expire, background=True)
+        self.begin(call)
         try:
             return await call
         except asyncio.CancelledError:
-            if not pending.expired:
-                raise
-            raise errors.ServiceUnavailable("etcdserver: request timed out") from None
+            self.check(call)
+            raise
         finally:
-            pending.call = None
+            if self.pending.pop(call, None) is None:
+                self.forget(call)
+
+    # The parts of answer, for the path that does without one coroutine more: `Storage.swap`
+
+    def begin(self, call: Awaitable[Any]) -> None:
+        """It is under way."""
+        deadline_ns = self.pending[call] = self._clock.now_ns() + TIMEOUT_NS
+        if self._timer is None:
+            self._timer = self._clock.call_at_ns(deadline_ns, self._expire, background=True)
+
+    def check(self, call: Awaitable[Any]) -> None:
+        """It was cancelled: raises ServiceUnavailable if that was because its time is over."""
+        if call in self._expired:
+            raise errors.ServiceUnavailable("etcdserver: request timed out") from None
+
+    def forget(self, call: Awaitable[Any]) -> None:
+        """It is over, and had been cut off."""
+        self._expired.pop(call, None)
 
     def _expire(self) -> None:
         """Cut off what is due, and come again for the next."""
         self._timer = None
-        queue, now_ns = self._pending, self._clock.now_ns()
-        while queue and (queue[0].call is None or queue[0].deadline_ns <= now_ns):
-            pending = queue.popleft()
-            if pending.call is not None:
-                pending.expired = True
-                pending.call.cancel()
-        if queue:
-            self._timer = self._clock.call_at_ns(queue[0].deadline_ns, self._expire, background=True)
+        pending, now_ns = self.pending, self._clock.now_ns()
+        for call in [call for call, deadline_ns in pending.items() if deadline_ns <= now_ns]:
+            del pending[call]
+            self._expired[call] = None
+            call.cancel()
+        if pending:
+            self._timer = self._clock.call_at_ns(next(iter(pending.values())), self._expire, background=True)

@@ -47,21 +47,21 @@ class Flows:
     ) -> None:
         """``on_expired`` is told of requests that have waited too long."""
         self._clock = env.clock
-        self._free = seats
+        self.free = seats
         self._queue_limit = queue_limit
         self._on_expired = on_expired
         self._queues: dict[str, deque[Waiting]] = {}
         """Queues of the clients that wait; none is empty."""
-        self._turns: deque[str] = deque()
+        self.turns: deque[str] = deque()
         """Clients that wait, in the order in which they get the next seats."""
-        self._timer: Timer | None = None
+        self.timer: Timer | None = None
         """For the request that waits longest; runs while any waits."""
         self._pace = _Pace()
 
     def enter(self, by: str, work: Any) -> bool:
         """Whether there is a seat; if not, ``work`` has queued up. Raises TooManyRequests."""
-        if self._free:
-            self._free -= 1
+        if self.free:
+            self.free -= 1
             return True
         now_ns = self._clock.now_ns()
         queue = self._queues.get(by)
@@ -69,10 +69,10 @@ class Flows:
             raise self._refusal(now_ns)
         if queue is None:
             queue = self._queues[by] = deque()
-            self._turns.append(by)
+            self.turns.append(by)
         queue.append(Waiting(now_ns, by, work))
-        if self._timer is None:
-            self._timer = self._clock.call_at_ns(now_ns + WAIT_LIMIT_NS, self._expire)
+        if self.timer is None:
+            self.timer = self._clock.call_at_ns(now_ns + WAIT_LIMIT_NS, self._expire)
         return False
 
     async def seat(self, by: str) -> None:
@@ -88,12 +88,12 @@ class Flows:
 
     def leave(self) -> Any:
         """A request has been served. Returns the work of the next one, which has the seat now, or None."""
-        while self._turns:
-            by = self._turns.popleft()
+        while self.turns:
+            by = self.turns.popleft()
             queue = self._queues[by]
             work = queue.popleft().work
             if queue:
-                self._turns.append(by)
+                self.turns.append(by)
             else:
                 del self._queues[by]
             if not isinstance(work, asyncio.Future):
@@ -103,8 +103,9 @@ class Flows:
                 work.set_result(None)
                 self._stop_timer()
                 return None
-        self._free += 1
-        self._stop_timer()
+        self.free += 1
+        if self.timer is not None:
+            self._stop_timer()
         return None
 
     def forget(self, by: str, is_gone: Callable[[Any], bool]) -> None:
@@ -116,16 +117,16 @@ class Flows:
                 self._queues[by] = left
             else:
                 del self._queues[by]
-                self._turns.remove(by)
+                self.turns.remove(by)
 
     def _stop_timer(self) -> None:
-        if self._timer is not None and not self._turns:
-            self._timer.cancel()
-            self._timer = None
+        if self.timer is not None and not self.turns:
+            self.timer.cancel()
+            self.timer = None
 
     def _expire(self) -> None:
         """Refuse those that have waited too long, oldest first."""
-        self._timer = None
+        self.timer = None
         now_ns = self._clock.now_ns()
         expired = []
         for by in list(self._queues):
@@ -134,10 +135,10 @@ class Flows:
                 expired.append(queue.popleft())
             if not queue:
                 del self._queues[by]
-                self._turns.remove(by)
+                self.turns.remove(by)
         if self._queues:
             oldest_ns = min(queue[0].since_ns for queue in self._queues.values())
-            self._timer = self._clock.call_at_ns(oldest_ns + WAIT_LIMIT_NS, self._expire)
+            self.timer = self._clock.call_at_ns(oldest_ns + WAIT_LIMIT_NS, self._expire)
         for waiting in sorted(expired, key=lambda waiting: waiting.since_ns):
             refusal = self._refusal(now_ns)
             if not isinstance(waiting.work, asyncio.Future):

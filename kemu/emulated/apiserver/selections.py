@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 from kemu import errors
@@ -21,8 +22,8 @@ Getter = Callable[[Any], str]
 
 INDEXED: dict[str, tuple[tuple[str, Getter], ...]] = {
     "pods": (
-        ("spec.nodeName", lambda pod: pod.spec.nodeName),  # what every kubelet watches
-        ("spec.schedulerName", lambda pod: pod.spec.schedulerName),
+        ("spec.nodeName", attrgetter("spec.nodeName")),  # what every kubelet watches
+        ("spec.schedulerName", attrgetter("spec.schedulerName")),
     ),
 }
 """By plural: fields that the watch cache indexes beside name and namespace; their positions begin at 2."""
@@ -36,7 +37,17 @@ def indexed_fields(resource: Resource) -> tuple[str, ...]:
 class Selection:
     """Compiled. ``position`` and ``value``: the most selective requirement that an index serves; position -1: none."""
 
-    __slots__ = ("_fields", "_labels", "namespace", "only_index", "only_namespace", "position", "resource", "value")
+    __slots__ = (
+        "_checks",
+        "_labels",
+        "_takes_all_labels",
+        "namespace",
+        "only_index",
+        "only_namespace",
+        "position",
+        "resource",
+        "value",
+    )
 
     def __init__(
         self,
@@ -48,7 +59,8 @@ class Selection:
         self.resource = resource
         self.namespace = namespace
         self._labels = labels
-        self._fields = fields
+        self._takes_all_labels = labels.everything
+        self._checks = fields.checks
         wanted = dict(fields.equals)
         if namespace:
             wanted.setdefault("metadata.namespace", namespace)
@@ -69,7 +81,12 @@ class Selection:
         metadata = message.metadata
         if self.namespace and metadata.namespace != self.namespace:
             return False
-        return self._labels.matches(metadata.labels) and self._fields.matches(message)
+        if not self._takes_all_labels and not self._labels.matches(metadata.labels):
+            return False
+        for getter, value, wanted in self._checks:  # noqa: SIM110 - FieldSelector.matches, inlined
+            if (getter(message) == value) is not wanted:
+                return False
+        return True
 
 
 @lru_cache(65_536)

@@ -69,13 +69,13 @@ class Replies:
     """What is on its way back on one Session: the replies of one tick of the event loop go in one message."""
 
     __slots__ = (
-        "_bytes", "_client", "_clock", "_current", "_drained", "_full", "_reader", "_taken", "_unread", "in_flight",
+        "_bytes", "_clock", "_current", "_drained", "_full", "_reader", "_taken", "_unread", "client", "in_flight",
         "wake",
     )  # fmt: skip
 
     def __init__(self, clock: Clock, client: Client) -> None:
         self._clock = clock
-        self._client = client
+        self.client = client
         self._unread = 0
         """Bytes of answers."""
         self._taken = 0
@@ -93,46 +93,56 @@ class Replies:
         """Messages and their sizes."""
         self._drained: asyncio.Future[None] | None = None
 
-    def add(self, call_id: int, answer: Answer) -> None:
-        reply = self._next()
+    def add(self, call_id: int, answer: Answer | kemu_errors.ApiError) -> None:
+        self.in_flight -= 1
+        if self._reader is not None:
+            self._wake_reader()
+        if self._current is None:
+            self._current = api_pb2.SessionResponse()
+            self.wake()
+        reply = self._current.replies.add()
         reply.id = call_id
         if isinstance(answer, bytes):
             reply.object.object = answer
-            self._sized(len(answer))
+            size = len(answer)
         elif isinstance(answer, api_pb2.ObjectResponse):
             reply.object.CopyFrom(answer)
-            self._sized(len(answer.object))
+            size = len(answer.object)
+        elif isinstance(answer, kemu_errors.ApiError):
+            reply.error = errors.encode(answer)
+            size = len(reply.error)
         elif isinstance(answer, api_pb2.CommitResponse):
             reply.commit.CopyFrom(answer)
-            self._sized(answer.ByteSize())
+            size = answer.ByteSize()
         else:
             reply.list.CopyFrom(answer)
-            self._sized(answer.ByteSize())
+            size = answer.ByteSize()
+        self._bytes += size
+        self._unread += size
+        self.client.unread += size
+        if self._bytes >= BYTES_PER_MESSAGE:
+            self._full.append((self._current, self._bytes))
+            self._current, self._bytes = None, 0
 
-    def add_error(self, call_id: int, error: kemu_errors.ApiError) -> None:
-        reply = self._next()
-        reply.id = call_id
-        reply.error = errors.encode(error)
-        self._sized(len(reply.error))
-
-    @property
-    def is_full(self) -> bool:
+    def _is_full(self) -> bool:
         """Whether so many calls are under way, or answers unread, that no more may be read."""
-        return self.in_flight > flows.UNDER_WAY_LIMIT or len(self._full) > UNREAD_MESSAGES or self.is_unread
-
-    @property
-    def is_unread(self) -> bool:
-        """Whether the client does not read its answers, here and elsewhere."""
-        return self._client.unread > UNREAD_BYTES and self._unread > 0
+        return (
+            self.in_flight > flows.UNDER_WAY_LIMIT
+            or len(self._full) > UNREAD_MESSAGES
+            or (self.client.unread > UNREAD_BYTES and self._unread > 0)
+        )
 
     def check(self) -> None:
-        """Raises TooManyRequests where there are too many answers already that are not read."""
-        if self.is_unread:
+        """Raises TooManyRequests where there are too many answers already that the client does not read, here and
+        elsewhere."""
+        if self.client.unread > UNREAD_BYTES and self._unread > 0:
             raise kemu_errors.TooManyRequests("the client does not read its answers", retry_after_s=1)
 
     def pause(self) -> asyncio.Future[None] | None:
         """What to wait for before more calls are read."""
-        if not self.is_full:
+        if self.in_flight <= flows.UNDER_WAY_LIMIT and not self._full and self.client.unread <= UNREAD_BYTES:
+            return None  # as nearly always
+        if not self._is_full():
             return None
         self._reader = asyncio.get_running_loop().create_future()
         return self._reader
@@ -145,9 +155,7 @@ class Replies:
             message, self._current = self._current, None
             self._taken, self._bytes = self._bytes, 0
         else:
-            if self._drained is not None and self.in_flight == 0:
-                self._drained.set_result(None)
-                self._drained = None
+            self._tell_drained()
             return None
         message.sent_ns = self._clock.now_ns()
         return message
@@ -155,14 +163,21 @@ class Replies:
     def written(self) -> None:
         """What was taken is on its way."""
         self._unread -= self._taken
-        self._client.unread -= self._taken
+        self.client.unread -= self._taken
         self._taken = 0
         if self._reader is not None:
             self._wake_reader()
+        if self._drained is not None and self._current is None and not self._full:
+            self._tell_drained()
+
+    def _tell_drained(self) -> None:
+        if self._drained is not None and self.in_flight == 0:
+            self._drained.set_result(None)
+            self._drained = None
 
     def close(self) -> None:
         """What is left will not be read."""
-        self._client.unread -= self._unread
+        self.client.unread -= self._unread
         self._unread = 0
 
     async def drained(self) -> None:
@@ -173,28 +188,10 @@ class Replies:
 
     def _wake_reader(self) -> None:
         reader = self._reader
-        if reader is not None and not self.is_full:
+        if reader is not None and not self._is_full():
             self._reader = None
             if not reader.done():
                 reader.set_result(None)
-
-    def _next(self) -> api_pb2.Reply:
-        self.in_flight -= 1
-        if self._reader is not None:
-            self._wake_reader()
-        if self._current is None:
-            self._current = api_pb2.SessionResponse()
-            self.wake()
-        return self._current.replies.add()
-
-    def _sized(self, size: int) -> None:
-        self._bytes += size
-        self._unread += size
-        self._client.unread += size
-        if self._bytes >= BYTES_PER_MESSAGE:
-            assert self._current is not None
-            self._full.append((self._current, self._bytes))
-            self._current, self._bytes = None, 0
 
 
 Work = tuple[api_pb2.Call, str, Replies]
@@ -364,12 +361,17 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         pump = pumps.Pump(self._env.spawn, context, replies.take, f"replies to {by}", replies.written)
         replies.wake = pump.wake
 
+        seats = self._flows
+
         def handle(batch: api_pb2.SessionRequest) -> None:
             for call in batch.calls[:]:
                 replies.in_flight += 1
                 try:
                     work = (call, by, replies)
-                    if self._flows.enter(by, work):
+                    if seats.free:  # Flows.enter, inlined
+                        seats.free -= 1
+                        self._begin(work)
+                    elif seats.enter(by, work):
                         self._begin(work)
                 except kemu_errors.TooManyRequests as error:
                     self._refuse(call, by, replies, error)
@@ -395,12 +397,14 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
 
     async def _serve(self, work: Work) -> None:
         """Serve one call after the other."""
+        seats = self._flows
         while True:
             call, by, replies = work
             verb = call.WhichOneof("request")
             request = getattr(call, verb) if verb is not None else None
             try:
-                replies.check()
+                if replies.client.unread > UNREAD_BYTES:
+                    replies.check()
                 if self.delays or self.works is not None:
                     await self._take_time(by)
                 answer = await self._requests.answer(verb, request, by)
@@ -408,10 +412,14 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
                     # Hundreds of them may have been under way; what has changed nothing can still be refused.
                     replies.check()
             except kemu_errors.ApiError as error:
-                replies.add_error(call.id, error)
+                replies.add(call.id, error)
             else:
                 replies.add(call.id, answer)
-            following = self._flows.leave()
+            if seats.turns or seats.timer is not None:
+                following = seats.leave()
+            else:  # Flows.leave, inlined: nobody waits
+                following = None
+                seats.free += 1
             if following is None:
                 if len(self._idle) >= IDLE_TASKS:
                     return
@@ -441,7 +449,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
 
     def _refuse(self, call: api_pb2.Call, by: str, replies: Replies, error: kemu_errors.TooManyRequests) -> None:
         self._log_throttled(by, call.WhichOneof("request") or "", error)
-        replies.add_error(call.id, error)
+        replies.add(call.id, error)
 
     def _log_throttled(self, by: str, verb: str, error: kemu_errors.TooManyRequests) -> None:
         self._env.log(RequestThrottled(by=by, verb=verb, retry_after_s=error.retry_after_s))

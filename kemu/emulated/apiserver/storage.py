@@ -6,6 +6,7 @@ revision is the resource version. Knows nothing of kinds; :mod:`kemu.emulated.ap
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 import grpc
@@ -63,11 +64,13 @@ class Storage:
     """Methods raise :class:`kemu.errors.ServiceUnavailable` when the store cannot be reached or does not answer in time
     (the outcome is unknown), and a plain :class:`kemu.errors.ApiError` when it refuses the request."""
 
-    __slots__ = ("_answer", "_kv", "_step")
+    __slots__ = ("_answer", "_crash_steps", "_deadlines", "_kv", "_step")
 
     def __init__(self, env: Env, channel: Channel) -> None:
         self._step = env.step
-        self._answer = Deadlines(env).answer
+        self._crash_steps = env.crash_steps
+        self._deadlines = Deadlines(env)
+        self._answer = self._deadlines.answer
         self._kv = rpc_pb2_grpc.KVStub(channel)  # type: ignore[no-untyped-call]
 
     async def read(self, key: bytes) -> Entry | None:
@@ -122,12 +125,22 @@ class Storage:
             put.key = guard[0]
             put.value = guard[2]
         txn.failure.add().request_range.key = key
+        # As `_answer`, which would be one coroutine more: every write goes this way.
+        call, deadlines = self._kv.Txn(txn), self._deadlines
+        deadlines.begin(call)
         try:
-            response = await self._answer(self._kv.Txn(txn))
+            response = await call
         except grpc.aio.AioRpcError as error:
             raise errors.of_store(error) from None
+        except asyncio.CancelledError:
+            deadlines.check(call)
+            raise
+        finally:
+            if deadlines.pending.pop(call, None) is None:
+                deadlines.forget(call)
         if response.succeeded:
-            self._step("after-commit")
+            if self._crash_steps:
+                self._step("after-commit")
             return response.header.revision, None
         for pair in response.responses[0].response_range.kvs:
             return 0, Entry(key, pair.mod_revision, pair.value)

@@ -69,7 +69,7 @@ class Requests:
         self._reader = reader
         self._binder = binder
         self._evictor = evictor
-        self._verbs: dict[str, Callable[[Any, str, int], Coroutine[Any, Any, Answer]]] = {
+        self._verbs: dict[str, Callable[[Any, str, int], Coroutine[Any, Any, Answer | tuple[Entry, bool]]]] = {
             "get": self._get,
             "list": self._list,
             "create": self._create,
@@ -89,20 +89,23 @@ class Requests:
         try:
             if verb is None or request is None:
                 raise kemu_errors.BadRequest("the call holds no request that this server knows")
-            body_bytes = _body_bytes(request)
-            if body_bytes > MAX_BODY_BYTES or request.ByteSize() - body_bytes > MAX_BODY_BYTES:
-                raise errors.entity_too_large(MAX_BODY_BYTES)
+            if request.ByteSize() > MAX_BODY_BYTES:
+                body_bytes = _body_bytes(request)
+                if body_bytes > MAX_BODY_BYTES or request.ByteSize() - body_bytes > MAX_BODY_BYTES:
+                    raise errors.entity_too_large(MAX_BODY_BYTES)
             requester = self.authorizer.check(by, verb, request)
             if isinstance(request, _Give) and request.resource.resource in escalations.KINDS:
                 return await self._give(verb, request, by, start_ns)
             try:
                 if requester is None:
-                    return await self._verbs[verb](request, by, start_ns)
-                was = requesters.NODE.set(requester)
-                try:
-                    return await self._verbs[verb](request, by, start_ns)
-                finally:
-                    requesters.NODE.reset(was)
+                    answer = await self._verbs[verb](request, by, start_ns)
+                else:
+                    was = requesters.NODE.set(requester)
+                    try:
+                        answer = await self._verbs[verb](request, by, start_ns)
+                    finally:
+                        requesters.NODE.reset(was)
+                return _written(*answer) if isinstance(answer, tuple) else answer
             except (DecodeError, UnicodeDecodeError) as error:
                 # Another client has written to the store.
                 raise kemu_errors.InternalError(f"unable to decode an object in the store: {error}") from None
@@ -128,7 +131,8 @@ class Requests:
         """A write of a role or a binding."""
         was = escalations.CHECK.set(escalations.check_of(self.authorizer, by))
         try:
-            return await self._verbs[verb](request, by, start_ns)
+            answer = await self._verbs[verb](request, by, start_ns)
+            return _written(*answer) if isinstance(answer, tuple) else answer
         finally:
             escalations.CHECK.reset(was)
 
@@ -228,10 +232,12 @@ class Requests:
         sent = _sent(where.resource, request.object)
         return _written(*await self._registry.update(where.resource, where.namespace, sent, "status", writer))
 
-    async def _patch(self, request: api_pb2.PatchRequest, by: str, start_ns: int) -> Answer:
+    def _patch(
+        self, request: api_pb2.PatchRequest, by: str, start_ns: int
+    ) -> Coroutine[Any, Any, Answer | tuple[Entry, bool]]:
         if request.HasField("options") or request.subresource == scales.SCALE or request.type == patches.APPLY:
-            return await self._patch_with_options(request, by)
-        return _written(*await self._registry.patch(request, None, applies.actor(by, self._tracks_all)))
+            return self._patch_with_options(request, by)
+        return self._registry.patch(request, None, applies.actor(by, self._tracks_all))
 
     async def _patch_with_options(self, request: api_pb2.PatchRequest, by: str) -> Answer:
         asked, where, warnings = request.options, request.resource, list[str]()

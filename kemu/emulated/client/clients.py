@@ -6,6 +6,7 @@ done by informers (:mod:`kemu.emulated.client.informers`) over the one ``Watch``
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import json
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
@@ -152,7 +153,7 @@ class Client:
         request.patch = data
         return await self._session.send(call, message, True, len(data))
 
-    async def patch_message(
+    def patch_message(
         self,
         message: type[M],
         name: str,
@@ -161,16 +162,17 @@ class Client:
         subresource: str = "",
         uid: str = "",
         removed: bytes = b"",
-    ) -> M:
+    ) -> asyncio.Future[M]:
         """A strategic patch in serialised messages: ``removed`` names what goes, ``patch`` holds what is set (see
-        ``PatchRequest.MESSAGE``). ``uid``: only if the object still has it (Conflict)."""
+        ``PatchRequest.MESSAGE``). ``uid``: only if the object still has it (Conflict). It is sent at once, and not when
+        the answer is awaited."""
         plural = resources.BY_MESSAGE[message].plural
         call, request = self._patch_call(plural, name, namespace, subresource, uid)
         request.type = api_pb2.PatchRequest.MESSAGE
         request.patch = patch
         if removed:
             request.removed = removed
-        return await self._session.send(call, message, True, len(patch) + len(removed))
+        return self._session.send(call, message, True, len(patch) + len(removed))
 
     def _patch_call(
         self, resource: str, name: str, namespace: str, subresource: str, uid: str

@@ -207,8 +207,21 @@ class Session:
         """The answer to come: an object of class ``message``. ``mutating``: the request changes the cluster. ``size``:
         of the object or patch in it."""
         future = asyncio.get_running_loop().create_future()
-        self._in_flight[call.id] = _Pending(future, message, mutating, call, self._env.clock.now_ns())
-        self._complete(call, message, size)
+        # As _Pending(…), which is a function in Python.
+        pending = tuple.__new__(_Pending, (future, message, mutating, call, self._env.clock.now_ns()))
+        self._in_flight[call.id] = pending
+        if self._buckets is not None:
+            self._throttle(self._buckets, call, message, size)
+            return future
+        # _complete, inlined.
+        self._size += size
+        if self._size > MAX_BYTES_PER_MESSAGE:
+            self._room = 0
+        pump = self._stream.pump
+        if pump is not None:
+            pump.wake()
+        else:
+            self._stream.wake()
         return future
 
     def send_list(self, call: api_pb2.Call, message: type[KubernetesObject]) -> asyncio.Future[ListResult]:
@@ -332,8 +345,17 @@ class Session:
                         # The update took away the last finalizer. What it shows was never stored.
                         answer = message.FromString(wire)
                     else:
-                        answer = self._parse_written(message, wire)
-                        _acknowledge(acks, start_ns, message, answer.metadata, wire)
+                        if self._shares:
+                            answer = shared_objects.OBJECTS.parse(message, shared_objects.revision_of(wire), wire)
+                        else:
+                            answer = message.FromString(wire)
+                        # _acknowledge, inlined.
+                        metadata = answer.metadata
+                        version = metadata.resourceVersion
+                        if version:
+                            namespace, name = metadata.namespace, metadata.name
+                            key = f"{_PREFIXES[message]}{namespace}/{name}" if namespace else _PREFIXES[message] + name
+                            acks.append([start_ns, int(version), key, metadata.uid, zlib.crc32(wire)])
                 else:
                     answer = message.FromString(wire)
                     version = answer.metadata.resourceVersion

@@ -13,7 +13,6 @@ from typing import Any, Protocol
 import grpc
 
 from kemu.emulated.client import endpoints
-from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import SECOND_NS, Env
 from kemu.runtime.rpc import pumps
 
@@ -73,8 +72,8 @@ class Owner(Protocol):
 class Stream:
     """One stream at a time of one method of the API."""
 
-    __slots__ = ("_backoff", "_backs_off", "_endpoints", "_env", "_method", "_name", "_owner", "_pump", "_task",
-                 "_unheard", "_waiter")  # fmt: skip
+    __slots__ = ("_backoff", "_backs_off", "_endpoints", "_env", "_method", "_name", "_owner", "_task", "_unheard",
+                 "_waiter", "pump")  # fmt: skip
 
     def __init__(
         self, env: Env, servers: endpoints.Endpoints, method: str, owner: Owner, *, backs_off: bool = True
@@ -93,12 +92,12 @@ class Stream:
         """While it is not open and not wanted."""
         self._unheard = ""
         """The API server that has not sent anything yet."""
-        self._pump: pumps.Pump | None = None
+        self.pump: pumps.Pump | None = None
         """While it is open."""
 
     def wake(self) -> None:
         """There may be something to write; connects when the stream is not open. Cheap, never blocks."""
-        pump = self._pump
+        pump = self.pump
         if pump is not None:
             pump.wake()
             return
@@ -123,26 +122,24 @@ class Stream:
             peer = servers.current
             call = servers.open(self._method)
             owner.on_open()
-            pump = self._pump = pumps.Pump(env.spawn, call, owner.take, f"{self._name} writer")
+            pump = self.pump = pumps.Pump(env.spawn, call, owner.take, f"{self._name} writer")
             self._unheard = peer
             try:
-                await pumps.each(call, self._handle)
+                await pumps.each(call, owner.on_message, first=self._answered)
                 why, is_broken = "the stream was closed by the other side", False
             except grpc.aio.AioRpcError as error:
                 why = str(error.details() or error.code().name)
                 is_broken = error.code() is grpc.StatusCode.UNAVAILABLE
             finally:
                 pump.stop()
-                self._pump = None
+                self.pump = None
             owner.on_lost(peer, why)
             if not (is_broken and servers.lost(peer)) and self._backs_off:
                 # In set-up too: see Clock.pause.
                 not_before_ns = clock.now_ns() + int(self._backoff.next_s() * SECOND_NS)
 
-    def _handle(self, message: api_pb2.SessionResponse | api_pb2.WatchResponse) -> None:
-        peer = self._unheard
-        if peer:
-            self._unheard = ""
-            self._backoff.reset()
-            self._endpoints.answered(peer)
-        self._owner.on_message(message)
+    def _answered(self) -> None:
+        """The API server has sent its first message."""
+        peer, self._unheard = self._unheard, ""
+        self._backoff.reset()
+        self._endpoints.answered(peer)

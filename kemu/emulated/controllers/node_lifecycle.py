@@ -12,7 +12,7 @@ Mirrors ``pkg/controller/nodelifecycle`` (``Controller.Run``).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, cast
 
@@ -224,7 +224,7 @@ class NodeLifecycleController(controllers.Controller):
                 )
                 return
 
-    def _patch_taints(self, node: core_v1_pb2.Node, taints: list[core_v1_pb2.Taint]) -> Coroutine[Any, Any, Any]:
+    def _patch_taints(self, node: core_v1_pb2.Node, taints: list[core_v1_pb2.Taint]) -> Awaitable[Any]:
         """``PatchNodeTaints``: lists of taints do not merge, so no other write may come in between (Conflict)."""
         patch, removed = core_v1_pb2.Node(), b""
         patch.metadata.resourceVersion = node.metadata.resourceVersion
@@ -274,7 +274,7 @@ class NodeLifecycleController(controllers.Controller):
         except errors.NotFound:
             return None
 
-    async def _written(self, request: Callable[[], Coroutine[Any, Any, Any]]) -> bool:
+    async def _written(self, request: Callable[[], Awaitable[Any]]) -> bool:
         """False: look again, then try again."""
         try:
             await retries.patiently(self.env, request)

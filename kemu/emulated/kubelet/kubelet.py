@@ -32,6 +32,7 @@ from kemu.emulated.kubelet.node import boots, node_statuses
 from kemu.emulated.kubelet.pods import critical
 from kemu.emulated.kubelet.settings import kubelet_configurations
 from kemu.emulated.kubelet.volumes import csi_nodes
+from kemu.emulated.objects import meta
 from kemu.emulated.objects.pods import pod_phases
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env
@@ -180,13 +181,13 @@ class Kubelet(variants.Varied):
             action(pod, now_ns)
 
     def _observe(self, pod: core_v1_pb2.Pod, seen_ns: int) -> None:
-        here = self.demand()
+        here = self._parts or self._build()
         if here.pods.arrivals.preempting:
             self._unheard.append((self._observe, pod, seen_ns))
             return
         if self.node.view_is_old:
             self._refresh_view()
-        if critical.is_mirror(pod):
+        if meta.MIRROR_ANNOTATION in pod.metadata.annotations:  # critical.is_mirror, inlined
             here.static_pods.observe(pod)
         else:
             here.pods.observe(pod, seen_ns)

@@ -170,7 +170,12 @@ def set_condition(
     ``lastTransitionTime`` moves only when the status changes, as in Kubernetes. Empty ``reason`` and ``message`` are
     left out. ``generation``: the condition's observedGeneration; 0: it stays as it is.
     """
-    condition = get_condition(conditions, condition_type)
+    # get_condition and set_time, inlined: a pod's status has five conditions, and is written again and again.
+    for condition in conditions[:]:
+        if condition.type == condition_type:
+            break
+    else:
+        condition = None
     if condition is None:
         condition = conditions.add()
         condition.type = condition_type
@@ -182,7 +187,9 @@ def set_condition(
         condition.ClearField("message")
     if condition.status != status:
         condition.status = status
-        set_time(condition.lastTransitionTime, now_unix_ns)
+        moment = condition.lastTransitionTime
+        moment.seconds = now_unix_ns // SECOND_NS
+        moment.ClearField("nanos")
     if reason:
         condition.reason = reason
     if message:

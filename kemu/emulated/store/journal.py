@@ -98,6 +98,8 @@ class Journal:
         self._segments: list[_Segment] = []
         """Oldest first. The last one is written to."""
         self._snapshots: list[str] = []
+        self.is_full = False
+        """The last segment had its size after the last append: it is time to :meth:`roll`."""
 
     # Writing
 
@@ -112,6 +114,7 @@ class Journal:
             self._disk.truncate(segment.name, segment.size)
             raise
         segment.size += _FRAME.size + len(payload)
+        self.is_full = segment.size >= self._segment_bytes
 
     async def sync(self) -> None:
         """When this returns, what was appended is as durable as the fsync policy says. Raises OSError."""
@@ -135,6 +138,7 @@ class Journal:
         segment = _Segment(first, len(_SEGMENT_MAGIC))
         self._disk.write(segment.name, _SEGMENT_MAGIC)
         self._segments.append(segment)
+        self.is_full = segment.size >= self._segment_bytes
 
     def has_room(self) -> bool:
         """Whether something can be written."""

@@ -10,7 +10,7 @@ the compacted revision itself can still be read, and watched from.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from kemu.emulated.objects.wire import wires
 from kemu.emulated.objects.wire.key_ranges import FROM_KEY
@@ -60,13 +60,15 @@ class KeySpace:
         self.history_bytes = 0
         """Approximate memory of the changes that are kept."""
         self._live: dict[bytes, Entry] = {}
+        self.get: Callable[[bytes], Entry | None] = self._live.get
+        """The key now."""
         self._live_keys = SortedKeys()
         self._past: dict[bytes, list[Entry]] = {}
         """Former versions, with the deletions between them, oldest first."""
         self._dead_keys = SortedKeys()
         """Deleted keys that still have former versions."""
-        self._changes: dict[int, list[Change]] = {}
-        """By revision, oldest first."""
+        self.history: dict[int, list[Change]] = {}
+        """What each revision that is kept has changed, oldest first. To be read."""
         self._open: list[Change] = []
         """Changes of the current transaction."""
 
@@ -76,10 +78,6 @@ class KeySpace:
     def read_revision(self) -> int:
         """The newest one that can be read: within a transaction that has changed something, the next one."""
         return self.revision + 1 if self._open else self.revision
-
-    def get(self, key: bytes) -> Entry | None:
-        """The key now."""
-        return self._live.get(key)
 
     def get_at(self, key: bytes, revision: int) -> Entry | None:
         """The key as it was; ``revision`` must not be compacted."""
@@ -172,7 +170,9 @@ class KeySpace:
             self._live_keys.add(key)
             self.live_bytes += len(key) + len(value)
         self._live[key] = entry
-        before = self._before(key, previous) if previous is not None and entry.create_revision < revision else None
+        before = None
+        if previous is not None and entry.create_revision < revision:
+            before = previous if previous.mod_revision < revision else self._before(key, previous)
         self._open.append((entry, before))
         return previous
 
@@ -203,21 +203,16 @@ class KeySpace:
         if changes:
             self._open = []
             self.revision += 1
-            self._changes[self.revision] = changes
-            for entry, _ in changes:
-                self.history_bytes += entry.size()
+            self.history[self.revision] = changes
+            for entry, _ in changes:  # Entry.size, inlined
+                self.history_bytes += ENTRY_BYTES + len(entry.key) + len(entry.value or b"")
         return changes
 
     # History
 
-    @property
-    def history_revisions(self) -> int:
-        """How many revisions are kept."""
-        return len(self._changes)
-
     def changes(self, revision: int) -> Sequence[Change]:
         """The changes of that revision; none if it was compacted."""
-        return self._changes.get(revision, ())
+        return self.history.get(revision, ())
 
     def compact(self, revision: int) -> None:
         """Remove what was before ``revision``. Raises Compacted or FutureRevision.
@@ -231,7 +226,7 @@ class KeySpace:
             raise FutureRevision
         for past in range(max(self.compact_revision, 1), revision + 1):
             # The changes of the compacted revision itself are kept, for watchers, but not what they superseded.
-            changes = self._changes.get(past, ()) if past == revision else self._changes.pop(past, ())
+            changes = self.history.get(past, ()) if past == revision else self.history.pop(past, ())
             for entry, _ in changes:
                 self._forget_past(entry.key, revision)
                 if past < revision:
@@ -260,12 +255,12 @@ class KeySpace:
 
     def excess(self, max_revisions: int, max_bytes: int) -> int:
         """The revision to compact to so that the history has no more than that; 0 if it has no more."""
-        surplus_revisions = len(self._changes) - max_revisions
+        surplus_revisions = len(self.history) - max_revisions
         surplus_bytes = self.history_bytes - max_bytes
         if surplus_revisions <= 0 and surplus_bytes <= 0:
             return 0
         revision = 0
-        for revision, changes in self._changes.items():
+        for revision, changes in self.history.items():
             if (surplus_revisions <= 0 and surplus_bytes <= 0) or revision == self.revision:
                 break
             surplus_revisions -= 1
@@ -277,7 +272,7 @@ class KeySpace:
         assert not self._open
         assert revision >= self.compact_revision
         while self.revision > revision:
-            for entry, _ in reversed(self._changes.pop(self.revision, ())):
+            for entry, _ in reversed(self.history.pop(self.revision, ())):
                 self._undo(entry)
             self.revision -= 1
 
@@ -325,7 +320,7 @@ class KeySpace:
         self._live_keys = SortedKeys(self._live)
         kept: list[Change] = [(entry, None) for entry in changes]
         if kept:
-            self._changes[revision] = kept
+            self.history[revision] = kept
             self.history_bytes += sum(entry.size() for entry, _ in kept)
 
     def state(self) -> list[Entry]:

@@ -143,9 +143,9 @@ class Requests:
         return self.put_header(response)
 
     def txn(self, request: rpc_pb2.TxnRequest) -> rpc_pb2.TxnResponse:
-        return self._swapped(request) or self._carried_out(request)
+        return self.swapped(request) or self._carried_out(request)
 
-    def _swapped(self, request: rpc_pb2.TxnRequest) -> rpc_pb2.TxnResponse | None:
+    def swapped(self, request: rpc_pb2.TxnRequest) -> rpc_pb2.TxnResponse | None:
         """The response to a compare-and-swap that succeeds, as API servers send it: one comparison of a revision, one
         put, and one look at the key otherwise. It is most of what a store is asked. None for everything else, and for
         what is to be refused."""
@@ -162,20 +162,24 @@ class Requests:
             return None
         if compare.target != _MOD or compare.result != _EQUAL or compare.range_end:
             return None
-        entry = self._space.get(expected)
+        space = self._space
+        entry = space.get(expected)
         revision = compare.mod_revision
         if (0 if entry is None else entry.mod_revision) != revision:
             return None
         size = len(expected) + len(key) + len(value) + len(looked)
         if size > SMALL_BYTES and request.ByteSize() > MAX_REQUEST_BYTES:
             return None
-        space = self._space
         space.put(key, value)
         space.commit()
-        self.bases[space.revision] = [revision if key == expected else None]
+        done = space.revision
+        self.bases[done] = [revision if key == expected else None]
         response = rpc_pb2.TxnResponse(succeeded=True)
-        response.responses.add().response_put.header.revision = space.revision
-        return self.put_header(response)
+        response.responses.add().response_put.header.revision = done
+        header = response.header  # put_header, inlined
+        header.CopyFrom(self._header)
+        header.revision = done
+        return response
 
     def _carried_out(self, request: rpc_pb2.TxnRequest) -> rpc_pb2.TxnResponse:
         plan = _plan(request, MAX_OPERATIONS)

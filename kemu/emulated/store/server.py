@@ -67,6 +67,8 @@ class NoSpace(StoreError):
 
 Settle = Callable[[NoSpace | None], object]
 """Told that a state is durable, or that it was taken back."""
+Answers = tuple[Callable[[], object], Callable[[], object]]
+"""What does the same, each in a step of the loop."""
 
 
 class Store(variants.Varied):
@@ -106,7 +108,7 @@ class Store(variants.Varied):
         self.hub = watches.Hub(self.space, header)
         self._compactions: list[tuple[int, asyncio.Future[None] | None]] = []
         """Revisions, not journaled yet, and who waits for that."""
-        self._unanswered: collections.deque[tuple[int, Settle]] = collections.deque()
+        self._unanswered: collections.deque[tuple[int, Settle | Answers]] = collections.deque()
         """Requests whose response is based on a revision that is not durable yet, by revision."""
         self._has_work = False
         """Something is to be journaled, or to be published."""
@@ -114,6 +116,7 @@ class Store(variants.Varied):
         """Waits for work."""
         self._context = contextvars.copy_context()
         """Context of this actor."""
+        self._call_soon = asyncio.get_running_loop().call_soon
         env.serve(rpc_pb2_grpc.add_KVServicer_to_server, _KV(self))
         env.serve(_add_watch_to_server, _Watch(self))
         env.serve(rpc_pb2_grpc.add_MaintenanceServicer_to_server, _Maintenance(self))
@@ -208,7 +211,10 @@ class Store(variants.Varied):
     def _is_settled(self) -> bool:
         if self.hub.published == self.space.revision and not self._compactions:
             return True
-        self._work()
+        # _work, inlined.
+        self._has_work = True
+        if self._idle is not None and not self._idle.done():
+            self._idle.set_result(None)
         return False
 
     def begin_txn(self, request: rpc_pb2.TxnRequest, context: grpc.aio.ServicerContext) -> None:
@@ -220,20 +226,16 @@ class Store(variants.Varied):
             context.refuse(*operations.corrupt(self.corrupt))
             return
         try:
-            answer = functools.partial(context.answer, self.requests.txn(request))
+            response = self.requests.swapped(request) or self.requests.txn(request)
+            answer = functools.partial(context.answer, response)
         except StoreError as error:
             # A refusal is based on the state too.
             answer = functools.partial(context.refuse, *operations.refusal(error))
         if self._is_settled():
             answer()
             return
-        call_soon = asyncio.get_running_loop().call_soon
-        no_space = functools.partial(context.refuse, *operations.NO_SPACE)
         self._unanswered.append(
-            (
-                self.space.revision,
-                lambda error: call_soon(no_space if error is not None else answer, context=self._context),
-            )
+            (self.space.revision, (answer, functools.partial(context.refuse, *operations.NO_SPACE)))
         )
 
     async def _flush(self) -> None:
@@ -251,7 +253,7 @@ class Store(variants.Varied):
         for revision in range(first, last + 1):
             flat: list[bytes | None] = []
             changes: list[list[Any]] = []
-            for entry, _ in space.changes(revision):
+            for entry, _ in space.history.get(revision, ()):
                 key, value = entry.key, entry.value
                 flat += (key, value)
                 changes.append(
@@ -269,10 +271,12 @@ class Store(variants.Varied):
         # The run log first: if the store is killed in between, the log has a transaction that the recovered store
         # lacks, and ``store.recovered`` says so. The other way round the log would lack what clients can see.
         env = self.env
+        armed = env.crash_steps
         for transaction in events:
             env.log(transaction)
         self._logged = last
-        if last == space.revision and last - self._stated >= max(STATE_REVISIONS, len(space)):
+        unstated = last - self._stated
+        if unstated >= STATE_REVISIONS and unstated >= len(space) and last == space.revision:
             self._log_state()
         if records:
             try:
@@ -281,18 +285,25 @@ class Store(variants.Varied):
                 self._compactions = compactions + self._compactions
                 self._take_back(error, first - 1)
                 return
-            env.step("after-append")
+            if armed:
+                env.step("after-append")
             await self._sync()
-            env.step("after-fsync")
-            await self._roll(last + 1)
+            if armed:
+                env.step("after-fsync")
+            if self._journal.is_full:
+                await self._roll(last + 1)
         for revision, _ in compactions:
             env.log(StoreCompacted(rev=revision))
         hub.publish(last)
-        if records:
+        if records and armed:
             env.step("after-publish")
         unanswered = self._unanswered
         while unanswered and unanswered[0][0] <= last:
-            unanswered.popleft()[1](None)
+            settle = unanswered.popleft()[1]
+            if isinstance(settle, tuple):
+                self._call_soon(settle[0], context=self._context)
+            else:
+                settle(None)
         for _, waiter in compactions:
             if waiter is not None and not waiter.done():
                 waiter.set_result(None)
@@ -324,7 +335,10 @@ class Store(variants.Varied):
         self._log_recovered(0, 0)
         unanswered, self._unanswered = self._unanswered, collections.deque()
         for _, settle in unanswered:
-            settle(NoSpace())
+            if isinstance(settle, tuple):
+                self._call_soon(settle[1], context=self._context)
+            else:
+                settle(NoSpace())
         if not self.no_space:
             self.no_space = True
             self.env.log(StoreAlarm(alarm="NOSPACE", raised=True))
@@ -353,9 +367,10 @@ class Store(variants.Varied):
     def _bound_history(self) -> None:
         """Compact once there is a quarter more than is to be retained, and not after every transaction."""
         space = self.space
-        revisions = self._retain_revisions or space.history_revisions
-        size = self._retain_bytes or space.history_bytes
-        if space.history_revisions > revisions + revisions // 4 or space.history_bytes > size + size // 4:
+        kept, kept_bytes = len(space.history), space.history_bytes
+        revisions = self._retain_revisions or kept
+        size = self._retain_bytes or kept_bytes
+        if kept > revisions + revisions // 4 or kept_bytes > size + size // 4:
             target = min(space.excess(revisions, size), self.hub.published)
             if target > space.compact_revision:
                 space.compact(target)
@@ -393,7 +408,7 @@ class _KV(rpc_pb2_grpc.KVServicer):  # type: ignore[misc]
     ) -> rpc_pb2.DeleteRangeResponse:
         return await self._write(self._store.requests.delete_range, request, context)
 
-    @servers.begun_by(lambda kv, request, context: kv._store.begin_txn(request, context))
+    @servers.begun_by(lambda kv: kv._store.begin_txn)
     async def Txn(self, request: rpc_pb2.TxnRequest, context: grpc.aio.ServicerContext) -> rpc_pb2.TxnResponse:
         return await self._write(self._store.requests.txn, request, context)
 
@@ -471,7 +486,7 @@ class _Watch(rpc_pb2_grpc.WatchServicer):  # type: ignore[misc]
         await store.check_intact(context)
         hub = store.hub
         stream = hub.open()
-        pump = pumps.Pump(store.env.spawn, context, lambda: hub.next_response(stream), "watch responses")
+        pump = pumps.Pump(store.env.spawn, context, functools.partial(hub.next_response, stream), "watch responses")
         stream.wake = pump.wake
 
         def handle(request: rpc_pb2.WatchRequest) -> None:
@@ -504,13 +519,9 @@ class _Watch(rpc_pb2_grpc.WatchServicer):  # type: ignore[misc]
 def _add_watch_to_server(servicer: _Watch, server: grpc.aio.Server) -> None:
     """As the generated function, but for responses that are serialised already."""
     handler = grpc.stream_stream_rpc_method_handler(
-        servicer.Watch, request_deserializer=rpc_pb2.WatchRequest.FromString, response_serializer=_as_it_is
+        servicer.Watch, request_deserializer=rpc_pb2.WatchRequest.FromString, response_serializer=bytes
     )
     service = "etcdserverpb.Watch"
     handlers = {"Watch": handler}
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, handlers),))
     server.add_registered_method_handlers(service, handlers)
-
-
-def _as_it_is(response: bytes) -> bytes:
-    return response

@@ -38,9 +38,16 @@ def event_bytes(change: Change, with_previous: bool) -> bytes:
     entry, previous = change
     response = rpc_pb2.WatchResponse()
     event = response.events.add()
-    if entry.value is None:
+    pair = event.kv
+    # operations.fill, inlined.
+    pair.key = entry.key
+    pair.mod_revision = entry.mod_revision
+    if entry.value is not None:
+        pair.create_revision = entry.create_revision
+        pair.version = entry.version
+        pair.value = entry.value
+    else:
         event.type = kv_pb2.Event.DELETE
-    fill(event.kv, entry)
     if with_previous and previous is not None:
         fill(event.prev_kv, previous)
     data: bytes = response.SerializeToString()

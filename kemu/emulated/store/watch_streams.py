@@ -75,7 +75,7 @@ class WatchStream:
         self.progress_due = False
         """Asked for while a watcher lagged."""
         self.wake: Callable[[], None] = lambda: None
-        """There is something to send."""
+        """There is one response more to send, at most."""
         self._next_id = 0
         self._reader: asyncio.Future[None] | None = None
         """Waits until the queue is short enough for more requests."""
@@ -102,7 +102,11 @@ class WatchStream:
     def pop_merged(self) -> bytes:
         """The next response, made one with those of the same watcher that stand behind it."""
         queue = self.queue
-        watcher, response = self.pop()
+        # pop, inlined.
+        watcher, response = queue.popleft()
+        self.queued_bytes -= len(response)
+        if self._reader is not None and len(queue) <= MAX_QUEUE_LENGTH:
+            tasks.wake(self._reader)
         if watcher is None or watcher.fragment or not queue or queue[0][0] is not watcher:
             return response
         parts = [response]

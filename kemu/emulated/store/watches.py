@@ -12,7 +12,7 @@ Neighbours: ``watch_streams`` has the watchers and queues, ``watch_responses`` m
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Any
 
 from kemu.emulated.objects.wire.key_ranges import FROM_KEY, prefix_end
@@ -108,6 +108,7 @@ class Hub:
             self._fall_in_step(watcher)
         else:
             stream.lagging.append(watcher)
+            stream.wake()
 
     def cancel(self, stream: WatchStream, watch_id: int) -> None:
         watcher = stream.watchers.pop(watch_id, None)
@@ -139,6 +140,9 @@ class Hub:
         if not self._groups:
             self.published = revision
             return
+        if revision == self.published + 1:  # nearly always: nothing to be divided
+            self._publish(self._space.history.get(revision, ()), revision)
+            return
         batch: list[Change] = []
         size = 0
         for due in range(self.published + 1, revision + 1):
@@ -152,7 +156,7 @@ class Hub:
             size += added
         self._publish(batch, revision)
 
-    def _publish(self, batch: list[Change], revision: int) -> None:
+    def _publish(self, batch: Sequence[Change], revision: int) -> None:
         """One response for each watcher, at most."""
         first = self.published + 1
         self.published = revision
@@ -164,7 +168,9 @@ class Hub:
                 group.events.append(index)
         if not touched:
             return
-        header = self._header_bytes(revision)
+        response = self._response  # _header_bytes, inlined
+        response.header.revision = revision
+        header: bytes = response.SerializeToString()
         pieces: dict[int, bytes] = {}
         for group in touched:
             indexes, group.events = group.events, []
@@ -193,10 +199,13 @@ class Hub:
             self._fall_out_of_step(watcher)
             watcher.next_revision = max(watcher.next_revision, first)
             stream.lagging.append(watcher)
+            stream.wake()
             return
         watcher.idle = False
-        for response in responses:
-            stream.push(watcher, response)
+        for response in responses:  # WatchStream.push, inlined
+            stream.queue.append((watcher, response))
+            stream.queued_bytes += len(response)
+            stream.wake()
 
     # Taking, for the writer of a stream
 
@@ -246,19 +255,20 @@ class Hub:
 
     # The index
 
-    def _groups_of(self, key: bytes) -> Iterator[Group]:
+    def _groups_of(self, key: bytes) -> list[Group]:
+        found: list[Group] = []
         group = self._by_key.get(key)
         if group is not None:
-            yield group
+            found.append(group)
         for length in self._prefix_lengths:
             if length > len(key):
                 break
             group = self._by_prefix.get(key[:length])
             if group is not None:
-                yield group
-        for group in self._other_ranges:
-            if _is_in(key, group.key, group.end):
-                yield group
+                found.append(group)
+        if self._other_ranges:
+            found += [group for group in self._other_ranges if _is_in(key, group.key, group.end)]
+        return found
 
     def _fall_in_step(self, watcher: Watcher) -> None:
         """All that was published is in its stream's queue: from now on it takes part in the fan-out."""

@@ -368,7 +368,7 @@ class Resident:
         self._random: random.Random | None = None
         self._disk: files.ActorDisk | None = None
         self._awaited: list[Callable[[], int]] = []
-        self._armed = host.armed_steps(name)
+        self.crash_steps = host.armed_steps(name)
         if (skew := host.skews.by_actor.get(name)) is not None:
             self.clock.use(skew)
 
@@ -435,12 +435,12 @@ class Resident:
         self._awaited.append(count)
 
     def step(self, name: str) -> None:
-        if name in self._armed:
+        if name in self.crash_steps:
             self._host.strike(self, name)
 
     def armed(self, step: str) -> bool:
         """Whether it is to crash at that step; the fault may be known before."""
-        return step in self._armed
+        return step in self.crash_steps
 
     def exit(self, why: str) -> NoReturn:
         self._host.exit(self, why)

@@ -50,21 +50,22 @@ class MemoryChannel:
         self.loop = loop
         self.metadata = tuple(Metadatum(key, value) for key, value in metadata)
         self._connect = connect
-        self._link: Link | None = None
+        self.current: Link | None = None
+        """The connection, if it was needed yet; it may be broken."""
         self._closed = False
 
     def link(self) -> Link:
         """The current connection, or a new one if that is broken."""
-        link = self._link
+        link = self.current
         if link is None or link.broken:
             if self._closed:
                 raise grpc.aio.UsageError("Channel is closed.")
-            link = self._link = self._connect()
+            link = self.current = self._connect()
         return link
 
     def is_blocked(self) -> bool:
         """Whether its connection lasts although messages do not get through."""
-        return self._link is not None and not self._link.broken and self._link.is_blocked()
+        return self.current is not None and not self.current.broken and self.current.is_blocked()
 
     def unary_unary(
         self,
@@ -117,7 +118,7 @@ class MemoryChannel:
     async def close(self, grace: float | None = None) -> None:
         """Cancel all calls; new ones are refused."""
         self._closed = True
-        link, self._link = self._link, None
+        link, self.current = self.current, None
         if link is not None:
             for call in list(link.calls):
                 call.cancel()
@@ -172,11 +173,9 @@ class Call(ClientEnd):
         "_done_callbacks",
         "_half_closed",
         "_initial_metadata",
-        "_is_started",
         "_iterates",
         "_locally_cancelled",
         "_request",
-        "_start_awaited",
         "_status_waiters",
         "_timer",
         "_writer",
@@ -190,19 +189,19 @@ class Call(ClientEnd):
         request: Any,
         timeout: float | None,
         metadata: Metadata | None,
-        *,
-        later: bool = False,
     ) -> None:
-        """``later``: the request is serialised when its bytes are asked for."""
         channel = multi.channel
         loop = channel.loop
-        link = channel.link()
+        link = channel.current
+        if link is None or link.broken:
+            link = channel.link()
         super().__init__(link, loop)
         self.method = multi.method
         self.serialize = multi.serialize
         self.deserialize = multi.deserialize
         self.message = request
-        self._request: bytes | None = None if later else request
+        self._request: bytes | None = None if self.is_repeatable else request
+        """Of a call with one request and one response: made when it is asked for."""
         self.metadata = channel.metadata
         if metadata:
             self.metadata += tuple(Metadatum(key, value) for key, value in metadata)
@@ -212,8 +211,8 @@ class Call(ClientEnd):
         self._status_waiters: list[asyncio.Future[None]] | None = None
         self._done_callbacks: list[Callable[[Any], Any]] | None = None
         self._initial_metadata: tuple[tuple[str, str | bytes], ...] | None = None
-        self._is_started = False
-        self._start_awaited = False
+        self.is_started = False
+        self.start_awaited = False
         self._locally_cancelled = False
         self._iterates: bool | None = None
         self._half_closed = False
@@ -232,8 +231,8 @@ class Call(ClientEnd):
         return data
 
     def started(self) -> None:
-        self._is_started = True
-        if self._start_awaited:
+        self.is_started = True
+        if self.start_awaited:
             self._wake_status_waiters()
 
     def receive_initial_metadata(self, metadata: tuple[tuple[str, str | bytes], ...]) -> None:
@@ -312,8 +311,8 @@ class Call(ClientEnd):
 
     async def wait_for_connection(self) -> None:
         """Until the server has the call. Raises ``AioRpcError`` when that fails."""
-        self._start_awaited = True
-        while not self._is_started and self.status is None:
+        self.start_awaited = True
+        while not self.is_started and self.status is None:
             await self._status_changed()
         if self.status is not None:
             self._raise_for_status(self.status)
@@ -339,13 +338,19 @@ class Call(ClientEnd):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        self.receive_eof()
+        self.eof = True
+        if self.listener is not None or self.waiter is not None:
+            self.receive_eof()
         if self._writer is not None:
             self._writer.cancel()
         if self.window_waiter is not None:
             self.open_window(over=True)
-        if self._status_waiters is not None:
-            self._wake_status_waiters()
+        waiters = self._status_waiters
+        if waiters is not None:  # _wake_status_waiters, inlined
+            self._status_waiters = None
+            for waiter in waiters:
+                if not waiter.done():
+                    waiter.set_result(None)
         if self._done_callbacks is not None:
             for callback in self._done_callbacks:
                 self.loop.call_soon(callback, self)
@@ -394,8 +399,13 @@ class _UnaryResponse(Call):
 
     def __await__(self) -> Generator[Any, None, Any]:
         while self.status is None:
+            waiter = self.loop.create_future()  # _status_changed, inlined
+            if self._status_waiters is None:
+                self._status_waiters = [waiter]
+            else:
+                self._status_waiters.append(waiter)
             try:
-                yield from self._status_changed()
+                yield from waiter
             except asyncio.CancelledError:
                 self.cancel()
                 raise
@@ -431,10 +441,16 @@ class _StreamResponse(Call):
             return EOF
         return self.deserialize(data)
 
-    async def each(self, handle: Callable[[Any], object], pause: Pause | None = None) -> None:
+    async def each(
+        self,
+        handle: Callable[[Any], object],
+        pause: Pause | None = None,
+        first: Callable[[], object] | None = None,
+    ) -> None:
         """:meth:`read` until the end, with a step of the loop for each response and no task that waits for it."""
         self._iterates = False
-        listener = self.begin_listening(self.deserialize, handle, pause)  # not `listen`: thousands wait here
+        # Not `listen`: thousands wait here.
+        listener = self.begin_listening(self.deserialize, handle, pause, first)
         try:
             if await listener.over:
                 return
@@ -547,11 +563,6 @@ class UnaryUnaryCall(_UnaryResponse):
     is_repeatable = True
 
     __slots__ = ()
-
-    def __init__(
-        self, multi: MultiCallable, request: Message | bytes | None, timeout: float | None, metadata: Metadata | None
-    ) -> None:
-        super().__init__(multi, request, timeout, metadata, later=True)
 
 
 class UnaryStreamCall(_StreamResponse):

@@ -85,15 +85,22 @@ class Listener:
     It runs where a task that awaits the next message would run, so nothing happens in another order.
     """
 
-    __slots__ = ("_ready", "busy", "context", "end", "handle", "over", "parse", "pause")
+    __slots__ = ("busy", "context", "end", "first", "handle", "over", "parse", "pause", "ready")
 
     def __init__(
-        self, end: End, parse: Callable[[bytes], Any], handle: Callable[[Any], object], pause: Pause | None
+        self,
+        end: End,
+        parse: Callable[[bytes], Any],
+        handle: Callable[[Any], object],
+        pause: Pause | None,
+        first: Callable[[], object] | None,
     ) -> None:
         self.end = end
         self.parse = parse
         self.handle = handle
         self.pause = pause
+        self.first = first
+        """Called before the first message is handed over; then None."""
         self.context = contextvars.copy_context()
         """Context of the actor: an actor that is dead or paused takes nothing."""
         self.busy = False
@@ -101,54 +108,49 @@ class Listener:
         self.over: asyncio.Future[bool] = end.loop.create_future()
         """Done at the end of the stream, or when ``handle`` wants no more (then it is True) or raised; cancelled, the
         listener takes nothing more."""
-        self._ready = ready_of(end.loop)
+        self.ready = ready_of(end.loop)
 
-    def expect(self, data: bytes) -> None:
-        """A message has arrived, and nothing is before it."""
-        self.busy = True
-        if self._ready is not None:
-            self._ready.append((self.come, (data,), self.context))
-        else:
-            self.end.loop.call_soon(self.come, data, context=self.context)
-
-    def come(self, data: bytes) -> None:
-        """A step of the loop: a message, or EOF, and those that have arrived meanwhile."""
-        if self.take(data) and self._ready is not None:
-            self._ready.rotate(1)
-
-    def take(self, data: bytes) -> bool:
-        """Returns whether that was the end, so that a waiter waits no more for :attr:`over`."""
+    def come(self, data: bytes, is_step: bool = True) -> None:
+        """A message, or EOF, and those that have arrived meanwhile. ``is_step``: it is a step of the loop."""
         end, over = self.end, self.over
         try:
             while not over.done():
                 if data is EOF:
                     over.set_result(False)
-                    return True
+                    break
                 end.taken += len(data)
                 if end.taken >= WINDOW_UPDATE_BYTES:
                     end.update_window()
+                if self.first is not None:
+                    first, self.first = self.first, None
+                    first()
                 if self.handle(self.parse(data)):
                     over.set_result(True)
-                    return True
+                    break
                 if self.pause is not None and (wait := self.pause()) is not None:
                     wait.add_done_callback(self._go_on, context=self.context)
-                    return False
+                    return
                 if end.inbox is not None:
                     data = end.next()
                 elif end.eof:
                     data = EOF
                 else:
                     self.busy = False
-                    return False
+                    return
+            else:
+                return
         except (KeyboardInterrupt, SystemExit):
             raise
         except asyncio.CancelledError:
             over.cancel()
+            return
         except BaseException as error:
-            if not over.done():
-                over.set_exception(error)
-                return True
-        return False
+            if over.done():
+                return
+            over.set_exception(error)
+        # That was the end: who waits for it goes on in the place of this step.
+        if is_step and self.ready is not None:
+            self.ready.rotate(1)
 
     def _go_on(self, waited: asyncio.Future[None]) -> None:
         end = self.end
@@ -200,7 +202,11 @@ class End:
         """A message has arrived."""
         listener = self.listener
         if listener is not None and not listener.busy:
-            listener.expect(data)
+            listener.busy = True
+            if listener.ready is not None:
+                listener.ready.append((listener.come, (data,), listener.context))
+            else:
+                self.loop.call_soon(listener.come, data, context=listener.context)
             return
         waiter = self.waiter
         if waiter is not None and not waiter.done():
@@ -261,27 +267,35 @@ class End:
         return data
 
     async def listen(
-        self, parse: Callable[[bytes], Any], handle: Callable[[Any], object], pause: Pause | None = None
+        self,
+        parse: Callable[[bytes], Any],
+        handle: Callable[[Any], object],
+        pause: Pause | None = None,
+        first: Callable[[], object] | None = None,
     ) -> bool:
         """Have every message handed to ``handle``, from now until the stream is over, however it ends, or ``handle``
         returns something true. Returns whether it did; raises what it raises. It may not be read meanwhile.
         """
-        listener = self.begin_listening(parse, handle, pause)
+        listener = self.begin_listening(parse, handle, pause, first)
         try:
             return await listener.over
         finally:
             self.end_listening(listener)
 
     def begin_listening(
-        self, parse: Callable[[bytes], Any], handle: Callable[[Any], object], pause: Pause | None
+        self,
+        parse: Callable[[bytes], Any],
+        handle: Callable[[Any], object],
+        pause: Pause | None,
+        first: Callable[[], object] | None = None,
     ) -> Listener:
         """For :meth:`listen`: its ``over`` is to be awaited, and then :meth:`end_listening` called."""
         if self.waiter is not None or self.listener is not None:
             raise grpc.aio.UsageError("another task is reading this stream")
-        listener = self.listener = Listener(self, parse, handle, pause)
+        listener = self.listener = Listener(self, parse, handle, pause, first)
         if self.inbox is not None:
             listener.busy = True
-            listener.take(self.next())
+            listener.come(self.next(), is_step=False)
         elif self.eof:
             listener.over.set_result(False)
         return listener
@@ -339,12 +353,16 @@ class ClientEnd(End, abc.ABC):
     is_repeatable: ClassVar[bool] = False
     """One request and one response: a client library may send the request again when it does not know its outcome."""
 
-    __slots__ = ("deadline", "message", "metadata", "status")
+    __slots__ = ("deadline", "is_started", "message", "metadata", "start_awaited", "status")
 
     message: Any
     """The request of calls with a single one, as it was given; it may already be bytes."""
     metadata: tuple[Metadatum, ...]
     status: Status | None
+    is_started: bool
+    """The server has the call."""
+    start_awaited: bool
+    """:meth:`started` is to be called when it has."""
     deadline: float | None
     """In the loop's time; where the other end keeps it, in seconds after the beginning (:meth:`Link.limit`)."""
 
@@ -357,9 +375,9 @@ class ClientEnd(End, abc.ABC):
     def cancel(self) -> bool:
         """End the call; False if it is over already."""
 
-    @abc.abstractmethod
     def started(self) -> None:
         """The server has the call."""
+        self.is_started = True
 
     @abc.abstractmethod
     def receive_initial_metadata(self, metadata: tuple[tuple[str, str | bytes], ...]) -> None: ...

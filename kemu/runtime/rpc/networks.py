@@ -273,7 +273,7 @@ class Way:
 class PartitionedLink(Link):
     """A connection between two peers."""
 
-    __slots__ = ("_client_to_be_told", "_keepalive", "_network", "_opened_s", "_requests", "_responses",
+    __slots__ = ("_client_to_be_told", "_keepalive", "_latency", "_network", "_opened_s", "_requests", "_responses",
                  "_server_peer", "_server_to_be_told", "_wire", "client", "target")  # fmt: skip
 
     def __init__(self, network: Network, client: Peer, target: str, server: Peer | None) -> None:
@@ -286,6 +286,8 @@ class PartitionedLink(Link):
         """None: there is no actor by that name."""
         self._requests = Way()
         self._responses = Way()
+        self._latency: Any = None
+        """For the wire: of all that the client sends."""
         self._opened_s = self._wire.now_s()
         self._keepalive: Timer | None = None
         """Runs while a direction is cut or muted."""
@@ -298,7 +300,11 @@ class PartitionedLink(Link):
     def start(self, call: ClientEnd) -> None:
         if self.broken:
             return  # the caller itself is dead
-        self._wire.add(call)
+        if self._latency is None:
+            self._wire.add(call)
+            self._latency = call.latency
+        else:
+            call.latency = self._latency
         self.calls[call] = None
         if self.server is not None:
             self.send(call, self.server.accept, call)

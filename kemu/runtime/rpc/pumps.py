@@ -18,32 +18,44 @@ from kemu.runtime.rpc.ends import EOF, WINDOW_BYTES, End, Pause, ready_of
 
 Spawn = Callable[[Coroutine[Any, Any, None], str], "asyncio.Task[Any]"]
 
+_MANY = 1 << 30
 _OVER = (grpc.aio.BaseError, grpc.aio.AioRpcError, asyncio.InvalidStateError)
 """What writing to a call raises when that is over: its reader learns why, and cleans up."""
 
 
 def each(
-    call: grpc.aio.StreamStreamCall, handle: Callable[[Any], object], pause: Pause | None = None
+    call: grpc.aio.StreamStreamCall,
+    handle: Callable[[Any], object],
+    pause: Pause | None = None,
+    first: Callable[[], object] | None = None,
 ) -> Coroutine[Any, Any, object]:
     """Hand every message of a stream to ``handle``, until its end or until ``handle`` returns something true. ``call``:
     a client's call, or a server's context. To be awaited.
 
-    ``pause`` is asked after each message: what to wait for before the next one is read. Raises what reading raises, and
-    what ``handle`` raises.
+    ``pause`` is asked after each message: what to wait for before the next one is read. ``first`` is called when there
+    is a first message, before that is handed over. Raises what reading raises, and what ``handle`` raises.
     """
     if isinstance(call, End):
         in_memory: Any = call
-        return in_memory.each(handle, pause)  # type: ignore[no-any-return]
-    return _each(call, handle, pause)
+        return in_memory.each(handle, pause, first)  # type: ignore[no-any-return]
+    return _each(call, handle, pause, first)
 
 
-async def _each(call: grpc.aio.StreamStreamCall, handle: Callable[[Any], object], pause: Pause | None) -> None:
+async def _each(
+    call: grpc.aio.StreamStreamCall,
+    handle: Callable[[Any], object],
+    pause: Pause | None,
+    first: Callable[[], object] | None,
+) -> None:
     """Over real gRPC."""
     read = call.read
     while True:
         message = await read()
         if message is EOF:
             return
+        if first is not None:
+            first()
+            first = None
         if handle(message):
             return
         # While this waits for the next one, the last is not needed: there are thousands of idle streams.
@@ -56,7 +68,6 @@ class Pump:
     """Writes messages to a stream as they come. What comes up in one tick of the loop may go in one message."""
 
     __slots__ = (
-        "_after",
         "_call",
         "_context",
         "_due",
@@ -66,6 +77,7 @@ class Pump:
         "_take",
         "_task",
         "_waiter",
+        "after",
         "is_writing",
     )
 
@@ -77,13 +89,14 @@ class Pump:
         name: str,
         after: Callable[[], object] | None = None,
     ) -> None:
-        """``take`` returns the next message, or None. It is called a tick after :meth:`wake`, and at once for what was
-        there before. ``after`` is called when a message has been written. Over real gRPC, ``name`` is the task's."""
+        """``take`` returns the next message, or None. It is called a tick after :meth:`wake`, which announces at most
+        one message, and at once for what was there before. ``after`` is called when a message has been written; the
+        attribute may be changed by ``take``. Over real gRPC, ``name`` is the task's."""
         self._call = call
         self._take = take
-        self._after = after
-        self._due = False
-        """It will look what there is."""
+        self.after = after
+        self._due = 0
+        """It will look what there is: so many messages at most."""
         self._stopped = False
         self.is_writing = False
         """A message does not fit into the window of the stream: its reader is slow."""
@@ -93,16 +106,16 @@ class Pump:
             self._loop = call.loop
             self._ready = ready_of(call.loop)
             self._context: contextvars.Context | None = contextvars.copy_context()
-            self.wake()
+            self.wake_for_all()
         else:
             self._context = None
             self._task = spawn(self._run(), name)
 
     def wake(self) -> None:
-        """There may be something to write. Cheap, never blocks."""
+        """There may be one message more to write. Cheap, never blocks."""
         if self._context is not None:
-            if not self._due:
-                self._due = True
+            self._due += 1
+            if self._due == 1:
                 if self._ready is not None:
                     self._ready.append((self._flush, (), self._context))
                 else:
@@ -112,6 +125,11 @@ class Pump:
             if waiter is not None and not waiter.done():
                 waiter.set_result(None)
 
+    def wake_for_all(self) -> None:
+        """There may be any number of messages more to write."""
+        self.wake()
+        self._due = _MANY
+
     def stop(self) -> None:
         """Write nothing more."""
         self._stopped = True
@@ -119,21 +137,22 @@ class Pump:
             self._task.cancel()
 
     def _flush(self, opened: object = None) -> None:
-        call, take, after = self._call, self._take, self._after
+        call, take = self._call, self._take
         if self.is_writing:
             # The window was full, and has been opened.
             call.window_waiter = None
             if self._stopped or self._is_full():
                 return
             self.is_writing = False
-            if after is not None:
-                after()
+            self._due = _MANY
+            if self.after is not None:
+                self.after()
         if self._stopped:
             return
         while True:
             message = take()
             if message is None:
-                self._due = False
+                self._due = 0
                 return
             try:
                 call.post(message)
@@ -143,8 +162,11 @@ class Pump:
             if call.unread > WINDOW_BYTES and self._is_full():
                 self.is_writing = True
                 return
-            if after is not None:
-                after()
+            if self.after is not None:
+                self.after()
+            if self._due == 1:  # that was the message which was announced: no need to look whether there is another
+                self._due = 0
+                return
 
     def _is_full(self) -> bool:
         assert self._context is not None
@@ -152,7 +174,7 @@ class Pump:
         return full
 
     async def _run(self) -> None:
-        call, take, after = self._call, self._take, self._after
+        call, take = self._call, self._take
         try:
             while True:
                 message = take()
@@ -164,7 +186,7 @@ class Pump:
                 await call.write(message)
                 self.is_writing = False
                 del message
-                if after is not None:
-                    after()
+                if self.after is not None:
+                    self.after()
         except _OVER:
             return

@@ -17,6 +17,7 @@ class RepeatedCall(ClientEnd):
         self.message = first.message
         self._first = first
         self.status = None
+        self.is_started = self.start_awaited = False
         self.deadline = first.deadline
 
     @property
@@ -25,9 +26,6 @@ class RepeatedCall(ClientEnd):
 
     def cancel(self) -> bool:
         return False
-
-    def started(self) -> None:
-        pass
 
     def receive_initial_metadata(self, metadata: tuple[tuple[str, str | bytes], ...]) -> None:
         pass

@@ -11,7 +11,7 @@ import asyncio
 import contextvars
 import inspect
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, NoReturn
 
 import grpc
@@ -29,22 +29,24 @@ from kemu.runtime.rpc.ends import (
     ServerEnd,
     Status,
     identity,
+    ready_of,
 )
 
 Spawn = Callable[[Coroutine[Any, Any, None], str], "asyncio.Task[None]"]
 OnError = Callable[[str, BaseException], None]
 
 
-Begin = Callable[[Any, Any, "Context"], None]
-"""Takes a servicer, a request, which it only reads, and the context; has :meth:`Context.answer` or
-:meth:`Context.refuse` called, now or later."""
+Begin = Callable[[Any, "Context"], None]
+"""Takes a request, which it only reads, and the context; has :meth:`Context.answer` or :meth:`Context.refuse` called,
+now or later."""
 
 
-def begun_by(begin: Begin) -> Callable[[Any], Any]:
-    """Mark an asynchronous handler with one request and one response: in memory, ``begin`` takes its place."""
+def begun_by(begin_of: Callable[[Any], Begin]) -> Callable[[Any], Any]:
+    """Mark an asynchronous handler with one request and one response: in memory, what ``begin_of`` says for its
+    servicer takes its place."""
 
     def mark(handler: grpc.RpcMethodHandler) -> Any:
-        handler.begin = begin
+        handler.begin_of = begin_of
         return handler
 
     return mark
@@ -69,8 +71,8 @@ class _Method:
             self.behavior = handler.unary_stream if self.streams_out else handler.unary_unary
         function = getattr(self.behavior, "__func__", self.behavior)
         self.generates, self.is_async = _style(function)
-        begin = getattr(function, "begin", None)
-        self.begin = begin and partial(begin, self.behavior.__self__)
+        begin_of = getattr(function, "begin_of", None)
+        self.begin: Begin | None = begin_of and begin_of(self.behavior.__self__)
 
 
 @lru_cache(1024)
@@ -97,6 +99,7 @@ class Server:
         self.loop = loop
         self.closed = False
         self.context = context or contextvars.copy_context()
+        self._ready = ready_of(loop)
         self._spawn = spawn
         self._on_error = on_error
         self._methods: dict[str, _Method] = {}
@@ -113,31 +116,34 @@ class Server:
         self._generic_handlers.extend(generic_rpc_handlers)
 
     def _find(self, call: ClientEnd) -> _Method | None:
-        method = self._methods.get(call.method)
-        if method is None:
-            details = _HandlerCallDetails(call.method, call.metadata)
-            for generic in self._generic_handlers:
-                handler = generic.service(details)
-                if handler is not None:
-                    method = self._methods[call.method] = _Method(f"{self.name}: {call.method}", handler)
-                    break
-        return method
+        details = _HandlerCallDetails(call.method, call.metadata)
+        for generic in self._generic_handlers:
+            handler = generic.service(details)
+            if handler is not None:
+                method = self._methods[call.method] = _Method(f"{self.name}: {call.method}", handler)
+                return method
+        return None
 
     # Calls
 
     def accept(self, call: ClientEnd) -> None:
         if self.closed or call.status is not None:
             return
-        method = self._find(call)
+        method = self._methods.get(call.method) or self._find(call)
         context = Context(call, self, method)
         call.partner = context
         call.link.attach(context)
-        call.started()
+        call.is_started = True
+        if call.start_awaited:
+            call.started()
         if method is None:
             context._finish(Status(grpc.StatusCode.UNIMPLEMENTED, "Method not found!"))
             return
         if method.begin is not None:
-            self.loop.call_soon(self._begin, context, method.begin, context=self.context)
+            if self._ready is not None:
+                self._ready.append((self._begin, (context, method.begin), self.context))
+            else:
+                self.loop.call_soon(self._begin, context, method.begin, context=self.context)
             return
         if method.streams_out:
             coroutine = self._serve_stream(context, method)
@@ -145,7 +151,7 @@ class Server:
             coroutine = self._serve_unary(context, method)
         context._task = self._spawn(coroutine, method.label)
 
-    def _begin(self, context: Context, begin: Callable[[Any, Context], None]) -> None:
+    def _begin(self, context: Context, begin: Begin) -> None:
         if context._finished or self.closed:
             return
         try:
@@ -262,11 +268,16 @@ class Context(ServerEnd):
             return EOF
         return self._method.deserialize(data)  # type: ignore[union-attr]
 
-    def each(self, handle: Callable[[Any], object], pause: Pause | None = None) -> Coroutine[Any, Any, bool]:
+    def each(
+        self,
+        handle: Callable[[Any], object],
+        pause: Pause | None = None,
+        first: Callable[[], object] | None = None,
+    ) -> Coroutine[Any, Any, bool]:
         """:meth:`read` until the client half-closes the call, with a step of the loop for each request and no task that
         waits for it."""
         self._raise_if_over()
-        return self.listen(self._method.deserialize, handle, pause)  # type: ignore[union-attr]
+        return self.listen(self._method.deserialize, handle, pause, first)  # type: ignore[union-attr]
 
     can_post = True
     """:meth:`post` may take the place of :meth:`write`."""
@@ -322,7 +333,15 @@ class Context(ServerEnd):
     def answer(self, response: Message | bytes) -> None:
         """End the call well, where no handler waits. The caller gets this very message: it may not be changed."""
         if not self._finished:
-            self._finish(Status(grpc.StatusCode.OK, self._details, self._trailing, message=response))
+            # As _finish(Status(…)), without the calls that those are: every transaction ends here.
+            status = tuple.__new__(Status, (grpc.StatusCode.OK, self._details, self._trailing, None, response))
+            link = self.link
+            link.send(self, self._call.receive_status, status)
+            if self._done_callbacks is not None:
+                self._end()
+                return
+            self._finished = True
+            link.contexts.pop(self, None)
 
     def refuse(self, code: grpc.StatusCode, details: str) -> None:
         """End the call otherwise, where no handler waits."""

@@ -69,13 +69,14 @@ class Agenda:
     is cheaper than a heap of entries, and needs no sequence numbers.
     """
 
-    __slots__ = ("_cancelled", "_has_dead", "_sweep_at", "buckets", "times")
+    __slots__ = ("_cancelled", "_sweep_at", "buckets", "has_dead", "times")
 
     def __init__(self) -> None:
         self.times: list[int] = []
         """A heap of the keys of ``buckets``."""
         self.buckets: dict[int, list[Entry]] = {}
-        self._has_dead = False
+        self.has_dead = False
+        """An owner has died, and its entries may still be there."""
         self._cancelled = 0
         self._sweep_at = _SWEEP_AT_LEAST
 
@@ -89,7 +90,7 @@ class Agenda:
 
     def next_ns(self) -> int | None:
         """The time of the first entry that was not cancelled."""
-        if self._has_dead:
+        if self.has_dead:
             self._sweep()
         while self.times:
             when_ns = self.times[0]
@@ -129,7 +130,7 @@ class Agenda:
 
     def note_dead(self) -> None:
         """An owner has died."""
-        self._has_dead = True
+        self.has_dead = True
 
     def _sweep(self) -> None:
         kept = 0
@@ -142,6 +143,6 @@ class Agenda:
                 del self.buckets[when_ns]
         self.times = list(self.buckets)
         heapq.heapify(self.times)
-        self._has_dead = False
+        self.has_dead = False
         self._cancelled = 0
         self._sweep_at = max(_SWEEP_AT_LEAST, kept)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from kemu.runtime import tasks
@@ -128,8 +128,8 @@ class VirtualClock:
     async def started(self) -> None:
         await self._master.started()
 
-    async def sleep(self, seconds: float, *, background: bool = False) -> None:
-        await self.sleep_until_ns(self.now_ns() + round(seconds * SECOND_NS), background=background)
+    def sleep(self, seconds: float, *, background: bool = False) -> Coroutine[Any, Any, None]:
+        return self.sleep_until_ns(self.now_ns() + round(seconds * SECOND_NS), background=background)
 
     async def sleep_until_ns(self, when_ns: int, *, background: bool = False) -> None:
         master = self._master

@@ -61,10 +61,9 @@ class MemoryDisk:
         return bytes(self._file(name).content)
 
     def append(self, name: str, data: bytes) -> None:
-        files = self._open()
-        file = files.get(name)
+        file = self._files.get(name)
         if file is None:
-            file = files[file_names.check(name)] = _File()
+            file = self._open()[file_names.check(name)] = _File()
         if self.faults is not None:
             self.faults.before_append(len(file.content), data, file.append)
         file.last = len(file.content)
@@ -88,8 +87,9 @@ class MemoryDisk:
         file.lost = [(first, min(last, size)) for first, last in file.lost if first < size]
 
     def fsync(self, name: str) -> None:
-        file = self._file(name)
-        self._check_fsync(file)
+        file = self._files.get(name) or self._file(name)
+        if self.faults is not None:
+            self._check_fsync(file)
         file.synced = len(file.content)
         file.durable = True
 

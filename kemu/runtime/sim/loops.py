@@ -121,7 +121,12 @@ class VirtualLoop(asyncio.AbstractEventLoop, Plain):
             return timer
         agenda = self.background if background else self.foreground
         timer = LoopTimer(agenda, when_ns, callback, args)
-        agenda.push(when_ns, (fire, (timer,), context))
+        bucket = agenda.buckets.get(when_ns)  # Agenda.push, inlined
+        if bucket is None:
+            agenda.buckets[when_ns] = [(fire, (timer,), context)]
+            heapq.heappush(agenda.times, when_ns)
+        else:
+            bucket.append((fire, (timer,), context))
         return timer
 
     def call_soon(  # type: ignore[override]
@@ -183,7 +188,9 @@ class VirtualLoop(asyncio.AbstractEventLoop, Plain):
         task = asyncio.Task(coro, loop=self, name=name, context=context)
         asyncio._unregister_task(task)  # its owner knows it: the weak set of all tasks would take as much memory again
         self._owners[owner] = None
-        owner.add_task(task, context)
+        owner.tasks[task] = context
+        if len(owner.tasks) >= owner.prune_at:
+            owner.prune()
         task.add_done_callback(on_done, context=RUNTIME_CONTEXT)
         return task
 
@@ -194,7 +201,9 @@ class VirtualLoop(asyncio.AbstractEventLoop, Plain):
         task = asyncio.Task(coro, loop=self, name=name, context=context)
         asyncio._unregister_task(task)  # its owner knows it: the weak set of all tasks would take as much memory again
         self._owners[owner] = None
-        owner.add_task(task, context)
+        owner.tasks[task] = context
+        if len(owner.tasks) >= owner.prune_at:
+            owner.prune()
         return task
 
     def fail(self, error: BaseException) -> None:
@@ -299,6 +308,8 @@ class VirtualLoop(asyncio.AbstractEventLoop, Plain):
         ready = self.ready
         popleft = ready.popleft
         context: contextvars.Context | None = None
+        is_free = type(self)._advance is VirtualLoop._advance
+        """Nobody decides when time passes."""
         try:
             while True:
                 steps = 0
@@ -318,6 +329,21 @@ class VirtualLoop(asyncio.AbstractEventLoop, Plain):
                 self.steps += steps
                 if self.steps >= self._next_gc:
                     self.collect_garbage()
+                # The usual case of _advance, inlined: what is next is due before anything in the background.
+                foreground = self.foreground
+                times = foreground.times
+                if is_free and times and not foreground.has_dead:
+                    when_ns = times[0]
+                    bucket = foreground.buckets[when_ns]
+                    if (
+                        bucket
+                        and (bucket[0][0] is not fire or bucket[0][1][0].callback is not None)
+                        and (not (later := self.background.times) or when_ns < later[0])
+                    ):
+                        self.now_ns = when_ns
+                        del foreground.buckets[heapq.heappop(times)]
+                        ready.extend(bucket)
+                        continue
                 self._advance()
         except errors.SimulationError:
             raise

@@ -45,7 +45,7 @@ class Held:
 class Owner:
     """An actor, as the owner of tasks and callbacks."""
 
-    __slots__ = ("_prune_at", "condition", "held", "name", "tasks", "withheld")
+    __slots__ = ("condition", "held", "name", "prune_at", "tasks", "withheld")
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -56,13 +56,13 @@ class Owner:
         """What the loop will run when the owner is resumed."""
         self.held = Held()
         """By its last pause."""
-        self._prune_at = _PRUNE_AT_LEAST
+        self.prune_at = _PRUNE_AT_LEAST
+        """How many tasks it may have until it is to :meth:`prune`; who adds one sees to that."""
 
-    def add_task(self, task: asyncio.Task[Any], context: contextvars.Context) -> None:
-        self.tasks[task] = context
-        if len(self.tasks) >= self._prune_at:
-            self.tasks = {task: context for task, context in self.tasks.items() if not task.done()}
-            self._prune_at = max(_PRUNE_AT_LEAST, 2 * len(self.tasks))
+    def prune(self) -> None:
+        """Forget tasks that are done."""
+        self.tasks = {task: context for task, context in self.tasks.items() if not task.done()}
+        self.prune_at = max(_PRUNE_AT_LEAST, 2 * len(self.tasks))
 
     def forget_task(self, task: asyncio.Task[Any]) -> None:
         """A task is done."""

@@ -64,8 +64,8 @@ through where there are tens of thousands, in which nothing else happens, not ev
 class SimEnv(Owner):
     """One incarnation of an actor: its ``env.Env``, and what the runtime knows of it."""
 
-    __slots__ = ("_armed", "_channels", "_random", "_runtime", "clock", "context", "disk", "incarnation", "is_ready",
-                 "main", "peer", "server", "stopped", "work")  # fmt: skip
+    __slots__ = ("_channels", "_random", "_runtime", "clock", "context", "crash_steps", "disk", "incarnation",
+                 "is_ready", "main", "peer", "server", "stopped", "work")  # fmt: skip
 
     def __init__(self, runtime: SimRuntime, name: str, incarnation: int, disk: MemoryDisk) -> None:
         super().__init__(name)
@@ -88,7 +88,7 @@ class SimEnv(Owner):
         """Set while it stops; done when it has, or has crashed instead."""
         self._channels: dict[str, MemoryChannel] = {}
         self._random: Random | random_streams.EarlyStream | None = None
-        self._armed = runtime.armed_steps(name)
+        self.crash_steps = runtime.armed_steps(name)
         if (skew := runtime.skews.by_actor.get(name)) is not None:
             self.use_skew(skew)
 
@@ -132,13 +132,18 @@ class SimEnv(Owner):
         if self.condition is not Condition.DEAD:
             if isinstance(event, str):
                 event = typed(event, data or {})
-            self._runtime.sink(self.clock.now_ns(), self.name, event.KIND, event)
+            runtime = self._runtime
+            master = runtime.master  # its now_ns(), inlined: nothing is done more often
+            now_ns = master.loop.now_ns - master.origin_ns if master.running else 0
+            runtime.sink(now_ns, self.name, event.KIND, event)
 
     def log_took(self, make: Callable[[Took], Event]) -> None:
         if self.condition is not Condition.DEAD:
-            now_ns = self.clock.now_ns()
+            runtime = self._runtime
+            master = runtime.master
+            now_ns = master.loop.now_ns - master.origin_ns if master.running else 0
             event = make(now_ns.__sub__)
-            self._runtime.sink(now_ns, self.name, event.KIND, event)
+            runtime.sink(now_ns, self.name, event.KIND, event)
 
     def awaits(self, count: Callable[[], int]) -> None:
         """Nothing to do: messages that are under way are events of the loop."""
@@ -150,7 +155,7 @@ class SimEnv(Owner):
         self.__class__ = SkewedEnv
 
     def step(self, name: str) -> None:
-        if name in self._armed:
+        if name in self.crash_steps:
             self._runtime._strike(self, name)
 
     def exit(self, why: str) -> NoReturn:
@@ -170,8 +175,11 @@ class SimEnv(Owner):
         return self._runtime.loop.create_quiet_task(coroutine, name, self.context.copy(), self)
 
     def _task_done(self, task: asyncio.Task[Any]) -> None:
-        self.forget_task(task)
-        if task.cancelled() or self.condition is Condition.DEAD:
+        if self.condition is Condition.DEAD:
+            self.forget_task(task)
+            return
+        self.tasks.pop(task, None)
+        if task.cancelled():
             return
         error = task.exception()
         if error is not None:
@@ -461,7 +469,7 @@ class SimRuntime:
     def _strike(self, env: SimEnv, step: str) -> NoReturn:
         """The actor has come to a step at which it is to crash. One that is dead only unwinds."""
         if env.condition is not Condition.DEAD:
-            struck = env._armed.pop(step, [])
+            struck = env.crash_steps.pop(step, [])
             self._crash(env, ActorCrashed(step=step))
             for waiter in struck:
                 tasks.wake(waiter)

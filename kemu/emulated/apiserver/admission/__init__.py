@@ -89,6 +89,8 @@ class Chain:
         self._updates = _by_plural(plugins, "update")
         self._parts = _by_plural(plugins, "update_part")
         self._update_validations = _by_plural(plugins, "validate_update")
+        self._part_validations: dict[tuple[str, str], list[Plugin[Any]]] = {}
+        """By plural and subresource: those of the former that can have a say."""
         self._deletes = _by_plural(plugins, "delete")
         self._evictions = _by_plural(plugins, "evict")
 
@@ -119,11 +121,15 @@ class Chain:
 
     def update_validators(self, resource: Resource, subresource: str, namespace: str) -> list[Plugin[Any]]:
         """The plugins that must be asked before an update in that namespace is written; mostly none."""
-        return [
-            plugin
-            for plugin in self._update_validations[resource.plural]
-            if plugin.validates_update(resource, subresource, namespace)
-        ]
+        part = resource.plural, subresource
+        plugins = self._part_validations.get(part)
+        if plugins is None:
+            plugins = self._part_validations[part] = [
+                plugin
+                for plugin in self._update_validations[resource.plural]
+                if plugin.may_validate_update(resource, subresource)
+            ]
+        return [plugin for plugin in plugins if plugin.validates_update(namespace)] if plugins else plugins
 
     def delete(self, resource: Resource, name: str, namespace: str) -> None:
         for plugin in self._deletes[resource.plural]:

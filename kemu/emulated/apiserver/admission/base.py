@@ -58,8 +58,12 @@ class Plugin(Generic[K]):
     def update_part(self, resource: Resource, subresource: str, new: K, old: K) -> None:
         """An update of a subresource, such as the status. May not change ``new``."""
 
-    def validates_update(self, resource: Resource, subresource: str, namespace: str) -> bool:
-        """Whether :meth:`validate_update` is to be asked about such updates. Asked for each of them."""
+    def may_validate_update(self, resource: Resource, subresource: str) -> bool:
+        """Whether :meth:`validate_update` can have a say in such updates. Asked once."""
+        return True
+
+    def validates_update(self, namespace: str) -> bool:
+        """Whether :meth:`validate_update` is to be asked about such an update in that namespace. Asked for each."""
         return True
 
     async def validate_update(self, resource: Resource, subresource: str, new: K, old: K) -> None:

@@ -66,9 +66,11 @@ class LimitRanger(Plugin[KubernetesObject]):
                     metadata = obj.metadata
                     raise errors.forbidden(resource, metadata.name or metadata.generateName, found)
 
-    def validates_update(self, resource: Resource, subresource: str, namespace: str) -> bool:
-        concerns = (resource is PODS and subresource == "resize") or (resource is CLAIMS and not subresource)
-        return concerns and self._may_have_any()
+    def may_validate_update(self, resource: Resource, subresource: str) -> bool:
+        return (resource is PODS and subresource == "resize") or (resource is CLAIMS and not subresource)
+
+    def validates_update(self, namespace: str) -> bool:
+        return self._may_have_any()
 
     async def validate_update(
         self, resource: Resource, subresource: str, new: KubernetesObject, old: KubernetesObject

@@ -13,7 +13,7 @@ from kemu.emulated.apiserver import errors
 from kemu.emulated.apiserver.admission.base import Plugin
 from kemu.emulated.apiserver.authorization import nodes as node_modes
 from kemu.emulated.apiserver.authorization.requesters import NODE, Requester
-from kemu.emulated.objects import resources
+from kemu.emulated.objects import meta, resources
 from kemu.emulated.objects.resources import Resource
 from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
@@ -88,7 +88,7 @@ class NodeRestriction(Plugin[KubernetesObject]):
             if old.spec.nodeName != node:
                 why = f'node "{node}" can only update pod status for pods with spec.nodeName set to itself'
                 _refuse(PODS, name, why)
-            if dict(old.metadata.labels) != dict(new.metadata.labels):
+            if not meta.have_same_entries(old.metadata.labels, new.metadata.labels):
                 _refuse(PODS, name, f'node "{node}" cannot update labels through pod status')
         elif isinstance(new, core_v1_pb2.Node) and isinstance(old, core_v1_pb2.Node):
             _check_own_node(node, name)

@@ -8,7 +8,8 @@ based on the cache is checked against the store before it is believed. Evictions
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, cast
 
 from google.protobuf.message import DecodeError
@@ -84,11 +85,11 @@ class Registry:
 
     # --- create ------------------------------------------------------------------------------------------------------
 
-    async def create(
+    def create(
         self, plural: str, namespace: str, obj: KubernetesObject, by: Writer | None = None
-    ) -> tuple[Entry, Any]:
+    ) -> Coroutine[Any, Any, tuple[Entry, Any]]:
         """The new object, as stored and parsed. ``obj`` is changed on the way."""
-        return await self._create(strategies.find_strategy(plural), namespace, obj, by)
+        return self._create(strategies.find_strategy(plural), namespace, obj, by)
 
     async def _create(
         self, strategy: Strategy, namespace: str, obj: KubernetesObject, by: Writer | None
@@ -300,9 +301,9 @@ class Registry:
         """UID and resource version in the metadata of an update are preconditions. Clears the resource version. A
         patch cannot change the UID: that is left to validation."""
         resource, name = strategy.resource, old.metadata.name
-        if not is_patch and not self.has_uid(sent.uid, old.metadata.uid):
+        if not is_patch and sent.uid and not self.has_uid(sent.uid, old.metadata.uid):
             raise errors.wrong_uid(resource, entry.key, name, sent.uid, old.metadata.uid)
-        version = options.version_of_list(sent.resourceVersion)
+        version = options.version_of_list(sent.resourceVersion) if sent.resourceVersion else None
         if version:
             if not self._has_version(version, entry.revision):
                 raise errors.modified(resource, name)
@@ -322,13 +323,15 @@ class Registry:
 
     # --- patch -------------------------------------------------------------------------------------------------------
 
-    async def patch(
+    def patch(
         self, request: api_pb2.PatchRequest, warnings: list[str] | None = None, by: Writer | None = None
-    ) -> tuple[Entry, bool]:
+    ) -> Coroutine[Any, Any, tuple[Entry, bool]]:
         """As :meth:`update`. ``warnings``: gets those about fields that the kind does not have."""
-        strategy = strategies.find_strategy(request.resource.resource)
+        plural = request.resource.resource
+        strategy = strategies.STRATEGIES.get(plural) or strategies.find_strategy(plural)
         resource, name = strategy.resource, request.name
-        strategies.check_subresource(strategy, request.subresource)
+        if request.subresource not in strategy.subresources:
+            strategies.check_subresource(strategy, request.subresource)
         namespace = addressed(resource, request.resource.namespace, name)
         argument: Any
         if request.type == patches.MESSAGE:
@@ -337,7 +340,7 @@ class Registry:
         else:
             argument = request, patches.Json(request, warnings), by
         confirm = self._confirmation(resource, namespace, request.subresource)
-        return await self.rewrite_in_turn(strategy, namespace, name, self._patched, argument, confirm)
+        return self.rewrite_in_turn(strategy, namespace, name, self._patched, argument, confirm)
 
     def _patched(
         self, strategy: Strategy, entry: Entry, argument: tuple[api_pb2.PatchRequest, Any, Writer | None]
@@ -345,10 +348,10 @@ class Registry:
         """What is to be changed comes as JSON, or as two messages: what is set, and what is removed."""
         request, patch, by = argument
         resource = strategy.resource
-        new = parse(resource, entry)
+        new = resource.message.FromString(entry.wire[: entry.size])
         old_name, uid = new.metadata.name, new.metadata.uid
         wanted = request.preconditions
-        if not self.has_uid(wanted.uid, uid):
+        if wanted.uid and not self.has_uid(wanted.uid, uid):
             raise errors.wrong_uid(resource, entry.key, old_name, wanted.uid, uid)
         if wanted.resource_version:
             new.metadata.resourceVersion = wanted.resource_version
@@ -506,7 +509,7 @@ class Registry:
 
         return confirm
 
-    async def rewrite_in_turn(
+    def rewrite_in_turn(
         self,
         strategy: Strategy,
         namespace: str,
@@ -514,16 +517,22 @@ class Registry:
         change: Transform,
         argument: Any,
         confirm: Confirmation | None = None,
-    ) -> tuple[Entry, bool]:
-        """Take the turn, then :meth:`rewrite`."""
+    ) -> Coroutine[Any, Any, tuple[Entry, bool]]:
+        """Take the turn, then :meth:`rewrite`. To be awaited at once."""
         key = resources.key(strategy.resource, namespace, name)
         turn = self.turns.take(key)
-        if turn is not None:
-            await self.turns.wait(key, turn)
+        rewriting = self.rewrite(strategy, key, name, change, argument, confirm, leaves=True)
+        return rewriting if turn is None else self._wait_and_rewrite(key, turn, rewriting)
+
+    async def _wait_and_rewrite(
+        self, key: bytes, turn: asyncio.Future[None], rewriting: Coroutine[Any, Any, tuple[Entry, bool]]
+    ) -> tuple[Entry, bool]:
         try:
-            return await self.rewrite(strategy, key, name, change, argument, confirm)
-        finally:
-            self.turns.leave(key)
+            await self.turns.wait(key, turn)
+        except BaseException:
+            rewriting.close()
+            raise
+        return await rewriting
 
     async def rewrite(
         self,
@@ -533,46 +542,52 @@ class Registry:
         change: Transform,
         argument: Any,
         confirm: Confirmation | None = None,
+        *,
+        leaves: bool = False,
     ) -> tuple[Entry, bool]:
         """Apply ``change`` to an object until no other write comes in between (``GuaranteedUpdate`` of kube-apiserver).
 
         Returns the object as it is now, or its last state when it is gone; and whether it is gone. The caller has the
-        turn for ``key``.
+        turn for ``key``, which ends with this if it ``leaves``.
         """
         storage = self.storage
         resource = strategy.resource
         entry = self.cache.collections[resource.plural].entries.get(key)
         certain = False
-        while True:
-            if entry is None:
-                if certain:
-                    raise errors.not_found(resource, name)
-                entry, certain = await storage.read(key), True
-                continue
-            old_value = entry.value
-            try:
-                value = change(strategy, entry, argument)
-                if confirm is not None and value is not None and value != old_value:
-                    await confirm(entry, value)
-            except kemu_errors.ApiError:
-                if certain:
-                    raise
-                value = old_value
-            if value == old_value:
-                if certain:
-                    return entry, False
-                # Refused, or nothing to do: by what the cache knows, which may be old.
-                entry, certain = await storage.read(key), True
-                continue
-            if type(value) is Removed:
-                revision, current = await storage.swap(key, entry.revision, None)
-                if revision:
-                    return Entry(key, entry.revision, value), True
-            else:
-                revision, current = await storage.swap(key, entry.revision, value)
-                if revision:
-                    return Entry(key, revision, old_value if value is None else value), value is None
-            entry, certain = current, True
+        try:
+            while True:
+                if entry is None:
+                    if certain:
+                        raise errors.not_found(resource, name)
+                    entry, certain = await storage.read(key), True
+                    continue
+                old_value = entry.wire[: entry.size]
+                try:
+                    value = change(strategy, entry, argument)
+                    if confirm is not None and value is not None and value != old_value:
+                        await confirm(entry, value)
+                except kemu_errors.ApiError:
+                    if certain:
+                        raise
+                    value = old_value
+                if value == old_value:
+                    if certain:
+                        return entry, False
+                    # Refused, or nothing to do: by what the cache knows, which may be old.
+                    entry, certain = await storage.read(key), True
+                    continue
+                if type(value) is Removed:
+                    revision, current = await storage.swap(key, entry.revision, None)
+                    if revision:
+                        return Entry(key, entry.revision, value), True
+                else:
+                    revision, current = await storage.swap(key, entry.revision, value)
+                    if revision:
+                        return Entry(key, revision, old_value if value is None else value), value is None
+                entry, certain = current, True
+        finally:
+            if leaves:
+                self.turns.leave(key)
 
 
 def decode(resource: resources.Resource, data: bytes) -> KubernetesObject:
@@ -585,7 +600,7 @@ def decode(resource: resources.Resource, data: bytes) -> KubernetesObject:
 
 def parse(resource: resources.Resource, entry: Entry) -> KubernetesObject:
     """The object in an entry; changing it changes nothing else. Its resource version is empty."""
-    return resource.message.FromString(entry.value)
+    return resource.message.FromString(entry.wire[: entry.size])
 
 
 def addressed(resource: resources.Resource, namespace: str, name: str) -> str:

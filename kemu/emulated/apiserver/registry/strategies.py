@@ -61,7 +61,7 @@ def _keep_status(new: core_v1_pb2.Namespace, old: core_v1_pb2.Namespace) -> None
 
 def _prepare_pod_status(new: core_v1_pb2.Pod, old: core_v1_pb2.Pod) -> None:
     """``podStatusStrategy.PrepareForUpdate``."""
-    _keep_spec(new, old)
+    copy_field(new, old, "spec")
     del new.metadata.ownerReferences[:]
     new.metadata.ownerReferences.extend(old.metadata.ownerReferences)
     if not new.status.qosClass:

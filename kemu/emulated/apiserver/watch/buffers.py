@@ -65,10 +65,10 @@ class Writes:
         self._clock = clock
         self._bounds = bounds
         self._end = end
-        self._under_way: dict[Writer, tuple[int, int]] = {}
+        self.under_way: dict[Writer, tuple[int, int]] = {}
         """Size and beginning of each, oldest first."""
         self._of_client: dict[Hashable, int] = {}
-        self._waiting: dict[Writer, bool] = {}
+        self.waiting: dict[Writer, bool] = {}
         """Whether they wait for what is being written to other clients."""
         self._is_looking = False
 
@@ -81,13 +81,13 @@ class Writes:
             return self._wait(writer, True)
         self._of_client[writer.by] = mine + size
         self.total += size
-        self._under_way[writer] = size, self._clock.now_ns()
+        self.under_way[writer] = size, self._clock.now_ns()
         return True
 
     def end(self, writer: Writer) -> None:
         """Its message is written, or never will be. May be repeated."""
-        self._waiting.pop(writer, None)
-        size, _ = self._under_way.pop(writer, (0, 0))
+        self.waiting.pop(writer, None)
+        size, _ = self.under_way.pop(writer, (0, 0))
         if not size:
             return
         self.total -= size
@@ -96,16 +96,16 @@ class Writes:
             self._of_client[writer.by] = rest
         else:
             del self._of_client[writer.by]
-        waiting, self._waiting = self._waiting, {}
+        waiting, self.waiting = self.waiting, {}
         for other in waiting:
             other.wake()
 
     def is_waiting(self, writer: Writer) -> bool:
-        return writer in self._waiting
+        return writer in self.waiting
 
     def _wait(self, writer: Writer, for_others: bool) -> bool:
         """Meanwhile look for those that do not read."""
-        self._waiting[writer] = for_others
+        self.waiting[writer] = for_others
         if not self._is_looking:
             self._is_looking = True
             self._clock.call_at_ns(self._clock.now_ns() + STALL_NS // 2, self._end_stalled)
@@ -113,14 +113,14 @@ class Writes:
 
     def _end_stalled(self) -> None:
         self._is_looking = False
-        if not self._waiting:
+        if not self.waiting:
             return
         before_ns = self._clock.now_ns() - STALL_NS
-        stalled = [writer for writer, (_, since_ns) in self._under_way.items() if since_ns <= before_ns]
-        is_full = any(self._waiting.values())
-        clients = {writer.by: None for writer in self._waiting}
+        stalled = [writer for writer, (_, since_ns) in self.under_way.items() if since_ns <= before_ns]
+        is_full = any(self.waiting.values())
+        clients = {writer.by: None for writer in self.waiting}
         for writer in stalled:
             if is_full or writer.by in clients:
                 self._end(writer)
-        for writer, for_others in list(self._waiting.items()):
+        for writer, for_others in list(self.waiting.items()):
             self._wait(writer, for_others)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -138,7 +138,15 @@ class Collection:
         self.entries[entry.key] = entry
         if old is None or old.fields != entry.fields:
             self._index(entry, old)
-        return self._remember(Change(entry.revision, entry, old)), message
+        change = Change(entry.revision, entry, old)
+        # _remember, inlined.
+        revisions = self._revisions
+        self.last = entry.revision
+        revisions.append(entry.revision)
+        self._changes.append(change)
+        if len(revisions) >= 2 * self._window:
+            self._forget(self._window)
+        return change, message
 
     def delete(self, key: bytes, revision: int) -> Change | None:
         """An object was deleted; None when the cache never had it."""
@@ -337,14 +345,25 @@ class WatchCache:
             sizes[largest] = collection.past_bytes()
         self._past_bytes = sum(sizes.values())
 
+    def apply_all(self, events: Sequence[kv_pb2.Event]) -> None:
+        """All events of a message, and whole revisions."""
+        for event in events:
+            self.apply(event)
+        revision = events[-1].kv.mod_revision
+        if self._waiting:
+            self.advance(revision)
+        elif revision > self.revision:
+            self.revision = revision
+
     def advance(self, revision: int) -> None:
         """All changes up to ``revision`` have been applied."""
         if revision > self.revision:
             self.revision = revision
-        for future in [future for future, wanted in self._waiting.items() if wanted <= self.revision]:
-            self.leave(future)
-            if not future.done():
-                future.set_result(None)
+        if self._waiting:
+            for future in [future for future, wanted in self._waiting.items() if wanted <= self.revision]:
+                self.leave(future)
+                if not future.done():
+                    future.set_result(None)
 
     def reached(self, revision: int) -> asyncio.Future[None]:
         """Done when the cache is as new as ``revision``. A waiter must :meth:`leave`."""

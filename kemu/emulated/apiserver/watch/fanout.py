@@ -19,7 +19,6 @@ from kemu.emulated.apiserver.watch import buffers
 from kemu.emulated.apiserver.watch.cache import Change, Collection, WatchCache
 from kemu.errors import ApiError
 from kemu.messages.k8s import core_v1_pb2
-from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import Clock
 from kemu.runtime.rpc import pumps
@@ -113,7 +112,7 @@ class Stream:
     def wake(self) -> None:
         """See ``buffers.Writer``."""
         if self.pump is not None:
-            self.pump.wake()
+            self.pump.wake_for_all()
 
     @property
     def is_behind(self) -> bool:
@@ -187,8 +186,12 @@ class Stream:
         self.count -= len(batch)
         if self._reader is not None and not self._reader.done():
             self._reader.set_result(None)
-        self._initial = min(self._initial, self.count)
-        self._initial_bytes = min(self._initial_bytes, self.waiting_bytes)
+        if self._initial or self._initial_bytes:
+            self._initial = min(self._initial, self.count)
+            self._initial_bytes = min(self._initial_bytes, self.waiting_bytes)
+        if self.pump is not None:
+            # Nobody asks when a small message was written, unless something waits.
+            self.pump.after = self.written if size > buffers.SMALL_BYTES or self._writes.waiting else None
         response = api_pb2.WatchResponse()
         add = response.events.add
         for watch_id, kind, revision, wire in batch:
@@ -244,6 +247,8 @@ class Fanout:
         self._backlog = backlog
         self._on_cut = on_cut
         self._groups: dict[str, _Group] = {}
+        self._parsed = _Parsed()
+        """Of the change that is being dispatched: one for all, since there are so many of them."""
         self._slow: list[Stream] = []
         """Streams that had too much waiting when an event was added."""
         cache.on_change = self.dispatch
@@ -351,7 +356,8 @@ class Fanout:
         if group is None:
             return
         new, old = change.new, change.old
-        parsed = _Parsed(collection, change, message)
+        parsed = self._parsed
+        parsed.collection, parsed.change, parsed.new, parsed.old = collection, change, message, None
         buckets = group.buckets
         for position in group.positions:
             now = None if new is None else "" if position < 0 else new.fields[position]
@@ -369,7 +375,8 @@ class Fanout:
             for stream in slow:
                 if stream.backlog > self._backlog:
                     self._cut(stream)
-        self._look()
+        if self._news >= self._bounds.review:
+            self._look()
 
     def _look(self) -> None:
         """Compare what waits with its bounds where it can have grown by much."""
@@ -462,7 +469,10 @@ class Fanout:
                 is_in, was_in = now, before
             else:
                 is_in = now and parsed.is_selected(selection)
-                was_in = before and parsed.was_selected(selection)
+                old = change.old
+                was_in = before and (
+                    old.selected if old is not None and old.judged_by is selection else parsed.was_selected(selection)
+                )
             if is_in:
                 assert change.new is not None
                 kind, wire = _MODIFIED if was_in else _ADDED, change.new.wire
@@ -495,7 +505,9 @@ class Fanout:
         now = new is not None and (position < 0 or new.fields[position] == value)
         before = old is not None and (position < 0 or old.fields[position] == value)
         if now or before:
-            self._offer({selection: {watcher: None}}, change, _Parsed(watcher.collection, change, None), now, before)
+            parsed = _Parsed()
+            parsed.collection, parsed.change = watcher.collection, change
+            self._offer({selection: {watcher: None}}, change, parsed, now, before)
 
     def watchers(self) -> list[Watcher]:
         """All of them, in a fixed order."""
@@ -515,28 +527,28 @@ def _too_slow() -> kemu_errors.Gone:
 class _Parsed:
     """The objects of a change, parsed when the first selection asks for them."""
 
-    __slots__ = ("_change", "_collection", "_new", "_old")
+    __slots__ = ("change", "collection", "new", "old")
 
-    def __init__(self, collection: Collection, change: Change, new: KubernetesObject | None) -> None:
-        self._collection = collection
-        self._change = change
-        self._new = new
-        self._old: Any = None
+    collection: Collection
+    change: Change
+
+    def __init__(self) -> None:
+        self.new: Any = None
+        self.old: Any = None
 
     def is_selected(self, selection: Selection) -> bool:
         """Whether the new object is; the entry remembers, for it will be the old one soon."""
-        entry = self._change.new
+        entry = self.change.new
         assert entry is not None
-        if self._new is None:
-            self._new = self._collection.resource.message.FromString(entry.wire)
-        entry.judged_by, entry.selected = selection, selection.matches(self._new)
+        if self.new is None:
+            self.new = self.collection.resource.message.FromString(entry.wire)
+        entry.judged_by, entry.selected = selection, selection.matches(self.new)
         return entry.selected
 
     def was_selected(self, selection: Selection) -> bool:
-        entry = self._change.old
+        """Whether the old object was, if its entry does not remember."""
+        entry = self.change.old
         assert entry is not None
-        if entry.judged_by is selection:
-            return entry.selected
-        if self._old is None:
-            self._old = self._collection.resource.message.FromString(entry.wire)
-        return selection.matches(self._old)
+        if self.old is None:
+            self.old = self.collection.resource.message.FromString(entry.wire)
+        return selection.matches(self.old)

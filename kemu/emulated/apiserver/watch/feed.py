@@ -221,9 +221,15 @@ class Feed:
             self._received = response.events[-1].kv.mod_revision
             if self._records:
                 self._record(response.events)
+        if not self._held and not self._lag_ns:
+            if response.events:
+                self._cache.apply_all(response.events[:])
+            else:
+                self._apply(response)
+            return
         now_ns = self._env.clock.now_ns()
         # While the cluster is being set up the clock stands still, and everybody is up to date.
-        if self._held or (self._lag_ns and now_ns):
+        if self._held or now_ns:
             self._held.append((now_ns, response))
             self.on_held()
             if len(self._held) == 1:
@@ -258,15 +264,12 @@ class Feed:
             self._timer = clock.call_at_ns(held[0][0] + lag_ns, self._release)
 
     def _apply(self, response: rpc_pb2.WatchResponse) -> None:
-        cache = self._cache
         events = response.events[:]
-        for event in events:
-            cache.apply(event)
-        # A message without events says how far the store is, and that nothing is missing up to there.
         if events:
-            cache.advance(events[-1].kv.mod_revision)
+            self._cache.apply_all(events)
         elif not response.created:
-            cache.advance(response.header.revision)
+            # A message without events says how far the store is, and that nothing is missing up to there.
+            self._cache.advance(response.header.revision)
 
     def _ask_for_progress(self) -> None:
         """Unless that is under way.

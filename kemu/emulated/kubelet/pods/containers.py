@@ -39,6 +39,8 @@ STOPPING = "stopping"
 """Shall stop, or has been asked to."""
 DONE = "done"
 """Does not run and will not start again."""
+UP = frozenset((RUNNING, STOPPING))
+"""States in which it runs."""
 
 COMPLETED, ERROR, OOM_KILLED = "Completed", "Error", "OOMKilled"
 KILLED = 137
@@ -142,12 +144,14 @@ class Container:
 
     @property
     def is_up(self) -> bool:
-        return self.state == RUNNING or self.state == STOPPING
+        return self.state in UP
 
     @property
     def is_ready(self) -> bool:
         """An init container that is no sidecar is ready when it has succeeded."""
-        return self.has_succeeded if self.kind == INIT else self.is_up and not self.is_unready
+        if self.kind == INIT:
+            return self.has_succeeded
+        return self.state in UP and not self.is_unready
 
     @property
     def has_succeeded(self) -> bool:
@@ -162,7 +166,7 @@ def of(pod: core_v1_pb2.Pod) -> list[Container]:
         Container(SIDECAR if one.restartPolicy == "Always" else INIT, index, one)
         for index, one in enumerate(spec.initContainers)
     ]
-    found.extend(Container(MAIN, index, one) for index, one in enumerate(spec.containers))
+    found += [Container(MAIN, index, one) for index, one in enumerate(spec.containers)]
     return found
 
 

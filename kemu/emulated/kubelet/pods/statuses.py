@@ -21,6 +21,7 @@ from kemu.emulated.kubelet.pods.containers import (
     SIDECAR,
     UNNOTICED,
     UNPULLED,
+    UP,
     Container,
     Exit,
 )
@@ -174,7 +175,7 @@ def write(
 def phase_of(pod: core_v1_pb2.Pod, containers: Sequence[Container]) -> str:
     """As long as a container runs or may start: Pending until all main containers have started once."""
     for container in containers:
-        if container.kind == MAIN and container.last is None and not container.is_up:
+        if container.kind == MAIN and container.last is None and container.state not in UP:
             return PENDING
     return RUNNING
 
@@ -285,7 +286,7 @@ def resize(status: core_v1_pb2.PodStatus, resize: Any, now_unix_ns: int) -> None
 
 def _write_state(pod: core_v1_pb2.Pod, found: core_v1_pb2.ContainerStatus, container: Container, epoch_ns: int) -> None:
     state, last = container.state, container.last
-    if container.is_up:
+    if state in UP:
         # Of init containers only sidecars count as started: the others are not waited for in that way.
         found.started = container.kind != INIT and not container.holds_start
         meta.set_time(found.state.running.startedAt, epoch_ns + container.started_ns)

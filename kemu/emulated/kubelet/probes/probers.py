@@ -62,23 +62,25 @@ class Probers:
         self._clock = env.clock
         self._host = host
         self._up_since_ns = up_since_ns
-        self._pods: dict[str, _PodProbes] = {}
+        self.pods: dict[str, _PodProbes] = {}
         """By UID: the pods that have probes."""
 
     def add(self, worker: Worker, *, is_adopted: bool = False) -> None:
         """The pod has been admitted, and its containers are known. ``is_adopted``: before this kubelet started."""
-        if any(one.is_probed for one in worker.containers):
-            self._pods[worker.uid] = _PodProbes(self, worker, is_adopted=is_adopted)
+        for one in worker.containers:  # a generator for any() would cost more than the usual single container
+            if one.is_probed:
+                self.pods[worker.uid] = _PodProbes(self, worker, is_adopted=is_adopted)
+                return
 
     def remove(self, worker: Worker) -> None:
         """Its containers are gone."""
-        found = self._pods.pop(worker.uid, None)
+        found = self.pods.pop(worker.uid, None)
         if found is not None:
             found.stop()
 
     def sync(self, worker: Worker) -> None:
         """The pod has changed, or a container of it has started or ended."""
-        if self._pods and (found := self._pods.get(worker.uid)) is not None:
+        if (found := self.pods.get(worker.uid)) is not None:
             found.sync()
 
     # --- called by the probes of a pod -------------------------------------------------------------------------------

@@ -99,7 +99,7 @@ class PodWorkers:
         if worker is None:
             self._discover(pod, self._clock.now_ns() if seen_ns is None else seen_ns, mirror)
             return
-        revision, known = _revision(pod), _revision(worker.pod)
+        revision, known = int(pod.metadata.resourceVersion), int(worker.pod.metadata.resourceVersion)
         if revision >= known:
             has_changed = pod.metadata.generation > worker.pod.metadata.generation
             old, worker.pod = worker.pod, pod
@@ -107,13 +107,14 @@ class PodWorkers:
             if has_changed and worker.state == ACTIVE and resources.differ(resources.of(pod), resources.of(old)):
                 # Other changes try no resize again (``recordResizeOperations``).
                 self.allocations.see(worker, old)
-            self.probers.sync(worker)
+            if self.probers.pods:
+                self.probers.sync(worker)
             if worker.state == ACTIVE and len(pod.spec.readinessGates):
                 self.reports.report(worker)
             if has_changed and worker.state in (ACTIVE, STOPPING):
                 self.reports.generation_changed(worker)
             if revision > known:
-                self.compare(worker, pod)
+                self.reports.compare(worker, pod)
         elif pod_phases.is_terminal(pod) and worker.state == ACTIVE:
             # This kubelet has written over it before it heard of it.
             self._declared(worker, pod.status.phase)
@@ -160,8 +161,10 @@ class PodWorkers:
         elif pod_phases.is_terminal(worker.pod):
             self._declared(worker, worker.pod.status.phase)
         else:
-            self._watch_deadline(worker)
-            self.has_run(worker)
+            if worker.pod.spec.HasField("activeDeadlineSeconds"):
+                self._watch_deadline(worker)
+            if lives.FINISH in metadata.annotations:
+                self.has_run(worker)
 
     def _declared(self, worker: Worker, phase: str) -> None:
         """Another client has set a terminal phase: stop the containers, and keep that phase."""
@@ -516,7 +519,3 @@ class PodWorkers:
 
 def _refusal_of(decision: predicates.Decision) -> statuses.Refusal:
     return statuses.Refusal(decision.reason, decision.message)
-
-
-def _revision(pod: core_v1_pb2.Pod) -> int:
-    return int(pod.metadata.resourceVersion)

@@ -255,7 +255,10 @@ class Starts:
         if not worker.has_sandbox:
             worker.has_sandbox = True
             said_s = lives.start_s(pod)
-            start_s = self._config.pod_start.draw(self._env.random) if said_s is None else said_s
+            start_s = said_s
+            if start_s is None:
+                usual = self._config.pod_start
+                start_s = usual.draw(self._env.random) if usual.constant is None else usual.constant
             when_ns = max(now_ns, worker.begun_ns + int(start_s * SECOND_NS))
         own_s = lives.container_start_s(pod, container)
         if own_s:

@@ -174,7 +174,8 @@ class StatusManager:
             if told == worker.status and not worker.untold:
                 continue
             worker.status, worker.untold = told, True
-            uid, removed = known.metadata.uid, _removed(worker)
+            removed = b"" if worker.refusal is None and worker.resize is None else _removed(worker)
+            uid = known.metadata.uid
             try:
                 pod = await self._client.patch_message(core_v1_pb2.Pod, name, namespace, told, "status", uid, removed)
             except errors.ApiError:
@@ -247,8 +248,7 @@ def _removed(worker: workers.Worker) -> bytes:
     if worker.refusal is not None:
         return _CONDITIONS
     resize = worker.resize
-    if resize is None:
-        return b""
+    assert resize is not None
     told = ((statuses.RESIZE_PENDING, resize.pending), (statuses.RESIZE_IN_PROGRESS, resize.in_progress))
     found = [core_v1_pb2.PodCondition(type=kind) for kind, one in told if one is None]
     return core_v1_pb2.Pod(status=core_v1_pb2.PodStatus(conditions=found)).SerializeToString(deterministic=True)

@@ -1,9 +1,10 @@
 """What one pod costs on its way to Running, counted and not timed: the same figures on every machine.
 
 Pods of one burst share messages, pods that come one by one do not: a setting for each. ``steps`` are callbacks of the
-event loop; ``messages`` travel between actors, in either direction; ``calls`` are unary, all of them to the store;
-``parses`` and ``serialisations`` are of protobuf messages, for any purpose; ``frames`` are those of the run log. All
-are counted from the moment in which the clock starts until the last pod runs.
+event loop; ``messages`` travel between actors, in either direction; ``calls`` are nearly all unary, to the store;
+``parses`` and ``serialisations`` are of protobuf messages, for any purpose; ``frames`` are those of the run log.
+``functions`` are calls of functions that are written in Python, steps of coroutines and generators included. All are
+counted from the moment in which the clock starts until the last pod runs.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.playing import plays
 from kemu.lab.scenario.playing.heartbeats import Heartbeats
 from kemu.runtime.env import SECOND_NS
-from kemu.runtime.rpc.clients import UnaryUnaryCall
+from kemu.runtime.rpc.clients import Call
 from kemu.runtime.runlog.events import PodRunning, Transaction
 from kemu.runtime.runlog.frames import Digester
 from kemu.runtime.sim.loops import VirtualLoop
@@ -42,10 +43,23 @@ _WRITTEN: Mapping[CodeType, str] = {
         (VirtualLoop.create_owned_task, "tasks"),
         (VirtualLoop.create_quiet_task, "tasks"),
         (SimWire.carry, "messages"),
-        (UnaryUnaryCall.__init__, "calls"),
+        (Call.__init__, "calls"),
     )
 }
-FIGURES = ("parses", "serialisations", "futures", "tasks", "steps", "messages", "calls", "transactions", "frames")
+_INLINED = frozenset({"<listcomp>", "<dictcomp>", "<setcomp>"})
+"""Names of what is a function in Python 3.11 and part of the one around it in later versions."""
+FIGURES = (
+    "functions",
+    "parses",
+    "serialisations",
+    "futures",
+    "tasks",
+    "steps",
+    "messages",
+    "calls",
+    "transactions",
+    "frames",
+)
 
 
 class _Counts:
@@ -69,13 +83,20 @@ class _Counts:
 
     def profile(self, frame: FrameType, event: str, argument: Any) -> None:
         if event == "call":
-            figure = _WRITTEN.get(frame.f_code)
+            code = frame.f_code
+            if code.co_name not in _INLINED and code is not _SINK:
+                self.counts["functions"] += 1
+            figure = _WRITTEN.get(code)
         elif event == "c_call":
             figure = _BUILT_IN.get(argument.__name__)
         else:
             return
         if figure is not None:
             self.counts[figure] += 1
+
+
+_SINK = _Counts.__call__.__code__
+"""What only the benchmark calls."""
 
 
 async def _drive(runtime: SimRuntime, text: str, counts: _Counts) -> None:

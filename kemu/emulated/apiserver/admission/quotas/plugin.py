@@ -38,9 +38,10 @@ class ResourceQuota(Plugin[KubernetesObject]):
         if self._limited or self._known.of(obj.metadata.namespace):
             await self._evaluate(checks.Request(checks.CREATE, resource, obj, dry_run=dry_runs.ACTIVE.get()))
 
-    def validates_update(self, resource: Resource, subresource: str, namespace: str) -> bool:
-        if subresource == "status" and resource.plural != claims.CLAIMS:
-            return False
+    def may_validate_update(self, resource: Resource, subresource: str) -> bool:
+        return subresource != "status" or resource.plural == claims.CLAIMS
+
+    def validates_update(self, namespace: str) -> bool:
         return bool(self._limited or self._known.of(namespace))
 
     async def validate_update(
