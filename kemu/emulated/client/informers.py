@@ -113,6 +113,7 @@ class Informer(Generic[K]):
         "_waiters",
         "_watch_id",
         "field_selector",
+        "id",
         "label_selector",
         "namespace",
         "resource",
@@ -149,6 +150,8 @@ class Informer(Generic[K]):
         self._namespaced = row.namespaced
         self._version = "0" if from_cache and client.lists_from_cache else ""
         self._watch_id = 0
+        self.id = f"{resource}#0"
+        """Names the present watch in the run log; a new list begins a new one."""
         self._revisions: list[int] = []
         """Revisions of the events that are not in the log yet; beside them their types and the digests of their
         bytes."""
@@ -160,11 +163,6 @@ class Informer(Generic[K]):
         self._backoff: streams.Backoff | None = None
         self._started = False
         self._stopped = False
-
-    @property
-    def id(self) -> str:
-        """Names the present watch in the run log; a new list begins a new one."""
-        return f"{self.resource}#{self._watch_id}"
 
     def start(self) -> None:
         """Begin to list and watch; more than once does nothing."""
@@ -179,7 +177,7 @@ class Informer(Generic[K]):
         """
         assert not self._started, f"{self.id} runs already"
         self._started = True
-        self._watch_id = self._client.watches.next_id()
+        self._begin_watch()
         for obj in items:
             self.store[self._key(obj)] = obj
         self._watch(revision, len(items), None)
@@ -203,8 +201,12 @@ class Informer(Generic[K]):
 
     # --- list --------------------------------------------------------------------------------------------------------
 
-    def _spawn_list(self) -> None:
+    def _begin_watch(self) -> None:
         self._watch_id = self._client.watches.next_id()
+        self.id = f"{self.resource}#{self._watch_id}"
+
+    def _spawn_list(self) -> None:
+        self._begin_watch()
         self._client.env.spawn(self._list(), f"list {self.id}")
 
     async def _list(self) -> None:
@@ -304,9 +306,11 @@ class Informer(Generic[K]):
         if kind >= _BOOKMARK:
             if kind == _BOOKMARK:
                 self.revision = event.resource_version
-                if not self._note(kind, event.resource_version, 0):
-                    return False  # what came before it in this message will be logged with it
-                self._log_events()
+                self._revisions.append(self.revision)
+                self._types.append(_LETTERS[kind])
+                self._digests.append(0)
+                if len(self._revisions) == 1:  # else what came before it in this message will be logged with it
+                    self._log_events()
             else:
                 self._on_error(event.error)
             return False
@@ -331,14 +335,10 @@ class Informer(Generic[K]):
                     handler.on_add(obj)
                 else:
                     handler.on_update(old, obj)
-        return self._note(kind, revision, zlib.crc32(data))
-
-    def _note(self, kind: int, revision: int, digest: int) -> bool:
-        """For the log. Returns whether it is the first event since the log was told."""
         revisions = self._revisions
         revisions.append(revision)
         self._types.append(_LETTERS[kind])
-        self._digests.append(digest)
+        self._digests.append(zlib.crc32(data))
         return len(revisions) == 1
 
     def end_batch(self) -> None:

@@ -31,6 +31,7 @@ from kemu.emulated.scheduler.cache.nominations import Nominator
 from kemu.emulated.scheduler.cache.pods import PodInfo, ResourceNames, Templates
 from kemu.emulated.scheduler.cache.storage import Storage
 from kemu.emulated.scheduler.cache.terms import PodSelector
+from kemu.emulated.scheduler.cache.updates import PodUpdate
 from kemu.messages.k8s import core_v1_pb2, policy_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 
@@ -469,24 +470,43 @@ class Cluster:
         known = self.pods.get(uid)
         if known is not None:
             if known.node_name == node_name and not spec_changed and not _counts_differently(known, pod):
-                info = self.nodes[node_name]
-                self._changed(info)
-                known.pod = pod
                 start_s = pod.status.startTime.seconds if pod.status.HasField("startTime") else None
-                if start_s != known.start_s:
-                    # Matters to the choice of victims only.
-                    known.start_s = start_s
-                    self._generation += 1
-                    info.generation = self._generation
-                if info.put_last(known):
-                    self._generation += 1
-                    info.generation = self._generation
-                if known.template.host_ports and info.take_ports(known):
-                    self.nodes_with_ports[node_name] = info
-                    self._touch(info)
+                self._renew(known, pod, start_s)
                 return
             self.remove_pod(uid)
         self.add_pod(self.pod(pod), node_name)
+
+    def see_update(self, update: PodUpdate) -> None:
+        """As :meth:`see_pod`, of a pod that was on a node before, too."""
+        uid = update.uid
+        known = self.pods.get(uid)
+        if (
+            known is None
+            or known.pod is not update.old
+            or update.counts_differently
+            or known.node_name != update.node
+        ):
+            self.see_pod(update.new, spec_changed=update.spec_changed)
+            return
+        self.assumed.pop(uid, None)
+        self._renew(known, update.new, update.start_s)
+
+    def _renew(self, known: PodInfo, pod: core_v1_pb2.Pod, start_s: int | None) -> None:
+        """Another version of a pod, which counts as the one before."""
+        info = self.nodes[known.node_name]
+        self._changed(info)
+        known.pod = pod
+        if start_s != known.start_s:
+            # Matters to the choice of victims only.
+            known.start_s = start_s
+            self._generation += 1
+            info.generation = self._generation
+        if info.put_last(known):
+            self._generation += 1
+            info.generation = self._generation
+        if known.template.host_ports and info.take_ports(known):
+            self.nodes_with_ports[known.node_name] = info
+            self._touch(info)
 
     def assume(self, pod: PodInfo, node_name: str) -> None:
         """Count a pod on the node that was just chosen for it."""
