@@ -341,12 +341,8 @@ class Informer(Generic[K]):
         self._digests.append(zlib.crc32(data))
         return len(revisions) == 1
 
-    def end_batch(self) -> None:
-        self._log_events()
-        if self._on_batch_end is not None:
-            self._on_batch_end()
-
-    def _log_events(self) -> None:
+    def end_batch(self, *, is_whole: bool = True) -> None:
+        """``is_whole`` False: the log is told of the events so far, the handler will be of the end."""
         if self._revisions:
             self._client.env.log(
                 WatchDelivered(
@@ -357,6 +353,11 @@ class Informer(Generic[K]):
                 ),
             )
             self._revisions, self._types, self._digests = [], [], []
+        if is_whole and self._on_batch_end is not None:
+            self._on_batch_end()
+
+    def _log_events(self) -> None:
+        self.end_batch(is_whole=False)
 
     def _on_error(self, status: bytes) -> None:
         error = sessions.error_of(status)

@@ -134,7 +134,7 @@ BENCHMARKS = {
         ),
         Benchmark(
             "racing",
-            "eight replicas of one scheduler race for the same pods in sim: what an attempt costs, and how many are in vain",
+            "eight replicas of one scheduler race for the same pods in sim: what an attempt costs, most of them in vain",
             "kemu.lab.bench.schedulers.racing:racing",
             racing.settings(),
             _LEFT_OUT,

@@ -151,7 +151,8 @@ class Cluster:
             self._reserve(len(self.rows))
             self._order_is_stale = self._order_is_stale or len(self._zones) > 1
             for pod in info.pods.values():
-                self._use_claims(pod, 1)
+                if pod.template.claims:
+                    self._use_claims(pod, 1)
                 self.counts.pod_came(pod, info, self.capacity)
         elif info.zone != old_zone:
             self._leave_zone(old_zone, name)
@@ -166,7 +167,8 @@ class Cluster:
         if len(self.taint_sets) > many:
             self._renumber_taint_sets()
         self._touch(info)
-        self._changed(info)
+        if info.image_sizes:
+            self._changed(info)
         self.node_changes.append(info.row)
 
     def remove_node(self, name: str) -> None:
@@ -202,12 +204,12 @@ class Cluster:
     def node_seen(self, name: str) -> None:
         """The watch shows a node, of which nothing has changed that counts."""
         info = self.nodes.get(name)
-        if info is not None:
+        if info is not None and info.image_sizes:
             self._changed(info)
 
     def _changed(self, info: NodeInfo) -> None:
-        if info.image_sizes:
-            self._unseen[info.name] = info
+        """A node with images, or a pod on it, has changed."""
+        self._unseen[info.name] = info
 
     def _count_images(self) -> None:
         unseen, self._unseen = self._unseen, {}
@@ -427,10 +429,12 @@ class Cluster:
         if pod.template.host_ports:
             self.nodes_with_ports[node_name] = info
         if info.row >= 0:
-            self._use_claims(pod, 1)
+            if pod.template.claims:
+                self._use_claims(pod, 1)
             self.counts.pod_came(pod, info, self.capacity)
         self._touch(info)
-        self._changed(info)
+        if info.image_sizes:
+            self._changed(info)
 
     def remove_pod(self, uid: str) -> PodInfo | None:
         """Stop counting a pod; None when it was not counted."""
@@ -450,18 +454,19 @@ class Cluster:
         if not info.ports:
             self.nodes_with_ports.pop(info.name, None)
         if info.row >= 0:
-            self._use_claims(pod, -1)
+            if pod.template.claims:
+                self._use_claims(pod, -1)
             self.counts.pod_went(pod, info, self.capacity)
         elif not info.pods:
             self._drop(info)
         self._touch(info)
-        self._changed(info)
+        if info.image_sizes:
+            self._changed(info)
         return pod
 
     def _use_claims(self, pod: PodInfo, change: int) -> None:
         """Pods on nodes that are gone use none (``usedPVCSet`` is made of the nodes of the snapshot)."""
-        if pod.template.claims:
-            self.storage.use(pod.namespace, pod.template.claims, change)
+        self.storage.use(pod.namespace, pod.template.claims, change)
 
     def see_pod(self, pod: core_v1_pb2.Pod, *, spec_changed: bool = True) -> None:
         """The watch shows a pod on a node: count it, confirm an assumed one, or update what changed."""
@@ -480,12 +485,7 @@ class Cluster:
         """As :meth:`see_pod`, of a pod that was on a node before, too."""
         uid = update.uid
         known = self.pods.get(uid)
-        if (
-            known is None
-            or known.pod is not update.old
-            or update.counts_differently
-            or known.node_name != update.node
-        ):
+        if known is None or known.pod is not update.old or update.counts_differently or known.node_name != update.node:
             self.see_pod(update.new, spec_changed=update.spec_changed)
             return
         self.assumed.pop(uid, None)
@@ -494,7 +494,8 @@ class Cluster:
     def _renew(self, known: PodInfo, pod: core_v1_pb2.Pod, start_s: int | None) -> None:
         """Another version of a pod, which counts as the one before."""
         info = self.nodes[known.node_name]
-        self._changed(info)
+        if info.image_sizes:
+            self._changed(info)
         known.pod = pod
         if start_s != known.start_s:
             # Matters to the choice of victims only.
