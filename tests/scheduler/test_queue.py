@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kemu.emulated.scheduler.cache.pods import PodInfo
+from kemu.emulated.scheduler.cache.updates import PodUpdate
 from kemu.emulated.scheduler.framework import events
 from kemu.emulated.scheduler.framework.events import Event
 from kemu.emulated.scheduler.framework.interfaces import NodeFilterPlugin, PreEnqueuePlugin
@@ -341,13 +342,14 @@ def test_a_plugin_that_registers_every_event_hears_of_status_updates() -> None:
         world = _curious_world()
         world.add("p")
         world.fail((rejector,))
-        for event in events.assigned_pod_events(old, new, spec_changed=False):
+        for event in events.assigned_pod_events(PodUpdate(old, new)):
             world.queue.move(event, old, new)
         assert world.taken() == wakes, rejector
         world = _curious_world()
         world.add("p")
         world.fail((rejector,))
-        world.queue.update(world.cluster.pending(reported), events.pending_pod_events(waiting, reported), waiting)
+        update = PodUpdate(waiting, reported)
+        world.queue.update(world.cluster.pending(reported), events.pending_pod_events(update), waiting)
         assert world.taken() == wakes, rejector
 
 
@@ -473,8 +475,8 @@ def test_a_toleration_is_news_when_it_is_a_further_one() -> None:
         "p", tolerations=[{"key": "a", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 9}]
     )
     further = objects.pod("p", tolerations=[{"operator": "Exists"}, {"key": "b", "operator": "Exists"}])
-    assert events.pending_pod_events(old, longer) == [Event.POD_UPDATE]
-    assert events.pending_pod_events(old, further) == [Event.POD_TOLERATIONS]
+    assert events.pending_pod_events(PodUpdate(old, longer)) == [Event.POD_UPDATE]
+    assert events.pending_pod_events(PodUpdate(old, further)) == [Event.POD_TOLERATIONS]
 
 
 def test_the_end_of_a_nomination_is_the_end_of_a_pod_for_spread_constraints() -> None:

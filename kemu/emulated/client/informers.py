@@ -306,9 +306,11 @@ class Informer(Generic[K]):
         if kind >= _BOOKMARK:
             if kind == _BOOKMARK:
                 self.revision = event.resource_version
-                if not self._note(kind, event.resource_version, 0):
-                    return False  # what came before it in this message will be logged with it
-                self._log_events()
+                self._revisions.append(self.revision)
+                self._types.append(_LETTERS[kind])
+                self._digests.append(0)
+                if len(self._revisions) == 1:  # else what came before it in this message will be logged with it
+                    self._log_events()
             else:
                 self._on_error(event.error)
             return False
@@ -333,36 +335,14 @@ class Informer(Generic[K]):
                     handler.on_add(obj)
                 else:
                     handler.on_update(old, obj)
-        # _note, inlined.
         revisions = self._revisions
         revisions.append(revision)
         self._types.append(_LETTERS[kind])
         self._digests.append(zlib.crc32(data))
         return len(revisions) == 1
 
-    def _note(self, kind: int, revision: int, digest: int) -> bool:
-        """For the log. Returns whether it is the first event since the log was told."""
-        revisions = self._revisions
-        revisions.append(revision)
-        self._types.append(_LETTERS[kind])
-        self._digests.append(digest)
-        return len(revisions) == 1
-
-    def end_batch(self) -> None:
-        if self._revisions:  # _log_events, inlined
-            self._client.env.log(
-                WatchDelivered(
-                    watch=self.id,
-                    revs=self._revisions,
-                    types="".join(self._types),
-                    digests=self._digests,
-                ),
-            )
-            self._revisions, self._types, self._digests = [], [], []
-        if self._on_batch_end is not None:
-            self._on_batch_end()
-
-    def _log_events(self) -> None:
+    def end_batch(self, *, is_whole: bool = True) -> None:
+        """``is_whole`` False: the log is told of the events so far, the handler will be of the end."""
         if self._revisions:
             self._client.env.log(
                 WatchDelivered(
@@ -373,6 +353,11 @@ class Informer(Generic[K]):
                 ),
             )
             self._revisions, self._types, self._digests = [], [], []
+        if is_whole and self._on_batch_end is not None:
+            self._on_batch_end()
+
+    def _log_events(self) -> None:
+        self.end_batch(is_whole=False)
 
     def _on_error(self, status: bytes) -> None:
         error = sessions.error_of(status)

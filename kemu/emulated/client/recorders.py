@@ -129,7 +129,7 @@ class Recorder:
 
     def _forget(self) -> None:
         """Drop the event of the older form that has not come for longest, where there are too many."""
-        if self._is_old and len(self._known) > MOST_KNOWN:
+        if len(self._known) > MOST_KNOWN:
             del self._known[next(iter(self._known))]
 
     def event(
@@ -188,8 +188,10 @@ class Recorder:
             event.action, event.reportingInstance = action, self._instance
             meta.set_time(event.eventTime, now_ns)
         self._known[key] = _Known(event, now_ns)
-        self._forget()
-        self._keep_watch()
+        if self._is_old:
+            self._forget()
+        if not self._watches:
+            self._keep_watch()
         self._send(event)
 
     # Series ---------------------------------------------------------------------------------------------------------
@@ -202,9 +204,8 @@ class Recorder:
 
     def _keep_watch(self) -> None:
         """Look after the series every few minutes, as long as there are events to look after."""
-        if not self._watches:
-            self._watches = True
-            self._env.spawn(self._look_after(), f"series of {self._controller}")
+        self._watches = True
+        self._env.spawn(self._look_after(), f"series of {self._controller}")
 
     async def _look_after(self) -> None:
         clock = self._env.clock

@@ -24,7 +24,7 @@ from kemu.emulated.scheduler.configuration.timings import Timing
 from kemu.emulated.scheduler.cycle.profiles import Profile
 from kemu.emulated.scheduler.cycle.status_updates import Reporter
 from kemu.emulated.scheduler.extenders.clients import Extenders
-from kemu.emulated.scheduler.failures import SCHEDULER_ERROR, FailureHandler, failure_of
+from kemu.emulated.scheduler.failures import SCHEDULER_ERROR, Failure, FailureHandler, failure_of
 from kemu.emulated.scheduler.framework import answers, events
 from kemu.emulated.scheduler.framework.events import Event
 from kemu.emulated.scheduler.framework.interfaces import SKIP, Cycle, Handle, PreBindPlugin, Skip
@@ -109,10 +109,11 @@ class BindingCycles:
         if failed is None:
             self._env.step("after-bind")
         del self.under_way[info.uid]
-        self._log_bind(placement, started_ns, failed)
-        if failed is not None:
+        failure = None if failed is None else failure_of(failed.status, failed.rejector)
+        self._log_bind(placement, started_ns, failed, failure)
+        if failed is not None and failure is not None:
             pod.profile.unreserve(cycle, node)
-            await self._give_back(placement, failed)
+            await self._give_back(placement, failed, failure)
             return
         self._handle.preempted_on.pop(info.uid, None)
         self._bound(info, node)
@@ -190,7 +191,7 @@ class BindingCycles:
 
     # After a failure -------------------------------------------------------------------------------------------------
 
-    async def _give_back(self, placement: Placement, failed: _NotBound) -> None:
+    async def _give_back(self, placement: Placement, failed: _NotBound, failure: Failure) -> None:
         """Forget the assumed pod, which frees its room for others, and requeue it (``handleBindingCycleError``).
 
         The freed room is an event for waiting pods. A pod that a plugin rejected must not be woken by it itself, so in
@@ -206,16 +207,16 @@ class BindingCycles:
         self._cluster.forget(info.uid)
         if frees_room and not rejected:
             self._queue.move(Event.ASSIGNED_POD_DELETE, gone, None)
-        failure = failure_of(failed.status, failed.rejector)
         await self._failures.handle(pod, failure, "", writes_status=failed.refusal not in _LEFT_ALONE)
         if frees_room and rejected:
             self._queue.move(Event.ASSIGNED_POD_DELETE, gone, None, lambda waiting: waiting.uid != info.uid)
 
-    def _log_bind(self, placement: Placement, started_ns: int, failed: _NotBound | None) -> None:
+    def _log_bind(
+        self, placement: Placement, started_ns: int, failed: _NotBound | None, failure: Failure | None
+    ) -> None:
         reason = message = ""
-        if failed is not None:
-            reason = failed.refusal or failed.status.plugin or SCHEDULER_ERROR
-            message = failure_of(failed.status, failed.rejector).message
+        if failed is not None and failure is not None:
+            reason, message = failed.refusal or failed.status.plugin or SCHEDULER_ERROR, failure.message
         self._env.log(
             PodBound(
                 pod=placement.pod.info.key,

@@ -10,8 +10,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kemu.emulated.objects import meta
+from kemu.emulated.scheduler.cache import updates
 from kemu.emulated.scheduler.cache.cluster import Cluster
 from kemu.emulated.scheduler.cache.pods import PodInfo
+from kemu.emulated.scheduler.cache.updates import PodUpdate
 from kemu.emulated.scheduler.experiments.switches import Policy
 from kemu.emulated.scheduler.framework import events
 from kemu.emulated.scheduler.framework.events import Event
@@ -63,18 +65,18 @@ class PodFeed:
             self._cluster.nominator.nominate(self._cluster.pending(pod), pod.status.nominatedNodeName)
 
     def on_update(self, old: core_v1_pb2.Pod, new: core_v1_pb2.Pod) -> None:
-        self.pods[new.metadata.uid] = new
-        if not new.spec.nodeName:
+        update = updates.of(old, new)
+        self.pods[update.uid] = new
+        if not update.node:
             if new.spec.schedulerName in self._served:
-                self._waiting_changed(old, new)
+                self._waiting_changed(update)
             elif self._cooperates:
                 self._other_waiting_changed(old, new)
-        elif not old.spec.nodeName:
+        elif not update.old_node:
             self._assigned(new, self._is_counted_otherwise(old))
         else:
-            spec_changed = old.spec != new.spec
-            self._cluster.change(self._see, new, spec_changed)
-            for event in events.assigned_pod_events(old, new, spec_changed):
+            self._cluster.change(self._cluster.see_update, update)
+            for event in events.assigned_pod_events(update):
                 self._queue.move(event, old, new)
 
     def on_delete(self, pod: core_v1_pb2.Pod) -> None:
@@ -111,21 +113,22 @@ class PodFeed:
     def _see(self, pod: core_v1_pb2.Pod, spec_changed: bool) -> None:
         self._cluster.see_pod(pod, spec_changed=spec_changed)
 
-    def _waiting_changed(self, old: core_v1_pb2.Pod, new: core_v1_pb2.Pod) -> None:
-        uid, queue, nominator = new.metadata.uid, self._queue, self._cluster.nominator
+    def _waiting_changed(self, update: PodUpdate) -> None:
+        old, new, uid = update.old, update.new, update.uid
+        queue, nominator = self._queue, self._cluster.nominator
         if uid in self._cluster.assumed:
             if new.metadata.HasField("deletionTimestamp") and not old.metadata.HasField("deletionTimestamp"):
                 self._assumed_ended(new)
             return
         known = queue.pods.get(uid)
-        if known is None or old.spec != new.spec:
+        if known is None or update.spec_changed:
             info = self._cluster.pending(new)
         else:
             info = PodInfo(new, known.info.template)
         if known is None:
             queue.add(info, POD_UPDATE)
             nominator.renew(info, "", new.status.nominatedNodeName)
-        elif queue.update(info, events.pending_pod_events(old, new), old):
+        elif queue.update(info, events.pending_pod_events(update), old):
             nominator.renew(info, old.status.nominatedNodeName, new.status.nominatedNodeName)
         if old.status.nominatedNodeName not in ("", new.status.nominatedNodeName):
             self._nomination_ended(old)

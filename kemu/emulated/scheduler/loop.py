@@ -12,7 +12,7 @@ up, as with kube-scheduler's defaults (:mod:`kemu.emulated.scheduler.cycle.statu
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from typing import Any
 
 from kemu.emulated import variants
@@ -68,7 +68,8 @@ class Engine:
         policy = switches.without_safeguards(policy, deviations)
         varied = (*deviations, *switches.alternatives(policy))
         self._env = env
-        self._ready = asyncio.Event()
+        self._ready: asyncio.Future[None] | None = None
+        """While it waits for pods."""
         self.between_attempts: Callable[[], object] = lambda: None
         """Called when no attempt is under way: what the watches have shown is all in the cache."""
         self.cluster = variants.choose(Cluster, varied)()
@@ -102,7 +103,7 @@ class Engine:
             pops_from_backoff=configuration.pops_from_backoff,
             on_leave=self._log_queued,
         )
-        self.queue.on_ready = self._ready.set
+        self.queue.on_ready = self._wake
         made = {} if recorders is None else {name: recorders(name) for name in self.profiles}
         reporter = Reporter(env, api, policy, made)
         seen: dict[str, Any] = {}
@@ -155,26 +156,35 @@ class Engine:
             profile.queue_sort = FirstInFirstOut({}, self.handle)
         return profile
 
-    async def run(self) -> None:
+    # Each level of coroutines costs every step of the loop a little: those that only pass on are plain methods.
+
+    def run(self) -> Awaitable[None]:
         """Schedule for ever."""
         self.queue.start()
-        await self.schedule_all()
+        return self.schedule_all()
 
     async def schedule_all(self) -> None:
         """Try pod after pod; the queue's timers run."""
+        cluster, names = self.cluster, self.cluster.names
         while True:
             self.between_attempts()
-            self.cluster.forget_resources(self._waiting())
+            if names.too_many:
+                cluster.forget_resources(self._waiting())
             pod = self.queue.take()
             if pod is None:
                 await self.wait_for_pods()
             else:
                 await self.schedule_one(pod)
 
-    async def wait_for_pods(self) -> None:
+    def wait_for_pods(self) -> Awaitable[None]:
         """Until there may be something to take."""
-        self._ready.clear()
-        await self._ready.wait()
+        self._ready = asyncio.get_running_loop().create_future()
+        return self._ready
+
+    def _wake(self) -> None:
+        ready = self._ready
+        if ready is not None and not ready.done():
+            ready.set_result(None)
 
     def _waiting(self) -> Iterator[PodInfo]:
         """The pods in the queue and in their binding cycles."""

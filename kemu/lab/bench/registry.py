@@ -14,7 +14,7 @@ from kemu.errors import KemuError
 from kemu.lab.bench import calibrations, explorations, workloads
 from kemu.lab.bench.clients import pairs
 from kemu.lab.bench.clusters import large_clusters, scales
-from kemu.lab.bench.schedulers import cliffs, decisions, scheduling
+from kemu.lab.bench.schedulers import cliffs, decisions, racing, scheduling
 
 
 @dataclass(frozen=True)
@@ -131,6 +131,13 @@ BENCHMARKS = {
             "scheduling decisions against a filled cache, in process; distinct: a template for each pod",
             "kemu.lab.bench.schedulers.decisions:decide",
             decisions.settings(),
+        ),
+        Benchmark(
+            "racing",
+            "eight replicas of one scheduler race for the same pods in sim: what an attempt costs, most of them in vain",
+            "kemu.lab.bench.schedulers.racing:racing",
+            racing.settings(),
+            _LEFT_OUT,
         ),
         Benchmark(
             "cliffs",

@@ -64,7 +64,7 @@ class Stream:
     """What is on its way to one client: batches of events that fill up while the client reads."""
 
     __slots__ = (
-        "_bytes", "_current", "_full", "_full_bytes", "_initial", "_initial_bytes", "_reader", "_writes", "by", "count",
+        "_bytes", "_current", "_full", "_full_bytes", "_has_asked", "_initial", "_initial_bytes", "_reader", "_writes", "by", "count",
         "pump", "watchers",
     )  # fmt: skip
 
@@ -76,6 +76,8 @@ class Stream:
         """By watch id."""
         self.count = 0
         """Events that wait."""
+        self._has_asked = False
+        """A large message is being written, or waits until it may be."""
         self._initial = self._initial_bytes = 0
         """The part of what waits that the beginning of a watch put there."""
         self._reader: asyncio.Future[None] | None = None
@@ -170,7 +172,7 @@ class Stream:
         """The next message to write, or None if there is none, or if it may not be written now."""
         if self._full:
             batch, size = self._full[0]
-            if size > buffers.SMALL_BYTES and not self._writes.begin(self, size):
+            if size > buffers.SMALL_BYTES and not self._may_write(size):
                 return None
             self._full.pop(0)
             self._full_bytes -= size
@@ -178,7 +180,7 @@ class Stream:
             current, size = self._current, self._bytes
             if current is None:
                 return None
-            if size > buffers.SMALL_BYTES and not self._writes.begin(self, size):
+            if size > buffers.SMALL_BYTES and not self._may_write(size):
                 return None
             batch = current
             self._current = None
@@ -201,9 +203,16 @@ class Stream:
                 add(watch_id=watch_id, type=kind, resource_version=revision, object=wire)
         return response
 
+    def _may_write(self, size: int) -> bool:
+        """Whether a large message may be written now."""
+        self._has_asked = True
+        return self._writes.begin(self, size)
+
     def written(self) -> None:
         """What was taken has been written, or never will be."""
-        self._writes.end(self)
+        if self._has_asked:
+            self._has_asked = False
+            self._writes.end(self)
 
     def pause(self, limit: int) -> asyncio.Future[None] | None:
         """What to wait for until no more than so many events wait."""

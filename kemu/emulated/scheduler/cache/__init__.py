@@ -7,5 +7,6 @@ Begin with :mod:`kemu.emulated.scheduler.cache.cluster`; the other modules are i
     counts, terms     pods that match a selector, counted by node; affinity terms compiled
     nominations       the nominator
     indexes           indexes by label: which selectors may match an object, and which pods a selector may match
+    updates           what an update of a pod changes, found out once for all schedulers of a process
     storage           what the scheduler knows about storage: claims, volumes, classes, drivers, attachments
 """

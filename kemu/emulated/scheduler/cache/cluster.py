@@ -31,6 +31,7 @@ from kemu.emulated.scheduler.cache.nominations import Nominator
 from kemu.emulated.scheduler.cache.pods import PodInfo, ResourceNames, Templates
 from kemu.emulated.scheduler.cache.storage import Storage
 from kemu.emulated.scheduler.cache.terms import PodSelector
+from kemu.emulated.scheduler.cache.updates import PodUpdate
 from kemu.messages.k8s import core_v1_pb2, policy_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 
@@ -150,7 +151,8 @@ class Cluster:
             self._reserve(len(self.rows))
             self._order_is_stale = self._order_is_stale or len(self._zones) > 1
             for pod in info.pods.values():
-                self._use_claims(pod, 1)
+                if pod.template.claims:
+                    self._use_claims(pod, 1)
                 self.counts.pod_came(pod, info, self.capacity)
         elif info.zone != old_zone:
             self._leave_zone(old_zone, name)
@@ -165,7 +167,8 @@ class Cluster:
         if len(self.taint_sets) > many:
             self._renumber_taint_sets()
         self._touch(info)
-        self._changed(info)
+        if info.image_sizes:
+            self._changed(info)
         self.node_changes.append(info.row)
 
     def remove_node(self, name: str) -> None:
@@ -201,12 +204,12 @@ class Cluster:
     def node_seen(self, name: str) -> None:
         """The watch shows a node, of which nothing has changed that counts."""
         info = self.nodes.get(name)
-        if info is not None:
+        if info is not None and info.image_sizes:
             self._changed(info)
 
     def _changed(self, info: NodeInfo) -> None:
-        if info.image_sizes:
-            self._unseen[info.name] = info
+        """A node with images, or a pod on it, has changed."""
+        self._unseen[info.name] = info
 
     def _count_images(self) -> None:
         unseen, self._unseen = self._unseen, {}
@@ -426,10 +429,12 @@ class Cluster:
         if pod.template.host_ports:
             self.nodes_with_ports[node_name] = info
         if info.row >= 0:
-            self._use_claims(pod, 1)
+            if pod.template.claims:
+                self._use_claims(pod, 1)
             self.counts.pod_came(pod, info, self.capacity)
         self._touch(info)
-        self._changed(info)
+        if info.image_sizes:
+            self._changed(info)
 
     def remove_pod(self, uid: str) -> PodInfo | None:
         """Stop counting a pod; None when it was not counted."""
@@ -449,18 +454,19 @@ class Cluster:
         if not info.ports:
             self.nodes_with_ports.pop(info.name, None)
         if info.row >= 0:
-            self._use_claims(pod, -1)
+            if pod.template.claims:
+                self._use_claims(pod, -1)
             self.counts.pod_went(pod, info, self.capacity)
         elif not info.pods:
             self._drop(info)
         self._touch(info)
-        self._changed(info)
+        if info.image_sizes:
+            self._changed(info)
         return pod
 
     def _use_claims(self, pod: PodInfo, change: int) -> None:
         """Pods on nodes that are gone use none (``usedPVCSet`` is made of the nodes of the snapshot)."""
-        if pod.template.claims:
-            self.storage.use(pod.namespace, pod.template.claims, change)
+        self.storage.use(pod.namespace, pod.template.claims, change)
 
     def see_pod(self, pod: core_v1_pb2.Pod, *, spec_changed: bool = True) -> None:
         """The watch shows a pod on a node: count it, confirm an assumed one, or update what changed."""
@@ -469,24 +475,39 @@ class Cluster:
         known = self.pods.get(uid)
         if known is not None:
             if known.node_name == node_name and not spec_changed and not _counts_differently(known, pod):
-                info = self.nodes[node_name]
-                self._changed(info)
-                known.pod = pod
                 start_s = pod.status.startTime.seconds if pod.status.HasField("startTime") else None
-                if start_s != known.start_s:
-                    # Matters to the choice of victims only.
-                    known.start_s = start_s
-                    self._generation += 1
-                    info.generation = self._generation
-                if info.put_last(known):
-                    self._generation += 1
-                    info.generation = self._generation
-                if known.template.host_ports and info.take_ports(known):
-                    self.nodes_with_ports[node_name] = info
-                    self._touch(info)
+                self._renew(known, pod, start_s)
                 return
             self.remove_pod(uid)
         self.add_pod(self.pod(pod), node_name)
+
+    def see_update(self, update: PodUpdate) -> None:
+        """As :meth:`see_pod`, of a pod that was on a node before, too."""
+        uid = update.uid
+        known = self.pods.get(uid)
+        if known is None or known.pod is not update.old or update.counts_differently or known.node_name != update.node:
+            self.see_pod(update.new, spec_changed=update.spec_changed)
+            return
+        self.assumed.pop(uid, None)
+        self._renew(known, update.new, update.start_s)
+
+    def _renew(self, known: PodInfo, pod: core_v1_pb2.Pod, start_s: int | None) -> None:
+        """Another version of a pod, which counts as the one before."""
+        info = self.nodes[known.node_name]
+        if info.image_sizes:
+            self._changed(info)
+        known.pod = pod
+        if start_s != known.start_s:
+            # Matters to the choice of victims only.
+            known.start_s = start_s
+            self._generation += 1
+            info.generation = self._generation
+        if info.put_last(known):
+            self._generation += 1
+            info.generation = self._generation
+        if known.template.host_ports and info.take_ports(known):
+            self.nodes_with_ports[known.node_name] = info
+            self._touch(info)
 
     def assume(self, pod: PodInfo, node_name: str) -> None:
         """Count a pod on the node that was just chosen for it."""

@@ -27,21 +27,20 @@ _LOG_LIMIT = 1 << 16
 class ChangeLog:
     """Rows in the order in which they changed; readers remember how far they have read."""
 
-    __slots__ = ("_base", "_rows")
+    __slots__ = ("_base", "_rows", "end")
 
     def __init__(self) -> None:
         self._rows: list[int] = []
         self._base = 0
+        self.end = 0
+        """How many changes there have been."""
 
     def append(self, row: int) -> None:
         self._rows.append(row)
+        self.end += 1
         if len(self._rows) > _LOG_LIMIT:
             del self._rows[: _LOG_LIMIT // 2]
             self._base += _LOG_LIMIT // 2
-
-    @property
-    def end(self) -> int:
-        return self._base + len(self._rows)
 
     def since(self, position: int) -> list[int] | None:
         """The distinct rows that changed after ``position``; None: too long ago to tell."""

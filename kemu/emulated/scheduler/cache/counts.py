@@ -134,6 +134,8 @@ class Counts:
             for wanted, column in self._questions.candidates(pod.labels):
                 if matches(wanted, pod):
                     column.add(node.row, 1)
+        if not pod.template.has_terms:
+            return
         for kind, signature, term, weight in _owned(pod):
             owners = self.owners[kind]
             owner = owners.get(signature)
@@ -148,6 +150,8 @@ class Counts:
             for wanted, column in self._questions.candidates(pod.labels):
                 if matches(wanted, pod):
                     column.add(node.row, -1)
+        if not pod.template.has_terms:
+            return
         for kind, signature, _term, _weight in _owned(pod):
             owner = self.owners[kind][signature]
             owner.add(node, -1, capacity)

@@ -163,10 +163,10 @@ class NodeInfo:
         last = next(reversed(pods))
         if last == pod.uid:
             return False
-        order = list(pods.items())
-        place = next(place for place, (uid, _pod) in enumerate(order) if uid == pod.uid)
-        order[place], order[-1] = order[-1], order[place]
-        self.pods = dict(order)
+        order = list(pods)
+        place = order.index(pod.uid)
+        order[place], order[-1] = last, pod.uid
+        self.pods = dict(zip(order, map(pods.__getitem__, order), strict=True))
         return True
 
     def copy(self) -> NodeInfo:

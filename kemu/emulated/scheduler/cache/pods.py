@@ -89,6 +89,7 @@ class Template:
         "claims",
         "containers",
         "gates",
+        "has_terms",
         "host_ports",
         "images",
         "namespace",
@@ -159,6 +160,13 @@ class Template:
             (term.weight, terms.AffinityTerm(term.podAffinityTerm, namespace))
             for term in anti_affinity.preferredDuringSchedulingIgnoredDuringExecution
         )
+        self.has_terms = bool(
+            self.affinity_terms
+            or self.anti_affinity_terms
+            or self.preferred_affinity_terms
+            or self.preferred_anti_affinity_terms
+        )
+        """Whether it asks for other pods near it, or for none."""
         self.volumes: tuple[Any, ...] = sources_of_plugins(spec) if spec.volumes else ()
         """The sources of its volumes that a plugin for volumes looks at."""
         self.claims: tuple[str, ...] = tuple(

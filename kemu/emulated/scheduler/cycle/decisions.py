@@ -228,7 +228,8 @@ class Decider:
         if not self.is_clear(decision, rows):
             totals = self.totals(filtering, rows)
             self.choose(decision, rows, totals)
-            self.tell_scores(pod, rows, totals)
+            if self.on_scores is not None:
+                self.tell_scores(pod, rows, totals)
             if batches is not None:
                 batches.found(filtering.hint, decision.node, rows, totals)
         elif batches is not None and decision.node:
@@ -252,7 +253,8 @@ class Decider:
             text = f'running PreFilter plugin "{refused.plugin}": {refused.message}'
             decision.error = Status(ERROR, (text,), refused.plugin)
         elif refused is None and (
-            self._has_foreign_filters or any(self.line_up.filters[place].may_fail for place in filtering.states)
+            self._has_foreign_filters
+            or (filtering.states and any(self.line_up.filters[place].may_fail for place in filtering.states))
         ):
             decision.error = filtering.error()
         if self.profile.filter_failure is not None and filtering.rejection is None:
@@ -274,11 +276,11 @@ class Decider:
 
     def _tried_first(self, filtering: Filtering) -> NodeInfo | None:
         """The pod's nominated node; where it names none, that of the hint (``evaluateNominatedNode``)."""
-        if not filtering.hint:
-            return self._nominated(filtering) if self.tries_nominated_node else None
-        if self.tries_nominated_node and filtering.cycle.message.status.nominatedNodeName:
-            return self._nominated(filtering)
-        node = self.cluster.nodes.get(filtering.hint)
+        name: str = filtering.cycle.pod.pod.status.nominatedNodeName if self.tries_nominated_node else ""
+        name = name or filtering.hint
+        if not name:
+            return None
+        node = self.cluster.nodes.get(name)
         return node if node is not None and node.row >= 0 else None
 
     def _blame(self, filtering: Filtering) -> None:

@@ -139,9 +139,10 @@ class Evaluation:
             if rows is None or not self._update_objects(cluster, rows):
                 self._build(cluster)
                 return
-        if self._versioned and self._versions != self._current_versions(cluster):
-            self._build(cluster)
-            return
+        for plugin, version in zip(self._versioned, self._versions, strict=True):
+            if plugin.version(cluster) != version:
+                self._build(cluster)
+                return
         if self._pod_position != cluster.pod_changes.end:
             rows = cluster.pod_changes.since(self._pod_position)
             if rows is None or len(rows) > 24 + len(cluster) // 64:

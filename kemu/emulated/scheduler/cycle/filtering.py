@@ -140,7 +140,10 @@ class Filtering:
         """How many nodes each plugin rejected."""
         if self.rejection is not None:
             return {self.rejection.plugin: self.nodes}
-        return diagnoses.counts_by_plugin(self.tally, self.explain)
+        tally = self.tally
+        if len(tally) == 1 and 0 in tally:
+            return {}
+        return diagnoses.counts_by_plugin(tally, self.explain)
 
     def rejectors(self) -> tuple[str, ...]:
         """The plugins whose events may help: those that rejected some node or narrowed the search."""

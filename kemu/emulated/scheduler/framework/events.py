@@ -14,6 +14,7 @@ from typing import Any
 from kemu.emulated.objects import meta
 from kemu.emulated.objects.amounts import requests
 from kemu.emulated.scheduler.cache.pods import PodInfo
+from kemu.emulated.scheduler.cache.updates import PodUpdate
 from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 
@@ -115,24 +116,25 @@ def taints_of(node: core_v1_pb2.Node) -> list[tuple[str, str, str]]:
     return [(taint.key, taint.value, taint.effect) for taint in node.spec.taints]
 
 
-def assigned_pod_events(old: core_v1_pb2.Pod, new: core_v1_pb2.Pod, spec_changed: bool) -> list[Event]:
+def assigned_pod_events(update: PodUpdate) -> list[Event]:
     """The events of an update of a pod on a node (``PodSchedulingPropertiesChange``)."""
     events = []
-    if _relabelled(old, new):
+    if update.relabelled:
         events.append(Event.ASSIGNED_POD_LABELS)
-    if (spec_changed or requests.is_resized(old) or requests.is_resized(new)) and scaled_down(
-        requests.pod_requests_on_node(old), requests.pod_requests_on_node(new)
+    if (update.spec_changed or update.was_resized or update.is_resized) and scaled_down(
+        requests.pod_requests_on_node(update.old), requests.pod_requests_on_node(update.new)
     ):
         events.append(Event.ASSIGNED_POD_SCALE_DOWN)
     return events or [Event.ASSIGNED_POD_UPDATE]
 
 
-def pending_pod_events(old: core_v1_pb2.Pod, new: core_v1_pb2.Pod) -> list[Event]:
+def pending_pod_events(update: PodUpdate) -> list[Event]:
     """The events of an update of a waiting pod, for that pod."""
     events = []
-    if _relabelled(old, new):
+    if update.relabelled:
         events.append(Event.POD_LABELS)
-    if old.spec != new.spec:
+    if update.spec_changed:
+        old, new = update.old, update.new
         if scaled_down(requests.pod_requests(old), requests.pod_requests(new)):
             events.append(Event.POD_SCALE_DOWN)
         if old.spec.schedulingGates and not new.spec.schedulingGates:
@@ -145,8 +147,3 @@ def pending_pod_events(old: core_v1_pb2.Pod, new: core_v1_pb2.Pod) -> list[Event
 def scaled_down(old: dict[str, int], new: dict[str, int], among: Iterable[str] | None = None) -> bool:
     """Whether a request got lower, of any resource or of those in ``among``."""
     return any(new.get(name, 0) < old.get(name, 0) for name in (old if among is None else among))
-
-
-def _relabelled(old: KubernetesObject, new: KubernetesObject) -> bool:
-    before, after = old.metadata.labels, new.metadata.labels
-    return not meta.have_same_entries(before, after)

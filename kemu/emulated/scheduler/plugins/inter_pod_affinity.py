@@ -265,10 +265,9 @@ class InterPodAffinity(FilterPlugin, ScorePlugin, SignPlugin):
 
     def prepare_scores(self, cycle: Cycle, rows: IntArray) -> Any:
         template, cluster = cycle.template, cycle.cluster
-        preferred = (
-            *((weight, term) for weight, term in template.preferred_affinity_terms),
-            *((-weight, term) for weight, term in template.preferred_anti_affinity_terms),
-        )
+        preferred = template.preferred_affinity_terms
+        if template.preferred_anti_affinity_terms:
+            preferred += tuple([(-weight, term) for weight, term in template.preferred_anti_affinity_terms])
         if self.ignores_existing and not preferred:
             return SKIP
         owners = cluster.counts.owners

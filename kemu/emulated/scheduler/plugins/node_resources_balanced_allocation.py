@@ -98,7 +98,7 @@ def _half(gain: IntArray) -> IntArray:
 
 
 def _spread_of_two(one: Any, other: Any) -> Any:
-    """The standard deviation of two fractions; of numbers or columns."""
+    """The standard deviation of two fractions, in columns."""
     return abs((one - other) / 2)
 
 
@@ -106,7 +106,7 @@ def _balance(fractions: list[float]) -> int:
     if len(fractions) < 2:
         spread = 0.0
     elif len(fractions) == 2:
-        spread = _spread_of_two(fractions[0], fractions[1])
+        spread = abs((fractions[0] - fractions[1]) / 2)
     else:
         total = 0.0
         for fraction in fractions:

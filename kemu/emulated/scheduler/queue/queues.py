@@ -183,8 +183,8 @@ class SchedulingQueue:
 
     def take(self) -> QueuedPod | None:
         """The next pod to try; it is in flight until :meth:`done` or :meth:`failed`."""
-        pod = self._pop(self._active)
-        if pod is None and self._pops_from_backoff:
+        pod = self._pop(self._active) if self._active else None
+        if pod is None and self._backoff and self._pops_from_backoff:
             pod = self._pop(self._backoff)
         if pod is None:
             return None
@@ -255,7 +255,7 @@ class SchedulingQueue:
         """Requeue the pods that an event may help, of those that ``only`` admits (MoveAllToActiveOrBackoffQueue)."""
         if event not in self._of_interest:
             return
-        held = list(self._held.values())
+        held = list(self._held.values()) if self._held else None
         if self._unschedulable:
             for (profile_name, rejectors), members in list(self._unschedulable.items()):
                 hints = self._profiles[profile_name].hints[event]
@@ -266,7 +266,8 @@ class SchedulingQueue:
                         worth = self._worth(pod, event, old, new)
                         if worth:
                             self._requeue(pod, event.value, worth)
-        self._move_held(held, event, old, new, only)
+        if held is not None:
+            self._move_held(held, event, old, new, only)
         self._remember(event, old, new)
 
     def _move_held(
@@ -373,14 +374,17 @@ class SchedulingQueue:
     def _activate(self, pod: QueuedPod, cause: str) -> None:
         if self._is_gated(pod, cause):
             return
-        self._leave(pod)
+        if pod.place != GONE:
+            self._leave(pod)
         self._enter(pod, ACTIVE, cause)
         self._sort_in(pod)
         self.on_ready()
 
     def _sort_in(self, pod: QueuedPod) -> None:
         """Push the pod onto the heap of its place; an earlier entry becomes invalid."""
-        order = (*self._sort_key(pod.info, pod.timestamp_ns), pod.stamp, self._entry(pod), pod)
+        self._entries += 1
+        pod.entry = self._entries
+        order = (*self._sort_key(pod.info, pod.timestamp_ns), pod.stamp, pod.entry, pod)
         if pod.place == ACTIVE:
             heap = self._active
         else:
@@ -419,11 +423,6 @@ class SchedulingQueue:
         pod.place = place
         pod.since_ns = self._clock.now_ns()
         pod.cause = cause
-
-    def _entry(self, pod: QueuedPod) -> int:
-        self._entries += 1
-        pod.entry = self._entries
-        return self._entries
 
     def _leave(self, pod: QueuedPod) -> None:
         place = pod.place

@@ -25,9 +25,17 @@ from kemu.runtime.runtimes import Runtime
 from kemu.runtime.sim.simulation import SimRuntime
 
 
-def scenario_text(nodes: int, pods: int, schedulers: int = 1, statuses: str = "exact", every: str = "") -> str:
+def scenario_text(
+    nodes: int,
+    pods: int,
+    schedulers: int = 1,
+    statuses: str = "exact",
+    every: str = "",
+    replicas: int = 1,
+    timing: str = "constant",
+) -> str:
     """Nodes of 32 cpus, and pods of 100m that run for ever. ``statuses``: ``podStatuses`` of the scenario. ``every``:
-    from one pod to the next; empty: all are created at once."""
+    from one pod to the next; empty: all are created at once. ``replicas`` of each scheduler; ``timing``: a preset."""
     pace = {"every": every} if every else {}
     names = [f"scheduler-{n}" for n in range(schedulers)]
     per_scheduler, rest = divmod(pods, schedulers)
@@ -38,6 +46,7 @@ def scenario_text(nodes: int, pods: int, schedulers: int = 1, statuses: str = "e
         "spec": {
             "duration": "1h",
             "podStatuses": statuses,
+            "timing": timing,
             "nodes": [
                 {
                     "namePrefix": "node-",
@@ -45,7 +54,7 @@ def scenario_text(nodes: int, pods: int, schedulers: int = 1, statuses: str = "e
                     "allocatable": {"cpu": "32", "memory": "64Gi", "pods": "110"},
                 }
             ],
-            "schedulers": [{"name": name} for name in names],
+            "schedulers": [{"name": name, "replicas": replicas} for name in names],
             "workloads": [
                 {
                     "name": f"pods-{n}",
