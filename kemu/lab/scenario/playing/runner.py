@@ -351,7 +351,7 @@ def judge(scenario: Scenario, folder: Path, end: judging.End, progress: Progress
             feed(time_ns, actor, kind, data)
             index.add(reader.offset, time_ns, actor, data)
             if progress is not None:
-                progress.read_bytes = reader.offset
+                progress.read_bytes = reader.read_bytes
     indexes.write(folder, index)
     return judge.conclude(end)
 
