@@ -215,7 +215,7 @@ class Blocks:
 
     def torn_bytes(self) -> int:
         self._file.seek(self._at)
-        rest = self._file.read(_HEAD.size + MOST_BYTES)
+        rest = self._file.read(max(0, min(self.size_bytes() - self._at, _HEAD.size + MOST_BYTES)))
         at = rest.find(_HEAD_BEGIN, 1)
         while at >= 0:
             packed = int.from_bytes(rest[at + len(_HEAD_BEGIN) : at + len(_HEAD_BEGIN) + 4], "little")
@@ -244,9 +244,9 @@ class Blocks:
             lengths = self._lengths(at)
             if lengths is None:
                 return False
-            packed = self._file.read(lengths[0])
-            if len(packed) < lengths[0]:
+            if at + _HEAD.size + lengths[0] > self.size_bytes():
                 return False
+            packed = self._file.read(lengths[0])
             self._kept, self._next = self._unpacked(at, packed, lengths[1]), self._file.tell()
         self._kept_at = at
         return True
