@@ -234,7 +234,7 @@ class FieldError(KemuError, ValueError):
 
 
 class LogCutWarning(UserWarning):
-    """A run log ends within an event, as when its process was killed or its disk was full. The text says where, and how
+    """A run log is cut off, as when its process was killed or its disk was full. The text says where, and how
     many bytes are left out; what is whole can be read."""
 
 

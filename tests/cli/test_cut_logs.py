@@ -16,7 +16,7 @@ from kemu.lab.scenario import catalog
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.playing import runner
 from kemu.lab.scenario.playing.replaying import recoveries
-from kemu.runtime.runlog import folders
+from kemu.runtime.runlog import blocks, folders
 from kemu.runtime.runlog.frames import FILE_NAME
 
 RACE = "races/two-schedulers-one-node"
@@ -24,8 +24,9 @@ PROGRAM = [sys.executable, "-c", "import sys; from kemu.doors.cli.main import ma
 
 
 @pytest.fixture
-def cut(tmp_path: Path) -> Path:
+def cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of a run whose log lacks its last five bytes, without a verdict."""
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1 << 12)  # as many blocks as a long run has
     folder = tmp_path / "cut"
     runner.run_all(loader.load(catalog.find(RACE)), runner.Options(out=folder, runtime="sim"))
     log = folder / FILE_NAME
@@ -88,10 +89,10 @@ def test_a_verdict_is_left_whole_or_not_at_all(tmp_path: Path) -> None:
 
 def test_a_run_whose_log_no_longer_fits_ends_in_a_sentence_and_can_be_recovered(tmp_path: Path) -> None:
     def small() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
 
     folder = tmp_path / "run"
-    done = kemu("run", str(catalog.find(RACE)), "--out", str(folder), preexec_fn=small)
+    done = kemu("run", str(catalog.find("chaos/store-crash")), "--out", str(folder), preexec_fn=small)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1, done.stderr
     assert f"{folder / FILE_NAME}: File too large; choose another folder with --out" in done.stderr

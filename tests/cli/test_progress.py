@@ -208,7 +208,7 @@ def test_ctrl_c_closes_the_log_and_says_how_far_the_run_came(as_json: bool, tmp_
     )  # fmt: skip
     log = run / FILE_NAME
     until = time.monotonic() + 120
-    while not (log.exists() and log.stat().st_size > 1 << 20) and time.monotonic() < until:
+    while not (log.exists() and log.stat().st_size > 1 << 17) and time.monotonic() < until:
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)

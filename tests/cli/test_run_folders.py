@@ -15,7 +15,8 @@ import pytest
 from kemu.doors.cli.main import main
 from kemu.lab.scenario import catalog
 from kemu.messages.k8s import core_v1_pb2
-from kemu.runtime.runlog.frames import MAGIC, Entry, Reader, Writer
+from kemu.runtime.runlog.blocks import PLAIN_MAGIC as MAGIC
+from kemu.runtime.runlog.frames import Entry, Reader, Writer
 
 RACE = "races/two-schedulers-one-node"
 NODES = "apiVersion: kemu.dev/v1\nkind: Scenario\nmetadata: {name: small}\nspec:\n  nodes: [{name: n1}]\n"

@@ -59,13 +59,19 @@ def _commands(run: Path, folder: Path, verdict: Mapping[str, Any]) -> list[tuple
 def _explanations(run: Path, folders: list[Path], data: Path | None) -> dict[Path, dict[str, Any]]:
     """By folder: why the run fails, or why one side lost; where ``kemu explain`` has told it, as it did."""
     from kemu.lab.tell.explaining import reports
-    from kemu.runtime.runlog.frames import FILE_NAME
 
     found = {folder: told for folder in folders if (told := reports.read(folder, _digest(folder))) is not None}
     rest = [folder for folder in folders if folder not in found]
-    if all((folder / FILE_NAME).stat().st_size <= MOST_EXPLAINED_BYTES for folder in rest):
+    if all(_events_bytes(folder) <= MOST_EXPLAINED_BYTES for folder in rest):
         found |= _made(run, folders, rest[:MOST_EXPLAINED], data)
     return found
+
+
+def _events_bytes(folder: Path) -> int:
+    from kemu.runtime.runlog.frames import FILE_NAME, Reader
+
+    with Reader(folder / FILE_NAME) as reader:
+        return reader.unpacked_bytes
 
 
 def _made(run: Path, folders: list[Path], wanted: list[Path], data: Path | None) -> dict[Path, dict[str, Any]]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from kemu.errors import KemuError, RunLogError
 from kemu.runtime import words
-from kemu.runtime.runlog.frames import FILE_NAME, MAGIC, Reader
+from kemu.runtime.runlog.frames import FILE_NAME, Reader, is_log
 
 SCENARIO_FILE = "scenario.yaml"
 INDEX_FILE = f"{FILE_NAME}.index"
@@ -64,7 +64,7 @@ def held_in(folder: Path) -> Held | None:
         return Held("sweep", "")
     if variants:
         return Held("variants", _name(folder), len(variants))
-    return Held("run", _name(folder)) if _is_log(folder / FILE_NAME) else None
+    return Held("run", _name(folder)) if is_log(folder / FILE_NAME) else None
 
 
 def shown(path: Path) -> str:
@@ -158,15 +158,6 @@ def _name(folder: Path) -> str:
             return str(reader.header.get("scenario", ""))
     except RunLogError:
         return ""
-
-
-def _is_log(file: Path) -> bool:
-    """Whether it begins as a run log does, of whatever version."""
-    try:
-        with file.open("rb") as opened:
-            return opened.read(len(MAGIC)).startswith(MAGIC.partition(b"/")[0])
-    except OSError:
-        return False
 
 
 def runs_in(folder: Path) -> list[Path]:

@@ -1,11 +1,11 @@
-"""The frames of a run log on disk.
+"""The frames of a run log.
 
-A file is the magic line, then frames ``length (u32 LE) | crc32 (u32 LE) | payload``. The first frame is the header (a
-map), every other one an event ``[time_ns, actor, kind, data]``. The digest of a run is the SHA-256 of the frames of all
-events: it covers what happened, and not which machine wrote it when.
+A log is frames ``length (u32 LE) | crc32 (u32 LE) | payload``. The first frame is the header (a map), every other one
+an event ``[time_ns, actor, kind, data]``. The digest of a run is the SHA-256 of the frames of all events: it covers
+what happened, and not which machine wrote it when. In the file they stand in compressed blocks (:mod:`blocks`).
 
-A process that is killed, or a disk that fills, can leave a file that ends within a frame. It is read up to its last
-whole frame; an event of kind ``log.cut`` at its end, and a :class:`kemu.errors.LogCutWarning`, say what is lost.
+A process that is killed, or a disk that fills, can leave a file that ends within a block. It is read up to its last
+whole one; an event of kind ``log.cut`` at its end, and a :class:`kemu.errors.LogCutWarning`, say what is lost.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ import struct
 import time
 import warnings
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import msgpack
 
 from kemu.errors import LogCutWarning, RunLogError
-from kemu.runtime.runlog import events
+from kemu.runtime.runlog import blocks, events
 
-MAGIC = b"kemu-run-log/1\n"
 FILE_NAME = "run.kemu"
 CUT = events.LogCut.KIND
-"""Kind of the event that a reader adds where the file ends within a frame."""
+"""Kind of the event that a reader adds where the file was cut off."""
 _FRAME = struct.Struct("<II")
 MAX_PAYLOAD_BYTES = 256 * 1024 * 1024
+_MAGIC_NAME = blocks.MAGIC.partition(b"/")[0] + b"/"
 
 
 class Entry(NamedTuple):
@@ -89,16 +89,25 @@ def length_at(buffer: bytes, at: int) -> int:
     return _FRAME.size + int(_FRAME.unpack_from(buffer, at)[0]) if len(buffer) - at >= _FRAME.size else -1
 
 
-def event_at(buffer: bytes, at: int, path: Path, offset: int) -> Entry:
-    """Event of a frame that is whole. ``path`` and ``offset``: where it stands, for RunLogError."""
+def event_at(buffer: bytes, at: int, where: Callable[[int], str], position: int) -> Entry:
+    """Event of a frame that is whole. ``where`` a position is, in words: for RunLogError."""
     length, crc = _FRAME.unpack_from(buffer, at)
     payload = buffer[at + _FRAME.size : at + _FRAME.size + length]
     if zlib.crc32(payload) != crc:
-        raise RunLogError(f"{path}: offset {offset}: checksum mismatch: the frame is damaged")
+        raise RunLogError(f"{where(position)}: checksum mismatch: the frame is damaged")
     try:
         return unpack_event(payload)
     except (ValueError, TypeError, msgpack.UnpackException):
-        raise RunLogError(f"{path}: offset {offset}: not an event of a run") from None
+        raise RunLogError(f"{where(position)}: not an event of a run") from None
+
+
+def is_log(file: Path) -> bool:
+    """Whether it begins as a run log does, of whatever version."""
+    try:
+        with file.open("rb") as opened:
+            return blocks.magic_of(opened.read(blocks.BEGIN_BYTES)).startswith(_MAGIC_NAME)
+    except OSError:
+        return False
 
 
 class Digester:
@@ -124,19 +133,21 @@ class Digester:
             self.flush()
 
     def flush(self) -> None:
-        if self._payloads:
+        payloads = self._payloads
+        if payloads:
             self.is_busy = True
             frame, crc32 = _FRAME.pack, zlib.crc32
-            pieces = [piece for one in self._payloads for piece in (frame(len(one), crc32(one)), one)]
-            data = b"".join(pieces)
-            self._hash.update(data)
-            self._payloads.clear()
-            self._size = 0
-            self._take(data)
+            count = -(-len(payloads) // max(1, self._size // blocks.BLOCK_BYTES))
+            self._payloads, self._size = [], 0
+            for begin in range(0, len(payloads), count):
+                some = payloads[begin : begin + count]
+                data = b"".join([piece for one in some for piece in (frame(len(one), crc32(one)), one)])
+                self._hash.update(data)
+                self._take(data)
             self.is_busy = False
 
     def _take(self, frames: bytes) -> None:
-        """Complete frames, for a subclass that keeps them."""
+        """Complete frames, about as many as make a block, for a subclass that keeps them."""
 
     def digest(self) -> str:
         """Hexadecimal SHA-256 of all events so far."""
@@ -161,19 +172,19 @@ class Writer(Digester):
         if flush_every_s:
             self.append = self._append_in_time  # type: ignore[method-assign]
         self.written_bytes = 0
-        """Bytes of events."""
+        """Bytes of events, before they are compressed."""
         self._path = path
+        self._block = blocks.Packer().block
         self._file: BinaryIO = path.open("wb")
-        self._file.write(MAGIC)
         self._header = dict(header)
-        self._file.write(framed(msgpack.packb(self._header)))
+        self._file.write(blocks.beginning(framed(msgpack.packb(self._header))))
         self._file.flush()  # so that even a run that is killed at once leaves a run log
 
     def date(self, epoch_unix_s: int) -> None:
         """Say in the header when virtual time 0 was, which is known only after set-up: as many bytes as before."""
         self._header["epoch_unix_s"] = epoch_unix_s
-        self._file.seek(len(MAGIC))
-        self._file.write(framed(msgpack.packb(self._header)))
+        self._file.seek(0)
+        self._file.write(blocks.beginning(framed(msgpack.packb(self._header))))
         self._file.seek(0, os.SEEK_END)
         self._file.flush()
 
@@ -186,7 +197,7 @@ class Writer(Digester):
 
     def _take(self, frames: bytes) -> None:
         try:
-            self._file.write(frames)
+            self._file.write(self._block(frames))
             self._file.flush()
             self.written_bytes += len(frames)
         except OSError as error:
@@ -215,8 +226,8 @@ def _has_event(rest: bytes) -> bool:
     return False
 
 
-def _cut_text(path: Path, offset: int, count: int) -> str:
-    return f"{path}: offset {offset}: the log is cut off: its last {count} bytes are no whole event and are left out"
+def _cut_text(path: Path, where: str, count: int) -> str:
+    return f"{path}: {where}: the log is cut off: its last {count} bytes are no whole event and are left out"
 
 
 class Reader:
@@ -225,65 +236,77 @@ class Reader:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.offset = 0
-        """Where the last frame that was read begins."""
+        """The position of the last frame that was read: grows from one to the next, and is what :meth:`at` takes."""
         self.cut_bytes = 0
         """At the end of the file, bytes that are no whole frame; known when all frames have been read."""
         try:
-            self._file = path.open("rb")
+            self._file, magic = blocks.opened(path)
         except OSError as error:
             raise RunLogError(f"{path}: {error.strerror}") from None
         try:
-            self.header: dict[str, Any] = self._header()
+            self.header: dict[str, Any] = self._header(magic)
         except BaseException:
             self._file.close()
             raise
+        self.next_offset = self._file.tell()
+        """The position of the first event."""
 
     @property
-    def next_offset(self) -> int:
-        """Where the next frame begins, of a reader that has read nothing but the header."""
-        return self._file.tell()
+    def read_bytes(self) -> int:
+        """How much of the file has been read, about."""
+        return self._file.file_offset(self.offset)
 
-    def _header(self) -> dict[str, Any]:
+    @property
+    def unpacked_bytes(self) -> int:
+        """About how large the file would be if it were not compressed."""
+        return self._file.unpacked_bytes()
+
+    def _header(self, magic: bytes) -> dict[str, Any]:
         path = self.path
-        begin = self._file.read(len(MAGIC))
-        if begin != MAGIC:
-            name, _, version = MAGIC.partition(b"/")
-            if begin.startswith(name + b"/"):
-                found = begin.partition(b"/")[2].strip().decode("ascii", "replace")
-                text = f"a run log of format {found}, by another version of kemu; this one reads format"
-                raise RunLogError(f"{path}: offset 0: {text} {version.strip().decode()}: run the scenario again")
-            what = "not a kemu run log" if begin else "the file is empty: its run was killed before it began"
+        if magic not in (blocks.MAGIC, blocks.PLAIN_MAGIC):
+            if magic.startswith(_MAGIC_NAME):
+                found = magic.removeprefix(_MAGIC_NAME).strip().decode("ascii", "replace")
+                own = blocks.MAGIC.removeprefix(_MAGIC_NAME).strip().decode()
+                text = f"a run log of format {found}, by another version of kemu; this one reads formats up to {own}"
+                raise RunLogError(f"{path}: offset 0: {text}: run the scenario again")
+            what = "not a kemu run log" if magic else "the file is empty: its run was killed before it began"
             raise RunLogError(f"{path}: offset 0: {what}")
         header = self._frame(expect=True)
         assert header is not None
         try:
-            return dict(msgpack.unpackb(header, raw=False))
+            if magic == blocks.PLAIN_MAGIC or self._file.must_be_whole():
+                return dict(msgpack.unpackb(header, raw=False))
         except (ValueError, TypeError, msgpack.UnpackException):
-            raise RunLogError(f"{path}: offset {len(MAGIC)}: the header is damaged") from None
+            pass
+        raise RunLogError(f"{path}: {self._file.where(self.offset)}: the header is damaged")
+
+    def _error(self, what: str) -> RunLogError:
+        """About the frame that was read last."""
+        return RunLogError(f"{self.path}: {self._file.where(self.offset)}: {what}")
 
     def _frame(self, *, expect: bool = False, check: bool = True) -> bytes | None:
-        offset = self.offset = self._file.tell()
+        self.offset = self._file.tell()
         prefix = self._file.read(_FRAME.size)
         if not prefix and not expect:
             return None
         if len(prefix) < _FRAME.size:
-            raise RunLogError(f"{self.path}: offset {offset}: the file ends within a frame")
+            raise self._error("the file ends within a frame")
         length, crc = _FRAME.unpack(prefix)
         if length > MAX_PAYLOAD_BYTES:
-            raise RunLogError(f"{self.path}: offset {offset}: a frame of {length} bytes: the length is damaged")
+            raise self._error(f"a frame of {length} bytes: the length is damaged")
         payload = self._file.read(length)
         if len(payload) < length:
-            raise RunLogError(f"{self.path}: offset {offset}: the file ends within a frame")
+            raise self._error("the file ends within a frame")
         if check and zlib.crc32(payload) != crc:
-            raise RunLogError(f"{self.path}: offset {offset}: checksum mismatch: the frame is damaged")
+            raise self._error("checksum mismatch: the frame is damaged")
         return payload
 
     def payloads(self, *, check: bool = True) -> Iterator[bytes]:
         """The packed events. ``check=False`` passes on frames whose checksum does not match, to compare them."""
         unpack, crc32 = _FRAME.unpack_from, zlib.crc32
         buffer, place = b"", 0
-        begin = self._file.tell()
-        """Where the buffer stands in the file."""
+        begin = 0
+        """The position of the buffer."""
         while True:
             left = len(buffer) - place - _FRAME.size
             length, crc = unpack(buffer, place) if left >= 0 else (0, 0)
@@ -295,19 +318,27 @@ class Reader:
                     yield payload
                     continue
             elif length <= MAX_PAYLOAD_BYTES:
+                there = self._file.tell()
                 more = self._file.read(max(BUFFER_BYTES, length))
                 if more:
-                    begin, buffer, place = begin + place, buffer[place:] + more, 0
+                    rest = buffer[place:]
+                    begin, buffer, place = begin + place if rest else there, rest + more, 0
                     continue
             # The end, or damage: it says which.
             rest = buffer[place:]
-            if rest and (left < 0 or left < length <= MAX_PAYLOAD_BYTES) and not _has_event(rest):
+            if not rest:
+                self.offset, self.cut_bytes = self._file.tell(), self._file.torn_bytes()
+            elif (left < 0 or left < length <= MAX_PAYLOAD_BYTES) and not _has_event(rest):
                 self.offset, self.cut_bytes = begin + place, len(rest)
-                warnings.warn(LogCutWarning(_cut_text(self.path, self.offset, self.cut_bytes)), stacklevel=2)
-                return
-            self._file.seek(begin + place)
-            if self._frame() is None:
-                return
+            else:
+                self._file.seek(begin + place)
+                if self._frame() is None:
+                    return
+                continue
+            if self.cut_bytes:
+                where = self._file.where(self.offset)
+                warnings.warn(LogCutWarning(_cut_text(self.path, where, self.cut_bytes)), stacklevel=2)
+            return
 
     def but(self, *kinds: str) -> Iterator[Entry]:
         """All events but those of these kinds, which are not unpacked."""
@@ -342,9 +373,7 @@ class Reader:
         try:
             return unpack_event(payload)
         except (ValueError, TypeError, msgpack.UnpackException):
-            end = self.offset + _FRAME.size + len(payload)
-            text = f"{self.path}: before offset {end}: not an event of a run"
-            raise RunLogError(text) from None
+            raise self._error("not an event of a run") from None
 
     def close(self) -> None:
         self._file.close()

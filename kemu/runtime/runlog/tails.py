@@ -10,13 +10,12 @@ The file itself is what a slow reader waits in: nothing is kept in memory for it
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
 from kemu.errors import RunLogError
-from kemu.runtime.runlog import frames
+from kemu.runtime.runlog import blocks, frames
 from kemu.runtime.runlog.frames import Entry
 
 READ_BYTES = 1 << 18
@@ -29,7 +28,7 @@ class Cursor(NamedTuple):
     place: int
     """Number of the next event, from 0."""
     offset: int
-    """Where its frame begins."""
+    """The position of its frame."""
 
 
 class Tail:
@@ -41,37 +40,48 @@ class Tail:
             self.header = reader.header
             begin = reader.next_offset
         self.cursor = cursor or Cursor(0, begin)
+        self._file, _ = blocks.opened(path)
         if self.cursor.offset < begin:
-            raise RunLogError(f"{path}: offset {self.cursor.offset}: no event begins there")
-        self._file = path.open("rb")
+            self.close()
+            raise RunLogError(f"{path}: {self._file.where(self.cursor.offset)}: no event begins there")
 
     def behind(self) -> int:
         """How many bytes of the file are still to be read."""
-        return os.fstat(self._file.fileno()).st_size - self.cursor.offset
+        return self._file.size_bytes() - self._file.file_offset(self.cursor.offset)
 
     def read(self, most: int = 1 << 30) -> list[tuple[int, Entry]]:
         """Some of the next events that are whole, with their places; none where the file has no more of them yet.
 
         Raises RunLogError where a frame is damaged, or none begins at the cursor.
         """
-        self._file.seek(self.cursor.offset)
-        buffer, at = self._file.read(READ_BYTES), 0
+        file = self._file
+        file.seek(self.cursor.offset)
+        buffer, at = b"", 0
         place, offset = self.cursor
         found: list[tuple[int, Entry]] = []
+        taken = 0
         while len(found) < most:
+            if at == len(buffer) and taken < READ_BYTES:  # the next block
+                offset = file.tell()
+                buffer, at = file.read(READ_BYTES), 0
             length = frames.length_at(buffer, at)
             if length > frames.MAX_PAYLOAD_BYTES:
-                raise RunLogError(f"{self.path}: offset {offset}: a frame of {length} bytes: the length is damaged")
+                raise RunLogError(f"{self._where(offset)}: a frame of {length} bytes: the length is damaged")
             if length < 0 or length > len(buffer) - at:
-                more = self._file.read(max(READ_BYTES, length)) if not found else b""
+                if at < len(buffer) and file.must_be_whole():
+                    raise RunLogError(f"{self._where(offset)}: no event begins there")
+                more = file.read(max(READ_BYTES, length)) if not found else b""
                 if not more:
                     break
                 buffer, at = buffer[at:] + more, 0
                 continue
-            found.append((place, frames.event_at(buffer, at, self.path, offset)))
-            place, offset, at = place + 1, offset + length, at + length
-        self.cursor = Cursor(place, offset)
+            found.append((place, frames.event_at(buffer, at, self._where, offset)))
+            place, offset, at, taken = place + 1, offset + length, at + length, taken + length
+        self.cursor = Cursor(place, file.tell() if at == len(buffer) else offset)
         return found
+
+    def _where(self, offset: int) -> str:
+        return f"{self.path}: {self._file.where(offset)}"
 
     def close(self) -> None:
         self._file.close()

@@ -44,6 +44,9 @@ from kemu.runtime.runtimes import Runtime
 if TYPE_CHECKING:
     from kemu.emulated.real.guests import Guest
 
+LARGE_BYTES = 8 << 20
+"""Of events: the memory of a cluster that has made so many is got back before the run is judged. That takes no longer
+than to have the garbage collector look through it again and again meanwhile."""
 FOLLOWED_S = 0.05
 """Real time for which events stay in memory where the log is followed."""
 _MADE = (*folders.RESULTS, folders.CELLS)
@@ -169,6 +172,37 @@ def _run(scenario: Scenario, options: Options) -> RunResult:
     }
     if is_real:
         header["speed"] = options.speed or scenario.speed
+    played = _play(scenario, options, folder, header, guest)
+    if played.events_bytes >= LARGE_BYTES:
+        garbage.collect_leavings()
+    judged = judge(scenario, folder, played.end, options.progress)
+    verdict = {**judged.data(runtime_name, played.digest), "wall_s": round(played.wall_s, 3), "run": str(options.out)}
+    verdict |= played.loads
+    verdict |= _warnings(scenario)
+    folders.write_verdict(folder, verdict)
+    folders.drop_segments(folder)
+    return RunResult(scenario, {}, folder, verdict, judged.history, played.traces, played.left)
+
+
+@dataclass(frozen=True)
+class _Played:
+    """What a run leaves for its verdict: nothing of its actors, whose memory the judgement can use."""
+
+    end: judging.End
+    digest: str
+    events_bytes: int
+    traces: str
+    wall_s: float
+    loads: Mapping[str, Any]
+    left: Sequence[str]
+
+
+def _play(
+    scenario: Scenario, options: Options, folder: Path, header: Mapping[str, Any], guest: Guest | None
+) -> _Played:
+    """Run it, and write the log."""
+    runtime_name: str = header["runtime"]
+    is_real = runtime_name in runtimes.REAL
     garbage.collect_leavings()
     begun = time.perf_counter()
     # Who kills the process finds what happened until then; in virtual time a run without clients can be made again.
@@ -191,7 +225,9 @@ def _run(scenario: Scenario, options: Options) -> RunResult:
     recorder = plays.Recorder(append, scenario, progress, options.most_events)
     if options.on_begin is not None:
         options.on_begin(folder, options.variant, scenario.duration_ns)
+    runtime: Runtime | None = None
     try:
+        epoch_unix_s: int = header["epoch_unix_s"]
         runtime = _runtime(runtime_name, scenario, options, folder, recorder, epoch_unix_s, writer.date, guest)
         if progress is not None and isinstance(measured := getattr(runtime, "loads", None), Loads):
             progress.loads = measured.by_cell
@@ -210,13 +246,8 @@ def _run(scenario: Scenario, options: Options) -> RunResult:
     wall_s = time.perf_counter() - begun
     if bounded.full_at_ns is not None:
         end = judging.End(judging.FULL, bounded.full_at_ns, _full_note(bounded.full_at_ns, end.now_ns))
-    judged = judge(scenario, folder, end, progress)
-    verdict = {**judged.data(runtime_name, digest), "wall_s": round(wall_s, 3), "run": str(options.out)}
-    verdict |= _loads(runtime)
-    verdict |= _warnings(scenario)
-    folders.write_verdict(folder, verdict)
-    folders.drop_segments(folder)
-    return RunResult(scenario, {}, folder, verdict, judged.history, str(traces or ""), getattr(runtime, "left", ()))
+    left = getattr(runtime, "left", ())
+    return _Played(end, digest, writer.written_bytes, str(traces or ""), wall_s, _loads(runtime), left)
 
 
 def _full_note(full_at_ns: int, end_ns: int) -> str:
@@ -351,7 +382,7 @@ def judge(scenario: Scenario, folder: Path, end: judging.End, progress: Progress
             feed(time_ns, actor, kind, data)
             index.add(reader.offset, time_ns, actor, data)
             if progress is not None:
-                progress.read_bytes = reader.offset
+                progress.read_bytes = reader.read_bytes
     indexes.write(folder, index)
     return judge.conclude(end)
 

@@ -7,7 +7,7 @@
     event: bye    data: {}                                                the server ends
 
 An id says where the stream goes on after this: a browser that was cut off gives it as Last-Event-ID, and misses nothing
-and gets nothing twice. The server remembers nothing of a browser. Who is more than ``MOST_BEHIND_BYTES`` behind skips
+and gets nothing twice. The server remembers nothing of a browser. Who is more than ``MOST_BEHIND`` events behind skips
 what it could not show anyway, and fetches the page anew.
 """
 
@@ -33,7 +33,10 @@ PING_S = 10.0
 """So often something is sent, so that a browser that has gone is noticed."""
 ROWS = 400
 """In one message."""
-MOST_BEHIND_BYTES = 1 << 20
+MOST_BEHIND = 4_000
+"""Events."""
+MOST_BEHIND_BYTES = 1 << 17
+"""Of the log of an earlier run: about as many."""
 RECONNECT_MS = 100
 NOTE = 160
 
@@ -75,7 +78,7 @@ async def stream(runs: Runs, begin: tuple[int, Cursor] | None, is_over: Callable
                 sent_at, cursor = now, log.cursor
                 yield _message("log", [_row(place, event) for place, event in rows], run, cursor)
                 latest, there = runs.cursor()
-                if log.behind > MOST_BEHIND_BYTES and (latest, there.place) > (run, cursor.place):
+                if there.place - cursor.place > MOST_BEHIND if latest == run else log.behind > MOST_BEHIND_BYTES:
                     skipped = {"from": cursor.place if latest == run else -1, "to": there.place}
                     run, cursor = latest, there
                     yield _message("skip", skipped, run, cursor)

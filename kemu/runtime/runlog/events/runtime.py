@@ -166,7 +166,7 @@ class LogLate(Event, kind="log.late", by="cell (Ray only)"):
 
 
 class LogCut(Event, kind="log.cut", by="`run.kemu`"):
-    """Added by the reader where the file ends within an event"""
+    """Added by the reader where the file was cut off"""
 
     cut_bytes: int = field(key="bytes")
     """How many at its end are left out."""

@@ -99,8 +99,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         type=parsers.whole_number,
         default=LOG_MIB,
         metavar="MIB",
-        help="in real time: the size at which the run log takes no more; what happens later is told, but not judged; "
-        f"0: none; default: {LOG_MIB}",
+        help="in real time: the size of its events at which the run log takes no more; what happens later is told, but "
+        f"not judged; 0: none; default: {LOG_MIB}",
     )
     parser.add_argument("--force", action="store_true", help="replace a result of another kind in that folder")
     parser.add_argument(
