@@ -68,3 +68,18 @@ def test_predictions_that_are_too_far_off_are_a_complaint(script: ModuleType) ->
     (fewer,) = script.too_far_off({"a": [right], "b": [right], "c": [right], "d": [wrong]})
     assert fewer == "only 3 of 4 experiments are predicted with all of their figures"
     assert any("the median error of predictions is 23.1%" in one for one in script.too_far_off({"a": [wrong]}))
+
+
+def test_a_prediction_made_after_the_measurement_does_not_count(script: ModuleType) -> None:
+    before = _lines(script, [100.0] * 20, [130.0])
+    script.predicted_again("job", {"as it is": {"pods_succeeded": [130.0] * 20}})
+    (now,) = script.lines_of("job")
+    (first,) = script.lines_of("job", first=True)
+    assert (now.predicted, now.measured, now.is_inside) == (130, 130, True)
+    assert first == before
+    # What counts is the miss.
+    assert script.evidence() == {"job": [before]}
+    assert "`pods_succeeded` 100 (90 … 110)" in script._before([first])
+    # Once more: what was predicted at first stays.
+    script.predicted_again("job", {"as it is": {"pods_succeeded": [131.0] * 20}})
+    assert script.lines_of("job", first=True) == [before]
