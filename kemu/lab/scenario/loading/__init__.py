@@ -9,6 +9,7 @@ scaling        the same cluster, many times as large
 controllers    which controllers run
 users          users, and who events may be done as
 timelines      events and workloads
+loads          the rate of arrivals that makes a load of the nodes
 faults, holds  what is injected, and which messages are kept back
 references     whether names lead anywhere
 mistakes       the order of mistakes, and which of them explain others
