@@ -210,7 +210,12 @@ def _run(scenario: Scenario, options: Options) -> RunResult:
     wall_s = time.perf_counter() - begun
     if bounded.full_at_ns is not None:
         end = judging.End(judging.FULL, bounded.full_at_ns, _full_note(bounded.full_at_ns, end.now_ns))
-    judged = judge(scenario, folder, end, progress)
+    # The cluster is still there: the collector need not look at it again and again while the log is judged.
+    garbage.freeze()
+    try:
+        judged = judge(scenario, folder, end, progress)
+    finally:
+        garbage.unfreeze()
     verdict = {**judged.data(runtime_name, digest), "wall_s": round(wall_s, 3), "run": str(options.out)}
     verdict |= _loads(runtime)
     verdict |= _warnings(scenario)
