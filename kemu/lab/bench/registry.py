@@ -13,8 +13,8 @@ from typing import Any
 from kemu.errors import KemuError
 from kemu.lab.bench import calibrations, explorations, workloads
 from kemu.lab.bench.clients import pairs
-from kemu.lab.bench.clusters import large_clusters, scales
-from kemu.lab.bench.schedulers import cliffs, decisions, racing, scheduling
+from kemu.lab.bench.clusters import large_clusters, racing, scales
+from kemu.lab.bench.schedulers import cliffs, decisions, scheduling
 
 
 @dataclass(frozen=True)
@@ -134,8 +134,8 @@ BENCHMARKS = {
         ),
         Benchmark(
             "racing",
-            "eight replicas of one scheduler race for the same pods in sim: what an attempt costs, most of them in vain",
-            "kemu.lab.bench.schedulers.racing:racing",
+            "eight replicas of one scheduler race for the same pods in sim: what an attempt costs; most are in vain",
+            "kemu.lab.bench.clusters.racing:racing",
             racing.settings(),
             _LEFT_OUT,
         ),

@@ -64,8 +64,8 @@ class Stream:
     """What is on its way to one client: batches of events that fill up while the client reads."""
 
     __slots__ = (
-        "_bytes", "_current", "_full", "_full_bytes", "_has_asked", "_initial", "_initial_bytes", "_reader", "_writes", "by", "count",
-        "pump", "watchers",
+        "_bytes", "_current", "_full", "_full_bytes", "_has_asked", "_initial", "_initial_bytes", "_reader", "_writes",
+        "by", "count", "pump", "watchers",
     )  # fmt: skip
 
     def __init__(self, by: str, writes: buffers.Writes) -> None:

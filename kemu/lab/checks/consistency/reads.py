@@ -195,8 +195,8 @@ class _State:
     def __init__(self) -> None:
         self._present: dict[str, dict[str, Change]] = {}
         """By resource and key."""
-        self._known: dict[_Selection, list[Change]] = {}
-        """What selections give; forgotten when their resource changes."""
+        self._known: dict[str, dict[_Selection, list[Change]]] = {}
+        """By resource, what selections give; forgotten when it changes."""
         self._nodes: dict[str, str] = {}
         """By key of a pod, its node; kept once pods were listed by node."""
         self._pods: dict[str, dict[str, None]] | None = None
@@ -209,16 +209,16 @@ class _State:
             objects.pop(key, None)
         else:
             objects[key] = change
-        if self._known:
-            self._known = {one: found for one, found in self._known.items() if one.resource != resource}
+        self._known.pop(resource, None)
         if resource == "pods" and self._pods is not None:
             self._set_node(key, objects.get(key))
 
     def shows(self, one: _List) -> bool:
         """Whether a list, or a page of it, shows this state."""
-        found = self._known.get(one.selection)
+        known = self._known.setdefault(one.selection.resource, {})
+        found = known.get(one.selection)
         if found is None:
-            found = self._known[one.selection] = self._select(one.selection)
+            found = known[one.selection] = self._select(one.selection)
         if one.skipped + one.size > len(found) or one.is_last != (one.skipped + one.size == len(found)):
             return False
         total = sum(read_digest(change) for change in found[one.skipped : one.skipped + one.size])

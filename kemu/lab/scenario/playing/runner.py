@@ -175,7 +175,12 @@ def _run(scenario: Scenario, options: Options) -> RunResult:
     played = _play(scenario, options, folder, header, guest)
     if played.events_bytes >= LARGE_BYTES:
         garbage.collect_leavings()
-    judged = judge(scenario, folder, played.end, options.progress)
+    else:  # the collector need not look at what is left of the cluster while the log is judged
+        garbage.freeze()
+    try:
+        judged = judge(scenario, folder, played.end, options.progress)
+    finally:
+        garbage.unfreeze()
     verdict = {**judged.data(runtime_name, played.digest), "wall_s": round(played.wall_s, 3), "run": str(options.out)}
     verdict |= played.loads
     verdict |= _warnings(scenario)
