@@ -6,6 +6,7 @@ import functools
 import math
 import random
 import statistics
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kemu.doors.cli import main
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.loading.objects import manifests
 from kemu.lab.scenario.playing import runner, workloads
 from kemu.lab.scenario.scenarios import Scenario
 from kemu.runtime import distributions
 from kemu.runtime.random_streams import random_stream
-from tests.scenario.texts import load, problems
+from tests.scenario.texts import HEAD, load, problems
 
 NODES = (
     "  nodes: [{namePrefix: n-, count: 4, allocatable: {cpu: '8', memory: 16Gi, pods: '99', example.com/fpga: '2'}}]\n"
@@ -185,3 +187,14 @@ def test_the_load_is_what_is_measured(tmp_path: Path) -> None:
     arrived = result.verdict["counts"]["pods_created"]
     assert arrived > 250
     assert result.verdict["costs"]["utilisation.cpu"] == pytest.approx(0.6, rel=3 / math.sqrt(arrived) + 120 / 7200)
+
+
+def test_validation_tells_the_rate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "s.yaml"
+    spec = workload("load: 1") + "\nmatrix: {'workloads[0].arrivals.poisson.load': [0.5, 1]}"
+    file.write_text(HEAD + NODES + textwrap.indent(spec, "  "))
+    assert main.main(["scenarios", "validate", str(file)]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "  workload w: a load of 0.5 of cpu is 3.2/s",
+        "  workload w: a load of 1 of cpu is 6.4/s",
+    ]

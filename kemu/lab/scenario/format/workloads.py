@@ -210,7 +210,7 @@ class Workload:
         beside=["arrivals", "trace"],
     )
     template: core_v1_pb2.Pod | None = field(default=None, compare=False)
-    """Made of ``pods``."""
+    """Made of ``pods``, or what all pods of a trace have."""
     trace: Trace | None = None
     """What the files hold."""
 

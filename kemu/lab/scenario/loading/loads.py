@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from kemu.emulated.objects.amounts import requests
 from kemu.emulated.objects.defaulting.pods import default_pod
@@ -52,6 +52,16 @@ def settled(workload: Workload, nodes: Sequence[Node], where: Path, report: Repo
         return None
     rate = poisson.load * capacity / (wanted * mean_s)
     return dataclasses.replace(workload.arrivals, poisson=dataclasses.replace(poisson, rate_per_s=rate))
+
+
+def told(workloads: Iterable[Workload]) -> list[str]:
+    """The rate of each workload that states a load, as a sentence."""
+    stated = [(one.name, one.arrivals.poisson) for one in workloads if one.arrivals is not None]
+    return [
+        f"workload {name}: a load of {poisson.load:g} of {poisson.of} is {poisson.rate_per_s:.4g}/s"
+        for name, poisson in stated
+        if poisson is not None and poisson.load is not None
+    ]
 
 
 def _has_mistakes(report: Report) -> bool:

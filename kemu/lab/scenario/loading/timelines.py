@@ -250,7 +250,7 @@ class Timeline:
         self.trace_classes += [(name, str(file), *place) for name, place in classes.items() if name not in made]
         # What runs the resolved document from elsewhere, as a replay does, finds it again.
         self.resolved["workloads"][index]["trace"]["file"] = str(file.resolve())
-        self.workloads.append(dataclasses.replace(workload, trace=trace))
+        self.workloads.append(dataclasses.replace(workload, trace=trace, template=template))
 
     def _file_of(self, files: TraceFiles, path: Path) -> FilePath | None:
         """In the folder of the data, or beside the scenario."""

@@ -98,12 +98,25 @@ def validate_command(options: argparse.Namespace) -> int:
         else:
             if not options.json:
                 print(f"{found.file}: valid")
+                for line in _loads(found):
+                    print(f"  {line}")
     if options.json:
         result = {"valid": not problems, "problems": problems, "warnings": warnings}
         print(json.dumps(result, default=lambda problem: problem.__dict__))
     elif problems:
         raise ScenarioError(problems)
     return exits.INPUT if problems else exits.HOLDS
+
+
+def _loads(found: Any) -> list[str]:
+    """The rates that loads are, in all variants of a scenario."""
+    from kemu.lab.scenario.loading import loader, loads
+    from kemu.lab.scenario.scenarios import Scenario
+
+    if not isinstance(found, Scenario):
+        return []
+    lines = [line for _, variant in loader.variants(found) for line in loads.told(variant.workloads)]
+    return list(dict.fromkeys(lines))
 
 
 def _load(name: str, options: argparse.Namespace) -> Any:
