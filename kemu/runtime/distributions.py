@@ -145,7 +145,9 @@ class LogNormal(Distribution):
         return math.exp(stream.gauss(self.mu, self.sigma))
 
     def quantile(self, share: float) -> float:
-        return math.exp(self.mu + self.sigma * _STANDARD.inv_cdf(_inner(share)))
+        if not _LEAST <= share <= _MOST:
+            share = _inner(share)
+        return math.exp(self.mu + self.sigma * _STANDARD.inv_cdf(share))
 
     @property
     def average(self) -> float:
@@ -175,11 +177,12 @@ class Choice(Distribution):
 
 
 _STANDARD = statistics.NormalDist()
+_LEAST, _MOST = 2.0**-53, 1 - 2.0**-53
 
 
 def _inner(share: float) -> float:
     """Within (0, 1), where quantiles are finite."""
-    return min(max(share, 2.0**-53), 1 - 2.0**-53)
+    return min(max(share, _LEAST), _MOST)
 
 
 def parse(data: object, *, number: Callable[[Any], float] | None = None, minimum: float | None = 0.0) -> Distribution:

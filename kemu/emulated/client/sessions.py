@@ -94,7 +94,9 @@ def error_of(status_bytes: bytes) -> errors.ApiError:
     """The exception for a serialised ``metav1.Status``."""
     status = meta_v1_pb2.Status.FromString(status_bytes)
     details = status.details
-    causes = [errors.Cause(cause.field, cause.reason, cause.message) for cause in details.causes]
+    causes = []
+    if details.causes:
+        causes = [errors.Cause(cause.field, cause.reason, cause.message) for cause in details.causes]
     error_class = errors.API_ERRORS.get(status.reason, errors.ApiError)
     if status.message == errors.NoSpace.MESSAGE:
         error_class = errors.NoSpace

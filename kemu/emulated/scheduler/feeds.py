@@ -6,6 +6,7 @@ snapshot; the queue gets every event at once.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -107,11 +108,8 @@ class PodFeed:
         self._queue.remove(uid)
         self._cluster.nominator.remove(uid)
         self._cluster.confirm(uid)
-        self._cluster.change(self._see, pod, spec_changed)
+        self._cluster.change(functools.partial(self._cluster.see_pod, pod, spec_changed=spec_changed))
         self._queue.move(Event.ASSIGNED_POD_ADD, None, pod)
-
-    def _see(self, pod: core_v1_pb2.Pod, spec_changed: bool) -> None:
-        self._cluster.see_pod(pod, spec_changed=spec_changed)
 
     def _waiting_changed(self, update: PodUpdate) -> None:
         old, new, uid = update.old, update.new, update.uid

@@ -145,7 +145,7 @@ class Evaluation:
                 return
         if self._pod_position != cluster.pod_changes.end:
             rows = cluster.pod_changes.since(self._pod_position)
-            if rows is None or len(rows) > 24 + len(cluster) // 64:
+            if rows is None or len(rows) > 24 + self._rows // 64:
                 self._build_pods(cluster, rows)
             else:
                 self._pod_position = cluster.pod_changes.end
@@ -305,8 +305,11 @@ class Evaluation:
 
         ``pod``: the pending pod, whose own nomination does not count; None: all nominations count.
         """
-        others = verdicts.nominated_above(node, self.template.priority, pod) if node.nominated else ()
         of_object = int(self.object_verdicts[node.row])
+        if not node.nominated:
+            verdict = verdicts.first(self.filters.on_node, node)
+            return of_object if of_object and (not verdict or of_object < verdict) else verdict
+        others = verdicts.nominated_above(node, self.template.priority, pod)
         return verdicts.with_nominated(self.filters.on_node, node, others, of_object, again=self._again)
 
 

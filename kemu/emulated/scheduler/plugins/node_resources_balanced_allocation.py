@@ -55,7 +55,11 @@ class NodeResourcesBalancedAllocation(ScorePlugin, SignPlugin):
                 requested = node.requested[number]
                 with_pod.append(min((requested + amount) / allocatable, 1.0))
                 without.append(min(requested / allocatable, 1.0))
-        gain = 50 + _balance(with_pod) - _balance(without)
+        if len(with_pod) == 2:  # The usual case, without calls.
+            spread, before = abs((with_pod[0] - with_pod[1]) / 2), abs((without[0] - without[1]) / 2)
+            gain = 50 + int((1 - spread) * MAX_SCORE) - int((1 - before) * MAX_SCORE)
+        else:
+            gain = 50 + _balance(with_pod) - _balance(without)
         return 50 + (gain >> 1 if gain >= 0 else -(-gain >> 1))
 
     def scores(self, state: Counted, cluster: Cluster, rows: IntArray | None) -> IntArray:
@@ -103,10 +107,9 @@ def _spread_of_two(one: Any, other: Any) -> Any:
 
 
 def _balance(fractions: list[float]) -> int:
+    """Of any number of fractions but two, which are rounded otherwise."""
     if len(fractions) < 2:
         spread = 0.0
-    elif len(fractions) == 2:
-        spread = abs((fractions[0] - fractions[1]) / 2)
     else:
         total = 0.0
         for fraction in fractions:

@@ -152,6 +152,7 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin, SignPlugin):
 
     def score(self, state: tuple[Counted, ...], node: NodeInfo) -> int:
         rate, weighted, weights = self._rate, 0, 0
+        is_usual = self.strategy == LEAST_ALLOCATED  # then as _least_allocated, for this is asked for every change
         for number, weight, amount in state:
             allocatable = node.allocatable[number]
             if allocatable == 0:
@@ -162,7 +163,10 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin, SignPlugin):
                 requested = node.non_zero_memory + amount
             else:
                 requested = node.requested[number] + amount
-            score = rate(allocatable, requested, allocatable, min, max)
+            if is_usual:
+                score = (allocatable - requested) * MAX_SCORE // allocatable if requested < allocatable else 0
+            else:
+                score = rate(allocatable, requested, allocatable, min, max)
             if score <= 0 and self.strategy == RATIO:
                 continue
             weighted += score * weight
