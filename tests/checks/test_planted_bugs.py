@@ -86,9 +86,9 @@ def wrong_answers(patch: pytest.MonkeyPatch) -> None:
     """An API server answers a patch with the object as it was before."""
     rewrite = Registry.rewrite
 
-    async def old(self: Registry, strategy: Any, key: bytes, *rest: Any) -> tuple[Entry, bool]:
+    async def old(self: Registry, strategy: Any, key: bytes, *rest: Any, **more: Any) -> tuple[Entry, bool]:
         before = self.cache.collections[strategy.resource.plural].entries.get(key)
-        entry, gone = await rewrite(self, strategy, key, *rest)
+        entry, gone = await rewrite(self, strategy, key, *rest, **more)
         if before is None or gone:
             return entry, gone
         return Entry(key, entry.revision, before.value), gone

@@ -201,11 +201,13 @@ def _(patch: pytest.MonkeyPatch) -> None:
     rewrite = registry.Registry.rewrite
     count = itertools.count()
 
-    async def hasty(self: registry.Registry, strategy: Any, key: bytes, *others: Any) -> Any:
+    async def hasty(self: registry.Registry, strategy: Any, key: bytes, *others: Any, leaves: bool = False) -> Any:
         entry = self.cache.collections[strategy.resource.plural].entries.get(key)
         if entry is not None and strategy.resource.plural == "pods" and next(count) % 30 == 29:
+            if leaves:
+                self.turns.leave(key)
             return entry, False
-        return await rewrite(self, strategy, key, *others)
+        return await rewrite(self, strategy, key, *others, leaves=leaves)
 
     patch.setattr(registry.Registry, "rewrite", hasty)
 

@@ -7,6 +7,7 @@ long something is to be done, ``Punctual`` makes a check of both.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -90,8 +91,9 @@ class Attention(Fold):
                     del self._written_ns[revision]
             return
         if isinstance(event, (WritesAcknowledged, GetAnswered, ListAnswered)):
-            took_ns = max(ack[0] for ack in event.acks) if isinstance(event, WritesAcknowledged) else event.took
-            self.lag_ns = max(self.lag_ns, took_ns)
+            for took_ns in [ack[0] for ack in event.acks] if isinstance(event, WritesAcknowledged) else (event.took,):
+                if took_ns > self.lag_ns:
+                    self.lag_ns = took_ns
             return
         if isinstance(event, (FaultBegun, FaultEnded, ActorStarted, ActorStopped, ActorCrashed, ConnectionLost)):
             self._outages.on_event(time_ns, actor, event)
@@ -239,6 +241,11 @@ class Punctual(Check):
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         cls.kinds = (*handlers.kinds(cls.saw), RunEnded.KIND)
+
+    def taker(self, kind: str) -> Callable[[int, str, Any], None] | None:
+        if self._ended:
+            return None
+        return self.on_event if kind == RunEnded.KIND else self.saw
 
     def on_event(self, time_ns: int, actor: str, event: Event) -> None:
         if self._ended:

@@ -26,7 +26,7 @@ from kemu.lab.checks.scheduling import budgets, caches, leaders, ledgers, loops,
 from kemu.lab.checks.watches import events
 from kemu.lab.checks.workloads import collected, countings, job_counts, orders, schedules, shortages, surpluses
 from kemu.runtime.runlog import frames
-from kemu.runtime.runlog.events import Event, StoreRecovered, typed
+from kemu.runtime.runlog.events import Event, RunEnded, StoreRecovered, Transaction, typed
 
 ALL: tuple[type[Check], ...] = (
     placements.NoNodeOvercommitted,
@@ -86,6 +86,10 @@ IDS = tuple(check.id for check in ALL)
 """All ids that a scenario may name."""
 
 
+_Taker = tuple[str, tuple[str, ...], Callable[[int, str, Any], None]]
+"""How the names of the actors begin whose events it takes, and the keys whose changes; and what takes them."""
+
+
 class Judge:
     """Asks every check that is not disabled; ``within`` the limits of the scenario.
 
@@ -95,7 +99,8 @@ class Judge:
     def __init__(self, *, disabled: Collection[str] = (), within: limits.Limits = limits.DEFAULT) -> None:
         self._within = within
         self._checks = [check.within(within) for check in ALL if check.id not in disabled]
-        self._listeners: dict[str, list[Callable[[int, str, Event], None]]] = {}
+        self._takers: dict[str, list[_Taker]] = {}
+        """By kind."""
         self.history = History()
         self._fold = self.history.feed
         self._rollbacks = 0
@@ -105,23 +110,38 @@ class Judge:
                 if kind_of_fold not in folds:
                     folds[kind_of_fold] = kind_of_fold(self.history)
             check.given(*(folds[each] for each in check.folds))
-        listeners: tuple[Fold | Check, ...] = (*folds.values(), *self._checks)
-        for listener in listeners:
+        self._listeners: tuple[Fold | Check, ...] = (*folds.values(), *self._checks)
+        self._subscribe()
+
+    def _subscribe(self) -> None:
+        self._takers.clear()
+        for listener in self._listeners:
+            actors = {event.KIND: prefix for event, prefix in listener.actors.items()}
             for kind in listener.kinds:
-                self._listeners.setdefault(kind, []).append(listener.on_event)
+                take = listener.taker(kind)
+                if take is not None:
+                    keys = listener.keys if kind == Transaction.KIND else ()
+                    self._takers.setdefault(kind, []).append((actors.get(kind, ""), keys, take))
 
     def feed(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         """Has the signature of a ``LogSink``."""
-        event = typed(kind, data)
+        event = data if isinstance(data, Event) else typed(kind, data)
         self._fold(time_ns, actor, kind, event)
         if kind == StoreRecovered.KIND and len(self.history.rollbacks) > self._rollbacks:
             self._rollbacks = len(self.history.rollbacks)
             for check in self._checks:
                 check.rolled_back(time_ns, self.history)
-        listeners = self._listeners.get(kind)
-        if listeners is not None:
-            for on_event in listeners:
-                on_event(time_ns, actor, event)
+        for prefix, keys, take in self._takers.get(kind, ()):
+            if keys:
+                assert isinstance(event, Transaction)
+                for change in event.changes:
+                    if change[1].startswith(keys):
+                        take(time_ns, actor, event)
+                        break
+            elif actor.startswith(prefix):
+                take(time_ns, actor, event)
+        if kind == RunEnded.KIND:
+            self._subscribe()
 
     def results(self) -> list[Result]:
         """Results of all checks, when every event has been fed."""

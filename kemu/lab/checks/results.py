@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from kemu.lab.checks.history import History
 from kemu.lab.checks.limits import Limits
-from kemu.runtime.runlog.events import handlers
+from kemu.runtime.runlog.events import Event, handlers
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,27 +26,40 @@ class Result:
     """It changes the verdict. A detector does only where the scenario sets a limit for it."""
 
 
-class Fold(ABC):
-    """What several checks fold from the log: folded once for all of them, event by event, before they see the event."""
+class Listener(ABC):  # noqa: B024  # listens to nothing by itself
+    """Takes the events of some kinds."""
 
     kinds: ClassVar[tuple[str, ...]] = ()
     """Kinds of the events that it takes."""
+    actors: ClassVar[Mapping[type[Event], str]] = {}
+    """How the names of the actors begin of which it takes these events: others are not shown to it, which is cheaper
+    than to have it look at them. Classes that are not named: of all actors."""
+    keys: ClassVar[tuple[str, ...]] = ()
+    """How the keys begin for which it takes transactions: those that change no such key are not shown to it. Empty: it
+    takes all."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         cls.kinds = tuple(dict.fromkeys((*handlers.kinds(cls.on_event), *handlers.kinds_of(cls))))
 
+    def on_event(self, time_ns: int, actor: str, event: Any) -> None:  # noqa: B027  # optional
+        """Called for the events that the annotation of ``event`` names, and that methods ``_on_…`` take."""
+
+    def taker(self, kind: str) -> Callable[[int, str, Any], None] | None:
+        """What takes the events of a kind; None: it does not want them any more. Asked again at the end of the run."""
+        return self.on_event
+
+
+class Fold(Listener):
+    """What several checks fold from the log: folded once for all of them, event by event, before they see the event."""
+
     def __init__(self, history: History) -> None:
         self.history = history
         """As it is after the event."""
 
-    @abstractmethod
-    def on_event(self, time_ns: int, actor: str, event: Any) -> None:
-        """Called for the events that the annotation of ``event`` names, and that methods ``_on_…`` take."""
 
-
-class Check(ABC):
-    """Sees the events whose kinds it names, in order, then says its result.
+class Check(Listener):
+    """Sees the events whose kinds it names, in order, then says its result; one without any judges the history.
 
     A *check* must hold in every run. A *detector* finds what is legal but unwelcome, beyond some limit: it runs in
     every run too, but changes the verdict only where the scenario sets that limit or expects the detector to hold.
@@ -53,7 +67,6 @@ class Check(ABC):
 
     id: ClassVar[str]
     """Reads like a sentence."""
-    kinds: ClassVar[tuple[str, ...]] = ()
     detector: ClassVar[bool] = False
     folds: ClassVar[tuple[type[Fold], ...]] = ()
     """What it reads beside the history; :meth:`given` gets them in this order."""
@@ -68,18 +81,11 @@ class Check(ABC):
         """Whether it changes the verdict, unless an expectation names it."""
         return not cls.detector
 
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        cls.kinds = tuple(dict.fromkeys((*handlers.kinds(cls.on_event), *handlers.kinds_of(cls))))
-
-    def given(self, *folds: Any) -> None:  # noqa: B027  # only those with folds
+    def given(self, *folds: Any) -> None:  # only those with folds
         """Called once, before any event."""
 
-    def rolled_back(self, time_ns: int, history: History) -> None:  # noqa: B027  # optional
+    def rolled_back(self, time_ns: int, history: History) -> None:  # optional
         """The store came back without its latest revisions; the history is as if they had never been."""
-
-    def on_event(self, time_ns: int, actor: str, event: Any) -> None:  # noqa: B027  # optional
-        """Called for the events that the annotation of ``event`` names; a check without any judges the history."""
 
     def concluded(self, findings: list[str], judged: int, nothing: str, good: str) -> Result:
         """The result of a check that counts what it has judged.

@@ -3,8 +3,9 @@
 Pods of one burst share messages, pods that come one by one do not: a setting for each. ``steps`` are callbacks of the
 event loop; ``messages`` travel between actors, in either direction; ``calls`` are nearly all unary, to the store;
 ``parses`` and ``serialisations`` are of protobuf messages, for any purpose; ``frames`` are those of the run log.
-``functions`` are calls of functions that are written in Python, steps of coroutines and generators included. All are
-counted from the moment in which the clock starts until the last pod runs.
+``functions`` are calls of functions that are written in Python, steps of coroutines and generators included;
+``checks``: more of these, where all checks look on. All are counted from the moment in which the clock starts until the
+last pod runs.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from kemu.lab.bench.clusters.throughput import scenario_text
+from kemu.lab.checks.registry import Judge
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.playing import plays
 from kemu.lab.scenario.playing.heartbeats import Heartbeats
@@ -50,6 +52,7 @@ _INLINED = frozenset({"<listcomp>", "<dictcomp>", "<setcomp>"})
 """Names of what is a function in Python 3.11 and part of the one around it in later versions."""
 FIGURES = (
     "functions",
+    "checks",
     "parses",
     "serialisations",
     "futures",
@@ -71,10 +74,15 @@ class _Counts:
         """Kinds of events in the run log."""
         self.stop = asyncio.Event()
         self._append: Callable[..., None] = Digester().append
+        self._judge: Callable[..., None] = Judge().feed
+        self._is_judging = False
         self._left = pods
 
     def __call__(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         self._append(time_ns, actor, kind, data)
+        self._is_judging = True
+        self._judge(time_ns, actor, kind, data)
+        self._is_judging = False
         self.kinds[kind] += 1
         if kind == PodRunning.KIND:
             self._left -= 1
@@ -85,13 +93,13 @@ class _Counts:
         if event == "call":
             code = frame.f_code
             if code.co_name not in _INLINED and code is not _SINK:
-                self.counts["functions"] += 1
+                self.counts["checks" if self._is_judging else "functions"] += 1
             figure = _WRITTEN.get(code)
         elif event == "c_call":
             figure = _BUILT_IN.get(argument.__name__)
         else:
             return
-        if figure is not None:
+        if figure is not None and not self._is_judging:
             self.counts[figure] += 1
 
 

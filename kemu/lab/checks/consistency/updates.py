@@ -63,14 +63,17 @@ class UpdatesReplaceWhatWasSeen(Check):
         if not actor.startswith(_OURS):
             return
         if isinstance(event, WatchDelivered):
-            self._show(actor, self._resources.get((actor, event.watch), ""), event.revs[-1])
+            shown, revision = (actor, self._resources.get((actor, event.watch), "")), event.revs[-1]
+            if revision > self._shown.get(shown, 0):
+                self._shown[shown] = revision
         elif isinstance(event, WritesAcknowledged):
             for _took, revision, key, _uid, _digest in event.acks:
                 asked = self._under_way.get((actor, key))
                 if asked:
                     start_ns, seen = asked.pop(0)
                     self._updates.append(_Update(start_ns, time_ns, actor, key, revision, seen))
-                self._show(actor, key, revision)
+                if revision > self._shown.get((actor, key), 0):
+                    self._shown[actor, key] = revision
         elif isinstance(event, UnconditionalUpdate):
             resource, key = event.resource, event.key
             seen = max(self._shown.get((actor, resource), 0), self._shown.get((actor, key), 0))

@@ -209,7 +209,7 @@ class History:
         self.kinds[kind] += 1
         handler = self._handlers.get(kind)
         if handler is not None:
-            handler(time_ns, actor, typed(kind, data))
+            handler(time_ns, actor, data if isinstance(data, Event) else typed(kind, data))
 
     def _reporting(self, handler: Callable[[int, str, Any], None] | None) -> Callable[[int, str, Any], None]:
         def report(time_ns: int, actor: str, event: Event) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,6 +13,7 @@ from kemu.runtime.runlog.events import (
     ActorCrashed,
     ActorStarted,
     ActorStopped,
+    Event,
     MachineOff,
     PodTerminated,
     PodTerminating,
@@ -55,6 +57,7 @@ class ContainersEndInTime(Punctual):
     a shorter one hastens the end, from when the kubelet hears of it (``killContainer``).
     """
 
+    actors: ClassVar[Mapping[type[Event], str]] = {WatchListed: KUBELET, WatchDelivered: KUBELET}
     id: ClassVar[str] = "containers-end-in-time"
     nothing: ClassVar[str] = "no container was stopped"
     unit: ClassVar[str] = "pod"

@@ -5,7 +5,9 @@ Role: below ``placements``, whose checks read the findings.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from kemu.emulated.objects.amounts import requests
 from kemu.emulated.objects.pods import pod_phases
@@ -16,6 +18,7 @@ from kemu.runtime.runlog.events import (
     ActorStarted,
     ActorStopped,
     AdmissionDecided,
+    Event,
     MachineOff,
     PodFinished,
     PodRunning,
@@ -61,6 +64,8 @@ class _Pod:
 
 class Occupancy(Fold):
     """Which pods run where and what they take there, and the admissions and rejections that do not fit that."""
+
+    actors: ClassVar[Mapping[type[Event], str]] = {WatchListed: KUBELET, WatchDelivered: KUBELET}
 
     def __init__(self, history: History) -> None:
         super().__init__(history)
@@ -259,7 +264,7 @@ class Occupancy(Fold):
             return
         if requests.is_extended(resource) and any(resource not in allocatable for _, allocatable in views):
             return  # The kubelet overlooks what its node does not have (``removeMissingExtendedResources``).
-        room = max(allocatable.get(resource, 0) for _, allocatable in views)
+        room = max([allocatable.get(resource, 0) for _, allocatable in views])
         used = self._used[node][resource] - unasked
         if used > room:
             self.overcommitted.append(

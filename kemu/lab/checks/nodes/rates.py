@@ -28,6 +28,7 @@ class NodeEvictionsKeepTheirRate(Check):
     """
 
     id: ClassVar[str] = "node-evictions-keep-their-rate"
+    keys: ClassVar[tuple[str, ...]] = (NODE_PREFIX,)
 
     def __init__(self, limits: Limits = DEFAULT) -> None:
         self._rate = limits.node_eviction_rate

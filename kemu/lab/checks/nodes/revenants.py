@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -12,6 +13,7 @@ from kemu.runtime.runlog.events import (
     ActorStarted,
     AdmissionDecided,
     ContainerStarted,
+    Event,
     PodPreempting,
     PodRunning,
     PodTerminating,
@@ -76,6 +78,7 @@ class GonePodsStartNothing(Check):
     """
 
     id: ClassVar[str] = "gone-pods-start-nothing"
+    actors: ClassVar[Mapping[type[Event], str]] = {WatchListed: KUBELET, WatchDelivered: KUBELET}
 
     def __init__(self) -> None:
         self._uids: dict[str, tuple[str, str]] = {}
@@ -116,7 +119,10 @@ class GonePodsStartNothing(Check):
                 self._decided(time_ns, event, node)
 
     def _node(self, name: str) -> _Node:
-        return self._nodes.setdefault(name, _Node())
+        node = self._nodes.get(name)
+        if node is None:
+            node = self._nodes[name] = _Node()
+        return node
 
     def _delivered(self, time_ns: int, node: _Node, event: WatchListed | WatchDelivered) -> None:
         revisions = [event.rev] if isinstance(event, WatchListed) else event.revs

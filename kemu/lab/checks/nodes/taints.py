@@ -47,6 +47,7 @@ class TaintsFollowConditions(Punctual):
     """
 
     id: ClassVar[str] = "taints-follow-conditions"
+    keys: ClassVar[tuple[str, ...]] = (NODE_PREFIX,)
     nothing: ClassVar[str] = "no taint had to change"
     unit: ClassVar[str] = "taint"
 
@@ -98,6 +99,7 @@ class LostNodesAreNoticed(Punctual):
     """
 
     id: ClassVar[str] = "lost-nodes-are-noticed"
+    keys: ClassVar[tuple[str, ...]] = (NODE_PREFIX,)
     nothing: ClassVar[str] = "no node fell silent"
     unit: ClassVar[str] = "silent node"
 

@@ -29,6 +29,7 @@ class OneLeaderAtATime(Check):
     """
 
     id: ClassVar[str] = "one-leader-at-a-time"
+    keys: ClassVar[tuple[str, ...]] = (LEASES,)
 
     def __init__(self) -> None:
         self._terms: dict[str, _Term] = {}
@@ -85,6 +86,7 @@ class LeasesAreTakenWhenTheyRunOut(Check):
     """
 
     id: ClassVar[str] = "leases-are-taken-when-they-run-out"
+    keys: ClassVar[tuple[str, ...]] = (LEASES,)
 
     def __init__(self) -> None:
         self._held: dict[str, tuple[str, int, int]] = {}

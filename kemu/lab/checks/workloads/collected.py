@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar, Self
 
 from kemu.emulated.objects import meta, resources
@@ -12,7 +13,7 @@ from kemu.lab.checks.limits import DEFAULT, Limits
 from kemu.lab.checks.results import seconds
 from kemu.lab.checks.workloads.views import ByView, decided_since
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
-from kemu.runtime.runlog.events import ApiRequest, FaultBegun, OwnedDeleted, Transaction, WritesAcknowledged
+from kemu.runtime.runlog.events import ApiRequest, Event, FaultBegun, OwnedDeleted, Transaction, WritesAcknowledged
 
 _COLLECTOR, _POD_COLLECTOR = "controller/garbage-collector", "controller/pod-gc"
 _QUARANTINE_NS = 40_000_000_000
@@ -31,6 +32,7 @@ class GarbageHasNoOwner(ByView):
     """
 
     id: ClassVar[str] = "garbage-has-no-owner"
+    actors: ClassVar[Mapping[type[Event], str]] = {WritesAcknowledged: _COLLECTOR}
     nothing: ClassVar[str] = "the garbage collector deleted nothing"
     unit: ClassVar[str] = "object"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from kemu.emulated.objects import meta
@@ -11,7 +12,7 @@ from kemu.lab.checks.workloads.job_counts import JOBS
 from kemu.lab.checks.workloads.views import ByView, decided_since
 from kemu.messages.k8s import batch_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
-from kemu.runtime.runlog.events import FaultBegun, WritesAcknowledged
+from kemu.runtime.runlog.events import Event, FaultBegun, WritesAcknowledged
 
 _ACTOR = "controller/cronjob"
 _MINUTE_S = 60
@@ -27,6 +28,7 @@ class CronJobsKeepTheirPolicy(ByView):
     """
 
     id: ClassVar[str] = "cron-jobs-keep-their-policy"
+    actors: ClassVar[Mapping[type[Event], str]] = {WritesAcknowledged: _ACTOR}
     nothing: ClassVar[str] = "no CronJob started a Job"
     unit: ClassVar[str] = "Job"
 

@@ -13,7 +13,7 @@ from kemu.lab.checks.workloads.job_counts import indexes_in
 from kemu.lab.checks.workloads.owners import Owner, Workloads
 from kemu.lab.checks.workloads.views import ByView, Member, Members, Views, decided_since, is_prompt
 from kemu.messages.k8s import batch_v1_pb2, core_v1_pb2
-from kemu.runtime.runlog.events import ActorStarted, ApiRequest, WritesAcknowledged
+from kemu.runtime.runlog.events import ActorStarted, ApiRequest, Event, WritesAcknowledged
 from kemu.runtime.words import counted
 
 _JOB_ACTOR = "controller/job"
@@ -57,6 +57,7 @@ class JobsKeepTheirParallelism(_Judging):
     """
 
     id: ClassVar[str] = "jobs-keep-their-parallelism"
+    actors: ClassVar[Mapping[type[Event], str]] = {WritesAcknowledged: _JOB_ACTOR}
     nothing: ClassVar[str] = "no Job created a pod"
     unit: ClassVar[str] = "pod"
 

@@ -8,6 +8,7 @@ which it decided, and blames it only if nothing of that explains the write.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -17,7 +18,7 @@ from kemu.lab.checks.attention import LAGS_NS, Attention, sort_of
 from kemu.lab.checks.history import POD_PREFIX, History, parsed
 from kemu.lab.checks.history.facts import Change
 from kemu.lab.checks.results import Check, Fold, Result
-from kemu.runtime.runlog.events import ActorStarted, Transaction, WatchDelivered, WatchListed
+from kemu.runtime.runlog.events import ActorStarted, Event, Transaction, WatchDelivered, WatchListed
 from kemu.runtime.words import counted
 
 _Events = Transaction | WatchListed | WatchDelivered | ActorStarted
@@ -36,6 +37,13 @@ _INDEX = "batch.kubernetes.io/job-completion-index"
 
 class Views(Fold):
     """What each controller has seen, by the revisions that its watches state."""
+
+    actors: ClassVar[Mapping[type[Event], str]] = {
+        WatchListed: "controller/",
+        WatchDelivered: "controller/",
+        ActorStarted: "controller/",
+    }
+    keys: ClassVar[tuple[str, ...]] = _DECIDED_BY
 
     def __init__(self, history: History) -> None:
         super().__init__(history)
