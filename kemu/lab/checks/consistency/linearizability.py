@@ -10,6 +10,7 @@ of its range that is not before any operation that had ended before this one beg
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from sys import intern
 from typing import ClassVar, NamedTuple
 
 from kemu.lab.checks.consistency.versions import Versions
@@ -178,7 +179,9 @@ class HistoryIsLinearizable(Check):
         elif isinstance(event, WritesAcknowledged):
             for took_ns, revision, key, _, digest in event.acks:
                 self._operations.append(
-                    Operation(time_ns - took_ns, time_ns, actor, "write", key, revision, digest, self._recoveries)
+                    Operation(
+                        time_ns - took_ns, time_ns, actor, "write", intern(key), revision, digest, self._recoveries
+                    )
                 )
         elif not event.version and not (isinstance(event, ListAnswered) and event.token):
             self._operations.append(read(time_ns, actor, event, self._recoveries))

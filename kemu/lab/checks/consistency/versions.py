@@ -20,14 +20,14 @@ _ORDER = attrgetter("born", "revision")
 
 def digest(change: Change) -> int:
     """Digest of the object as a client gets it that made this change; of one that is gone, its last state."""
-    if change.value is not None:
+    if not change.is_deletion:
         return wires.versioned_digest(change.crc, change.revision)
     return wires.digest(change.previous or b"", change.revision)
 
 
 def read_digest(change: Change) -> int:
     """The digest of the object as a read shows it: without its heartbeats, if it is one that only states them."""
-    if change.value is not None and wires.states_heartbeats(change.value):
+    if (value := change.value) is not None and wires.states_heartbeats(value):
         return wires.standing_digest(change.key.rpartition("/")[2], str(change.revision))
     return digest(change)
 
@@ -125,10 +125,10 @@ class Versions:
         """The first revision from ``floor`` on at which there was no such key, and the deletion that made it so."""
         changes = self.of(key, epoch)
         position = bisect_right(changes, floor, key=_REVISION)
-        if position == 0 or changes[position - 1].value is None:
+        if position == 0 or changes[position - 1].is_deletion:
             return floor, changes[position - 1] if position else None
         for change in changes[position:]:
-            if change.value is None:
+            if change.is_deletion:
                 return change.revision, change
         return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from sys import intern
 from typing import ClassVar, NamedTuple
 
 from kemu.lab.checks.consistency.versions import Versions
@@ -50,8 +51,9 @@ class AcknowledgedWritesSurvive(Check):
         if isinstance(event, WritesAcknowledged):
             sent_ns, server, recoveries = event.sent, event.server, self._recoveries
             for _, revision, key, uid, digest in event.acks:
+                what = intern(key), intern(uid), digest
                 self._acknowledged.append(
-                    _Acknowledgement(time_ns, sent_ns, actor, server, revision, key, uid, digest, recoveries)
+                    _Acknowledgement(time_ns, sent_ns, actor, server, revision, *what, recoveries)
                 )
         elif isinstance(event, Transaction):
             revision = event.rev

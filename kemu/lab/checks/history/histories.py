@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from sys import intern
 from typing import Any, TypeVar
 
 from kemu.emulated.objects import meta
@@ -26,6 +27,7 @@ from kemu.lab.checks.history.facts import (
     Refusal,
     Return,
     Rollback,
+    pack,
 )
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.runlog.events import (
@@ -86,6 +88,10 @@ _MAY_BE_DISRUPTED = DISRUPTED.encode()
 _OUTSIDE = "gateway/"
 """What the names of clients outside begin with."""
 MOST_DENIALS = 100
+LATEST_CHANGES = 4096
+"""So many of the store's latest changes are at hand as they are; earlier ones are packed."""
+PACKED_CHANGES = 256
+"""At once."""
 _DRAINS = {
     "cordoned": "draining",
     "already cordoned": "draining",
@@ -137,6 +143,10 @@ class History:
         self.kinds: Counter[str] = Counter()
         """How many events of each kind the log has."""
         self.changes: list[Change] = []
+        self._packed = 0
+        """How many of them, the first ones."""
+        self._latest: dict[str, Change] = {}
+        """The change that made the value of each key that exists."""
         self.revision = 0
         self.now_ns = 0
         self.window = windows.Window()
@@ -243,8 +253,8 @@ class History:
         self.revision = event.rev
         self.txns_by = actor
         bases, born = event.bases, len(self.rollbacks)
-        for index, (op, key, value, _create_rev, _version) in enumerate(event.changes):
-            previous = self.values.get(key)
+        for index, (op, name, value, _create_rev, _version) in enumerate(event.changes):
+            key = intern(name)
             if op == 0:
                 self.values[key] = value
             else:
@@ -254,11 +264,21 @@ class History:
                 base = None
                 if bases is not None:
                     base = bases[index] if bases[index] is not None else ANY
-                self.changes.append(Change(self.revision, time_ns, key, value, previous, base, born))
+                change = Change(self.revision, time_ns, key, value, self._latest.pop(key, None), base, born)
+                self.changes.append(change)
+                if value is not None:
+                    self._latest[key] = change
+                if len(self.changes) - self._packed >= LATEST_CHANGES + PACKED_CHANGES:
+                    pack(self.changes[self._packed : self._packed + PACKED_CHANGES])
+                    self._packed += PACKED_CHANGES
             if key.startswith(POD_PREFIX):
                 self._pod_changed(time_ns, key, value)
             elif key.startswith(NODE_PREFIX):
                 self._node_changed(time_ns, key, value)
+
+    def changes_of(self, event: Transaction) -> list[Change]:
+        """Of the transaction that was fed last. Who keeps one of them keeps no value: it is packed in its time."""
+        return self.changes[-len(event.changes) :] if event.changes else []
 
     def _on_run_lost(self, time_ns: int, actor: str, event: RunLost) -> None:
         self.lost = event.why
@@ -295,10 +315,14 @@ class History:
             change = self.changes.pop()
             change.undone = len(self.rollbacks)
             undone.append(change)
-            if change.previous is None:
+            previous = change.previous
+            self._latest.pop(change.key, None)
+            if previous is None:
                 self.values.pop(change.key, None)
             else:
-                self.values[change.key] = change.previous
+                self.values[change.key] = previous
+                assert isinstance(change._previous, Change)
+                self._latest[change.key] = change._previous
             if change.key.startswith(POD_PREFIX):
                 uid = self._uid_of_key.get(change.key, "")
                 if uid in self.pods:
@@ -309,6 +333,7 @@ class History:
             elif change.key.startswith(NODE_PREFIX):
                 self._node_changed(time_ns, change.key, change.previous)
         undone.reverse()
+        self._packed = min(self._packed, len(self.changes))
         self.revision = revision
 
     def _undo_binding(self, time_ns: int, history: PodHistory, previous: bytes | None) -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from sys import intern
 from typing import Any, ClassVar
 
 from kemu.emulated.objects import selectors
 from kemu.emulated.objects.amounts import qos
 from kemu.lab.checks.attention import Attention, Punctual
 from kemu.lab.checks.history import POD_PREFIX, History, parsed
+from kemu.lab.checks.history.facts import Change
 from kemu.lab.checks.nodes.occupancies import KUBELET, is_critical
-from kemu.lab.checks.results import Check, Result, seconds, several
+from kemu.lab.checks.results import Check, Fold, Result, seconds, several
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.runlog.events import (
     ActorCrashed,
@@ -143,10 +145,14 @@ class PressureKeepsPodsOut(Check):
     """
 
     id: ClassVar[str] = "pressure-keeps-pods-out"
+    folds: ClassVar[tuple[type[Fold], ...]] = (Attention,)
+
+    def given(self, *folds: Attention) -> None:
+        self._history = folds[0].history
 
     def __init__(self) -> None:
-        self._pods: dict[str, core_v1_pb2.Pod] = {}
-        """By UID."""
+        self._pods: dict[str, Change] = {}
+        """The latest of each, by UID."""
         self._pressed: dict[str, tuple[int, tuple[str, ...]]] = {}
         """By node: its conditions, and since when it has them."""
         self._judged = 0
@@ -154,10 +160,9 @@ class PressureKeepsPodsOut(Check):
 
     def on_event(self, time_ns: int, actor: str, event: _Events2) -> None:
         if isinstance(event, Transaction):
-            for op, key, value, _create, _version in event.changes:
-                if key.startswith(POD_PREFIX) and op == 0:
-                    pod = parsed.pod(value)
-                    self._pods[pod.metadata.uid] = pod
+            for change in self._history.changes_of(event):
+                if change.key.startswith(POD_PREFIX) and (value := change.value) is not None:
+                    self._pods[intern(parsed.pod(value).metadata.uid)] = change
         elif isinstance(event, PressureChanged):
             self._pressed[event.node] = time_ns, tuple(event.conditions)
         elif isinstance(event, AdmissionDecided):
@@ -167,12 +172,12 @@ class PressureKeepsPodsOut(Check):
 
     def _decided(self, time_ns: int, event: AdmissionDecided) -> None:
         since_ns, conditions = self._pressed.get(event.node, (time_ns, ()))
-        pod = self._pods.get(event.uid)
+        known = self._pods.get(event.uid)
         # Between its arrival and the decision about it pressure may come and go.
-        if pod is None or not conditions or since_ns > event.start:
+        if known is None or not conditions or since_ns > event.start:
             return
         self._judged += 1
-        if event.ok and not _comes_in(pod, conditions):
+        if event.ok and not _comes_in(parsed.pod(known.value or b""), conditions):
             has = " and ".join(conditions)
             self._findings.append(f"{seconds(time_ns)}: {event.node} has {has} and admits {event.pod}")
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from sys import intern
 from typing import ClassVar
 
 from kemu.emulated.objects.amounts import requests
+from kemu.lab.checks.attention import Attention
 from kemu.lab.checks.history import POD_PREFIX, History, parsed
+from kemu.lab.checks.history.facts import Change
 from kemu.lab.checks.limits import Limits
 from kemu.lab.checks.nodes.occupancies import is_critical
-from kemu.lab.checks.results import Check, Result, seconds
+from kemu.lab.checks.results import Check, Fold, Result, seconds
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.runlog.events import PodEvicting, Transaction
 from kemu.runtime.words import counted
@@ -25,10 +28,14 @@ class EvictionsFollowTheRanking(Check):
     """
 
     id: ClassVar[str] = "evictions-follow-the-ranking"
+    folds: ClassVar[tuple[type[Fold], ...]] = (Attention,)
+
+    def given(self, *folds: Attention) -> None:
+        self._history = folds[0].history
 
     def __init__(self) -> None:
-        self._pods: dict[str, core_v1_pb2.Pod] = {}
-        """By UID."""
+        self._pods: dict[str, Change] = {}
+        """The latest of each, by UID."""
         self._judged = 0
         self._findings: list[str] = []
 
@@ -40,27 +47,27 @@ class EvictionsFollowTheRanking(Check):
         if isinstance(event, PodEvicting):
             self._evicting(time_ns, event)
             return
-        for op, key, value, _create, _version in event.changes:
-            if key.startswith(POD_PREFIX) and op == 0:
-                pod = parsed.pod(value)
-                self._pods[pod.metadata.uid] = pod
+        for change in self._history.changes_of(event):
+            if change.key.startswith(POD_PREFIX) and (value := change.value) is not None:
+                self._pods[intern(parsed.pod(value).metadata.uid)] = change
 
     def _evicting(self, time_ns: int, event: PodEvicting) -> None:
         resource = _SIGNALS.get(event.signal)
         used = event.used
-        victim = self._pods.get(event.uid)
-        if resource is None or not used or victim is None or event.uid not in used:
+        if resource is None or not used or event.uid not in self._pods or event.uid not in used:
             return
         self._judged += 1
+        pods = {uid: parsed.pod(self._pods[uid].value or b"") for uid in used if uid in self._pods}
+        victim = pods[event.uid]
         keys = {
-            uid: _key(self._pods[uid], amount, resource)
+            uid: _key(pods[uid], amount, resource)
             for uid, amount in used.items()
-            if uid in self._pods and not is_critical(self._pods[uid])
+            if uid in pods and not is_critical(pods[uid])
         }
         own = _key(victim, used[event.uid], resource)
         first = min(keys, key=lambda uid: (keys[uid], uid), default=event.uid)
         if is_critical(victim) or keys[first] < own:
-            name = self._pods[first].metadata.name
+            name = pods[first].metadata.name
             self._findings.append(
                 f"{seconds(time_ns)}: {event.node} evicts {event.pod} for {event.signal} "
                 f"({_said(own, resource)}), before {name} ({_said(keys.get(first, own), resource)})"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from sys import intern
 from typing import ClassVar
 
 from kemu.emulated.objects.pods import pod_phases
 from kemu.lab.checks.attention import Attention, Punctual
 from kemu.lab.checks.history import POD_PREFIX, History, parsed
-from kemu.messages.k8s import core_v1_pb2
+from kemu.lab.checks.history.facts import Change
 from kemu.runtime.runlog.events import ProbeChanged, Transaction
 
 _SOON_S = 10.0
@@ -29,8 +30,8 @@ class ReadinessFollowsProbes(Punctual):
         super().given(*folds)
         self._failing: dict[str, dict[str, None]] = {}
         """By UID, containers whose readiness probe has failed last."""
-        self._pods: dict[str, core_v1_pb2.Pod] = {}
-        """By UID."""
+        self._pods: dict[str, Change] = {}
+        """The latest of each, by UID."""
         self._uid_of_key: dict[str, str] = {}
 
     def saw(self, time_ns: int, actor: str, event: Transaction | ProbeChanged) -> None:
@@ -43,21 +44,22 @@ class ReadinessFollowsProbes(Punctual):
                     failing[event.container] = None
                 self._look(time_ns, event.uid)
             return
-        for op, key, value, _create, _version in event.changes:
+        for change in self._attention.history.changes_of(event):
+            key, value = change.key, change.value
             if key.startswith(POD_PREFIX):
                 before = self._uid_of_key.pop(key, "")
-                pod = parsed.pod(value) if op == 0 else None
-                uid = pod.metadata.uid if pod is not None else ""
+                uid = intern(parsed.pod(value).metadata.uid) if value is not None else ""
                 if before and before != uid:
                     self._pods.pop(before, None)
                     self._look(time_ns, before)
-                if pod is not None:
-                    self._uid_of_key[key], self._pods[uid] = uid, pod
+                if value is not None:
+                    self._uid_of_key[key], self._pods[uid] = uid, change
                     if uid in self._failing:
                         self._look(time_ns, uid)
 
     def _look(self, time_ns: int, uid: str) -> None:
-        pod, failing = self._pods.get(uid), self._failing.get(uid, {})
+        known, failing = self._pods.get(uid), self._failing.get(uid, {})
+        pod = parsed.pod(known.value or b"") if known is not None else None
         ready: dict[str, None] = {}
         if pod is not None and not pod_phases.is_terminal(pod) and not pod.metadata.HasField("deletionTimestamp"):
             ready = {one.name: None for one in pod.status.containerStatuses if one.ready and one.name in failing}

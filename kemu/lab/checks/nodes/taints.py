@@ -193,6 +193,8 @@ class PodsLeaveWhenTheirTolerationEnds(Punctual):
         """UIDs, by node."""
         self._pods: dict[str, tuple[str, str, Any]] = {}
         """By UID: key, node and tolerations."""
+        self._tolerations: dict[bytes, tuple[Any, ...]] = {}
+        """Of pods, by their bytes: most pods have the same, and the parts of a message keep all of it."""
         self._uid_of_key: dict[str, str] = {}
         self._stays: dict[str, _Stay] = {}
         self._over: dict[str, int] = {}
@@ -231,7 +233,11 @@ class PodsLeaveWhenTheirTolerationEnds(Punctual):
             self._overdue.end(uid, time_ns)
         if uid in self._pods or not pod.spec.nodeName:
             return
-        self._pods[uid] = key.removeprefix(POD_PREFIX), pod.spec.nodeName, tuple(pod.spec.tolerations)
+        own = b"|".join(one.SerializeToString() for one in pod.spec.tolerations)
+        tolerations = self._tolerations.get(own)
+        if tolerations is None:
+            tolerations = self._tolerations[own] = tuple(pod.spec.tolerations)
+        self._pods[uid] = key.removeprefix(POD_PREFIX), pod.spec.nodeName, tolerations
         self._on.setdefault(pod.spec.nodeName, {})[uid] = None
         if not pod_phases.is_terminal(pod) and not pod.metadata.HasField("deletionTimestamp"):
             self._look(time_ns, uid)

@@ -9,8 +9,10 @@ from typing import ClassVar
 from kemu.emulated.objects.amounts import requests
 from kemu.emulated.objects.pods import pod_phases
 from kemu.emulated.objects.wire import fingerprints
+from kemu.lab.checks.attention import Attention
 from kemu.lab.checks.history import NODE_PREFIX, POD_PREFIX, History, parsed
-from kemu.lab.checks.results import Check, Result, seconds
+from kemu.lab.checks.history.facts import Change
+from kemu.lab.checks.results import Check, Fold, Result, seconds
 from kemu.runtime.runlog.events import CacheAudited, StoreRecovered, Transaction, WatchListed
 from kemu.runtime.words import counted
 
@@ -27,13 +29,6 @@ class _Report:
 
     def __str__(self) -> str:
         return f"{self.actor} at {seconds(self.time_ns)}"
-
-
-@dataclass(slots=True)
-class _Change:
-    revision: int
-    key: str
-    value: bytes | None
 
 
 class _Nodes:
@@ -160,9 +155,13 @@ class CacheAgreesWithStore(Check):
     """
 
     id: ClassVar[str] = "cache-agrees-with-store"
+    folds: ClassVar[tuple[type[Fold], ...]] = (Attention,)
+
+    def given(self, *folds: Attention) -> None:
+        self._history = folds[0].history
 
     def __init__(self) -> None:
-        self._changes: dict[str, list[_Change]] = {NODE_PREFIX: [], POD_PREFIX: []}
+        self._changes: dict[str, list[Change]] = {NODE_PREFIX: [], POD_PREFIX: []}
         self._reports: list[_Report] = []
         self._stale: dict[str, set[str]] = {}
         """Schedulers that hold what the store has forgotten, with the kinds that they have not listed anew."""
@@ -174,10 +173,10 @@ class CacheAgreesWithStore(Check):
     def on_event(self, time_ns: int, actor: str, event: _Events) -> None:
         if isinstance(event, Transaction):
             self._revision = event.rev
-            for op, key, value, _create, _version in event.changes:
+            for change in self._history.changes_of(event):
                 for prefix, changes in self._changes.items():
-                    if key.startswith(prefix):
-                        changes.append(_Change(self._revision, key, value if op == 0 else None))
+                    if change.key.startswith(prefix):
+                        changes.append(change)
         elif isinstance(event, WatchListed):
             if actor.startswith("scheduler/"):
                 self._actors[actor] = None
@@ -237,8 +236,10 @@ class CacheAgreesWithStore(Check):
         if not expected:
             return []
         for change in self._changes[POD_PREFIX]:
-            if change.revision > report.data.pods_rev and change.key in expected and change.value is not None:
-                pod = parsed.pod(change.value)
+            if change.revision <= report.data.pods_rev or change.key not in expected:
+                continue
+            if (value := change.value) is not None:
+                pod = parsed.pod(value)
                 if (pod.metadata.uid, pod.spec.nodeName) == expected[change.key]:
                     del expected[change.key]
         return [

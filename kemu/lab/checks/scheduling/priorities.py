@@ -269,8 +269,8 @@ class _Capacities:
         if self._values is None:
             self._values = {}
             for change in self._history.changes:
-                if change.value is not None and change.key.startswith(NODE_PREFIX):
-                    self._values.setdefault(change.key.removeprefix(NODE_PREFIX), []).append(change.value)
+                if change.key.startswith(NODE_PREFIX) and (value := change.value) is not None:
+                    self._values.setdefault(change.key.removeprefix(NODE_PREFIX), []).append(value)
         if node not in self._known:
             highest = self._known[node] = {}
             for value in self._values.get(node, ()):

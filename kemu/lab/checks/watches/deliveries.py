@@ -32,13 +32,17 @@ class _Row(NamedTuple):
     revision: int
     time_ns: int
     key: str
-    value: bytes | None
+    change: Change
     suffix: bytes
     crc: int
     """Crc of the bytes in the store, now and before."""
     previous_crc: int
     standing: bool
     """Lists show it with the heartbeats of the moment."""
+
+    @property
+    def value(self) -> bytes | None:
+        return self.change.value
 
 
 class Deliveries:
@@ -165,13 +169,15 @@ def _rows(changes: Sequence[Change]) -> dict[str, list[_Row]]:
     by_kind: dict[str, list[_Row]] = {}
     crcs: dict[str, int] = {}
     for change in changes:
-        key, value = change.key, change.value
+        key = change.key
         before = crcs.get(key, 0)
         crc = crcs[key] = change.crc
         kind = key.split("/", 3)[2]
-        standing = value is not None and kind in ("nodes", "leases") and wires.states_heartbeats(value)
+        standing = (
+            kind in ("nodes", "leases") and (value := change.value) is not None and wires.states_heartbeats(value)
+        )
         suffix = wires.version_suffix(change.revision)
-        row = _Row(change.revision, change.time_ns, key, value, suffix, crc, before, standing)
+        row = _Row(change.revision, change.time_ns, key, change, suffix, crc, before, standing)
         by_kind.setdefault(kind, []).append(row)
     return by_kind
 
@@ -187,7 +193,8 @@ def _pods_by_node(rows: list[_Row]) -> dict[str, Deliveries]:
     node_of: dict[str, str] = {}
     for row in rows:
         before = node_of.get(row.key, "")
-        after = parsed.pod(row.value).spec.nodeName if row.value is not None else ""
+        value = row.value
+        after = parsed.pod(value).spec.nodeName if value is not None else ""
         node_of[row.key] = after
         if before and before != after:
             found[before].add(row, False)
@@ -205,7 +212,7 @@ def _matching(rows: list[_Row], resource: str, namespace: str, matches: Callable
     for row in rows:
         if not row.key.startswith(prefix):
             continue
-        is_in = row.value is not None and (matches is None or matches(row.value))
+        is_in = not row.change.is_deletion and (matches is None or matches(row.value or b""))
         if is_in or found.holds(row.key):
             found.add(row, is_in)
     return found
