@@ -1,7 +1,7 @@
 """Deadlines of calls to the store: one timer for all of them, since all have the same time.
 
-A call that is cut off leaves it open whether the store carries it out: the caller gets ``ServiceUnavailable``, as when
-the connection breaks.
+A call that is cut off leaves it open whether the store carries it out: the caller gets ``OutcomeUnknown``, as when the
+connection breaks.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Deadlines:
         self._timer: Timer | None = None
 
     async def answer(self, call: Awaitable[R]) -> R:
-        """What a call to the store answers. Raises what it raises, or ServiceUnavailable when its time is over."""
+        """What a call to the store answers. Raises what it raises, or OutcomeUnknown when its time is over."""
         queue = self._pending
         while queue and queue[0].call is None:
             queue.popleft()
@@ -60,7 +60,7 @@ class Deadlines:
         except asyncio.CancelledError:
             if not pending.expired:
                 raise
-            raise errors.ServiceUnavailable("etcdserver: request timed out") from None
+            raise errors.OutcomeUnknown(errors.OutcomeUnknown.TIMED_OUT) from None
         finally:
             pending.call = None
 
