@@ -4,7 +4,7 @@ KemuError
 ├── ApiError             a request that the API server refused, with the Kubernetes reason
 │   ├── BadRequest  Unauthorized  Invalid  Forbidden  NotFound  AlreadyExists  Conflict  Gone
 │   ├── NotAcceptable  UnsupportedMediaType  RequestEntityTooLarge
-│   └── TooManyRequests  ServiceUnavailable (ConnectionLost)  ServerTimeout  InternalError  MethodNotAllowed  NoSpace
+│   └── TooManyRequests  ServiceUnavailable (ConnectionLost, OutcomeUnknown)  ServerTimeout  InternalError  MethodNotAllowed  NoSpace
 ├── StoreError           Compacted, FutureRevision, JournalCorrupt
 ├── UsageError           a command line with a mistake
 ├── ScenarioError        a scenario with mistakes, all of them, each with its place
@@ -129,6 +129,21 @@ class ServiceUnavailable(ApiError):
     """The server or its store cannot be reached: the outcome of the request is unknown."""
 
     reason, code, grpc_code = "ServiceUnavailable", 503, "UNAVAILABLE"
+
+
+class OutcomeUnknown(ServiceUnavailable):
+    """The store did not answer a write, or not in time: it may have been carried out. As in kube-apiserver the status
+    has code 500 and no reason of its own, and only its message tells it."""
+
+    reason, code, grpc_code = ApiError.reason, ApiError.code, ApiError.grpc_code
+
+    TIMED_OUT = "etcdserver: request timed out"
+    _BEGINNINGS = ("rpc error: code = ", TIMED_OUT)
+
+    @classmethod
+    def is_told_by(cls, reason: str, message: str) -> bool:
+        """Whether a refusal with this reason and message is one."""
+        return reason == cls.reason and message.startswith(cls._BEGINNINGS)
 
 
 class ConnectionLost(ServiceUnavailable):

@@ -231,7 +231,10 @@ def test_a_connection_that_is_closed_ends_the_requests_under_way(tmp_path: Path)
         for steps in range(60):
             connection = connections.Connection(connections.Settings(kubeconfig=str(kubeconfig)))
             await connection.open()
-            asked = [asyncio.create_task(connection.send(requests.Request("GET", "/", resources.BY_PLURAL["pods"]))) for _ in range(3)]
+            asked = [
+                asyncio.create_task(connection.send(requests.Request("GET", "/", resources.BY_PLURAL["pods"])))
+                for _ in range(3)
+            ]
             for _ in range(steps):
                 await asyncio.sleep(0)
             await connection.close()

@@ -21,19 +21,21 @@ from kemu.runtime.env import ActorSpec
 from kemu.runtime.runlog.frames import Entry
 from kemu.runtime.sim.simulation import SimRuntime
 from kemu.testing import Recorder, sim
-from tests.apiserver.apiserver_cluster import pod
+from tests.apiserver.apiserver_cluster import node
 
 ANY_TIME = "any time"
 STEPS = ("after-append", "after-fsync", "after-publish", ANY_TIME)
 """At any time is mostly during an fsync."""
 CRASHES = 8
+CONNECTED_S = 1.01
+"""By then the API server has connected to the store again: it tries at once, and a second later."""
 WRITERS = 8
 TIMING: dict[str, Any] = {
     "apiLatency": {"uniform": {"min": 0.0002, "max": 0.002}},
     "storeLatency": {"uniform": {"min": 0.0002, "max": 0.002}},
     "fsync": {"uniform": {"min": 0.0005, "max": 0.004}},
 }
-PREFIX = b"/registry/pods/default/"
+PREFIX = b"/registry/nodes/"
 
 
 @dataclass
@@ -41,7 +43,7 @@ class Outcome:
     """Of one run."""
 
     acknowledged: dict[str, int] = field(default_factory=dict)
-    """Names of pods, and the revision of their creation."""
+    """Names of nodes, and the revision of their creation."""
     found: dict[str, int] = field(default_factory=dict)
     """The same, of what is in the store in the end."""
     steps: Counter[str] = field(default_factory=Counter)
@@ -75,9 +77,10 @@ async def _write(runtime: SimRuntime, number: int, outcome: Outcome, over: async
         if over.is_set():
             return
         await runtime.clock.sleep(choose.uniform(0, 0.004))
-        name = f"p-{number}-{attempt}"
+        name = f"n-{number}-{attempt}"
         try:
-            created = await client.create(pod(name))
+            # They need no namespace: without fsync the store may lose that too.
+            created = await client.create(node(name))
         except (errors.ServiceUnavailable, errors.ServerTimeout, errors.TooManyRequests):
             continue
         outcome.acknowledged[name] = int(created.metadata.resourceVersion)
@@ -93,6 +96,7 @@ async def _crash(runtime: SimRuntime, seed: int, outcome: Outcome) -> None:
         outcome.steps[step] += 1
         await runtime.clock.sleep(choose.uniform(0.001, 0.02))
         await runtime.restart("store")
+        await runtime.clock.sleep(CONNECTED_S)
 
 
 def run(seed: int, fsync: str) -> Outcome:

@@ -21,6 +21,7 @@
     expiry       removes Event objects after their time
     selections   what a list or watch selects, and which index serves it
     storage      the part of the etcd API that an API server needs
+    connections  the connection to the store, where it is down: calls wait for it
     deadlines    how long the store may take to answer
     errors       refusals, in Kubernetes' words
 

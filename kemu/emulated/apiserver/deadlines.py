@@ -1,7 +1,7 @@
 """Deadlines of calls to the store: one timer for all of them, since all have the same time.
 
-A call that is cut off leaves it open whether the store carries it out: the caller gets ``ServiceUnavailable``, as when
-the connection breaks.
+A call that is cut off leaves it open whether the store carries it out: the caller gets ``OutcomeUnknown``, as when the
+connection breaks.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Deadlines:
         self._timer: Timer | None = None
 
     async def answer(self, call: Awaitable[R]) -> R:
-        """What a call to the store answers. Raises what it raises, or ServiceUnavailable when its time is over."""
+        """What a call to the store answers. Raises what it raises, or OutcomeUnknown when its time is over."""
         self.begin(call)
         try:
             return await call
@@ -54,9 +54,9 @@ class Deadlines:
             self._timer = self._clock.call_at_ns(deadline_ns, self._expire, background=True)
 
     def check(self, call: Awaitable[Any]) -> None:
-        """It was cancelled: raises ServiceUnavailable if that was because its time is over."""
+        """It was cancelled: raises OutcomeUnknown if that was because its time is over."""
         if call in self._expired:
-            raise errors.ServiceUnavailable("etcdserver: request timed out") from None
+            raise errors.OutcomeUnknown(errors.OutcomeUnknown.TIMED_OUT) from None
 
     def forget(self, call: Awaitable[Any]) -> None:
         """It is over, and had been cut off."""

@@ -105,13 +105,22 @@ def of_store(error: grpc.aio.AioRpcError) -> ApiError:
     """What a client is told when a call to the store has failed.
 
     A refusal such as ``etcdserver: request is too large`` is passed on in the store's own words, with code 500 and no
-    reason (``responsewriters.ErrorToAPIStatus``). After anything else it is unknown whether the request was carried
-    out, and trying again may help.
+    reason (``responsewriters.ErrorToAPIStatus``). So is anything else, but then it is unknown whether the
+    request was carried out.
     """
     code, details = error.code(), error.details()
     if code in _REFUSALS:
         return ApiError(details or code.name)
-    return errors.ServiceUnavailable(f"the store is not reachable: {code.name}: {details}")
+    name = "".join(word.capitalize() for word in code.name.split("_"))
+    return errors.OutcomeUnknown(f"rpc error: code = {name} desc = {details}")
+
+
+def timed_out(*, is_read: bool) -> errors.ServerTimeout:
+    """The time of a request is over: as ``filters/timeout.go`` says it for reads, ``finisher`` for writes."""
+    if is_read:
+        return errors.ServerTimeout("Timeout: request did not complete within the allotted timeout")
+    text = "Timeout: request did not complete within requested timeout - context deadline exceeded"
+    return errors.ServerTimeout(text)
 
 
 # Encodings ----------------------------------------------------------------------------------------------------------

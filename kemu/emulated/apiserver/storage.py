@@ -7,14 +7,17 @@ revision is the resource version. Knows nothing of kinds; :mod:`kemu.emulated.ap
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import grpc
 
-from kemu.emulated.apiserver import dry_runs, errors
+from kemu.emulated.apiserver import dry_runs
+from kemu.emulated.apiserver.connections import Connection
 from kemu.emulated.apiserver.deadlines import Deadlines
 from kemu.emulated.objects.wire import wires
-from kemu.errors import Compacted
+from kemu.errors import Compacted, OutcomeUnknown
 from kemu.messages.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.runtime.env import Channel, Env
 
@@ -61,16 +64,19 @@ NOT_WRITTEN = -1
 
 
 class Storage:
-    """Methods raise :class:`kemu.errors.ServiceUnavailable` when the store cannot be reached or does not answer in time
-    (the outcome is unknown), and a plain :class:`kemu.errors.ApiError` when it refuses the request."""
+    """While the store cannot be reached, methods wait (:mod:`kemu.emulated.apiserver.connections`), and raise
+    :class:`kemu.errors.ServerTimeout` when the time of the request is over. Those that write raise
+    :class:`kemu.errors.OutcomeUnknown` when the store does not answer; all a plain :class:`kemu.errors.ApiError` when
+    it refuses."""
 
-    __slots__ = ("_answer", "_crash_steps", "_deadlines", "_kv", "_step")
+    __slots__ = ("_answer", "_crash_steps", "_deadlines", "_kv", "_step", "connection")
 
     def __init__(self, env: Env, channel: Channel) -> None:
         self._step = env.step
         self._crash_steps = env.crash_steps
         self._deadlines = Deadlines(env)
         self._answer = self._deadlines.answer
+        self.connection = Connection(env, channel)
         self._kv = rpc_pb2_grpc.KVStub(channel)  # type: ignore[no-untyped-call]
 
     async def read(self, key: bytes) -> Entry | None:
@@ -85,20 +91,40 @@ class Storage:
     ) -> rpc_pb2.RangeResponse:
         """A ``RangeResponse``, by key. ``revision`` 0: now. Raises :class:`kemu.errors.Compacted`."""
         request = rpc_pb2.RangeRequest(key=start, range_end=end, limit=limit, revision=revision)
-        try:
-            return await self._answer(self._kv.Range(request))
-        except grpc.aio.AioRpcError as error:
-            if error.code() is grpc.StatusCode.OUT_OF_RANGE:
-                raise Compacted(revision) from None
-            raise errors.of_store(error) from None
+        connection = self.connection
+        while True:  # as `_read`, without one more coroutine
+            if connection.is_down:
+                await connection.ready()
+            try:
+                return await self._answer(self._kv.Range(request))
+            except (grpc.aio.AioRpcError, OutcomeUnknown) as error:
+                await connection.read_failed(error, revision)
+
+    async def _read(self, method: Callable[[Any], Any], request: object) -> Any:
+        """What the store answers to a read, sent as often as it takes."""
+        connection = self.connection
+        while True:
+            if connection.is_down:
+                await connection.ready()
+            try:
+                return await self._answer(method(request))
+            except (grpc.aio.AioRpcError, OutcomeUnknown) as error:
+                await connection.read_failed(error)
+
+    async def _write(self, method: Callable[[Any], Any], request: object) -> Any:
+        """What the store answers to a write, sent once."""
+        connection = self.connection
+        while True:
+            if connection.is_down:
+                await connection.ready()
+            try:
+                return await self._answer(method(request))
+            except grpc.aio.AioRpcError as error:
+                connection.write_failed(error)
 
     async def revision(self) -> int:
         """The revision of the store now."""
-        request = rpc_pb2.RangeRequest(key=b"\0", count_only=True)
-        try:
-            response = await self._answer(self._kv.Range(request))
-        except grpc.aio.AioRpcError as error:
-            raise errors.of_store(error) from None
+        response = await self._read(self._kv.Range, rpc_pb2.RangeRequest(key=b"\0", count_only=True))
         return int(response.header.revision)
 
     async def swap(
@@ -125,19 +151,23 @@ class Storage:
             put.key = guard[0]
             put.value = guard[2]
         txn.failure.add().request_range.key = key
-        # As `_answer`, which would be one coroutine more: every write goes this way.
-        call, deadlines = self._kv.Txn(txn), self._deadlines
-        deadlines.begin(call)
-        try:
-            response = await call
-        except grpc.aio.AioRpcError as error:
-            raise errors.of_store(error) from None
-        except asyncio.CancelledError:
-            deadlines.check(call)
-            raise
-        finally:
-            if deadlines.pending.pop(call, None) is None:
-                deadlines.forget(call)
+        connection, deadlines = self.connection, self._deadlines
+        while True:  # as `_write` and `_answer`, which would be two coroutines more: every write goes this way
+            if connection.is_down:
+                await connection.ready()
+            call = self._kv.Txn(txn)
+            deadlines.begin(call)
+            try:
+                response = await call
+                break
+            except grpc.aio.AioRpcError as error:
+                connection.write_failed(error)
+            except asyncio.CancelledError:
+                deadlines.check(call)
+                raise
+            finally:
+                if deadlines.pending.pop(call, None) is None:
+                    deadlines.forget(call)
         if response.succeeded:
             if self._crash_steps:
                 self._step("after-commit")
@@ -161,10 +191,7 @@ class Storage:
             txn = rpc_pb2.TxnRequest()
             for key in keys[start : start + MAX_OPERATIONS]:
                 txn.success.add().request_range.key = key
-            try:
-                response = await self._answer(self._kv.Txn(txn))
-            except grpc.aio.AioRpcError as error:
-                raise errors.of_store(error) from None
+            response = await self._read(self._kv.Txn, txn)
             revision = revision or response.header.revision
             for one in response.responses:
                 for pair in one.response_range.kvs:
@@ -176,10 +203,7 @@ class Storage:
         txn = rpc_pb2.TxnRequest()
         for key in keys:
             txn.success.add().request_delete_range.key = key
-        try:
-            await self._answer(self._kv.Txn(txn))
-        except grpc.aio.AioRpcError as error:
-            raise errors.of_store(error) from None
+        await self._write(self._kv.Txn, txn)
 
     async def swap_all(self, changes: Sequence[tuple[bytes, int, bytes]]) -> int:
         """Write all of these values if each key still has its expected revision (0: if it is absent).
@@ -192,10 +216,7 @@ class Storage:
             put = txn.success.add().request_put
             put.key = key
             put.value = value
-        try:
-            response = await self._answer(self._kv.Txn(txn))
-        except grpc.aio.AioRpcError as error:
-            raise errors.of_store(error) from None
+        response = await self._write(self._kv.Txn, txn)
         if not response.succeeded:
             return 0
         self._step("after-commit")
@@ -210,8 +231,5 @@ class Storage:
 
     async def compact(self, revision: int) -> None:
         """Compact the store at ``revision``. It is no error if that has been done already."""
-        try:
-            await self._answer(self._kv.Compact(rpc_pb2.CompactionRequest(revision=revision)))
-        except grpc.aio.AioRpcError as error:
-            if error.code() is not grpc.StatusCode.OUT_OF_RANGE:
-                raise errors.of_store(error) from None
+        with contextlib.suppress(Compacted):
+            await self._write(self._kv.Compact, rpc_pb2.CompactionRequest(revision=revision))

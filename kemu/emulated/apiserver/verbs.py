@@ -8,7 +8,7 @@ from typing import Any, cast
 from google.protobuf.message import DecodeError
 
 from kemu import errors as kemu_errors
-from kemu.emulated.apiserver import dry_runs, errors, selections
+from kemu.emulated.apiserver import connections, dry_runs, errors, selections
 from kemu.emulated.apiserver.admission import Chain
 from kemu.emulated.apiserver.authorization import attributes, escalations, requesters
 from kemu.emulated.apiserver.authorization.authorizers import Authorizer
@@ -86,6 +86,7 @@ class Requests:
     async def answer(self, verb: str | None, request: attributes.Request | None, by: str) -> Answer:
         """``verb`` as in ``Call.request``. Raises :class:`kemu.errors.ApiError`."""
         start_ns = self._env.clock.now_ns()
+        connections.REQUEST.set((verb, start_ns))
         try:
             if verb is None or request is None:
                 raise kemu_errors.BadRequest("the call holds no request that this server knows")

@@ -23,7 +23,7 @@ from typing import Any, Protocol
 
 from kemu.emulated.objects import meta, names, resources
 from kemu.emulated.objects.conversion import convert
-from kemu.errors import AlreadyExists, ApiError, NotFound, ServiceUnavailable
+from kemu.errors import AlreadyExists, ApiError, NotFound, OutcomeUnknown, ServiceUnavailable
 from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import SECOND_NS, Env
@@ -245,7 +245,7 @@ class Recorder:
                 break
             except (ServiceUnavailable, AlreadyExists) as error:
                 why = error.message
-                if isinstance(error, AlreadyExists) and not _again_of(event):
+                if isinstance(error, OutcomeUnknown) or (isinstance(error, AlreadyExists) and not _again_of(event)):
                     break
             except ApiError as error:
                 why = error.message

@@ -100,6 +100,8 @@ def error_of(status_bytes: bytes) -> errors.ApiError:
     error_class = errors.API_ERRORS.get(status.reason, errors.ApiError)
     if status.message == errors.NoSpace.MESSAGE:
         error_class = errors.NoSpace
+    elif errors.OutcomeUnknown.is_told_by(status.reason, status.message):
+        error_class = errors.OutcomeUnknown
     error = error_class(
         status.message,
         kind=details.kind,

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+from kemu.errors import OutcomeUnknown
 from kemu.lab.checks.history import History
 from kemu.lab.checks.history.outages import Outage, Outages
 from kemu.lab.checks.limits import DEFAULT, MAX_WATCH_DELAY_NS, Limits
@@ -97,7 +98,10 @@ class Attention(Fold):
             return
         if isinstance(event, (FaultBegun, FaultEnded, ActorStarted, ActorStopped, ActorCrashed, ConnectionLost)):
             self._outages.on_event(time_ns, actor, event)
-        if isinstance(event, RequestThrottled) or (isinstance(event, RequestRefused) and event.reason in _UNAVAILABLE):
+        if isinstance(event, RequestThrottled) or (
+            isinstance(event, RequestRefused)
+            and (event.reason in _UNAVAILABLE or OutcomeUnknown.is_told_by(event.reason, event.message))
+        ):
             self._outages.moment(time_ns, sort_of(event.by))
             return
         name = sort_of(actor)

@@ -184,7 +184,7 @@ class Binder:
                     return Entry(binding.pod_key, revision, binding.value)
                 guards |= await self._read([binding])
                 self._judge(binding, guards)
-        except kemu_errors.ServiceUnavailable:
+        except (kemu_errors.ServiceUnavailable, kemu_errors.ServerTimeout):
             raise
         except kemu_errors.ApiError as error:
             return error

@@ -88,6 +88,7 @@ class Feed:
                 text = f"the etcd is not empty: it holds {entries[0].key.decode()}; a run needs one of its own"
                 raise StoreError(text)
             self._env.disk.write(_RECORDER, b"")
+        self._storage.connection.is_new = False
         self._held.clear()
         self._behind = revision
         self._received = oldest or revision
@@ -133,13 +134,17 @@ class Feed:
 
     async def run(self) -> None:
         """Follow the store for ever. :meth:`load` comes first."""
+        connection = self._storage.connection
         while True:
             try:
                 complete = await self._follow()
-            except grpc.aio.AioRpcError:
+            except grpc.aio.AioRpcError as error:
                 complete = True
+                connection.lost(error)
             self._call = self._asking = None
             await self._pause()
+            if connection.is_down:
+                await connection.ready()
             if not complete:
                 await self._reload()
 

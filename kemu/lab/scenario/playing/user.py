@@ -164,7 +164,7 @@ class User:
         while True:
             try:
                 return await request()
-            except errors.ServiceUnavailable:
+            except (errors.ServiceUnavailable, errors.ServerTimeout):
                 pass
             except errors.TooManyRequests as error:
                 if not error.retry_after_s:
@@ -175,7 +175,7 @@ class User:
         """Create an object, also across the loss of the connection, when it is not known whether it was created."""
         try:
             return await self._client.create(message)
-        except errors.ServiceUnavailable:
+        except (errors.ServiceUnavailable, errors.ServerTimeout):
             pass
         except errors.TooManyRequests:
             return await self._insist(lambda: self._client.create(message))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from kemu.errors import OutcomeUnknown
 from kemu.runtime.runlog.events.declared import Event
 from kemu.runtime.runlog.events.words import BAD, OUTCOME, USUAL, Deed, Line, Names, whole
 from kemu.runtime.words import short
@@ -71,7 +72,8 @@ class RequestRefused(OfRequest, kind="api.refused", by="API server", on_page=Tru
         about = short(key) if is_pod else f"{self.resource}/{short(key)}"
         text = f"refused the {self.verb} of {about} by {names.actor(self.by)} ({self.reason})"
         # A scheduler tells of its binding itself; writes that collide are made again.
-        weight = OUTCOME if is_pod and self.verb != "bind" and self.reason != "ServiceUnavailable" else USUAL
+        is_outage = self.reason == "ServiceUnavailable" or OutcomeUnknown.is_told_by(self.reason, self.message)
+        weight = OUTCOME if is_pod and self.verb != "bind" and not is_outage else USUAL
         what = f"{self.verb} refused {self.reason}"
         return Deed(text, f"refuses {self.verb}", weight, what, about=key if is_pod else "")
 
