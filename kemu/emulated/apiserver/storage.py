@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
 
 import grpc
 
@@ -20,6 +20,8 @@ from kemu.emulated.objects.wire import wires
 from kemu.errors import Compacted, OutcomeUnknown
 from kemu.messages.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.runtime.env import Channel, Env
+
+R = TypeVar("R")
 
 _VERSION_TAGS = wires.VERSION_TAGS
 
@@ -100,7 +102,7 @@ class Storage:
             except (grpc.aio.AioRpcError, OutcomeUnknown) as error:
                 await connection.read_failed(error, revision)
 
-    async def _read(self, method: Callable[[Any], Any], request: object) -> Any:
+    async def _read(self, method: Callable[[Any], Awaitable[R]], request: object) -> R:
         """What the store answers to a read, sent as often as it takes."""
         connection = self.connection
         while True:
@@ -111,7 +113,7 @@ class Storage:
             except (grpc.aio.AioRpcError, OutcomeUnknown) as error:
                 await connection.read_failed(error)
 
-    async def _write(self, method: Callable[[Any], Any], request: object) -> Any:
+    async def _write(self, method: Callable[[Any], Awaitable[R]], request: object) -> R:
         """What the store answers to a write, sent once."""
         connection = self.connection
         while True:
