@@ -4,7 +4,8 @@ KemuError
 ├── ApiError             a request that the API server refused, with the Kubernetes reason
 │   ├── BadRequest  Unauthorized  Invalid  Forbidden  NotFound  AlreadyExists  Conflict  Gone
 │   ├── NotAcceptable  UnsupportedMediaType  RequestEntityTooLarge
-│   └── TooManyRequests  ServiceUnavailable (ConnectionLost, OutcomeUnknown)  ServerTimeout  InternalError  MethodNotAllowed  NoSpace
+│   ├── TooManyRequests  ServiceUnavailable (ConnectionLost, OutcomeUnknown)  ServerTimeout  InternalError
+│   └── MethodNotAllowed  NoSpace
 ├── StoreError           Compacted, FutureRevision, JournalCorrupt
 ├── UsageError           a command line with a mistake
 ├── ScenarioError        a scenario with mistakes, all of them, each with its place

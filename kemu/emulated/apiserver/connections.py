@@ -9,8 +9,8 @@ their order, when one has been made. A call under way when the connection breaks
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextvars import ContextVar
-from random import Random
 
 import grpc
 
@@ -43,12 +43,12 @@ _NOT_SENT = ("connection refused", "failed to connect")
 class Connection:
     """The connection of one API server, for all its calls."""
 
-    __slots__ = ("_channel", "_env", "_random", "_waiting", "is_down", "is_new")
+    __slots__ = ("_channel", "_env", "_jitter", "_waiting", "is_down", "is_new")
 
     def __init__(self, env: Env, channel: Channel) -> None:
         self._env = env
         self._channel = channel
-        self._random: Random | None = None
+        self._jitter: Callable[[], float] | None = None
         self._waiting: dict[asyncio.Future[None], None] = {}
         """Calls, oldest first."""
         self.is_down = False
@@ -121,9 +121,9 @@ class Connection:
         """How long to wait after this attempt, from 0. The first time is not random, as in gRPC."""
         if not attempt:
             return BASE_S
-        if self._random is None:
-            self._random = self._env.stream("connection to the store", self._env.name)
-        return min(BASE_S * FACTOR**attempt, LONGEST_S) * (1 + JITTER * (2 * self._random.random() - 1))
+        if self._jitter is None:
+            self._jitter = self._env.stream("connection to the store", self._env.name).random
+        return min(BASE_S * FACTOR**attempt, LONGEST_S) * (1 + JITTER * (2 * self._jitter() - 1))
 
 
 def _is_read() -> bool:

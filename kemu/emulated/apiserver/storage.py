@@ -7,8 +7,8 @@ revision is the resource version. Knows nothing of kinds; :mod:`kemu.emulated.ap
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
 
 import grpc
 
@@ -21,6 +21,8 @@ from kemu.messages.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.runtime.env import Channel, Env
 
 _VERSION_TAGS = wires.VERSION_TAGS
+
+R = TypeVar("R")
 
 MAX_OPERATIONS = 128
 """Most operations of one transaction that only reads: etcd's default of ``--max-txn-ops``."""
@@ -97,7 +99,7 @@ class Storage:
             except (grpc.aio.AioRpcError, OutcomeUnknown) as error:
                 await connection.read_failed(error, revision)
 
-    async def _read(self, method: Callable[[Any], Any], request: object) -> Any:
+    async def _read(self, method: Callable[[object], Awaitable[R]], request: object) -> R:
         """What the store answers to a read, sent as often as it takes."""
         connection = self.connection
         while True:
@@ -108,7 +110,7 @@ class Storage:
             except (grpc.aio.AioRpcError, OutcomeUnknown) as error:
                 await connection.read_failed(error)
 
-    async def _write(self, method: Callable[[Any], Any], request: object) -> Any:
+    async def _write(self, method: Callable[[object], Awaitable[R]], request: object) -> R:
         """What the store answers to a write, sent once."""
         connection = self.connection
         while True:
