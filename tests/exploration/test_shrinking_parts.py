@@ -195,7 +195,7 @@ spec:
     - {at: 5s, create: {apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: main}]}}}
     - {at: 5s, create: {apiVersion: v1, kind: Pod, metadata: {name: b}, spec: {containers: [{name: main}]}}}
   chaos:
-    - {at: 4s, for: 40s, partition: {between: [[scheduler/*], [apiserver/*]]}}
+    - {at: 4s, for: 10s, partition: {between: [[scheduler/*], [apiserver/*]]}}
     - {at: 50s, crash: {actor: scheduler/default-scheduler/0}}
   expect:
     - {id: in-time, pod: a, bound: {before: 10s}}

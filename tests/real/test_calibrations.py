@@ -260,7 +260,9 @@ def test_a_real_control_plane_is_measured(tmp_path: Path) -> None:
     binaries.require("etcd", "kube-apiserver", "kube-scheduler")
     found = calibrations.play(Load(5, 80, 40), tmp_path, 1)
     measured = found.measured
-    assert len(measured.calls) == len(measured.bindings) == len(measured.cycles) == 80
+    assert len(measured.bindings) == len(measured.cycles) == 80
+    assert calibrations.LEAST_SAMPLES <= len(measured.calls) <= 80, "none of pods that kemu saw late"
+    assert all(one >= 0 for one in measured.calls)
     assert len(measured.watches) >= 40
     assert measured.pods == 80
     assert set(measured.cpu) == {"store", "apiserver/0", "scheduler/default-scheduler/0"}

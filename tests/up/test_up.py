@@ -137,7 +137,7 @@ def test_a_full_run_log_takes_no_more_and_the_verdict_says_so(tmp_path: Path) ->
             cluster.ask("/api/v1/namespaces/default/pods", {"metadata": metadata, "spec": spec})
         time.sleep(3)
         size = log.stat().st_size
-        assert size >= 1 << 20
+        assert size >= 1 << 13, "compressed"
         cluster.ask("/api/v1/namespaces/default/pods", {"metadata": {"name": "last"}, "spec": spec})
         cluster.eventually("/api/v1/namespaces/default/pods/last", lambda pod: pod["status"]["phase"] == "Running")
         time.sleep(2)

@@ -27,6 +27,9 @@ async def patiently(env: Env, request: Callable[[], Awaitable[T]]) -> T:
     while True:
         try:
             return await request()
-        except (errors.ConnectionLost, *PASSING):
-            backoff = backoff or streams.Backoff(env)
+        except PASSING as error:
+            if backoff is None:
+                backoff = streams.Backoff(env)
+                if isinstance(error, errors.ConnectionLost):
+                    continue  # a connection that broke says nothing of the next one
             await env.clock.pause(backoff.next_s())

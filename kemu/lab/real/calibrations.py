@@ -168,10 +168,11 @@ def fit(found: Sequence[Found]) -> Preset:
     light, heavy, wide, *replaced = found
     samples = light.measured
     requests = samples.bindings
-    for what, list_ in (("bindings", requests), ("calls", samples.calls), ("watch events", samples.watches)):
+    is_told_apart = any(samples.calls)
+    calls = samples.calls if is_told_apart else requests
+    for what, list_ in (("bindings", requests), ("calls", calls), ("watch events", samples.watches)):
         if len(list_) < LEAST_SAMPLES:
             raise KemuError(f"only {len(list_)} {what} were measured: {LEAST_SAMPLES} at least are needed")
-    is_told_apart = any(samples.calls)
     lags = [lag for one in replaced for lag in one.measured.lags]
     if replaced and len(lags) < LEAST_SAMPLES:
         raise KemuError(

@@ -131,7 +131,8 @@ class _Measuring:
 
     def _bind(self, time_ns: int, actor: str, event: PodBound) -> None:
         decided_ns = self._decided.pop((actor, event.uid), None)
-        if decided_ns is not None:
+        # An attempt is told no earlier than its pod was seen: where that was late, it says nothing of the call.
+        if decided_ns is not None and event.start >= decided_ns:
             self.found.calls.append(event.start - decided_ns)
 
     def _used(self, time_ns: int, actor: str, event: ProcessUsed) -> None:
