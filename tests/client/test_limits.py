@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import msgpack
 import pytest
 import yaml
 
@@ -131,6 +132,20 @@ def test_a_caller_that_is_cancelled_sends_nothing(world: World) -> None:
             await client.get("pods", "b", "default")
 
     world.play(main)
+
+
+def test_rates_survive_a_message(world: World) -> None:
+    """On Ray a config reaches its actor in msgpack, which knows no tuples."""
+    rates = limits.of_controller(limits.Rate(1, 1))
+    config = msgpack.unpackb(msgpack.packb({"apiserver": "apiserver/0", "limits": rates}))
+
+    async def main(world: World) -> float:
+        await world.clock.sleep(1)
+        client = clients.of_actor(world.env, config)
+        await asyncio.gather(*(client.create(pod(f"p{n}")) for n in range(3)))
+        return world.clock.now_ns() / SECOND_NS
+
+    assert world.play(main) == pytest.approx(3, abs=0.1)
 
 
 SCENARIO = """

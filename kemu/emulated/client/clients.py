@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, overload
 
 from kemu.emulated import variants
 from kemu.emulated.client import endpoints, sessions
-from kemu.emulated.client.limits import Buckets, Rates
+from kemu.emulated.client.limits import Buckets, Rate, Rates
 from kemu.emulated.client.watches import Watches
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.wire import shared_objects
@@ -407,4 +407,7 @@ def of_actor(env: Env, config: Mapping[str, Any], *, shares: bool = True) -> Cli
     ``shares``: the actor runs no code but kemu's."""
     apiservers = config.get("apiserver") or "apiserver/0"
     deviations = variants.active(config)
-    return variants.choose(Client, deviations)(env, apiservers, deviations, shares=shares, limits=config.get("limits"))
+    stated = config.get("limits")
+    # Where the config has come in a message, a rate is a list.
+    rates = None if stated is None else {name: None if one is None else Rate(*one) for name, one in stated.items()}
+    return variants.choose(Client, deviations)(env, apiservers, deviations, shares=shares, limits=rates)
