@@ -148,7 +148,7 @@ class OutcomeUnknown(ServiceUnavailable):
 
 
 class ConnectionLost(ServiceUnavailable):
-    """The connection to the API server broke; the client waits before it connects again."""
+    """The connection to the API server broke; what became of the request is not known. The next one dials at once."""
 
 
 class ServerTimeout(ApiError):
