@@ -137,7 +137,7 @@ def test_the_orders_are_those_of_the_published_runs() -> None:
 
 
 def test_go_draws_by_hand() -> None:
-    """The first numbers that math/rand drew with seed 1, well known from Go's tour: its programs always began with 81."""
+    """The numbers that Go programs without a seed began with."""
     random = GoRandom(1)
     assert [random.intn(100) for _ in range(10)] == [81, 87, 47, 59, 81, 18, 25, 40, 56, 0]
 
