@@ -197,12 +197,11 @@ class World:
                 return
             status = dict(patch["status"])
             for condition in status.pop("conditions", ()):
+                known = meta.get_condition(pod.status.conditions, condition["type"])
                 meta.set_condition(
                     pod.status.conditions,
                     condition["type"],
-                    condition["status"],
-                    condition["reason"],
-                    condition["message"],
+                    *(condition.get(key, getattr(known, key, "")) for key in ("status", "reason", "message")),
                     self.unix_ns(),
                 )
             if "nominatedNodeName" in status:
