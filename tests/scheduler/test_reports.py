@@ -142,7 +142,7 @@ def bound_during_a_cycle(pod: core_v1_pb2.Pod, *, tried_before: bool = False) ->
 
 
 def test_a_pod_that_is_bound_during_its_cycle_cannot_be_assumed() -> None:
-    """``assume`` fails: an error like any other, written to a status that is the kubelet's by now, which puts it right."""
+    """``assume`` fails, which is written to the status like any other error; the kubelet puts that right."""
     run, (after, later) = bound_during_a_cycle(objects.pod("p"))
     message = f"pod {after.metadata.uid}(default/p) is in the cache, so can't be assumed"
     (attempt,) = run.told("sched.attempt", "p")

@@ -143,7 +143,7 @@ def condition_patch(
     if not changed:
         return None
     condition = {"type": condition_type, **changed}
-    if generation and (known is None or known.observedGeneration != generation):
+    if generation and (known is None or known.observedGeneration != generation):  # type: ignore[attr-defined]
         condition["observedGeneration"] = generation
     if "status" in changed:
         condition["lastTransitionTime"] = times.format_time(now_unix_ns // 1_000_000_000)

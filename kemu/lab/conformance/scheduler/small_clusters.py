@@ -198,12 +198,10 @@ class World:
             status = dict(patch["status"])
             for condition in status.pop("conditions", ()):
                 known = meta.get_condition(pod.status.conditions, condition["type"])
-                meta.set_condition(
-                    pod.status.conditions,
-                    condition["type"],
-                    *(condition.get(key, getattr(known, key, "")) for key in ("status", "reason", "message")),
-                    self.unix_ns(),
+                now, reason, message = (
+                    condition.get(key, getattr(known, key, "")) for key in ("status", "reason", "message")
                 )
+                meta.set_condition(pod.status.conditions, condition["type"], now, reason, message, self.unix_ns())
             if "nominatedNodeName" in status:
                 node = status.pop("nominatedNodeName") or ""
                 if node != pod.status.nominatedNodeName:
