@@ -243,5 +243,6 @@ def _kinds(workload: Any) -> list[Kind]:
         models = entry.get("models", "")
         if not isinstance(models, str):
             raise ArgumentError(f"workload[{number}].models", "must be names with | between them")
-        kinds.append(Kind(*whole, models))
+        cpu_milli, milli, cards, pods = whole
+        kinds.append(Kind(cpu_milli, milli, cards, pods, models))
     return kinds

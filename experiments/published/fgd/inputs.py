@@ -89,7 +89,11 @@ def find(folders: Sequence[Path], workload: str = DEFAULT) -> Inputs:
     }
     pods = {
         row["name"]: Pod(
-            *(int(row[key]) for key in ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli")), row.get("gpu_spec", "")
+            int(row["cpu_milli"]),
+            int(row["memory_mib"]),
+            int(row["num_gpu"]),
+            int(row["gpu_milli"]),
+            row.get("gpu_spec", ""),
         )
         for row in _table(_file(PODS.format(workload=workload), folders))
     }
