@@ -58,6 +58,7 @@ def cluster() -> Iterator[Any]:
     directory = tempfile.mkdtemp(prefix="kemu-", dir="/tmp")
     os.mkdir(os.path.join(directory, "ray"))
     token = {"RAY_AUTH_TOKEN": os.environ.get("RAY_AUTH_TOKEN", secrets.token_hex(32))}
+    handler = signal.getsignal(signal.SIGTERM)  # Ray puts its own in its place
     with pytest.MonkeyPatch.context() as patch:
         for name, value in {**nodes.QUIET, **nodes.LOCAL, **token, "RAY_TMPDIR": directory}.items():
             patch.setenv(name, value)
@@ -67,6 +68,7 @@ def cluster() -> Iterator[Any]:
             yield made
         finally:
             made.shutdown()
+            signal.signal(signal.SIGTERM, handler)
             processes.end(processes.using(directory), grace_s=0.0)
             shutil.rmtree(directory, ignore_errors=True)
 

@@ -61,13 +61,15 @@ class Progress:
         if self._stream.isatty():
             filled = round(over / size * progress.WIDTH)
             bar = f"{'━' * filled}{'╌' * (progress.WIDTH - filled)} "
-        words = [f"{over:,} of {size:,} cells", f"{self._executor.running:,} running"]
-        words += [f"{self._statuses[status]:,} {status}" for status in (FAILED, SATURATED) if self._statuses[status]]
-        words.append(f"{progress.duration(self._cpu_s)} of CPU")
         now_s = time.monotonic()
         if now_s - self._estimated_s >= ESTIMATE_EVERY_S:
             self._estimated_s, self._estimate = now_s, self._left_text()
-        return f"{self._sweep.experiment.name} {bar}{', '.join(words + [self._estimate] * bool(self._estimate))}"
+        # A narrow terminal cuts the end off.
+        words = [f"{over:,} of {size:,} cells", *[self._estimate] * bool(self._estimate)]
+        words.append(f"{self._executor.running:,} running")
+        words += [f"{self._statuses[status]:,} {status}" for status in (FAILED, SATURATED) if self._statuses[status]]
+        words.append(f"{progress.duration(self._cpu_s)} of CPU")
+        return f"{self._sweep.experiment.name} {bar}{', '.join(words)}"
 
     def _left_text(self) -> str:
         found = self._sweep.needs.left_s(self._left, self._executor.running)
