@@ -12,7 +12,7 @@ from kemu.lab.exploration import coverage, executions, plans
 from kemu.lab.exploration.executions import Execution
 from kemu.lab.exploration.meters import Meter, TooLongError
 from kemu.lab.exploration.plans import Plan
-from kemu.lab.exploration.processes.tasks import SLOW
+from kemu.lab.exploration.processes.tasks import DIED, LOST, SLOW
 from kemu.lab.exploration.results import IMPOSSIBLE, RunRecord
 from kemu.lab.exploration.sources import Source
 from kemu.runtime.holds import Hold
@@ -31,7 +31,8 @@ class Task:
         return carry_out(source, self)
 
     def given_up(self, why: str, seconds: float) -> RunRecord:
-        return RunRecord(self.number, self.strategy, self.plan, why, seconds=seconds)
+        verdict = DIED if why == LOST else why
+        return RunRecord(self.number, self.strategy, self.plan, verdict, seconds=seconds)
 
     def refused(self, why: str) -> RunRecord:
         raise KemuError(f"run {self.number} cannot be carried out: {why}")
