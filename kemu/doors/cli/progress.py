@@ -41,10 +41,12 @@ class Bar:
         self._drawn = 0
         """Lines."""
         self._thread: threading.Thread | None = None
+        self._begun = time.monotonic()
 
     def start(self) -> None:
         """Nothing if it is shown already, or there is no terminal."""
         if self._thread is None and self._stream.isatty():
+            self._over.clear()
             self._thread = threading.Thread(target=self._draw, name="kemu progress", daemon=True)
             self._thread.start()
 
@@ -61,8 +63,17 @@ class Bar:
             thread.join()
             self._clear()
 
+    @contextlib.contextmanager
+    def still(self) -> Iterator[None]:
+        """Within this it is away, and has no thread."""
+        was_shown = self._thread is not None
+        self.close()
+        yield
+        if was_shown:
+            self.start()
+
     def _draw(self) -> None:
-        begun = time.monotonic()
+        begun = self._begun
         wait_s = FIRST_S
         while not self._over.wait(wait_s):
             wait_s = EVERY_S
@@ -115,6 +126,10 @@ class Line:
         self._begun_s = 0.0
         self._samples: deque[tuple[float, tuple[float, float]]] = deque()
         """When, and how far: as a share of each of two measures."""
+
+    def restart(self) -> None:
+        """The run goes on after a time in which nothing happened: its pace is measured anew."""
+        self._phase = ("", 0)
 
     def text(self, progress: Progress, elapsed_s: float) -> str:
         phase = (progress.phase, progress.variant)

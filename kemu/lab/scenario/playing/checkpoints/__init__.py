@@ -1,0 +1,6 @@
+"""Checkpoints of a run in virtual time, from which it goes on after its process was killed.
+
+keeping    the side of the run: when it makes a checkpoint, and what becomes of the one before
+sleeping   the checkpoint: a paused copy of the process, which waits to be woken
+waking     the side of who asks it, or wakes it
+"""
