@@ -124,7 +124,8 @@ def _check_virtual(folder: Path) -> None:
 
 def _wake(folder: Path, found: waking.Found, options: argparse.Namespace) -> int:
     wants = {"json": options.json, "report": options.report}
-    with waking.woken(folder, wants) as (pid, opened):
+    code = None
+    with contextlib.suppress(waking.Died), waking.woken(folder, wants) as (pid, opened):
         if not options.json:
             print(f"kemu: {folder}: the run goes on at {found}, from its checkpoint", file=sys.stderr)
 

@@ -166,7 +166,7 @@ def _run(scenario: Scenario, options: Options) -> RunResult:
         plays.refuse_what_needs_virtual_time(scenario)
     _check_collector(options)
     folder = options.out if options.again else _prepare(options, scenario, folders.Held("run", scenario.name))
-    document = (folder / folders.SCENARIO_FILE).read_text()
+    document = scenario.to_yaml()
     # Runs in real time have real dates.
     epoch_unix_s = EPOCH_UNIX_S if runtime_name == "sim" else int(time.time())
     header: dict[str, Any] = {

@@ -134,7 +134,6 @@ class Checkpoints:
         signal.pthread_sigmask(signal.SIG_BLOCK, sleeping.SIGNALS)
         pid = os.fork()
         if pid:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, sleeping.SIGNALS)
             its.close()
             self._children.append(pid)
             if _is_ready(mine):
@@ -143,7 +142,8 @@ class Checkpoints:
             else:
                 mine.close()
                 self._is_off = True
-                self._note(f"no checkpoints: none can wait in {self.folder}: sockets, or signals, do not work there")
+                self._note(f"no checkpoints: none can wait in {self.folder}, perhaps as it takes no sockets")
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, sleeping.SIGNALS)  # an interruption tells of the checkpoint
             return None
         try:
             mine.close()

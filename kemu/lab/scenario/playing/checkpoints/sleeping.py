@@ -63,6 +63,7 @@ def sleep(
     for number in SIGNALS:
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGIO, signal.SIG_IGN)  # of the caller of a run that has gone on
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for a run that has gone on
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     os.setsid()

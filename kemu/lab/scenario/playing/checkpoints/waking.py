@@ -26,6 +26,7 @@ MOST_BYTES = 1 << 16
 """Of a message."""
 PATIENCE_S = 10.0
 """Within this a checkpoint answers."""
+TRIES = 10
 TELL, END, WAKE = "tell", "end", "wake"
 
 
@@ -56,14 +57,22 @@ class Gone(KemuError):
     """No checkpoint waits in the folder."""
 
 
+class Died(KemuError):
+    """The run that was to go on was killed at once."""
+
+
 def ask(folder: Path) -> Found | None:
     """How the checkpoint stands; None where there is none."""
-    try:
-        with _connection(folder) as opened:
-            send(opened, {"do": TELL})
-            return Found(**receive(opened))
-    except (Gone, OSError, TypeError):
-        return None
+    for _ in range(TRIES):
+        try:
+            with _connection(folder) as opened:
+                send(opened, {"do": TELL})
+                return Found(**receive(opened))
+        except (Gone, TimeoutError):
+            return None
+        except (OSError, TypeError):  # it has just given way to the next one
+            continue
+    return None
 
 
 def end(folder: Path) -> None:
@@ -76,7 +85,7 @@ def end(folder: Path) -> None:
 @contextlib.contextmanager
 def woken(folder: Path, wants: Mapping[str, Any]) -> Iterator[tuple[int, socket.socket]]:
     """The run goes on, with the standard streams of this process. Gives its process, and a connection on which it says
-    ``{"exit": code}`` at its end; it dies with this connection. Raises Gone, and KemuError where it cannot go on."""
+    ``{"exit": code}`` at its end; it dies with this connection. Raises Gone, Died, and KemuError where it cannot go on."""
     with _connection(folder) as opened:
         line = json.dumps({"do": WAKE, "wants": dict(wants)}).encode() + b"\n"
         socket.send_fds(opened, [line], [0, 1, 2])
@@ -84,7 +93,7 @@ def woken(folder: Path, wants: Mapping[str, Any]) -> Iterator[tuple[int, socket.
         if "error" in answer:
             raise KemuError(f"{folder}: {answer['error']}")
         if "pid" not in answer:
-            raise Gone(f"{folder}: its checkpoint did not answer")
+            raise Died(f"{folder}: the run was killed as it went on")
         opened.settimeout(None)
         yield answer["pid"], opened
 
