@@ -17,15 +17,18 @@ import pytest
 
 from kemu.lab.scenario.playing.checkpoints import waking
 from kemu.runtime.runlog import folders
-from kemu.runtime.runlog.frames import FILE_NAME
+from kemu.runtime.runlog.frames import FILE_NAME, Reader, Writer
 
-PROGRAM = [
-    sys.executable,
-    "-c",
-    "import sys; from kemu.runtime.sim import loops; loops._GC_YOUNG_STEPS = 300\n"  # how often a run can be copied
-    "from kemu.runtime.runlog import frames; frames.Writer.__init__.__kwdefaults__['buffer_bytes'] = 1 << 13\n"
-    "from kemu.doors.cli.main import main; sys.exit(main())",
-]
+CODE = """
+import sys
+from kemu.runtime.runlog import frames
+from kemu.runtime.sim import loops
+loops._GC_YOUNG_STEPS = 300  # after so many a run may be copied
+frames.Writer.__init__.__kwdefaults__["buffer_bytes"] = 1 << 13  # as many blocks as a long run has
+from kemu.doors.cli.main import main
+sys.exit(main())
+"""
+PROGRAM = [sys.executable, "-c", CODE]
 SCENARIO = """
 apiVersion: kemu.dev/v1
 kind: Scenario
@@ -111,7 +114,8 @@ def ended(process: subprocess.CompletedProcess[str]) -> dict[str, Any]:
 def test_a_run_that_was_killed_goes_on_to_the_same_digest(seed: int, scenario: Path, out: Path, digest: str) -> None:
     drawn = random.Random(seed)
     found = kill_after(start("run", scenario, "--out", out, *OFTEN), out, drawn.uniform(0, 0.3), drawn.uniform(0, 60))
-    assert found is not None and not found.is_running
+    assert found is not None
+    assert not found.is_running
     done = kemu("run", "--resume", out)
     assert done.returncode == 0, done.stderr
     assert f"the run goes on at {found}, from its checkpoint" in done.stderr
@@ -191,8 +195,6 @@ def test_a_log_that_differs_is_an_error_which_says_where_and_stays(scenario: Pat
     waking.end(out)
     other = out.parent / "other"
     other.mkdir()
-    from kemu.runtime.runlog.frames import Reader, Writer
-
     with Reader(out / FILE_NAME) as reader:
         writer = Writer(other / FILE_NAME, reader.header)
         for number, event in enumerate(reader):

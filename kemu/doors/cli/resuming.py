@@ -14,10 +14,11 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
-from kemu.doors.cli import exits, programs
+from kemu.doors.cli import exits, inputs, programs
 from kemu.doors.cli.progress import Bar
 from kemu.errors import KemuError
 from kemu.lab.scenario.playing.checkpoints import keeping, waking
@@ -29,9 +30,9 @@ from kemu.runtime.runlog.frames import FILE_NAME, Reader
 PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def resume(options: argparse.Namespace) -> int | None:
+def resume(options: argparse.Namespace, overrides: Callable[[argparse.Namespace], dict[str, Any]]) -> int | None:
     """The exit code of the run that has gone on, or was over already. None: there is no checkpoint; the options then
-    say how it is made again. Raises KemuError where the run cannot go on."""
+    say how it is made again. ``overrides``: those of the command line. Raises KemuError where the run cannot go on."""
     folder: Path = options.resume
     for name in ("live", "pace", "kubeconfig", "seed", "store", "out"):
         if getattr(options, name):
@@ -49,10 +50,9 @@ def resume(options: argparse.Namespace) -> int | None:
             raise KemuError(f"{folder / folders.SCENARIO_FILE}: has changed since the run began, so it cannot go on")
         return _wake(folder, found, options)
     if found is not None:
-        from kemu.doors.cli import inputs
-        from kemu.doors.cli.commands.runs import run
-
-        scenario = inputs.load(options.scenario, options.data, run.overrides(options), quiet=True)
+        scenario = inputs.load(
+            options.scenario, options.data, overrides(options), more_manifests=options.manifests, quiet=True
+        )
         if found.document != keeping.digest(scenario.to_yaml()):
             raise KemuError(f"{folder}: its run is not of this scenario with these settings, so it cannot go on")
         return _wake(folder, found, options)

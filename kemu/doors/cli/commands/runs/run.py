@@ -128,7 +128,7 @@ def command(options: argparse.Namespace) -> int:
     checkpoints: Checkpoints | None = None
     is_again = options.resume is not None
     if is_again:
-        code = resuming.resume(options)
+        code = resuming.resume(options, overrides)
         if code is not None:
             return code
     elif options.scenario is None:

@@ -85,7 +85,7 @@ def end(folder: Path) -> None:
 @contextlib.contextmanager
 def woken(folder: Path, wants: Mapping[str, Any]) -> Iterator[tuple[int, socket.socket]]:
     """The run goes on, with the standard streams of this process. Gives its process, and a connection on which it says
-    ``{"exit": code}`` at its end; it dies with this connection. Raises Gone, Died, and KemuError where it cannot go on."""
+    ``{"exit": code}`` at its end, and with which it dies. Raises Gone, Died, and KemuError where it cannot go on."""
     with _connection(folder) as opened:
         line = json.dumps({"do": WAKE, "wants": dict(wants)}).encode() + b"\n"
         socket.send_fds(opened, [line], [0, 1, 2])
