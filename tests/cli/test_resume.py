@@ -116,6 +116,11 @@ def test_a_run_that_was_killed_goes_on_to_the_same_digest(seed: int, scenario: P
     found = kill_after(start("run", scenario, "--out", out, *OFTEN), out, drawn.uniform(0, 0.3), drawn.uniform(0, 60))
     assert found is not None
     assert not found.is_running
+    for words in (("story",), ("trace", "--perfetto", os.devnull), ("report",)):
+        told = kemu(words[0], out, *words[1:])
+        assert told.returncode == 0, told.stderr
+        assert "unfinished, the log goes as far as the run had come: its process was killed" in told.stderr
+        assert f"run --resume {out} goes on at {found}" in told.stderr
     done = kemu("run", "--resume", out)
     assert done.returncode == 0, done.stderr
     assert f"the run goes on at {found}, from its checkpoint" in done.stderr
@@ -225,6 +230,30 @@ def test_a_changed_scenario_is_refused(has_checkpoint: bool, scenario: Path, out
         assert "cannot go on" in done.stderr
         own.write_text(text.replace("500ms", "400ms"))
     assert (out / FILE_NAME).read_bytes() == log
+
+
+def test_a_variant_that_is_over_is_kept_and_the_next_goes_on(scenario: Path, out: Path) -> None:
+    scenario.write_text(SCENARIO + "  matrix: {seed: [1, 2, 3]}\n")
+    whole = ended(kemu("run", scenario, "--out", out.parent / "whole", "--json", "--no-checkpoints"))
+    process = start("run", scenario, "--out", out, *OFTEN)
+    while not (out / "variant-1" / FILE_NAME).exists():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+    assert kill_after(process, out, 0.1) is not None
+    waking.end(out)
+    first = (out / "variant-0" / FILE_NAME).stat().st_mtime_ns
+    assert kill_after(start("run", "--resume", out, *OFTEN), out, 0.1) is not None
+    assert (out / "variant-0" / FILE_NAME).stat().st_mtime_ns == first
+    assert ended(kemu("run", "--resume", out, "--json"))["digest"] == whole["digest"]
+
+
+def test_a_run_goes_on_only_as_it_was_begun(scenario: Path, out: Path) -> None:
+    done = kemu("run", "--resume", out, "--set", "duration=1s")
+    assert done.returncode == 2
+    assert "leave out --set" in done.stderr
+    done = kemu("run", "--resume", out)
+    assert done.returncode == 2
+    assert "no such folder" in done.stderr
 
 
 def test_a_live_run_is_left_alone_and_another_replaces_what_is_left(scenario: Path, out: Path) -> None:

@@ -34,8 +34,11 @@ def resume(options: argparse.Namespace, overrides: Callable[[argparse.Namespace]
     """The exit code of the run that has gone on, or was over already. None: there is no checkpoint; the options then
     say how it is made again. ``overrides``: those of the command line. Raises KemuError where the run cannot go on."""
     folder: Path = options.resume
-    for name in ("live", "pace", "kubeconfig", "seed", "store", "out"):
-        if getattr(options, name):
+    wrong = ("live", "pace", "kubeconfig", "out")
+    if options.scenario is None:
+        wrong += ("seed", "store", "set", "manifests", "cells")
+    for name in wrong:
+        if getattr(options, name) not in (None, False, "", [], {}, 0.0):
             raise KemuError(f"--resume goes on with the run in {folder} as it was begun: leave out --{name}")
     if (folder / folders.VERDICT_FILE).is_file():
         return _told_finished(folder, as_json=options.json)
