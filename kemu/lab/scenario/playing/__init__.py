@@ -8,7 +8,6 @@ again, and judges a run whose process was killed.
 
 checkpoints      from which a run in virtual time goes on after its process was killed
 control_planes   the runtime ``real``: what real components of Kubernetes cannot do, and who starts them
-log_differences  the first event in which two run logs differ
 paces            a run at the pace of one who watches it: virtual time that waits for real time
 rollouts         what ``kubectl rollout`` does to a workload: restart, undo, pause, resume
 triggers         watches a run that goes on for what is to come true in it: ``until``, and ``when`` of faults

@@ -27,8 +27,8 @@ from kemu.lab.checks.scheduling import waiting
 from kemu.lab.scenario import evidence, headlines, verdicts
 from kemu.lab.scenario.expectations import Comparison, Expectation
 from kemu.lab.scenario.loading import loader
-from kemu.lab.scenario.playing import judging, log_differences, paces, plans, plays
-from kemu.lab.scenario.playing.checkpoints import waking
+from kemu.lab.scenario.playing import judging, paces, plans, plays
+from kemu.lab.scenario.playing.checkpoints import log_differences, waking
 from kemu.lab.scenario.playing.checkpoints.keeping import Checkpoints
 from kemu.lab.scenario.playing.heartbeats import Heartbeats
 from kemu.lab.scenario.playing.progress import Progress

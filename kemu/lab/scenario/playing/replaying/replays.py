@@ -14,8 +14,9 @@ from typing import Any
 
 from kemu.errors import RunLogError, SimulationError
 from kemu.lab.scenario.loading import loader
-from kemu.lab.scenario.playing import log_differences, runner
-from kemu.lab.scenario.playing.log_differences import Difference
+from kemu.lab.scenario.playing import runner
+from kemu.lab.scenario.playing.checkpoints import log_differences
+from kemu.lab.scenario.playing.checkpoints.log_differences import Difference
 from kemu.lab.scenario.scenarios import Scenario
 from kemu.runtime.runlog import folders
 from kemu.runtime.runlog.events import ActorFailed, RunEnded
