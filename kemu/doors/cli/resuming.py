@@ -34,7 +34,7 @@ def resume(options: argparse.Namespace, overrides: Callable[[argparse.Namespace]
     """The exit code of the run that has gone on, or was over already. None: there is no checkpoint; the options then
     say how it is made again. ``overrides``: those of the command line. Raises KemuError where the run cannot go on."""
     folder: Path = options.resume
-    wrong = ("live", "pace", "kubeconfig", "out")
+    wrong: tuple[str, ...] = ("live", "pace", "kubeconfig", "out")
     if options.scenario is None:
         wrong += ("seed", "store", "set", "manifests", "cells")
     for name in wrong:
