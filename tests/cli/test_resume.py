@@ -107,7 +107,8 @@ def kill_after(
 
 def ended(process: subprocess.CompletedProcess[str]) -> dict[str, Any]:
     assert process.returncode == 0, process.stderr
-    return dict(json.loads(process.stdout))
+    found: dict[str, Any] = json.loads(process.stdout)
+    return found
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -224,7 +225,8 @@ def test_a_changed_scenario_is_refused(has_checkpoint: bool, scenario: Path, out
     changed.write_text(SCENARIO.replace("every: 500ms", "every: 400ms"))
     own = out / folders.SCENARIO_FILE
     text = own.read_text()
-    for words in (["--resume", out, changed], ["--resume", out]):
+    both: tuple[list[str | Path], ...] = (["--resume", out, changed], ["--resume", out])
+    for words in both:
         done = kemu("run", *words)
         assert done.returncode == 2, done.stderr
         assert "cannot go on" in done.stderr
@@ -263,7 +265,8 @@ def test_a_live_run_is_left_alone_and_another_replaces_what_is_left(scenario: Pa
     while waking.ask(out) is None:
         assert process.poll() is None, process.communicate()
         time.sleep(0.01)
-    for words in (["--resume", out], [scenario, "--out", out]):
+    both: tuple[list[str | Path], ...] = (["--resume", out], [scenario, "--out", out])
+    for words in both:
         done = kemu("run", *words)
         assert done.returncode == 2
         assert f"in process {process.pid}" in done.stderr
