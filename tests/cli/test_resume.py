@@ -165,7 +165,8 @@ def test_a_run_goes_on_once_more_where_it_was_killed_before_it_made_a_checkpoint
 def test_an_interruption_says_how_to_go_on_and_reaches_a_run_that_was_woken(
     scenario: Path, out: Path, digest: str
 ) -> None:
-    for words in (("run", scenario, "--out", out, *OFTEN), ("run", "--resume", out)):
+    both: tuple[list[str | Path], ...] = (["run", scenario, "--out", out, *OFTEN], ["run", "--resume", out])
+    for words in both:
         process = start(*words)
         before = waking.ask(out)
         while (found := waking.ask(out)) is None or not found.is_running or found == before:
