@@ -11,5 +11,6 @@ parsers       how kemu reads its command line: argparse, with mistakes told in o
 programs      how the user calls kemu
 progress      how far a run is: a line on a terminal, nothing elsewhere (the result is enough there)
 reports       makes the HTML report of a run folder, and gathers what explains each run
+resuming      ``kemu run --resume``: goes on with a run whose process was killed
 run_folders   run folders as commands are given them: which variant is meant, and what the run has left there
 """

@@ -1,5 +1,7 @@
 """Exit codes of all commands."""
 
+from collections.abc import Callable
+
 HOLDS = 0
 FAILS = 1
 """A check or an expectation failed."""
@@ -12,3 +14,12 @@ RAISED = 4
 INTERRUPTED = 130
 
 BY_VERDICT = {"holds": HOLDS, "fails": FAILS, "unknown": UNKNOWN}
+
+hearers: list[Callable[[int], object]] = []
+"""Who is told the exit code when all output is written: another process may wait for it."""
+
+
+def heard(code: int) -> int:
+    for hear in hearers:
+        hear(code)
+    return code

@@ -9,13 +9,16 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
-from kemu.doors.cli import exits, failures
+from kemu.doors.cli import exits, failures, programs
 from kemu.lab.scenario.playing import progress as states
+from kemu.lab.scenario.playing.checkpoints.keeping import KEEP_S
 from kemu.lab.scenario.playing.progress import Progress
 
 RETRY_S = 0.02
@@ -23,11 +26,9 @@ RETRY_S = 0.02
 
 
 @contextlib.contextmanager
-def answered(
-    progress: Progress, out: Callable[[], Path], tidy: Callable[[], None], *, as_json: bool
-) -> Iterator[Callable[[], None]]:
-    """Within this, or until the function that it gives is called. ``out``: the run folder; ``tidy``: called when
-    the log is closed, takes the progress bar away."""
+def answered(progress: Progress, tell: Callable[[], int], tidy: Callable[[], None]) -> Iterator[Callable[[], None]]:
+    """Within this, or until the function that it gives is called. ``tidy``: called when the log is closed, takes the
+    progress bar away; ``tell``: then says how far the run came, and gives the exit code."""
 
     def answer(*_: object) -> None:
         writer = progress.writer
@@ -37,10 +38,10 @@ def answered(
         if writer is not None:
             writer.close()
         tidy()
-        code = failures.tell(failure(progress, out()), as_json=as_json)
+        code = tell()
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(code)
+        os._exit(exits.heard(code))
 
     def outside(*arguments: object) -> None:
         # The signal may come while an actor's code runs, which may not do this.
@@ -58,8 +59,8 @@ def answered(
         leave()
 
 
-def failure(progress: Progress, out: Path) -> failures.Failure:
-    """What is told."""
+def failure(progress: Progress, out: Path, checkpoint_s: float | None = None) -> failures.Failure:
+    """What is told. ``checkpoint_s``: the virtual time of the checkpoint from which the run can go on."""
     if progress.phase == states.LOADING:
         return failures.Failure("interrupted", "interrupted before the run began", exits.INTERRUPTED)
     if progress.phase == states.JUDGING:
@@ -69,4 +70,9 @@ def failure(progress: Progress, out: Path) -> failures.Failure:
     else:
         at = f"{progress.now_ns / 1e9:.3f} s of {progress.duration_ns / 1e9:g} s"
         text = f"interrupted at {at}; the run log as far as it went is in {out}"
-    return failures.Failure("interrupted", text, exits.INTERRUPTED, more={"run": str(out)})
+    more: dict[str, Any] = {"run": str(out)}
+    if checkpoint_s is not None:
+        more["checkpoint_s"] = round(checkpoint_s, 3)
+        command = f"{programs.name()} run --resume {shlex.quote(str(out))}"
+        text += f"\n{command} goes on at {checkpoint_s:.0f} s, from a checkpoint that waits for {KEEP_S / 3600:.0f} h"
+    return failures.Failure("interrupted", text, exits.INTERRUPTED, more=more)

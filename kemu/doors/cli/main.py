@@ -24,6 +24,10 @@ Command = Callable[[argparse.Namespace], int]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Returns the exit code."""
+    return exits.heard(_main(arguments))
+
+
+def _main(arguments: Sequence[str] | None) -> int:
     if arguments is None:
         threads.one_by_default()
     words = sys.argv[1:] if arguments is None else list(arguments)
@@ -42,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return exits.INPUT
             return command(options)
         except (Exception, KeyboardInterrupt) as error:
-            return failures.tell(failures.of(error, options), as_json="--json" in words)
+            return failures.tell(failures.of(error, options), as_json=getattr(options, "json", "--json" in words))
 
 
 def _answer_sigterm() -> None:

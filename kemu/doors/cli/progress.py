@@ -43,11 +43,13 @@ class Bar:
         self._drawn = 0
         """Lines."""
         self._thread: threading.Thread | None = None
+        self._begun = time.monotonic()
 
     def start(self) -> None:
         """Nothing if it is shown already."""
         draw = self._draw if self._stream.isatty() else self._print if self._plain_every_s else None
         if self._thread is None and draw is not None:
+            self._over.clear()
             self._thread = threading.Thread(target=draw, name="kemu progress", daemon=True)
             self._thread.start()
 
@@ -64,22 +66,29 @@ class Bar:
             thread.join()
             self._clear()
 
+    @contextlib.contextmanager
+    def still(self) -> Iterator[None]:
+        """Within this it is away, and has no thread."""
+        was_shown = self._thread is not None
+        self.close()
+        yield
+        if was_shown:
+            self.start()
+
     def _draw(self) -> None:
-        begun = time.monotonic()
         wait_s = FIRST_S
         while not self._over.wait(wait_s):
             wait_s = EVERY_S
             columns = _columns(self._stream)
-            lines = [line[: columns - 1] for line in self._text(time.monotonic() - begun).split("\n")]
+            lines = [line[: columns - 1] for line in self._text(time.monotonic() - self._begun).split("\n")]
             with self._lock:
                 self._stream.write(self._back() + "\n".join(lines))
                 self._stream.flush()
                 self._drawn = len(lines)
 
     def _print(self) -> None:
-        begun = time.monotonic()
         while not self._over.wait(self._plain_every_s):
-            print(self._text(time.monotonic() - begun), file=self._stream, flush=True)
+            print(self._text(time.monotonic() - self._begun), file=self._stream, flush=True)
 
     def _back(self) -> str:
         """To the beginning of what is drawn, which goes away."""
@@ -123,6 +132,10 @@ class Line:
         self._begun_s = 0.0
         self._samples: deque[tuple[float, tuple[float, float]]] = deque()
         """When, and how far: as a share of each of two measures."""
+
+    def restart(self) -> None:
+        """The run goes on after a time in which nothing happened: its pace is measured anew."""
+        self._phase = ("", 0)
 
     def text(self, progress: Progress, elapsed_s: float) -> str:
         phase = (progress.phase, progress.variant)

@@ -38,6 +38,7 @@ def parts(run: Path, data: Path | None) -> list[pages.Part]:
     explained = _explanations(run, folders, data)
     found = []
     for folder in folders:
+        run_folders.tell_unfinished(folder)
         verdict = run_folders.verdict(folder)
         name = run_folders.name(folder) if folder != run else ""
         found.append(pages.Part(folder, verdict, explained.get(folder), name, _commands(run, folder, verdict)))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import shlex
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kemu.doors.cli import programs
 from kemu.errors import KemuError
 
 
@@ -59,6 +62,34 @@ def verdict(folder: Path) -> dict[str, Any]:
         return folders.verdict_of(folder)
     except KemuError:
         return {}
+
+
+def tell_unfinished(folder: Path) -> None:
+    """On standard error, of a run without a verdict: what there is of it, and what can be done with it."""
+    from kemu.lab.scenario.playing.checkpoints import waking
+    from kemu.runtime import runtimes
+    from kemu.runtime.runlog import folders
+    from kemu.runtime.runlog.frames import FILE_NAME, Reader
+
+    if any((folder / name).exists() for name in (folders.VERDICT_FILE, folders.CRASH_FILE)):
+        return
+    whole = folder if (folder / folders.CHECKPOINT_FILE).exists() else folder.parent
+    top = whole if (whole / folders.CHECKPOINT_FILE).exists() else folder  # a matrix has one for all of its variants
+    found = waking.ask(top)
+    with Reader(folder / FILE_NAME) as reader:
+        is_real = reader.header.get("runtime") in runtimes.REAL
+    resume = f"{programs.name()} run --resume {shlex.quote(str(top))}"
+    if found is not None and found.is_running:
+        text = f"the run goes on, in process {found.run_pid}"
+    elif found is not None:
+        text = f"its process was killed, or interrupted; {resume} goes on at {found}, from a checkpoint"
+    elif is_real or (folder / folders.INPUTS_FILE).exists():
+        text = (
+            f"its process was killed, interrupted, or works still; {programs.name()} recover {folder} judges it so far"
+        )
+    else:
+        text = f"its process was killed, interrupted, or works still; {resume} makes it again"
+    print(f"kemu: {folder}: unfinished, the log goes as far as the run had come: {text}", file=sys.stderr)
 
 
 def _number(folder: Path) -> int:

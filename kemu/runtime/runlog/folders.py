@@ -25,7 +25,14 @@ CHAOS_FILE = "chaos.yaml"
 """Chaos file of kemu up: the script of what has struck."""
 CRASH_FILE = "crash.txt"
 """Where kemu itself failed: the report of it."""
-RESULTS = (SCENARIO_FILE, FILE_NAME, INDEX_FILE, VERDICT_FILE, INPUTS_FILE, CHAOS_FILE, CRASH_FILE)
+CHECKPOINT_FILE = f"{FILE_NAME}.checkpoint"
+"""The socket on which the checkpoint of a run waits."""
+BEFORE_FILE = f"{FILE_NAME}.before"
+"""What is left of the log of a run that is made again, until all of it has come again."""
+RESULTS = (
+    SCENARIO_FILE, FILE_NAME, INDEX_FILE, VERDICT_FILE, INPUTS_FILE, CHAOS_FILE, CRASH_FILE, CHECKPOINT_FILE,
+    BEFORE_FILE,
+)  # fmt: skip
 CELLS = "cells"
 SEGMENTS = "logs"
 """In CELLS: the events of each process of a run on Ray."""

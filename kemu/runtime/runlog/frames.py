@@ -204,10 +204,94 @@ class Writer(Digester):
             error.filename = str(self._path)  # a write tells of none
             raise
 
+    @property
+    def position(self) -> int:
+        """The length of the file."""
+        return self._file.tell()
+
+    def go_back(self, position: int) -> None:
+        """Drop what another process, which had forked from this one, has written behind the position. Raises
+        RunLogError where the file is no longer that of this run."""
+        here = os.fstat(self._file.fileno())
+        try:
+            there = os.stat(self._path)
+        except OSError as error:
+            raise RunLogError(f"{self._path}: {error.strerror}") from None
+        if (here.st_dev, here.st_ino) != (there.st_dev, there.st_ino) or here.st_size < position:
+            raise RunLogError(f"{self._path}: is no longer the log of this run: it was replaced or cut")
+        self._file.seek(position)
+        self._file.truncate()
+
     def close(self) -> str:
         """Returns the digest."""
         digest = self.digest()
         self._file.close()
+        return digest
+
+
+class Verifier(Writer):
+    """Writes the log of a run that is made again, and compares it with what is left of the first one.
+
+    That stays in its own file until all of it has come again.
+    """
+
+    def __init__(
+        self, path: Path, header: Mapping[str, Any], before: Path, on_difference: Callable[[], object]
+    ) -> None:
+        """``before``: the log that is left. ``on_difference``: called once, when an event is another than there."""
+        super().__init__(path, header)
+        self.before = before
+        self.differs = False
+        self.is_verified = False
+        """All that was left has come again, and its file is gone."""
+        self._on_difference = on_difference
+        self._source, _ = blocks.opened(before)
+        with Reader(before) as reader:
+            self._source.seek(reader.next_offset)
+        self._rest = b""
+        """Of a block that is compared: what is still to come."""
+
+    def _take(self, frames: bytes) -> None:
+        super()._take(frames)
+        while frames and not self.is_verified and not self.differs:
+            try:
+                self._rest = self._rest or self._source.read(blocks.MOST_BYTES)
+            except RunLogError:  # who looks for the difference finds the damage
+                self._rest = b"\0"
+            if not self._rest:
+                self._end()
+                return
+            size = min(len(frames), len(self._rest))
+            if frames[:size] != self._rest[:size]:
+                self.differs = True
+                self._on_difference()
+                return
+            frames, self._rest = frames[size:], self._rest[size:]
+
+    def _end(self) -> None:
+        self.is_verified = True
+        self._source.close()
+        self.before.unlink(missing_ok=True)
+
+    def go_back(self, position: int) -> None:
+        super().go_back(position)
+        if not self.is_verified:
+            # The other process has read from the same open file; what it has verified to the end is gone.
+            place = self._source.tell()
+            self._source.close()
+            try:
+                self._source, _ = blocks.opened(self.before)
+            except FileNotFoundError:
+                self.is_verified = True
+                return
+            self._source.seek(place)
+
+    def close(self) -> str:
+        digest = super().close()
+        if not self.is_verified and not self.differs:
+            self.differs = bool(self._rest or self._source.read(blocks.MOST_BYTES))
+            if not self.differs:
+                self._end()
         return digest
 
 

@@ -74,6 +74,8 @@ class VirtualLoop(asyncio.AbstractEventLoop, Plain):
         """Makes the error that ends the run when a callback of an owner raises."""
         self.tell_resumed: Callable[[Owner, Held], object] = lambda owner, held: None
         """Called when an owner has done what a pause had held back."""
+        self.at_rest: Callable[[], object] = lambda: None
+        """Called now and then between two instants, when garbage has been collected and no actor's code runs."""
         self._guarded = False
         self._idle_waiters: list[asyncio.Future[str]] = []
         self.max_steps_per_instant = max_steps_per_instant
@@ -329,6 +331,7 @@ class VirtualLoop(asyncio.AbstractEventLoop, Plain):
                 self.steps += steps
                 if self.steps >= self._next_gc:
                     self.collect_garbage()
+                    self.at_rest()
                 # The usual case of _advance, inlined: what is next is due before anything in the background.
                 foreground = self.foreground
                 times = foreground.times

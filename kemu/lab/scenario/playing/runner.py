@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import kemu
-from kemu.errors import InfrastructureError, KemuError, SimulationError
+from kemu.errors import Divergence, InfrastructureError, KemuError, SimulationError
 from kemu.lab.checks.counters import COUNTERS
 from kemu.lab.checks.history import History, windows
 from kemu.lab.checks.scheduling import waiting
@@ -28,6 +28,8 @@ from kemu.lab.scenario import evidence, headlines, verdicts
 from kemu.lab.scenario.expectations import Comparison, Expectation
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.playing import judging, paces, plans, plays
+from kemu.lab.scenario.playing.checkpoints import log_differences, waking
+from kemu.lab.scenario.playing.checkpoints.keeping import Checkpoints
 from kemu.lab.scenario.playing.heartbeats import Heartbeats
 from kemu.lab.scenario.playing.progress import Progress
 from kemu.lab.scenario.scenarios import Scenario
@@ -38,7 +40,7 @@ from kemu.runtime.faults.kinds import KINDS
 from kemu.runtime.loads import Loads
 from kemu.runtime.ray.driver import plans as cell_plans
 from kemu.runtime.runlog import bounds, crash_reports, folders
-from kemu.runtime.runlog.frames import FILE_NAME, Reader, Writer
+from kemu.runtime.runlog.frames import FILE_NAME, Reader, Verifier, Writer
 from kemu.runtime.runtimes import Runtime
 
 if TYPE_CHECKING:
@@ -95,6 +97,11 @@ class Options:
     """What happens from the start of the actors to the end of the run."""
     loop: Any = None
     """A ``VirtualLoop`` for a run in sim that is stepped; None: one that runs as fast as it goes."""
+    checkpoints: Checkpoints | None = None
+    """From which a run in sim goes on when its process was killed."""
+    again: bool = False
+    """The folder holds what is left of this run (``sim``): it is made again, and has to be the same as far as that
+    goes."""
 
 
 @dataclass
@@ -158,8 +165,8 @@ def _run(scenario: Scenario, options: Options) -> RunResult:
     if runtime_name in ("wall", "ray"):
         plays.refuse_what_needs_virtual_time(scenario)
     _check_collector(options)
-    folder = _prepare(options, scenario, folders.Held("run", scenario.name))
-    document = (folder / folders.SCENARIO_FILE).read_text()
+    folder = options.out if options.again else _prepare(options, scenario, folders.Held("run", scenario.name))
+    document = scenario.to_yaml()
     # Runs in real time have real dates.
     epoch_unix_s = EPOCH_UNIX_S if runtime_name == "sim" else int(time.time())
     header: dict[str, Any] = {
@@ -175,6 +182,8 @@ def _run(scenario: Scenario, options: Options) -> RunResult:
     played = _play(scenario, options, folder, header, guest)
     if played.events_bytes >= LARGE_BYTES:
         garbage.collect_leavings()
+        if options.checkpoints is not None:
+            options.checkpoints.before_judging()
     else:  # the collector need not look at what is left of the cluster while the log is judged
         garbage.freeze()
     try:
@@ -209,12 +218,17 @@ def _play(
     runtime_name: str = header["runtime"]
     is_real = runtime_name in runtimes.REAL
     garbage.collect_leavings()
-    begun = time.perf_counter()
+    begun, checkpoints = time.perf_counter(), options.checkpoints
+    asleep_s = 0.0 if checkpoints is None else checkpoints.asleep_s
     # Who kills the process finds what happened until then; in virtual time a run without clients can be made again.
     flush_every_s = 1.0 if is_real or options.loop is not None else 0.0
     if options.on_begin is not None:
         flush_every_s = FOLLOWED_S
-    writer = Writer(folder / FILE_NAME, header, flush_every_s=flush_every_s)
+    writer: Writer
+    if options.again:
+        writer = _verifier(folder, header, lambda: recorder.stop.set())
+    else:
+        writer = Writer(folder / FILE_NAME, header, flush_every_s=flush_every_s)
     exporter = _exporter(options, header)
     bounded = bounds.Bounded(writer, options.log_bytes)
     log = bounded.append if options.log_bytes else writer.append
@@ -239,6 +253,9 @@ def _play(
         playing = options.drive(runtime, scenario, recorder, Heartbeats(scenario, runtime_name))
         if options.on_begin is not None and is_real:
             playing = paces.flushing(playing, writer.flush, FOLLOWED_S)
+        if checkpoints is not None:
+            checkpoints.writer = writer
+            runtime.loop.at_rest = checkpoints.rest  # type: ignore[attr-defined]  # only runs in sim have them
         end = plays.run(runtime, playing)
     except InfrastructureError as error:
         if error.lost_at_ns is None:
@@ -248,11 +265,41 @@ def _play(
         garbage.unfreeze()
         digest = writer.close()
         traces = None if exporter is None else exporter.close()
-    wall_s = time.perf_counter() - begun
+        if checkpoints is not None:
+            checkpoints.writer = None
+        if isinstance(writer, Verifier) and writer.differs:
+            _refuse_difference(folder)
+    wall_s = time.perf_counter() - begun - (0.0 if checkpoints is None else checkpoints.asleep_s - asleep_s)
     if bounded.full_at_ns is not None:
         end = judging.End(judging.FULL, bounded.full_at_ns, _full_note(bounded.full_at_ns, end.now_ns))
     left = getattr(runtime, "left", ())
     return _Played(end, digest, writer.written_bytes, str(traces or ""), wall_s, _loads(runtime), left)
+
+
+def _verifier(folder: Path, header: Mapping[str, Any], on_difference: Callable[[], object]) -> Writer:
+    """For a run that is made again. Raises KemuError where it cannot be the one that is in the folder."""
+    log, before = folder / FILE_NAME, folder / folders.BEFORE_FILE
+    if not before.exists():  # else it is longer: it goes as soon as all of it has come again
+        if not log.exists():
+            return Writer(log, header)
+        before = log
+    with Reader(before) as reader:
+        found = reader.header
+    for key, what in (("kemu", "another version of kemu"), ("document", "another scenario"), ("seed", "another seed")):
+        if found.get(key) != header[key]:
+            raise KemuError(f"{folder}: its run is of {what}, so it cannot go on: run it anew, with kemu run")
+    if before == log:
+        before = log.replace(folder / folders.BEFORE_FILE)
+    return Verifier(log, header, before, on_difference)
+
+
+def _refuse_difference(folder: Path) -> None:
+    """What was left of the run stands as it was. Raises Divergence."""
+    log, before = folder / FILE_NAME, folder / folders.BEFORE_FILE
+    difference, _ = log_differences.first(before, log)
+    before.replace(log)
+    text = "the run was made again and is another one than what is left of it, perhaps as its code has changed"
+    raise Divergence(f"{text}: {difference}\n{folder} holds what was left")
 
 
 def _full_note(full_at_ns: int, end_ns: int) -> str:
@@ -285,6 +332,7 @@ def _prepare(options: Options, scenario: Scenario, result: folders.Held) -> Path
     for name in () if folders.held_in(out) is not None else _MADE:
         if (out / name).exists():
             raise KemuError(f"{out} is no run folder, but has a {name}, which a run would replace: choose another")
+    waking.end(out)
     folders.clear(out)
     (out / folders.SCENARIO_FILE).write_text(scenario.to_yaml())
     return out
@@ -460,22 +508,38 @@ def run_all(
         if on_result is not None:
             on_result(result)
         return result.verdict, [result]
-    _prepare(options, scenario, folders.Held("variants", scenario.name, len(made)))
+    if not options.again:
+        _prepare(options, scenario, folders.Held("variants", scenario.name, len(made)))
     results: list[RunResult] = []
     for number, (variant, each) in enumerate(made):
         if options.progress is not None:
             options.progress.variant, options.progress.variants = number + 1, len(made)
         folder = options.out / f"variant-{number}"
-        result = run(each, dataclasses.replace(options, out=folder, variant=variant_name(variant)))
+        its_own = dataclasses.replace(options, out=folder, variant=variant_name(variant))
+        if options.again and (folder / folders.VERDICT_FILE).is_file():
+            result = _judged_again(each, folder, options.progress)
+        else:
+            result = run(each, dataclasses.replace(its_own, again=options.again and (folder / FILE_NAME).is_file()))
+            result.verdict = {"variant": dict(variant), **result.verdict}
+            folders.write_verdict(folder, result.verdict)
         result.variant = variant
-        result.verdict = {"variant": dict(variant), **result.verdict}
-        folders.write_verdict(folder, result.verdict)
         results.append(result)
         if on_result is not None:
             on_result(result)
     verdict = combine(scenario, results, options.out)
     folders.write_verdict(options.out, verdict)
     return verdict, results
+
+
+def _judged_again(scenario: Scenario, folder: Path, progress: Progress | None) -> RunResult:
+    """A variant whose run was over, with its verdict. Raises KemuError where it is of another scenario."""
+    verdict = folders.verdict_of(folder)
+    document = runs.header(document=scenario.to_yaml(), variant="", runtime="sim", run_id="")["document"]
+    with Reader(folder / FILE_NAME) as reader:
+        if reader.header.get("document") != document:
+            raise KemuError(f"{folder}: its run is of another scenario, so it cannot go on: run it anew, with kemu run")
+    end = judging.End(verdict["ended"], round(verdict["virtual_s"] * SECOND_NS))
+    return RunResult(scenario, {}, folder, verdict, judge(scenario, folder, end, progress).history)
 
 
 def variants(scenario: Scenario) -> int:

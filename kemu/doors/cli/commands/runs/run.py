@@ -28,7 +28,10 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="run a scenario and judge it",
         description="Run a scenario in virtual time (sim), in real time (wall) or on Ray, judge it, keep a run folder.",
     )
-    parser.add_argument("scenario", help=parsers.SCENARIO)
+    parser.add_argument("scenario", nargs="?", help=parsers.SCENARIO)
+    parser.add_argument(
+        "--resume", type=Path, metavar="DIR", help="go on with the run in this folder, whose process was killed (sim)"
+    )
     parser.add_argument(
         "--runtime", choices=("sim", "wall", "ray", "real"), default="", help="default: as the scenario says, or sim"
     )
@@ -66,6 +69,14 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="a file or folder of Kubernetes objects, created after those of the scenario",
     )
     parser.add_argument("--store", metavar="URL", help="etcd://HOST:PORT: a real etcd in the store's place")
+    parser.add_argument("--no-checkpoints", action="store_true", help="a run that is killed begins anew (sim)")
+    parser.add_argument(
+        "--checkpoint-every",
+        type=parsers.seconds,
+        default=0.0,
+        metavar="TIME",
+        help="CPU time between two checkpoints (sim); default: 60s, or more where the run needs over 1 GiB",
+    )
     live_pages.add_pace_to(parser)
     live_pages.add_to(parser)
     collectors.add_to(parser)
@@ -73,7 +84,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "--report", action="store_true", help="leave report.html in the run folder, as kemu report does"
     )
     parser.add_argument("--json", action="store_true", help="print the verdict as one JSON object")
-    parser.set_defaults(command=command)
+    parser.set_defaults(command=command, usage_error=parser.error)
 
 
 def overrides(options: argparse.Namespace) -> dict[str, Any]:
@@ -108,24 +119,46 @@ def settings(items: Sequence[str]) -> dict[str, Any]:
 
 
 def command(options: argparse.Namespace) -> int:
-    from kemu.doors.cli import interrupts
+    from kemu.doors.cli import interrupts, resuming
     from kemu.doors.cli.progress import Bar, Line
+    from kemu.lab.scenario.playing.checkpoints.keeping import Checkpoints
     from kemu.lab.scenario.playing.progress import Progress
 
     collectors.check(options)
+    checkpoints: Checkpoints | None = None
+    is_again = options.resume is not None
+    if is_again:
+        code = resuming.resume(options, overrides)
+        if code is not None:
+            return code
+    elif options.scenario is None:
+        options.usage_error(f"scenario is missing: {parsers.SCENARIO}")
     progress = Progress()
-    bar = Bar(sys.stderr, functools.partial(Line(Path(options.scenario).stem).text, progress))
+    line = Line(Path(options.scenario).stem)
+    bar = Bar(sys.stderr, functools.partial(line.text, progress))
     out = options.out or Path("runs")
     live = live_pages.Live(options)
 
+    def interrupted() -> failures.Failure:
+        return interrupts.failure(progress, out, None if checkpoints is None else checkpoints.made_s)
+
     def tidy() -> None:
         bar.close()
-        live.interrupted(interrupts.failure(progress, out).message)
+        live.interrupted(interrupted().message)
+
+    def on_wake(wants: Mapping[str, Any]) -> None:
+        options.json, options.report = wants["json"], wants["report"]
+        line.restart()
+        if options.json:
+            bar.close()
+        else:
+            bar.start()
 
     try:
         with contextlib.ExitStack() as stack:
             if options.is_program:
-                answering = interrupts.answered(progress, lambda: out, tidy, as_json=options.json)
+                tell = lambda: failures.tell(interrupted(), as_json=options.json)  # noqa: E731
+                answering = interrupts.answered(progress, tell, tidy)
                 leave = stack.enter_context(answering)
             if not options.json and options.scenario != "-":
                 bar.start()
@@ -151,6 +184,21 @@ def command(options: argparse.Namespace) -> int:
                 leave()  # its actors have to be stopped
             out = options.out or Path("runs") / folder_name(scenario.name, runtime, scenario.seed)
             options.out = out
+            if options.is_program and not is_real and not is_again:
+                code = resuming.same(scenario, options, bar)
+                if code is not None:
+                    return code
+            if options.is_program and not (is_real or options.no_checkpoints or options.live or options.pace):
+                checkpoints = Checkpoints(
+                    out,
+                    scenario.to_yaml(),
+                    progress,
+                    every_s=options.checkpoint_every,
+                    still=bar.still,
+                    on_wake=on_wake,
+                    note=lambda text: bar.aside(lambda: print(f"kemu: {text}", file=sys.stderr)),
+                )
+                exits.hearers.append(checkpoints.tell_exit)
             run_options = runner.Options(
                 out=out,
                 runtime=runtime,
@@ -164,12 +212,15 @@ def command(options: argparse.Namespace) -> int:
                 context=options.context,
                 pace=options.pace,
                 on_begin=live.on_begin,
+                checkpoints=checkpoints,
+                again=is_again,
             )
             live.scenario(scenario.name, scenario.description, runner.variants(scenario))
-            verdict, results = runner.run_all(scenario, run_options, on_result=live.judged)
+            with resuming.kept(checkpoints, options):
+                verdict, results = runner.run_all(scenario, run_options, on_result=live.judged)
             live.over(verdict["headline"], verdict)
     except KeyboardInterrupt:
-        told = interrupts.failure(progress, out)
+        told = interrupted()
         live.interrupted(told.message)
         return failures.tell(told, as_json=options.json)
     except BaseException:

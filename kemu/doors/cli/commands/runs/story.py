@@ -50,6 +50,7 @@ def command(options: argparse.Namespace) -> int:
     from kemu.lab.tell.selections import Selection
 
     chosen = run_folders.choose(options.run, options.variant)
+    run_folders.tell_unfinished(chosen.folder)
     history = stories.history_of(chosen.folder)
     selection = Selection(
         options.pod,

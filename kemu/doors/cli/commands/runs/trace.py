@@ -35,6 +35,7 @@ def command(options: argparse.Namespace) -> int:
     collectors.check(options)
     exit_code = exits.HOLDS
     chosen = run_folders.choose(options.run, options.variant)
+    run_folders.tell_unfinished(chosen.folder)
     sent: dict[Path, runs.Run] = {}
     if options.otlp:
         folders = run_folders.all_of(options.run) if options.variant is None else [chosen.folder]

@@ -15,8 +15,8 @@ from typing import Any
 from kemu.errors import RunLogError, SimulationError
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.playing import runner
-from kemu.lab.scenario.playing.replaying import log_differences
-from kemu.lab.scenario.playing.replaying.log_differences import Difference
+from kemu.lab.scenario.playing.checkpoints import log_differences
+from kemu.lab.scenario.playing.checkpoints.log_differences import Difference
 from kemu.lab.scenario.scenarios import Scenario
 from kemu.runtime.runlog import folders
 from kemu.runtime.runlog.events import ActorFailed, RunEnded
