@@ -34,13 +34,13 @@ apiVersion: kemu.dev/v1
 kind: Scenario
 metadata: {name: long}
 spec:
-  duration: 100s
+  duration: 200s
   nodes: [{namePrefix: node-, count: 2, allocatable: {cpu: "64", pods: "500"}}]
   schedulers: [{name: default-scheduler}]
   workloads:
     - name: web
       pods: {spec: {containers: [{name: main, resources: {requests: {cpu: 100m}}}]}}
-      arrivals: {every: 500ms, until: 100s}
+      arrivals: {every: 500ms, until: 200s}
       life: {runSeconds: {uniform: {min: 5, max: 20}}}
 """
 OFTEN = ["--checkpoint-every", "20ms"]
@@ -149,7 +149,7 @@ def test_a_run_may_be_killed_twice_and_the_second_time_by_killing_who_woke_it(
 def test_a_run_goes_on_once_more_where_it_was_killed_before_it_made_a_checkpoint_of_its_own(
     scenario: Path, out: Path, digest: str
 ) -> None:
-    first = kill_after(start("run", scenario, "--out", out, "--checkpoint-every", "500ms"), out, 0.05)
+    first = kill_after(start("run", scenario, "--out", out, "--checkpoint-every", "200ms"), out, 0.0)
     assert first is not None
     process = start("run", "--resume", out)
     while (found := waking.ask(out)) is not None and not found.is_running:
@@ -242,10 +242,10 @@ def test_a_variant_that_is_over_is_kept_and_the_next_goes_on(scenario: Path, out
     while not (out / "variant-1" / FILE_NAME).exists():
         assert process.poll() is None, process.communicate()
         time.sleep(0.01)
-    assert kill_after(process, out, 0.1) is not None
+    assert kill_after(process, out, 0.0) is not None
     waking.end(out)
     first = (out / "variant-0" / FILE_NAME).stat().st_mtime_ns
-    assert kill_after(start("run", "--resume", out, *OFTEN), out, 0.1) is not None
+    assert kill_after(start("run", "--resume", out, *OFTEN), out, 0.0) is not None
     assert (out / "variant-0" / FILE_NAME).stat().st_mtime_ns == first
     assert ended(kemu("run", "--resume", out, "--json"))["digest"] == whole["digest"]
 

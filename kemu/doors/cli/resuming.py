@@ -125,10 +125,24 @@ def _check_virtual(folder: Path) -> None:
             raise KemuError(f"{folder}: {why}: kemu recover {each} judges it as far as it went")
 
 
+@contextlib.contextmanager
+def _held_back() -> Iterator[Callable[[], object]]:
+    """Signals wait, within this or until the function that it gives is called: there is somebody to pass them on to."""
+
+    def let_go() -> object:
+        return signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON)
+
+    signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON)
+    try:
+        yield let_go
+    finally:
+        let_go()
+
+
 def _wake(folder: Path, found: waking.Found, options: argparse.Namespace) -> int:
     wants = {"json": options.json, "report": options.report}
     code = None
-    with contextlib.suppress(waking.Died), waking.woken(folder, wants) as (pid, opened):
+    with contextlib.suppress(waking.Died), _held_back() as let_go, waking.woken(folder, wants) as (pid, opened):
         if not options.json:
             print(f"kemu: {folder}: the run goes on at {found}, from its checkpoint", file=sys.stderr)
 
@@ -144,6 +158,7 @@ def _wake(folder: Path, found: waking.Found, options: argparse.Namespace) -> int
 
         before = {number: signal.signal(number, pass_on) for number in PASSED_ON}
         before[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, stop)
+        let_go()
         try:
             code = waking.receive(opened).get("exit")
         finally:

@@ -168,6 +168,7 @@ class Checkpoints:
         asyncio._set_running_loop(loop)
         random.setstate(drawn)
         self.asleep_s += time.perf_counter() - at
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, sleeping.SIGNALS)  # an interruption tells who has woken the run
         return woken.wants
 
     def _go_back(self, position: int) -> None:

@@ -54,7 +54,8 @@ def sleep(
     check: Callable[[], None],
     begun_ns: int,
 ) -> Woken:
-    """Call it in a process that was just forked. Returns in the copy that goes on, and nowhere else.
+    """Call it in a process that was just forked. Returns in the copy that goes on, and nowhere else; :data:`SIGNALS` are
+    blocked there.
 
     ``tell``: the rest of :class:`waking.Found`. ``check``: called in that copy, raises KemuError where it cannot go on.
     ``begun_ns``: Unix time at which the run began.
@@ -72,7 +73,8 @@ def sleep(
     listener = _listener(folder)
     code = _Code(begun_ns)
     own = os.stat(folder / CHECKPOINT_FILE).st_ino
-    control.sendall(READY)
+    with contextlib.suppress(OSError):  # the run may be dead already, and the checkpoint before has given way
+        control.sendall(READY)
     run_pid, died = os.getppid(), None
     while True:
         found, _, _ = select.select([listener, *([control] if died is None else [])], [], [], LOOK_S)
@@ -94,6 +96,7 @@ def sleep(
                     mine, its = socket.socketpair()
                     run_pid = os.fork()
                     if run_pid == 0:
+                        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
                         listener.close()
                         control.close()
                         mine.close()
