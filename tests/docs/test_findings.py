@@ -10,6 +10,8 @@ import pytest
 
 from experiments.findings import catalogue, checks, headlines, pages, runs
 from kemu.emulated.settings import documents
+from kemu.lab.scenario.loading import loader as scenario_loader
+from kemu.lab.scenario.playing import runner
 from kemu.lab.sweep.experiments import loader
 from kemu.lab.sweep.results import files
 
@@ -150,6 +152,34 @@ def test_an_experiment_at_scale_is_large_and_its_claims_are_strict(file: Path) -
         side.metric for claim in experiment.claims for side in (claim.left, claim.right) if side.metric is not None
     ]
     assert {metric.text for metric in named} <= metrics  # so that pictures can show them
+
+
+def test_shards_split_the_pods_of_one_name(tmp_path: Path) -> None:
+    shards = "".join(
+        f"""
+    - name: s{index}
+      config:
+        profiles:
+          - schedulerName: default-scheduler
+            plugins: {{preEnqueue: {{enabled: [{{name: "shards:Shard"}}]}}}}
+            pluginConfig: [{{name: "shards:Shard", args: {{of: 3, index: {index}}}}}]"""
+        for index in range(2)  # the third part is nobody's
+    )
+    file = tmp_path / "shards.yaml"
+    file.write_text(f"""\
+apiVersion: kemu.dev/v1
+kind: Scenario
+spec:
+  duration: 10s
+  modules: [{ROOT / "experiments" / "scale"}]
+  nodes: [{{namePrefix: node-, count: 3}}]
+  schedulers:{shards}
+  workloads: [{{name: w, arrivals: {{count: 60}}, pods: {{spec: {{containers: [{{name: main}}]}}}}}}]
+""")
+    result = runner.run(scenario_loader.load(file), runner.Options(out=tmp_path / "run"))
+    counts = result.verdict["counts"]
+    assert 25 < counts["pods_bound"] == counts["scheduling_attempts"] < 55
+    assert counts["bind_conflicts"] == 0
 
 
 @pytest.fixture
