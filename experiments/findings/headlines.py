@@ -17,6 +17,7 @@ import altair as alt
 from experiments.findings import catalogue, runs
 from experiments.findings.catalogue import LARGE_NODES, load, stored
 from experiments.findings.words import MARKS, count, number
+from kemu.lab.scenario.playing.runner import plain
 from kemu.lab.sweep.plots import pictures, styles
 from kemu.lab.sweep.statistics.claims import Claim, Term
 
@@ -177,8 +178,9 @@ def _points(found: Mapping[str, Any], claim: Claim, metric: str) -> Iterator[dic
         mean, at_least = figure["mean"], figure["high"] is None
         values = variant["variant"]
         side = "left" if _speaks_of(claim.left, values) else "right" if _speaks_of(claim.right, values) else ""
+        name = plain(next(iter(values.values()))) if len(values) == 1 else variant["name"]
         yield {
-            "name": variant["name"], "mean": mean, "side": side,
+            "name": name, "mean": mean, "side": side,
             "low": mean if at_least else figure["low"], "high": mean if at_least else figure["high"],
             "kind": "at least" if at_least else "mean",
             "label": ("≥ " if at_least else "") + number(mean),

@@ -34,7 +34,6 @@ from kemu.runtime.env import Env
 from kemu.runtime.runlog.events import PodAttempted, PreemptionPlanned, VictimsSearched
 
 NO_NODES = "no nodes available to schedule pods"
-ASSIGNED_MEANWHILE = "the pod has been assigned meanwhile"
 
 
 class Placement(NamedTuple):
@@ -76,11 +75,15 @@ class SchedulingCycles:
         self._evictor = evictor
 
     async def run(self, pod: QueuedPod) -> Placement | None:
-        """None: the pod is back in the queue, or needs no node."""
+        """None: the pod is back in the queue, or needs no node.
+
+        A pod that is skipped (``skipPodSchedule``) is being deleted, or an update has returned it to the queue although
+        it is assumed.
+        """
         info = pod.info
         started_ns = self._clock.now_ns()
         self._handle.scheduling_cycle += 1
-        if info.terminating or info.uid in self._cluster.pods:
+        if info.terminating or info.uid in self._cluster.assumed:
             if info.terminating:
                 self._reporter.skipped(info.pod)
             self._queue.done(info.uid)
@@ -97,7 +100,7 @@ class SchedulingCycles:
         if result.error is not None:
             self._cluster.release_snapshot()
             self._log_attempt(pod, started_ns, "error", result, result.error.message)
-            await self._failures.handle(pod, Failure(result.error.message, reason=SCHEDULER_ERROR), None)
+            await self._failures.handle(pod, Failure(result.error.message, reason=SCHEDULER_ERROR), "")
         else:
             await self._make_room(pod, result, started_ns)
         return None
@@ -130,8 +133,10 @@ class SchedulingCycles:
         cycle = filtering.cycle
         self._cluster.release_snapshot()
         if info.uid in self._cluster.pods:
-            self._queue.done(info.uid)
-            self._log_attempt(pod, started_ns, "skipped", result, ASSIGNED_MEANWHILE)
+            # Another scheduler has bound it meanwhile (``AssumePod`` in ``backend/cache``, cache.go).
+            message = f"pod {info.uid}({info.key}) is in the cache, so can't be assumed"
+            self._log_attempt(pod, started_ns, "error", result, message)
+            await self._failures.handle(pod, Failure(message, reason=SCHEDULER_ERROR), "")
             return None
         self._cluster.assume(info, node)
         nominated = self._cluster.nominator.remove(info.uid)
