@@ -36,7 +36,29 @@ class Headline:
     """One sentence, without numbers."""
 
 
-HEADLINES: Sequence[Headline] = ()
+HEADLINES: Sequence[Headline] = (
+    Headline(
+        "starving",
+        {"spread-pods-leave-no-whole-node": "holds", "packing-serves-groups-up-to-0.9": "holds"},
+        "Small pods that are spread leave no node for a pod that needs a whole one, with a fifth of the cluster free;"
+        " packed, they do",
+    ),
+    Headline(
+        "starving",
+        {"preemption-does-not-care-for-the-load": "holds"},
+        "Preemption starts pods that need whole nodes as fast in an overloaded cluster as in one with room",
+    ),
+    Headline(
+        "starving",
+        {"and-evicts-three-times-as-many": "holds"},
+        "The nominated node is what makes preemption end: without it, room that was made goes to the next small pod",
+    ),
+    Headline(
+        "starving",
+        {"patience-saves-attempts": "holds", "patience-halves-the-wait-of-small-pods": "fails"},
+        "An idle scheduler tries pods that fit nowhere again and again, and the others do not wait longer for it",
+    ),
+)
 
 
 def all_of_them() -> list[Headline]:
