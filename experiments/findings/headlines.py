@@ -118,8 +118,9 @@ def told(place: int, headline: Headline) -> Iterator[str]:
     yield f"### {place}. {headline.says}\n\n"
     for one in headline.claims:
         claim = claim_of(found, one)
-        yield f"* `{claim['says']}` — {MARKS[claim['outcome']]} {claim['outcome']} at {100 * claim['confidence']:g} %: "
-        yield f"{claim['detail']}.\n"
+        meaning = one.replace("-", " ")
+        yield f"* {meaning[0].upper()}{meaning[1:]}: {MARKS[claim['outcome']]} {claim['outcome']} at "
+        yield f"{100 * claim['confidence']:g} %. {claim['detail'][0].upper()}{claim['detail'][1:]}. `{claim['says']}`\n"
     picture = f"pictures/findings/{FOLDER.name}/{picture_of(headline).name}"
     yield f"\n![{headline.says}]({picture})\n\n"
     path = catalogue.shown(catalogue.file(name))

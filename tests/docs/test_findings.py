@@ -201,7 +201,9 @@ def test_the_head_of_the_page_tells_the_strongest_claim_at_scale(tiny: Path) -> 
     assert (headline.says, headline.claims) == ("Four wait longer than two", {"four-wait-longer-than-two": "holds"})
     page = pages.PAGE.read_text()
     assert "**2 claims** about 2 nodes or more are decided at a confidence of 99 %: 1 hold and 1 do not" in page
-    assert catalogue.stored("tiny")["claims"][0]["detail"] in page
+    assert "* Four wait longer than two: ✓ holds at 99 %. " in page
+    detail = catalogue.stored("tiny")["claims"][0]["detail"]
+    assert detail[1:] in page.partition("## How to read")[0]
     assert "`kemu sweep experiments/scale/tiny.yaml`" in page
     assert b"longest wait until bound" in headlines.picture_of(headline).read_bytes()
 
