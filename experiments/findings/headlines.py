@@ -53,6 +53,16 @@ HEADLINES: Sequence[Headline] = (
         {"patience-saves-attempts": "holds", "patience-halves-the-wait-of-small-pods": "fails"},
         "An idle scheduler tries pods that fit nowhere again and again, and the others do not wait longer for it",
     ),
+    Headline(
+        "cascades",
+        {"but-no-deeper-than-three": "holds", "more-classes-make-deeper-cascades": "holds"},
+        "Cascades of preemptions stay shallow on a thousand nodes, even with eight priority classes",
+    ),
+    Headline(
+        "cascades",
+        {"a-full-cluster-multiplies-victims": "holds", "eight-classes-do-not-double-the-victims": "holds"},
+        "An important pod costs many more victims in a cluster that is full to the last CPU than in one with a tenth free",
+    ),
 )
 
 
