@@ -61,7 +61,7 @@ HEADLINES: Sequence[Headline] = (
     Headline(
         "cascades",
         {"a-full-cluster-multiplies-victims": "holds", "eight-classes-do-not-double-the-victims": "holds"},
-        "An important pod costs many more victims in a cluster that is full to the last CPU than in one with a tenth free",
+        "An important pod costs many more victims where the cluster is full to the last CPU than with a tenth free",
     ),
 )
 
