@@ -51,7 +51,7 @@ HEADLINES: Sequence[Headline] = (
     Headline(
         "schedulers",
         {"eight-racing-schedulers-are-no-faster-than-one": "holds"},
-        "Schedulers that race for the same pods are no faster than one of them",
+        "Schedulers that race for the same pods are hardly faster than one alone",
     ),
     Headline(
         "schedulers",
