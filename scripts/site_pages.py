@@ -94,7 +94,7 @@ def _page(path: str) -> str:
 
 
 def _shown(path: str) -> str:
-    """A file as a code block, a document of the repository by its path alone, a folder as the list of its files."""
+    """A text as a code block, other files by their size, documents by their path alone, folders as lists of files."""
     found = ROOT / path
     if found.is_dir():
         names = sorted(
@@ -102,4 +102,8 @@ def _shown(path: str) -> str:
         )
         return f"{_UNSEARCHED}# {path}/\n\n" + "\n".join(f"* `{name}`" for name in names) + "\n"
     fence = "`" * 8
-    return f"{_UNSEARCHED}# {path}\n\n{fence} {_LANGUAGES.get(found.suffix, 'text')}\n{found.read_text()}\n{fence}\n"
+    try:
+        text = found.read_text()
+    except UnicodeDecodeError:
+        return f"{_UNSEARCHED}# {path}\n\nA file of {found.stat().st_size:,} bytes, in the repository.\n"
+    return f"{_UNSEARCHED}# {path}\n\n{fence} {_LANGUAGES.get(found.suffix, 'text')}\n{text}\n{fence}\n"

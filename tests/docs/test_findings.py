@@ -2,23 +2,48 @@
 
 from __future__ import annotations
 
-import importlib.machinery
-import importlib.util
 import json
 import re
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
+from experiments.findings import catalogue, checks, headlines, pages, runs
 from kemu.emulated.settings import documents
+from kemu.lab.scenario.loading import loader as scenario_loader
+from kemu.lab.scenario.playing import runner
 from kemu.lab.sweep.experiments import loader
+from kemu.lab.sweep.results import files
 
 ROOT = Path(__file__).resolve().parents[2]
 EXPERIMENTS = [
     path for path in sorted((ROOT / "experiments").glob("*.yaml")) if "quotes" in documents.read(path)[0].data["spec"]
 ]
 SOURCES = ROOT.parent / "shared" / "seeds"
+SCALE = sorted((ROOT / "experiments" / "scale").glob("*.yaml"))
+TINY = """\
+apiVersion: kemu.dev/v1
+kind: Experiment
+metadata: {name: tiny, description: Who waits?}
+spec:
+  question: Who waits?
+  finding: The second pod of a node. Nobody else does.
+  scenario:
+    duration: 20s
+    nodes: [{namePrefix: node-, count: 2, allocatable: {cpu: "1"}}]
+    workloads:
+      - name: w
+        arrivals: {count: 2}
+        pods: {spec: {containers: [{name: main, resources: {requests: {cpu: "1"}}}]}}
+        life: {runSeconds: {uniform: {min: 3, max: 6}}}
+  vary: {"workloads[0].arrivals.count": [2, 4]}
+  seeds: 8
+  metrics: [waiting.max_s]
+  claims:
+    - {id: four-wait-longer-than-two, says: waiting.max_s(count=4) > 10 * waiting.max_s(count=2), confidence: 0.99}
+    - {id: nobody-waits, says: waiting.max_s(count=4) < 1, confidence: 0.99}
+    - {id: a-guess, says: waiting.max_s(count=4) > 1}
+"""
 
 
 def plain(text: str) -> str:
@@ -46,69 +71,179 @@ def test_quotations_are_exact(file: Path) -> None:
 
 
 @pytest.fixture
-def findings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """``scripts/findings`` with one experiment of its own, stored and written."""
-    script = importlib.machinery.SourceFileLoader("findings_script", str(ROOT / "scripts" / "findings"))
-    spec = importlib.util.spec_from_loader("findings_script", script)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
-    script.exec_module(module)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Experiments and results of their own, none yet."""
     (tmp_path / "results").mkdir()
+    (tmp_path / "scale").mkdir()
+    monkeypatch.setattr(catalogue, "EXPERIMENTS", tmp_path)
+    monkeypatch.setattr(catalogue, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(catalogue, "ORDER", ())
+    monkeypatch.setattr(pages, "PAGE", tmp_path / "findings.md")
+    monkeypatch.setattr(headlines, "FOLDER", tmp_path / "pictures" / "scale")
+    monkeypatch.setattr(headlines, "HEADLINES", ())
+    return tmp_path
+
+
+@pytest.fixture
+def small(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """One experiment that quotes, stored and written."""
     name = "ping-pong"
-    for folder in ("", "results/"):
-        for file in (ROOT / "experiments" / folder).glob(f"{name}.*"):
-            (tmp_path / folder / file.name).write_text(file.read_text())
-    monkeypatch.setattr(module, "EXPERIMENTS", tmp_path)
-    monkeypatch.setattr(module, "RESULTS", tmp_path / "results")
-    monkeypatch.setattr(module, "PAGE", tmp_path / "findings.md")
-    monkeypatch.setattr(module, "ORDER", (name,))
-    module.PAGE.write_text(module.page())
-    assert list(module.complaints()) == []
-    return module
+    for below in ("", "results/"):
+        for file in (ROOT / "experiments" / below).glob(f"{name}.*"):
+            (folder / below / file.name).write_text(file.read_text())
+    monkeypatch.setattr(catalogue, "ORDER", (name,))
+    pages.PAGE.write_text(pages.page())
+    assert list(checks.complaints()) == []
+    return folder
 
 
-def test_results_belong_to_the_experiment_as_it_stands(findings: ModuleType) -> None:
-    file = findings.EXPERIMENTS / "ping-pong.yaml"
+def test_results_belong_to_the_experiment_as_it_stands(small: Path) -> None:
+    file = small / "ping-pong.yaml"
     file.write_text(file.read_text().replace("rate: 0.1/s", "rate: 0.2/s"))
-    assert "has changed since its results were stored" in next(findings.complaints())
+    assert "has changed since its results were stored" in next(checks.complaints())
 
 
-def test_words_may_change_without_another_run_and_the_page_follows(findings: ModuleType) -> None:
-    file = findings.EXPERIMENTS / "ping-pong.yaml"
+def test_words_may_change_without_another_run_and_the_page_follows(small: Path) -> None:
+    file = small / "ping-pong.yaml"
     file.write_text(file.read_text().replace("  finding: >-\n", "  finding: >-\n    In other words:\n"))
-    assert list(findings.complaints()) == [
-        "docs/findings.md differs from the stored results: scripts/findings writes it"
-    ]
-    findings.PAGE.write_text(findings.page())
-    assert "In other words:" in findings.PAGE.read_text()
-    assert list(findings.complaints()) == []
+    assert list(checks.complaints()) == ["docs/findings.md differs from the stored results: scripts/findings writes it"]
+    pages.PAGE.write_text(pages.page())
+    assert "In other words:" in pages.PAGE.read_text()
+    assert list(checks.complaints()) == []
 
 
-def test_a_figure_that_changed_makes_another_page(findings: ModuleType) -> None:
-    file = findings.RESULTS / "ping-pong.json"
+def test_a_figure_that_changed_makes_another_page(small: Path) -> None:
+    file = small / "results" / "ping-pong.json"
     found = json.loads(file.read_text())
     found["variants"][0]["metrics"]["evictions"]["mean"] += 1
     file.write_text(json.dumps(found))
-    assert list(findings.complaints()) == [
-        "docs/findings.md differs from the stored results: scripts/findings writes it"
-    ]
+    assert list(checks.complaints()) == ["docs/findings.md differs from the stored results: scripts/findings writes it"]
 
 
-def test_what_became_of_claims_on_more_nodes(findings: ModuleType) -> None:
+def test_what_became_of_claims_on_more_nodes() -> None:
     def claims(**outcomes: str) -> list[dict[str, str]]:
         return [{"id": name.replace("_", "-"), "outcome": outcome} for name, outcome in outcomes.items()]
 
     small = claims(a="holds", b_c="fails", d="holds", e="undecided", f="undecided", g="holds")
     large = claims(a="holds", b_c="fails", d="fails", e="holds", f="undecided", g="undecided")
-    assert findings.compared(small, large) == (
+    assert pages.compared(small, large) == (
         "stands: a, b c; turns: d; is decided: e; stays undecided: f; is undecided: g"
     )
 
 
-def test_the_large_repetition_is_the_same_experiment_on_more_nodes(findings: ModuleType) -> None:
-    large = findings.large("ping-pong")
-    experiment, _ = findings.load("ping-pong")
-    assert 500 < len(large.scenario.nodes) <= findings.LARGE_NODES
+def test_the_large_repetition_is_the_same_experiment_on_more_nodes() -> None:
+    large = catalogue.large("ping-pong")
+    experiment, _ = catalogue.load("ping-pong")
+    assert 500 < len(large.scenario.nodes) <= catalogue.LARGE_NODES
     assert large.variants == experiment.variants
     assert [claim.id for claim in large.claims] == [claim.id for claim in experiment.claims]
-    assert findings.digest(large) != findings.digest(experiment)
+    assert catalogue.digest(large) != catalogue.digest(experiment)
+
+
+@pytest.mark.parametrize("file", SCALE, ids=lambda file: file.stem)
+def test_an_experiment_at_scale_is_large_and_its_claims_are_strict(file: Path) -> None:
+    experiment = loader.load(file)
+    assert experiment.name == file.stem
+    assert len(experiment.scenario.nodes) >= catalogue.LARGE_NODES
+    assert len(experiment.seeds) >= 8
+    assert all(claim.confidence >= headlines.CONFIDENCE for claim in experiment.claims)
+    metrics = {metric.text for metric in experiment.metrics}
+    named = [
+        side.metric for claim in experiment.claims for side in (claim.left, claim.right) if side.metric is not None
+    ]
+    assert {metric.text for metric in named} <= metrics  # so that pictures can show them
+
+
+def test_shards_split_the_pods_of_one_name(tmp_path: Path) -> None:
+    shards = "".join(
+        f"""
+    - name: s{index}
+      config:
+        profiles:
+          - schedulerName: default-scheduler
+            plugins: {{preEnqueue: {{enabled: [{{name: "shards:Shard"}}]}}}}
+            pluginConfig: [{{name: "shards:Shard", args: {{of: 3, index: {index}}}}}]"""
+        for index in range(2)  # the third part is nobody's
+    )
+    file = tmp_path / "shards.yaml"
+    file.write_text(f"""\
+apiVersion: kemu.dev/v1
+kind: Scenario
+spec:
+  duration: 10s
+  modules: [{ROOT / "experiments" / "scale"}]
+  nodes: [{{namePrefix: node-, count: 3}}]
+  schedulers:{shards}
+  workloads: [{{name: w, arrivals: {{count: 60}}, pods: {{spec: {{containers: [{{name: main}}]}}}}}}]
+""")
+    result = runner.run(scenario_loader.load(file), runner.Options(out=tmp_path / "run"))
+    counts = result.verdict["counts"]
+    assert 25 < counts["pods_bound"] == counts["scheduling_attempts"] < 55
+    assert counts["bind_conflicts"] == 0
+
+
+@pytest.fixture
+def tiny(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """One experiment at a scale of two nodes, run, stored and written."""
+    monkeypatch.setattr(catalogue, "LARGE_NODES", 2)
+    for module in (checks, pages, headlines):
+        monkeypatch.setattr(module, "LARGE_NODES", 2)
+    (folder / "scale" / "tiny.yaml").write_text(TINY)
+    assert runs.run(["tiny"], 1, folder / "runs") == 0
+    pages.write()
+    assert list(checks.complaints()) == []
+    return folder
+
+
+def test_the_head_of_the_page_tells_the_strongest_claim_at_scale(tiny: Path) -> None:
+    assert headlines.counted() == {"holds": 1, "fails": 1, "undecided": 0}
+    (headline,) = headlines.all_of_them()
+    assert (headline.says, headline.claims) == ("Four wait longer than two", {"four-wait-longer-than-two": "holds"})
+    page = pages.PAGE.read_text()
+    assert "**2 claims** about 2 nodes or more are decided at a confidence of 99 %: 1 hold and 1 do not" in page
+    assert "* Four wait longer than two: ✓ holds at 99 %. " in page
+    detail = catalogue.stored("tiny")["claims"][0]["detail"]
+    assert detail[1:] in page.partition("## How to read")[0]
+    assert "`kemu sweep experiments/scale/tiny.yaml`" in page
+    assert b"longest wait until bound" in headlines.picture_of(headline).read_bytes()
+
+
+def test_a_sentence_must_say_what_the_results_say(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = headlines.Headline("tiny", {"nobody-waits": "holds"}, "Nobody waits")
+    monkeypatch.setattr(headlines, "HEADLINES", (wrong,))
+    assert "the headline of tiny says that nobody-waits holds; it is fails" in list(checks.complaints())
+
+
+def test_judgements_follow_from_the_table_of_all_cells(tiny: Path) -> None:
+    path = catalogue.raw("tiny")
+    records = files.read(path).records
+    assert [record.cell.seed for record in records] == [*range(1, 9), *range(1, 9)]
+    assert all(record.rows is not None and record.rows.run["pods_bound"] for record in records)
+    files.write_to(path, records[:12], ("workloads[0].arrivals.count",))
+    assert (
+        "experiments/results/scale/tiny.parquet gives other judgements than are stored: scripts/findings run tiny"
+        in (list(checks.complaints()))
+    )
+    path.unlink()
+    assert any("tiny.parquet is missing" in complaint for complaint in checks.complaints())
+
+
+def test_a_picture_that_does_not_follow_from_the_results_is_noticed(tiny: Path) -> None:
+    (picture,) = headlines.FOLDER.glob("*.svg")
+    picture.write_bytes(picture.read_bytes().replace(b"until bound", b"until it ran"))
+    (complaint,) = checks.complaints()
+    assert complaint.startswith(f"docs/pictures/findings/scale/{picture.name} differs")
+    (headlines.FOLDER / "stale.svg").write_bytes(b"")
+    pages.write()
+    assert list(headlines.FOLDER.glob("*.svg")) == [picture]
+    assert list(checks.complaints()) == []
+
+
+def test_drift_of_a_cell_at_scale_is_noticed(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "CHEAP", ())
+    monkeypatch.setattr(checks, "CELLS", {"tiny": 1})
+    assert list(checks.drift(1)) == []
+    found = catalogue.stored("tiny")
+    found["first seed"]["figures"][1]["waiting.max_s"] += 0.001
+    catalogue.write("tiny", found)
+    assert list(checks.drift(1)) == ["tiny: seed 1 gives other figures than are stored: scripts/findings run tiny"]

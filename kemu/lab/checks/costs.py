@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from kemu.lab.checks import counters
 from kemu.lab.checks.history import History
 from kemu.lab.checks.history.facts import PodHistory
+from kemu.lab.checks.scheduling import lineages
 from kemu.lab.checks.scheduling.waiting import quantile
 
 COSTS = (
@@ -21,6 +22,8 @@ COSTS = (
     "running.p99_s",
     "running.max_s",
     "preemptions.wasted",
+    "preemptions.indirect",
+    "preemptions.depth",
     "decisions.per_binding",
     "bill.node_hours",
     "bill.money",
@@ -52,6 +55,10 @@ def value(history: History, name: str, priority: int | None = None) -> float:
         return _killed_s(history)
     if name == "preemptions.wasted":
         return float(sum(1 for _ in _wasted(history)))
+    if name == "preemptions.indirect":
+        return float(sum(level > 1 for level in _levels(history)))
+    if name == "preemptions.depth":
+        return float(max(_levels(history), default=0))
     if name == "decisions.per_binding":
         counted = counters.measured(history)
         bound = counted["pods_bound"]
@@ -136,3 +143,14 @@ def _wasted(history: History) -> Iterator[str]:
         # Room that a kubelet makes for a critical pod is for one that is there already.
         if preemptor.node != made_on:
             yield victim_uid
+
+
+def _levels(history: History) -> list[int]:
+    """Of each victim: 1, or one more than the victim whose place its preemptor takes: a cascade."""
+    levels: dict[str, int] = {}
+    before = lineages.predecessors(history) if history.victims else {}
+    for _, victim_uid, preemptor_uid in history.victims:
+        lost = before.get(preemptor_uid)
+        levels[victim_uid] = 1 + (levels.get(lost.uid, 0) if lost is not None else 0)
+    pods, has = history.pods, history.window.has
+    return [level for uid, level in levels.items() if uid in pods and has(pods[uid].created_ns)]

@@ -84,6 +84,8 @@ _TITLES = {
     "utilisation.memory": "memory requested by running pods (share of allocatable)",
     "work.killed_pod_s": "work killed (pod-seconds)",
     "preemptions.wasted": "victims preempted in vain",
+    "preemptions.indirect": "victims of pods that replace victims",
+    "preemptions.depth": "length of the longest cascade of preemptions",
     "decisions.per_binding": "scheduling attempts for each binding",
     "bill.node_hours": "node hours",
     "bill.money": "money spent on nodes",

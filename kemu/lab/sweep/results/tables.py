@@ -59,6 +59,8 @@ _DOCS = {
     "utilisation.memory": "the same of memory",
     "work.killed_pod_s": "pod-seconds that pods had run when they were preempted, evicted or OOM-killed",
     "preemptions.wasted": "victims whose preemptor was not bound to their node",
+    "preemptions.indirect": "victims whose preemptor took the place of a victim",
+    "preemptions.depth": "the longest cascade: victims each preempted by the replacement of the one before",
     "decisions.per_binding": "scheduling attempts for each binding",
     "bill.node_hours": "hours that the machines of node groups ran",
     "bill.money": "what they cost, by the prices of their groups",

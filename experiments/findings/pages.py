@@ -1,0 +1,193 @@
+"""The page docs/findings.md, from stored results alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from experiments.findings import catalogue, headlines, runs
+from experiments.findings.catalogue import LARGE_NODES, REPEATS, load, stored
+from experiments.findings.words import MARKS, figure, row, words
+from kemu.lab.scenario.playing.runner import plain
+from kemu.lab.sweep.results import tables
+
+PAGE = catalogue.ROOT / "docs" / "findings.md"
+DOCUMENTS = {
+    "Pod Preemption in Kubernetes": (
+        "https://github.com/kubernetes/design-proposals-archive/blob/main/scheduling/pod-preemption.md"
+    ),
+    "Pod Priority and Preemption": "https://kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption/",
+    "Scheduling, Preemption and Eviction": "https://kubernetes.io/docs/concepts/scheduling-eviction/",
+}
+"""That are quoted; the experiments name them with a number behind."""
+SMALL_HEAD = f"""\
+## What the documents say
+
+What Kubernetes' design documents and its documentation claim or leave open about priority, preemption and eviction.
+Three documents are quoted: the design proposal
+[Pod Preemption in Kubernetes]({DOCUMENTS["Pod Preemption in Kubernetes"]}),
+and the chapters [Pod Priority and Preemption]({DOCUMENTS["Pod Priority and Preemption"]})
+and [Scheduling, Preemption and Eviction]({DOCUMENTS["Scheduling, Preemption and Eviction"]})
+of the documentation. These clusters are small. Take a file, change it, and run it again.
+
+Where nothing in an experiment is a switch of kemu's own, it is repeated on real control planes
+([how](live.md#a-scenario-on-a-real-control-plane)), with fewer seeds: those figures stand beside the others. Three
+seeds decide no claim; they show whether the effect is of the same kind and size.
+
+Some are repeated on {LARGE_NODES:,} nodes (`scripts/findings large`): the same cluster, so many times as large
+([scale](scenarios.md#the-run)), with as many more pods, and the times of a [real control plane](scenarios.md#timing)
+instead of those that the small one states. A sentence says which claims stand there.
+
+"""
+HEAD = """\
+# Findings
+
+What [experiments](../experiments) with kemu say about scheduling, preemption and eviction in Kubernetes: on
+[a thousand nodes and more](#at-scale), and about [what the documents say](#what-the-documents-say). Each varies a
+cluster, and runs every variant with the same seeds: the same pods arrive at the same times.
+
+"""
+READING = """\
+## How to read the sections
+
+Every section has two tables:
+
+* **Variants**: one row each. The columns on the right are [metrics](results.md#runs-one-row-for-each-run);
+  `(priority=1000)` means only the pods of that priority. Figures are means over the seeds, with 95 % intervals in
+  brackets where seeds differ. *≥* marks a mean over runs in which pods still waited at the end, so that the true one is
+  higher.
+* **Claims**: each compares two sides, seed by seed ([statistics](statistics.md#claims)): ✓ holds, ✗ fails, ? is
+  undecided. The last column has the mean of both sides, and how many times as much the left one is; a factor that the
+  claim names is not part of these figures.
+
+**A claim that fails is a result**: claims are stated before the experiment runs, and many state what a document says.
+`scripts/findings` makes this page from [stored results](../experiments/results).
+
+"""
+SCALE_HEAD = f"""\
+## At scale
+
+Questions that small clusters cannot answer: {LARGE_NODES:,} nodes or more, the times of a
+[real control plane](scenarios.md#timing), and claims at a confidence of 99 %, written down before the first run. The
+table of all cells is beside the [results](../experiments/results/scale), for
+[`kemu results`](results.md) and any program that reads Parquet.
+
+"""
+
+
+def page() -> str:
+    done = [name for name in catalogue.ORDER if catalogue.results(name).exists()]
+    scale = catalogue.done_at_scale()
+    parts = [HEAD]
+    if scale:
+        parts += [*headlines.section(), READING, SCALE_HEAD, *overview(scale)]
+        parts += [part for name in scale for part in section(name)]
+    else:
+        parts.append(READING)
+    parts += [SMALL_HEAD, *overview(done)]
+    waiting = [f"[{name}](../experiments/{name}.yaml)" for name in catalogue.ORDER if name not in done]
+    if waiting:
+        parts.append(f"Not run yet: {', '.join(waiting)}.\n\n")
+    parts += [part for name in done for part in section(name)]
+    return "".join(parts)
+
+
+def write() -> None:
+    """The page and the pictures of its head."""
+    PAGE.write_text(page())
+    wanted = headlines.drawn()
+    headlines.FOLDER.mkdir(parents=True, exist_ok=True)
+    for path in headlines.FOLDER.glob("*.svg"):
+        if path not in wanted:
+            path.unlink()
+    for path, picture in wanted.items():
+        path.write_bytes(picture)
+
+
+def overview(done: Sequence[str]) -> Iterator[str]:
+    yield "| experiment | claims | what it found |\n| --- | --- | --- |\n"
+    for name in done:
+        _, spec = load(name)
+        outcomes = [claim["outcome"] for claim in stored(name)["claims"]]
+        counts = [f"{outcomes.count(outcome)} {mark}" for outcome, mark in MARKS.items() if outcome in outcomes]
+        first = words(spec.get("finding", "")).partition(". ")[0].rstrip(".")
+        yield f"| [{name}](#{name}) | {', '.join(counts)} | {first} |\n"
+    yield "\n"
+
+
+def section(name: str) -> Iterator[str]:
+    experiment, spec = load(name)
+    found = stored(name)
+    yield f"### {name}\n\n{words(spec['question'])}\n\n"
+    for quote in spec.get("quotes", ()):
+        document = quote["document"].partition(" (document")[0]
+        yield f"> {words(quote['text'])}\n>\n> — [{document}]({DOCUMENTS[document]}), *{quote['section']}*\n\n"
+    if "finding" in spec:
+        yield f"{words(spec['finding'])}\n\n"
+    if (runs.PICTURES / f"{name}.svg").exists():
+        yield f"![{experiment.description}](pictures/findings/{name}.svg)\n\n"
+    yield from variants_of(found)
+    yield f"\n{found['seeds']} seeds: `kemu sweep {catalogue.shown(catalogue.file(name))}`"
+    if name in catalogue.at_scale():
+        yield f"; all cells: [{name}.parquet](../{catalogue.shown(catalogue.raw(name))})"
+    yield "\n\n"
+    repeats = [(key, found[key]) for key in REPEATS if key in found]
+    titles = {"real": "for real", "large": f"{LARGE_NODES:,} nodes"}
+    heads = "".join(f" | both sides, {titles[key]} |" for key, _ in repeats)
+    yield f"| claim | | both sides |{heads}\n{'| --- ' * (3 + 2 * len(repeats))}|\n"
+    for claim in found["claims"]:
+        more = f"; about {claim['more_seeds']:,} more seeds would decide" if claim["more_seeds"] else ""
+        again = [next(other for other in each["claims"] if other["id"] == claim["id"]) for _, each in repeats]
+        yield row(
+            [
+                f"{claim['id'].replace('-', ' ')}<br>`{claim['says']}`",
+                f"{MARKS[claim['outcome']]} {claim['outcome']}{more}",
+                claim["detail"],
+                *(
+                    cell
+                    for other in again
+                    for cell in (f"{MARKS[other['outcome']]} {other['outcome']}", other["detail"])
+                ),
+            ]
+        )
+    yield "\n"
+    for key, each in repeats:
+        if key == "real":
+            yield f"**Repeated for real**, with Kubernetes {each['kubernetes']} and {each['seeds']} seeds:\n\n"
+        else:
+            yield f"**On {each['nodes']:,} nodes**, with as many more pods and {each['seeds']} seeds: "
+            yield f"{compared(found['claims'], each['claims'])}."
+            yield f"{all_cells(name)}\n\n"
+        yield from variants_of(each)
+        yield "\n"
+    if "real" not in found and name in catalogue.ORDER:
+        yield f"Simulated only: {runs.why_not_real(name) or 'not repeated yet'}.\n\n"
+
+
+def all_cells(name: str) -> str:
+    path = catalogue.raw(name)
+    return f" All cells: [{name}.parquet](../{catalogue.shown(path)})." if path.exists() else ""
+
+
+def compared(small: Sequence[Mapping[str, Any]], large: Sequence[Mapping[str, Any]]) -> str:
+    """What became of the claims on more nodes."""
+    outcomes = {claim["id"]: claim["outcome"] for claim in large}
+    by_fate: dict[str, list[str]] = {}
+    for claim in small:
+        before, after = claim["outcome"], outcomes[claim["id"]]
+        if after == "undecided":
+            fate = "is undecided" if before != after else "stays undecided"
+        else:
+            fate = "stands" if before == after else "is decided" if before == "undecided" else "turns"
+        by_fate.setdefault(fate, []).append(claim["id"].replace("-", " "))
+    return "; ".join(f"{fate}: {', '.join(ids)}" for fate, ids in by_fate.items())
+
+
+def variants_of(found: Mapping[str, Any]) -> Iterator[str]:
+    paths = list(found["variants"][0]["variant"])
+    metrics = list(found["variants"][0]["metrics"])
+    yield row([*(tables.last_part(path) for path in paths), *(f"`{metric}`" for metric in metrics)])
+    yield row(["---"] * len(paths) + ["---:"] * len(metrics))
+    for variant in found["variants"]:
+        cells = [plain(variant["variant"][path]) for path in paths]
+        yield row([*cells, *(figure(variant["metrics"][metric]) for metric in metrics)])
