@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Generic, Self
 
-from kemu.lab.exploration.processes import worker
-from kemu.lab.exploration.processes.queues import LIMIT_S, START_LIMIT_S, RunQueue
+from kemu.lab.exploration.processes import forks, worker
+from kemu.lab.exploration.processes.queues import LIMIT_S, START_LIMIT_S, RunQueue, with_kin
 from kemu.lab.exploration.processes.tasks import DIED, RecordT, SourceT, Task
 from kemu.runtime.ray.tasks import RayTasks, TaskLost
 
@@ -69,6 +69,8 @@ class RayWorkers:
                     while queue.waiting and len(under_way) < AHEAD * slots:
                         share = math.ceil(len(queue.waiting) / slots)
                         batch = _next_batch(queue, max(1, min(size, share)), alone)
+                        if not alone:
+                            with_kin(batch, queue.waiting, share)
                         under_way[self._submit(packed, batch)] = _Batch(batch, self._deadline(len(batch)))
                     self._listen(queue, under_way, alone, deaths)
         finally:
@@ -155,6 +157,7 @@ def carry_out(argument: bytes) -> bytes:
         source = _sources[given] = pickle.loads(given)
     if not _collector:
         _collector.append(worker.Collector())
+        forks.allow()
     answers = []
     for task in batch:
         answers.append(worker.one_within(limit_s, source, task))

@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
+from kemu.lab.exploration import branches
 from kemu.lab.exploration.processes.tasks import Executor
 from kemu.lab.sweep.cells import FAILED, CellRecord, CellRows
 from kemu.lab.sweep.engine import cell_tasks
@@ -68,7 +69,8 @@ class Sweep:
     def go(self, executor: Executor) -> Iterator[CellRecord]:
         """Carry out the cells that are not over yet; each record when it is in the journal."""
         left = [cell for cell in self.experiment.cells() if (cell.index, cell.seed) not in self.records]
-        tasks = [CellTask(number, cell) for number, cell in enumerate(left)]
+        is_large = len(self.experiment.scenario.nodes) >= branches.LEAST_NODES and len(self.experiment.overrides) > 1
+        tasks = [CellTask(number, cell, cell.seed if is_large else None) for number, cell in enumerate(left)]
         for result in executor.run(CellSource.of(self.experiment), tasks, in_order=False):
             self._journal.append(result.record)
             yield self._take(result.record)
