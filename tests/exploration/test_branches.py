@@ -154,3 +154,13 @@ def test_a_template_that_is_dead_is_not_asked() -> None:
     os.kill(template(), 9)
     assert branches.carried_out(source, second) is None
     assert branches._process.template is None
+
+
+def test_a_process_that_is_idle_keeps_no_template() -> None:
+    source = sweep('{"workloads[0].arrivals.poisson.rate": [1/s, 4/s]}')
+    assert branches.carried_out(source, cells(source)[0]) is not None
+    pid = template()
+    forks.idle()
+    assert branches._process.template is None
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)

@@ -154,6 +154,9 @@ def close() -> None:
         _process.template = None
 
 
+forks.when_idle(close)
+
+
 @dataclass(frozen=True)
 class Beginning:
     """All that the set-up of a cluster depends on."""

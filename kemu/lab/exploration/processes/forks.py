@@ -6,10 +6,12 @@ import ctypes
 import os
 import signal
 import sys
+from collections.abc import Callable
 
 _PR_SET_PDEATHSIG = 1
 
 _allowed: list[tuple[int, ...]] = []
+_closings: list[Callable[[], object]] = []
 
 
 def allow(*not_kept: int) -> None:
@@ -19,6 +21,17 @@ def allow(*not_kept: int) -> None:
 
 def may_fork() -> bool:
     return bool(_allowed)
+
+
+def when_idle(close: Callable[[], object]) -> None:
+    """``close`` ends children that are kept for what may come."""
+    _closings.append(close)
+
+
+def idle() -> None:
+    """This process has nothing to do, and does not know when it will have."""
+    for close in _closings:
+        close()
 
 
 def enter(parent: int) -> None:

@@ -162,4 +162,5 @@ def carry_out(argument: bytes) -> bytes:
     for task in batch:
         answers.append(worker.one_within(limit_s, source, task))
         _collector[0].after_a_run()
+    forks.idle()
     return pickle.dumps(answers, pickle.HIGHEST_PROTOCOL)
