@@ -23,13 +23,13 @@ import subprocess
 import sys
 import time
 from collections import Counter, deque
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import IO, Any, Self
 
 from kemu.errors import KemuError
 from kemu.lab.exploration.processes import pipes
-from kemu.lab.exploration.processes.queues import LIMIT_S, START_LIMIT_S, RunQueue, bring_forward
+from kemu.lab.exploration.processes.queues import LIMIT_S, START_LIMIT_S, RunQueue, with_kin
 from kemu.lab.exploration.processes.tasks import DIED, SLOW, Executor, RecordT, SourceT, Task
 from kemu.runtime import threads
 
@@ -75,14 +75,12 @@ class _Process:
         self.batch = 0
         self.left: deque[Task[Any, Any]] = deque()
         """What is left of its batch, the first of which it is carrying out."""
-        self.kin: Hashable = None
-        """Of the task that it was given last."""
         self.is_ready = False
         self.deadline_s = time.monotonic() + START_LIMIT_S
 
     def give(self, batch: int, key: int, source: object, tasks: list[Task[Any, Any]], limit_s: float) -> None:
         """``key``: of the source."""
-        self.batch, self.left, self.kin = batch, deque(tasks), tasks[-1].kin
+        self.batch, self.left = batch, deque(tasks)
         self.deadline_s = time.monotonic() + limit_s
         message = (batch, key, None if key in self._known else source, tasks)
         self._known.add(key)
@@ -166,12 +164,12 @@ class Workers:
     def _hand_out(self, key: int, waiting: deque[Task[Any, RecordT]]) -> None:
         for process in self._processes:
             if waiting and process.is_ready and not process.left:
-                bring_forward(waiting, process.kin, [other.kin for other in self._processes if other is not process])
                 share = math.ceil(len(waiting) / (2 * self._jobs))
                 wanted = int(BATCH_S / self._seconds) if self._seconds else 1
                 size = max(1, min(share, wanted, MOST_IN_A_BATCH))
                 self._batches += 1
                 batch = [waiting.popleft() for _ in range(min(size, len(waiting)))]
+                with_kin(batch, waiting, share)
                 process.give(self._batches, key, self._sources[key], batch, self._limit_s)
 
     def _listen(self) -> list[tuple[_Process, Any]]:

@@ -4,7 +4,7 @@ or as they are known, whatever happens in between."""
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Generic
 
 from kemu.lab.exploration.processes.tasks import RecordT, Task
@@ -64,17 +64,6 @@ class RunQueue(Generic[RecordT]):
     @property
     def is_over(self) -> bool:
         return self._is_exhausted and not self._order
-
-
-def bring_forward(waiting: deque[Task[Any, RecordT]], mine: Hashable, others: Collection[Hashable]) -> None:
-    """Put first what a process should have next: a task akin to its last one, or else to those of no other process."""
-    if not waiting or waiting[0].kin is None or waiting[0].kin == mine:
-        return
-    kins = [task.kin for task in waiting]
-    place = kins.index(mine) if mine in kins else next((n for n, kin in enumerate(kins) if kin not in others), 0)
-    task = waiting[place]
-    del waiting[place]
-    waiting.appendleft(task)
 
 
 def with_kin(batch: list[Task[Any, RecordT]], waiting: deque[Task[Any, RecordT]], most: int) -> None:

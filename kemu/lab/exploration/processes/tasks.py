@@ -43,8 +43,7 @@ class Task(Protocol[SourceT_contra, RecordT_co]):
 
     @property
     def kin(self) -> Hashable:
-        """Tasks that are equal in it share much of their work if one process has them one after the other; None: with
-        none."""
+        """Tasks that are equal in it share much of their work if one process has them together; None: with none."""
         ...
 
     def carry_out(self, source: SourceT_contra) -> RecordT_co:
