@@ -87,7 +87,9 @@ class InThisProcess:
     def __init__(self, jobs: int, limit_s: float = 0) -> None:
         pass
 
-    def run(self, source: Any, tasks: Iterable[Any], *, in_order: bool = True) -> Iterator[Any]:
+    running = 1
+
+    def run(self, source: Any, tasks: Iterable[Any], *, in_order: bool = True, needs: object = None) -> Iterator[Any]:
         return (task.carry_out(source) for task in tasks)
 
     def close(self) -> None:

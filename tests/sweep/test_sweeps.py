@@ -238,7 +238,7 @@ def test_a_queue_that_grows_as_long_as_pods_come_is_told_and_counts(tmp_path: Pa
 class _Stops(Inline):
     """Is interrupted after two cells."""
 
-    def run(self, source, tasks, *, in_order=True) -> Iterator[object]:  # type: ignore[no-untyped-def, override]
+    def run(self, source, tasks, *, in_order=True, needs=None) -> Iterator[object]:  # type: ignore[no-untyped-def, override]
         for number, result in enumerate(super().run(source, tasks)):
             if number == 2:
                 raise KeyboardInterrupt

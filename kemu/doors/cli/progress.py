@@ -32,8 +32,10 @@ LEAST_S = 2.0
 class Bar:
     """A line, or a few, that are rewritten, from :meth:`start` to :meth:`close`."""
 
-    def __init__(self, stream: TextIO, text: Callable[[float], str]) -> None:
-        """``text``: what it says so many seconds after its start."""
+    def __init__(self, stream: TextIO, text: Callable[[float], str], *, plain_every_s: float = 0.0) -> None:
+        """``text``: what it says so many seconds after its start. ``plain_every_s``: where there is no terminal, it is
+        printed so often, a line each; 0: never."""
+        self._plain_every_s = plain_every_s
         self._stream = stream
         self._text = text
         self._over = threading.Event()
@@ -43,9 +45,10 @@ class Bar:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Nothing if it is shown already, or there is no terminal."""
-        if self._thread is None and self._stream.isatty():
-            self._thread = threading.Thread(target=self._draw, name="kemu progress", daemon=True)
+        """Nothing if it is shown already."""
+        draw = self._draw if self._stream.isatty() else self._print if self._plain_every_s else None
+        if self._thread is None and draw is not None:
+            self._thread = threading.Thread(target=draw, name="kemu progress", daemon=True)
             self._thread.start()
 
     def aside(self, say: Callable[[], object]) -> None:
@@ -72,6 +75,11 @@ class Bar:
                 self._stream.write(self._back() + "\n".join(lines))
                 self._stream.flush()
                 self._drawn = len(lines)
+
+    def _print(self) -> None:
+        begun = time.monotonic()
+        while not self._over.wait(self._plain_every_s):
+            print(self._text(time.monotonic() - begun), file=self._stream, flush=True)
 
     def _back(self) -> str:
         """To the beginning of what is drawn, which goes away."""

@@ -9,5 +9,6 @@ explorations   how many runs of a small race a core carries out in a second, as 
 gateways       what clients of the REST API get: `kemu up` in a process of its own, clients in another
 run_logs       what commands cost that read the log of a long run: the trace of one pod with and without the index
 stores         the store by itself: acknowledged writes on a real disk, and how far one event fans out
+sweeps         what a cell of ``kemu sweep`` costs beside itself, on processes and on Ray
 workloads      what one changed pod costs the controllers of workloads and budgets
 """

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kemu.errors import KemuError
-from kemu.lab.bench import calibrations, cells, explorations, workloads
+from kemu.lab.bench import calibrations, cells, explorations, sweeps, workloads
 from kemu.lab.bench.clients import pairs
 from kemu.lab.bench.clusters import large_clusters, racing, scales
 from kemu.lab.bench.schedulers import cliffs, decisions, scheduling
@@ -174,6 +174,12 @@ BENCHMARKS = {
             "cells of a sweep on a large cluster, for each second of CPU time: set up one by one, and from one set-up",
             "kemu.lab.bench.cells:cells",
             cells.settings(),
+        ),
+        Benchmark(
+            "sweep-scaling",
+            "what a cell of kemu sweep costs beside itself: CPU of who hands cells out, on processes and on Ray",
+            "kemu.lab.bench.sweeps:sweep_scaling",
+            sweeps.settings(),
         ),
         Benchmark(
             "long",

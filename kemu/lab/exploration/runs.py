@@ -13,7 +13,7 @@ from kemu.lab.exploration.branches import Begun
 from kemu.lab.exploration.executions import Execution, Request
 from kemu.lab.exploration.meters import Meter, TooLongError
 from kemu.lab.exploration.plans import Plan
-from kemu.lab.exploration.processes.tasks import SLOW
+from kemu.lab.exploration.processes.tasks import DIED, LOST, SLOW
 from kemu.lab.exploration.results import IMPOSSIBLE, RunRecord
 from kemu.lab.exploration.sources import Source
 from kemu.lab.scenario.scenarios import Scenario
@@ -52,7 +52,8 @@ class Task:
         return _steps(source, self, begun)
 
     def given_up(self, why: str, seconds: float) -> RunRecord:
-        return RunRecord(self.number, self.strategy, self.plan, why, seconds=seconds)
+        verdict = DIED if why == LOST else why
+        return RunRecord(self.number, self.strategy, self.plan, verdict, seconds=seconds)
 
     def refused(self, why: str) -> RunRecord:
         raise KemuError(f"run {self.number} cannot be carried out: {why}")

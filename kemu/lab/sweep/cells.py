@@ -64,4 +64,7 @@ class CellRecord:
     rows: CellRows | None = None
     """None where there are no figures."""
     seconds: float = field(default=0.0, compare=False)
-    """Real time; equal sweeps differ in it."""
+    """Real time; equal sweeps differ in it, and in what follows."""
+    cpu_s: float = field(default=0.0, compare=False)
+    peak_bytes: int = field(default=0, compare=False)
+    """The most memory that its process had meanwhile; 0: not known."""

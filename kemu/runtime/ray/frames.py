@@ -22,7 +22,15 @@ class TaskLost(Exception):
     """The process or the machine that carried out a call is gone, or was ended."""
 
 
-ERRORS = {error.__name__: error for error in (RayFailed, ClusterLost, TaskLost)}
+class NodeLost(TaskLost):
+    """The machine: whatever was called there had no part in it."""
+
+
+class OutOfMemory(TaskLost):
+    """Ray has ended the process, because the memory of its machine ran out."""
+
+
+ERRORS = {error.__name__: error for error in (RayFailed, ClusterLost, TaskLost, NodeLost, OutOfMemory)}
 """That an answer may stand for; whatever else happens in the broker is RayFailed."""
 
 

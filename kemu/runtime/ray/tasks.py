@@ -1,19 +1,20 @@
 """Calls of functions in the processes of a Ray cluster, for work that has nothing to do with a run on Ray.
 
 Role: beside the driver and the cells of a run. Who calls knows neither Ray nor its errors: a call that was lost with
-its process or machine raises :class:`TaskLost`, and its maker decides whether to make it again.
+its process or machine raises :class:`TaskLost`, or what is derived from it, and its maker decides whether to make it
+again. :class:`ClusterLost` ends all of them.
 """
 
 from __future__ import annotations
 
 import concurrent.futures
-from collections.abc import Sequence
+import contextlib
+import queue
 
-from kemu.errors import InfrastructureError
 from kemu.runtime.ray.driver.clusters import RayCluster
-from kemu.runtime.ray.frames import ClusterLost, TaskLost
+from kemu.runtime.ray.frames import ClusterLost, NodeLost, OutOfMemory, TaskLost
 
-__all__ = ["RayTasks", "TaskLost"]
+__all__ = ["ClusterLost", "NodeLost", "OutOfMemory", "RayTasks", "TaskLost"]
 
 Handle = concurrent.futures.Future[bytes]
 
@@ -26,28 +27,36 @@ class RayTasks:
         self._cluster = RayCluster(address, workers=workers)
         self._cluster.wait()
         self._numbers: dict[Handle, int] = {}
+        self._over: queue.SimpleQueue[Handle] = queue.SimpleQueue()
 
-    def slots(self) -> int:
-        """How many calls can be carried out at a time."""
-        return self._cluster.slots()
+    def resources(self) -> list[dict[str, float]]:
+        """What each node that lives has: ``CPU``, ``memory`` in bytes, …. Raises ClusterLost."""
+        return self._cluster.resources()
 
-    def submit(self, function: str, argument: bytes) -> Handle:
-        number, handle = self._cluster.submit(function, argument)
+    def broker(self) -> int:
+        """Pid of the process that speaks with Ray; 0: it is not of this process's own."""
+        return self._cluster.broker()
+
+    def submit(self, function: str, argument: bytes, *, memory_bytes: int = 0, alone: bool = False) -> Handle:
+        """``memory_bytes``: of its node, for itself; ``alone``: in a process that ends after it."""
+        number, handle = self._cluster.submit(function, argument, memory_bytes=memory_bytes, alone=alone)
         self._numbers[handle] = number
+        handle.add_done_callback(self._over.put)
         return handle
 
-    def wait(self, handles: Sequence[Handle], timeout_s: float) -> list[Handle]:
-        """Those that are over, at the latest after that time."""
-        done, _ = concurrent.futures.wait(handles, max(0.0, timeout_s), return_when=concurrent.futures.FIRST_COMPLETED)
-        return [handle for handle in handles if handle in done]
+    def wait(self, timeout_s: float) -> list[Handle]:
+        """Those that are over and were not told yet; empty when none is after that time."""
+        found = []
+        with contextlib.suppress(queue.Empty):
+            found.append(self._over.get(timeout=max(0.0, timeout_s)))
+            while True:
+                found.append(self._over.get_nowait())
+        return [handle for handle in found if handle in self._numbers]
 
     def result(self, handle: Handle) -> bytes:
-        """Raises TaskLost, what the function raised as RayFailed, or InfrastructureError when Ray itself is lost."""
+        """Raises TaskLost, what the function raised as RayFailed, or ClusterLost."""
         self._numbers.pop(handle, None)
-        try:
-            return handle.result()
-        except ClusterLost as error:
-            raise InfrastructureError(f"the Ray cluster is lost: {error}") from error
+        return handle.result()
 
     def cancel(self, handle: Handle) -> None:
         """End it with its process."""

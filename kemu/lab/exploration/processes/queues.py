@@ -7,12 +7,14 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any, Generic
 
-from kemu.lab.exploration.processes.tasks import RecordT, Task
+from kemu.lab.exploration.processes.tasks import Needs, RecordT, Task
 
 LIMIT_S = 60.0
 """Real time for one run, unless another limit is set."""
 START_LIMIT_S = 120.0
 """For a process to start."""
+MOST_KEPT_BYTES = 384 << 20
+"""A process for which more was set aside is not used again: it would hold that memory while it does little."""
 
 
 class RunQueue(Generic[RecordT]):
@@ -71,3 +73,29 @@ def with_kin(batch: list[Task[Any, RecordT]], waiting: deque[Task[Any, RecordT]]
     kin = batch[-1].kin
     while waiting and len(batch) < most and kin is not None and waiting[0].kin == kin:
         batch.append(waiting.popleft())
+
+
+def take_batch(
+    waiting: deque[Task[Any, RecordT]], needs: Needs, most_s: float, most: int, claim_bytes: int
+) -> list[Task[Any, RecordT]]:
+    """The first that waits, and more that follow it if all of them take about that time together and none needs more
+    memory than was claimed for it. One of which no time is known goes alone."""
+    batch = [waiting.popleft()]
+    total_s = needs.seconds(batch[0])
+    while waiting and len(batch) < most and total_s:
+        seconds = needs.seconds(waiting[0])
+        if not seconds or total_s + seconds > most_s or needs.memory_bytes(waiting[0]) > claim_bytes:
+            break
+        total_s += seconds
+        batch.append(waiting.popleft())
+    return batch
+
+
+def refuse(queue: RunQueue[Any], needs: Needs, most_bytes: int) -> None:
+    """Those at the head of the queue that have no room on any machine. ``most_bytes``: of the largest; 0: not known."""
+    while most_bytes and queue.waiting:
+        record = needs.too_large(queue.waiting[0], most_bytes)
+        if record is None:
+            return
+        queue.waiting.popleft()
+        queue.put(record)

@@ -7,10 +7,10 @@ Tasks, sources and records cross processes.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
-SLOW, DIED = "slow", "died"
-"""Why a task was given up: it took too long; every process that carried it out died."""
+SLOW, DIED, LOST = "slow", "died", "lost"
+"""Why a task was given up: it took too long; every process that carried it out died; every machine was lost."""
 
 
 class Record(Protocol):
@@ -51,7 +51,7 @@ class Task(Protocol[SourceT_contra, RecordT_co]):
         ...
 
     def given_up(self, why: str, seconds: float) -> RecordT_co:
-        """``why``: :data:`SLOW` or :data:`DIED`."""
+        """``why``: :data:`SLOW`, :data:`DIED` or :data:`LOST`."""
         ...
 
     def refused(self, why: str) -> RecordT_co:
@@ -59,15 +59,50 @@ class Task(Protocol[SourceT_contra, RecordT_co]):
         ...
 
 
+class Needs(Protocol):
+    """What tasks need of the machine that carries them out: where an executor places them, and when. It says nothing
+    of how they are carried out."""
+
+    def memory_bytes(self, task: Any) -> int:
+        """What its process will hold at most, as far as it is known now."""
+        ...
+
+    def seconds(self, task: Any) -> float:
+        """Real time that it will take; 0: not known."""
+        ...
+
+    def too_large(self, task: Any, most_bytes: int) -> Any:
+        """None, or the record that says so: no machine has more than ``most_bytes``."""
+        ...
+
+    def out_of_memory(self, task: Any, claim_bytes: int, most_bytes: int) -> Any:
+        """Its process died of memory, or may have done so, where ``claim_bytes`` were set aside for it.
+
+        None: it is tried again, and needs more from now on. Else the record that it failed.
+        """
+        ...
+
+
 class Executor(Protocol):
     """Carries out tasks."""
 
+    @property
+    def running(self) -> int:
+        """How many tasks are being carried out; another thread may ask."""
+        ...
+
     def run(
-        self, source: SourceT, tasks: Iterable[Task[SourceT, RecordT] | None], *, in_order: bool = True
+        self,
+        source: SourceT,
+        tasks: Iterable[Task[SourceT, RecordT] | None],
+        *,
+        in_order: bool = True,
+        needs: Needs | None = None,
     ) -> Iterator[RecordT]:
         """In the order of the tasks, or else as they end. A caller that has seen enough may stop asking.
 
-        None among the tasks: what comes next depends on records that are not known yet.
+        None among the tasks: what comes next depends on records that are not known yet. With ``needs`` no more of
+        them run at a time than have room; without, as many as there are processes.
 
         Raises KemuError for a task that cannot be carried out and says so.
         """

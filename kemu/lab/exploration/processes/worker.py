@@ -17,6 +17,9 @@ from kemu.errors import KemuError
 from kemu.lab.exploration.processes import forks, pipes
 from kemu.lab.exploration.processes.tasks import SLOW, SourceT, Task
 
+OUT_OF_MEMORY = b"out of memory"
+"""In the place of a record."""
+
 
 def main() -> None:
     # Of a Ctrl-C, which reaches all processes of a terminal, only the campaign knows what it means.
@@ -37,15 +40,17 @@ def main() -> None:
                 pipes.send(answers, (batch, task.number, answer))
             except BrokenPipeError:
                 os._exit(1)  # the process that asked is dead
+            if answer == OUT_OF_MEMORY:
+                os._exit(1)
             collector.after_a_run()
 
 
 def one(source: SourceT, task: Task[SourceT, Any]) -> Any:
-    """The record; a text if it cannot be carried out. A process that is out of memory ends."""
+    """The record; a text if it cannot be carried out; OUT_OF_MEMORY, after which the process must not be used."""
     try:
         return task.carry_out(source)
     except MemoryError:
-        os._exit(1)
+        return OUT_OF_MEMORY
     except KemuError as error:
         return str(error)
     except Exception:

@@ -19,7 +19,7 @@ from kemu.lab.exploration import branches, executions
 from kemu.lab.exploration.branches import Begun
 from kemu.lab.exploration.executions import Execution, Request
 from kemu.lab.exploration.plans import Plan
-from kemu.lab.exploration.processes.tasks import SLOW
+from kemu.lab.exploration.processes.tasks import DIED, LOST, SLOW
 from kemu.lab.exploration.sources import Source
 from kemu.lab.scenario.playing import control_planes, runner
 from kemu.lab.scenario.scenarios import Scenario
@@ -28,7 +28,7 @@ from kemu.lab.sweep.engine import saturation
 from kemu.lab.sweep.engine.saturation import TooMuch
 from kemu.lab.sweep.experiments.experiments import SIM, Experiment, Limits
 from kemu.lab.sweep.results import rows
-from kemu.runtime import user_code
+from kemu.runtime import memory, user_code
 from kemu.runtime.runlog import crash_reports
 from kemu.runtime.runlog.events import PodAttempted
 from kemu.runtime.runlog.frames import FILE_NAME, Entry, Reader
@@ -37,6 +37,11 @@ MOST_DETAIL = 500
 """Characters."""
 BUG = "kemu failed: "
 """So begins the detail of a cell that failed by a bug of kemu's."""
+_GIVEN_UP = {
+    SLOW: "gave no sign of life for too long",
+    DIED: "ended the process that ran it, each time",
+    LOST: "was lost with its machine, each time",
+}
 
 
 @dataclass(frozen=True)
@@ -81,6 +86,8 @@ class CellResult:
 
     number: int
     record: CellRecord
+    is_over: bool = True
+    """Else it failed for want of a machine, which may be there the next time."""
 
     @property
     def seconds(self) -> float:
@@ -110,7 +117,8 @@ class CellTask:
             return None
 
     def steps(self, source: CellSource, begun: Begun) -> Generator[Request, Execution, CellResult]:
-        begun_s = time.perf_counter()
+        begun_s, begun_cpu_s = time.perf_counter(), time.process_time()
+        memory.begin_peak()
         try:
             if source.runtime == SIM:
                 record = yield from _run(source, self.cell, begun)
@@ -123,11 +131,21 @@ class CellTask:
         except Exception as error:
             told = f"{type(error).__name__}: {error} ({_where(error)})"
             record = self._failed(told if user_code.place_of(error) is not None else f"{BUG}{told}")
-        return CellResult(self.number, dataclasses.replace(record, seconds=time.perf_counter() - begun_s))
+        record = dataclasses.replace(
+            record,
+            seconds=time.perf_counter() - begun_s,
+            cpu_s=time.process_time() - begun_cpu_s,
+            peak_bytes=memory.peak_bytes(),
+        )
+        return CellResult(self.number, record)
 
     def given_up(self, why: str, seconds: float) -> CellResult:
-        told = "gave no sign of life for too long" if why == SLOW else "ended the process that ran it, each time"
-        return CellResult(self.number, dataclasses.replace(self._failed(told), seconds=seconds))
+        record = dataclasses.replace(self._failed(_GIVEN_UP[why]), seconds=seconds)
+        return CellResult(self.number, record, is_over=why != LOST)
+
+    def without_room(self, why: str) -> CellResult:
+        """It needs more memory than there is."""
+        return CellResult(self.number, self._failed(why), is_over=False)
 
     def refused(self, why: str) -> CellResult:
         return CellResult(self.number, self._failed(why))

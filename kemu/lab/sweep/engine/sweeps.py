@@ -11,6 +11,7 @@ with what the folder holds; when everything is done, it only judges again.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -19,9 +20,9 @@ from typing import Any, Self
 from kemu.lab.exploration import branches
 from kemu.lab.exploration.processes.tasks import Executor
 from kemu.lab.sweep.cells import FAILED, CellRecord, CellRows
-from kemu.lab.sweep.engine import cell_tasks
+from kemu.lab.sweep.engine import cell_tasks, needs
 from kemu.lab.sweep.engine.cell_tasks import CellSource, CellTask
-from kemu.lab.sweep.experiments.experiments import Experiment
+from kemu.lab.sweep.experiments.experiments import SIM, Experiment
 from kemu.lab.sweep.results import files, tables
 from kemu.lab.sweep.results.journals import Journal, Key
 from kemu.runtime.runlog import folders
@@ -54,6 +55,11 @@ class Sweep:
             self._take(record)
         self.found = len(self.records)
         """How many of them were over before."""
+        self._source = CellSource.of(experiment)
+        self.needs = needs.learned(self._source.scenario, self.records.values())
+        """What cells need, as far as it is known by now."""
+        self._passed_over: dict[Key, CellRecord] = {}
+        """That had no machine. They are not journaled: there may be one the next time."""
         (folder / folders.EXPERIMENT_FILE).write_text(experiment.text, encoding="utf-8")
         (folder / folders.SCENARIO_FILE).write_text(experiment.scenario.to_yaml(), encoding="utf-8")
 
@@ -67,12 +73,19 @@ class Sweep:
         return kept
 
     def go(self, executor: Executor) -> Iterator[CellRecord]:
-        """Carry out the cells that are not over yet; each record when it is in the journal."""
+        """Carry out the cells that are not over yet; each record when it is in the journal. Those without a machine are
+        not in it: the same command tries them again."""
         left = [cell for cell in self.experiment.cells() if (cell.index, cell.seed) not in self.records]
         is_large = len(self.experiment.scenario.nodes) >= branches.LEAST_NODES and len(self.experiment.overrides) > 1
         tasks = [CellTask(number, cell, cell.seed if is_large else None) for number, cell in enumerate(left)]
-        for result in executor.run(CellSource.of(self.experiment), tasks, in_order=False):
-            self._journal.append(result.record)
+        # Of a real control plane most is in other processes, and there is one at a time.
+        placed_by = self.needs if self.experiment.runtime == SIM else None
+        for result in executor.run(self._source, tasks, in_order=False, needs=placed_by):
+            self.needs.learn(result.record)
+            if result.is_over:
+                self._journal.append(result.record)
+            else:
+                self._passed_over[result.record.cell.index, result.record.cell.seed] = result.record
             yield self._take(result.record)
 
     @property
@@ -86,14 +99,15 @@ class Sweep:
     def write(self) -> Path:
         """The results of all cells that are over, in one file."""
         about = _about(self.experiment)
-        records = self._journal.records(iter(self.records))
+        kept = self._journal.records(key for key in self.records if key not in self._passed_over)
+        records = itertools.chain(kept, self._passed_over.values())
         return files.write(self.folder, records, self.experiment.varied, about)
 
     def crash(self) -> Path | None:
         """The report of a bug of kemu's that a cell has come upon: that cell is carried out once more."""
         cells = (one.cell for one in self.ordered() if one.status == FAILED and one.detail.startswith(cell_tasks.BUG))
         cell, file = next(cells, None), self.folder / folders.CRASH_FILE
-        return None if cell is None else cell_tasks.report_crash(CellSource.of(self.experiment), cell, file)
+        return None if cell is None else cell_tasks.report_crash(self._source, cell, file)
 
     def close(self) -> None:
         self._journal.close()

@@ -172,13 +172,15 @@ def _pack(data: object) -> bytes:
 def _packed(record: CellRecord) -> bytes:
     cell, rows = record.cell, record.rows
     kept = None if rows is None else [dict(rows.run), rows.tables]
-    return _pack([cell.index, cell.seed, dict(cell.variant), record.status, record.detail, record.seconds, kept])
+    used = [record.seconds, record.cpu_s, record.peak_bytes]
+    return _pack([cell.index, cell.seed, dict(cell.variant), record.status, record.detail, used, kept])
 
 
 def _unpacked(payload: bytes) -> CellRecord:
-    index, seed, variant, status, detail, seconds, kept = msgpack.unpackb(payload, strict_map_key=False)
+    index, seed, variant, status, detail, used, kept = msgpack.unpackb(payload, strict_map_key=False)
     rows = None if kept is None else CellRows(*kept)
-    return CellRecord(Cell(variant, index, seed), status, detail, rows, seconds)
+    # Until memory was measured, there were only the seconds.
+    return CellRecord(Cell(variant, index, seed), status, detail, rows, *(used if isinstance(used, list) else [used]))
 
 
 def _key(payload: bytes) -> Key:

@@ -172,6 +172,7 @@ class Connection:
         self._writer = writer
         self._actors: dict[int, asyncio.Future[Any]] = {}
         self._calls: dict[int, Any] = {}
+        self._remotes: dict[bool, Any] = {}
         self._has_used = False
         """Workers."""
         self._tasks: dict[asyncio.Task[None], None] = {}
@@ -280,20 +281,34 @@ class Connection:
         """There will be another run."""
         self._broker.warm()
 
-    async def _submit(self, call: int, function: str, argument: bytes) -> Any:
-        ray = self._broker.ray
-        # Ray would run a call again by itself, and it would not be known with which one its workers die.
-        remote = ray.remote(num_cpus=1, max_retries=0)(_call)
+    async def _submit(self, call: int, function: str, argument: bytes, memory_bytes: int, alone: bool) -> Any:
+        errors = self._broker.ray.exceptions
         self._has_used = True
-        self._calls[call] = await self._in_turn(remote.remote, function, argument)
+        self._calls[call] = await self._in_turn(self._called, function, argument, memory_bytes, alone)
         try:
             return await self._calls[call]
-        except ray.exceptions.RayTaskError:
+        except errors.RayTaskError:
             raise
-        except ray.exceptions.RayError as error:
+        except errors.OutOfMemoryError as error:
+            raise frames.OutOfMemory(str(error)) from error
+        except (errors.NodeDiedError, errors.ObjectLostError) as error:
+            raise frames.NodeLost(str(error)) from error
+        except errors.RayError as error:
             raise frames.TaskLost(str(error)) from error
         finally:
             self._calls.pop(call, None)
+
+    def _called(self, function: str, argument: bytes, memory_bytes: int, alone: bool) -> Any:
+        """``alone``: the process ends after it."""
+        # Ray would run a call again by itself, and it would not be known with which one its workers die. Of each remote
+        # function it keeps the code: there are only two.
+        remote = self._remotes.get(alone)
+        if remote is None:
+            limits = {"max_calls": 1} if alone else {}
+            remote = self._remotes[alone] = self._broker.ray.remote(num_cpus=1, max_retries=0, **limits)(_call)
+        if memory_bytes:
+            remote = remote.options(memory=memory_bytes)
+        return remote.remote(function, argument)
 
     async def _cancel(self, call: int) -> None:
         """End it with its process."""

@@ -131,6 +131,11 @@ class RayCluster:
             found |= {broker.pid: processes.of(broker.pid)}
         return [pid for pid, process in found.items() if process is not None and processes.runs(process)]
 
+    def broker(self) -> int:
+        """Pid of the process that speaks with Ray; 0: it is not of this process's own."""
+        process = self._connection.process
+        return process.pid if process is not None else 0
+
     @property
     def temporary(self) -> str:
         """The folder of its files on this machine."""
@@ -146,10 +151,9 @@ class RayCluster:
             raise InfrastructureError(f"the Ray cluster is lost: {error}") from error
         return found
 
-    def slots(self) -> int:
-        """How many calls can be carried out at a time."""
-        nodes = self._connection.call("nodes").result()
-        return max(1, int(sum(node["Resources"].get("CPU", 0) for node in nodes)))
+    def resources(self) -> list[dict[str, float]]:
+        """What each node that lives has for calls: ``CPU``, ``memory`` in bytes, …. Raises ClusterLost."""
+        return [node["Resources"] for node in self._connection.call("nodes").result()]
 
     def place(self, resources: Mapping[str, float], *arguments: Any) -> int:
         """Have Ray start the process of a cell, which gets the arguments. Returns the number of its actor."""
@@ -166,11 +170,14 @@ class RayCluster:
         """End the process of a cell for good, a little later."""
         self._connection.call("kill", actor)
 
-    def submit(self, function: str, argument: bytes) -> tuple[int, Future[bytes]]:
-        """Call ``module:function`` in a worker. Returns the number of the call; its future raises TaskLost when it was
-        lost, RayFailed when the function raised."""
+    def submit(
+        self, function: str, argument: bytes, *, memory_bytes: int = 0, alone: bool = False
+    ) -> tuple[int, Future[bytes]]:
+        """Call ``module:function`` in a worker, on a node that has so much memory; ``alone``: in a process that ends
+        after it. Returns the number of the call; its future raises TaskLost when it was lost, RayFailed when the
+        function raised."""
         number = self._connection.number()
-        return number, self._connection.call("submit", number, function, argument)
+        return number, self._connection.call("submit", number, function, argument, memory_bytes, alone)
 
     def cancel(self, number: int) -> None:
         self._connection.call("cancel", number)

@@ -1,4 +1,4 @@
-"""What ``kemu sweep`` shows: how far it is, and at the end the variants, the claims, and what to type next."""
+"""What ``kemu sweep`` shows at the end: the variants, the claims, and what to type next."""
 
 from __future__ import annotations
 
@@ -6,21 +6,17 @@ import json
 import math
 import re
 import shlex
-import time
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TextIO
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.text import Text
 
-from kemu.doors.cli import progress
 from kemu.emulated.objects.plain import Json
 from kemu.lab.checks.history import windows
 from kemu.lab.scenario.playing import runner
-from kemu.lab.sweep.cells import DONE, FAILED, SATURATED, Cell, CellRecord, Metric
+from kemu.lab.sweep.cells import DONE, FAILED, SATURATED, Cell, Metric
 from kemu.lab.sweep.engine import summaries
 from kemu.lab.sweep.engine.sweeps import Sweep
 from kemu.lab.sweep.statistics import judging, samples
@@ -30,70 +26,12 @@ from kemu.runtime.words import counted
 if TYPE_CHECKING:
     from kemu.lab.sweep.experiments.experiments import Experiment
 
-PLAIN_EVERY_S, PLAIN_SHARE = 10.0, 0.05
-"""Where lines cannot be rewritten, in a log of CI: how often, and which share of the time so far at least."""
-PACE_OF = 200
-"""Cells, the last ones, whose pace the time left is estimated from."""
 MOST_TOLD = 3
 """Cells that failed for one reason each."""
 _MARKS = {"holds": ("✓", "green"), "fails": ("✗", "red"), "undecided": ("?", "yellow")}
 
 
-class Progress:
-    """How many cells are over, and how long the others will take."""
-
-    def __init__(self, sweep: Sweep, stream: TextIO, *, quiet: bool) -> None:
-        self._sweep = sweep
-        self._stream = stream
-        self._quiet = quiet
-        self._begun_s = self._told_s = time.monotonic()
-        self._ends: deque[float] = deque([self._begun_s], PACE_OF + 1)
-        self._bar = progress.Bar(stream, self._line)
-
-    def __enter__(self) -> Self:
-        if not self._quiet:
-            self._bar.start()
-            if not self._stream.isatty():
-                self._print(self._begin())
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self._bar.close()
-
-    def _begin(self) -> str:
-        experiment, found = self._sweep.experiment, self._sweep.found
-        known = f", of which {found:,} are done already" if found else ""
-        return f"{experiment.name}: {_size(experiment)}{known}"
-
-    def take(self, record: CellRecord) -> None:
-        """A cell is over."""
-        now_s = time.monotonic()
-        self._ends.append(now_s)
-        wait_s = max(PLAIN_EVERY_S, PLAIN_SHARE * (now_s - self._begun_s))
-        if not self._quiet and not self._stream.isatty() and now_s - self._told_s >= wait_s:
-            self._told_s = now_s
-            self._print(self._line(now_s, plain=True))
-
-    def _print(self, line: str) -> None:
-        print(line, file=self._stream, flush=True)
-
-    def _line(self, _elapsed_s: float, *, plain: bool = False) -> str:
-        records = self._sweep.records
-        size, over = self._sweep.experiment.size, len(records)
-        filled = round(over / size * progress.WIDTH)
-        bar = "" if plain else f"{'━' * filled}{'╌' * (progress.WIDTH - filled)} "
-        words = [f"{over:,} of {size:,} cells"]
-        for status in (FAILED, SATURATED):
-            count = sum(record.status == status for record in list(records.values()))
-            words += [f"{count:,} {status}"] * bool(count)
-        ends = list(self._ends)
-        if len(ends) > 1:
-            pace = (len(ends) - 1) / max(ends[-1] - ends[0], 1e-9)
-            words.append(f"about {progress.duration((size - over) / pace)} left")
-        return f"{self._sweep.experiment.name} {bar}{', '.join(words)}"
-
-
-def _size(experiment: Experiment) -> str:
+def size_text(experiment: Experiment) -> str:
     variants, seeds = counted(len(experiment.variants), "variant"), counted(len(experiment.seeds), "seed")
     return f"{variants} with {seeds} each: {counted(experiment.size, 'cell')}"
 
@@ -108,7 +46,7 @@ def default_folder(experiment: Experiment) -> Path:
 def show(sweep: Sweep, found: Mapping[str, Any], commands: Sequence[tuple[str, str]]) -> None:
     console = Console(soft_wrap=False)
     experiment, width = sweep.experiment, console.width
-    title = Text.assemble((experiment.name, "bold"), f"  {_size(experiment)}")
+    title = Text.assemble((experiment.name, "bold"), f"  {size_text(experiment)}")
     layouts.show(console, layouts.flowing(title, width, 2))
     if experiment.description:
         layouts.show(console, layouts.flowing(Text(" ".join(experiment.description.split()), "dim"), width, 0))

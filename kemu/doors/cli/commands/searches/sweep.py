@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kemu.doors.cli import exits, failures, parsers, programs
-from kemu.errors import KemuError
+from kemu.errors import InfrastructureError, KemuError
 
 if TYPE_CHECKING:
     from kemu.lab.sweep.engine.sweeps import Sweep
@@ -62,7 +62,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def command(options: argparse.Namespace) -> int:
     from kemu.doors.cli import inputs
-    from kemu.doors.cli.commands.figures import sweep_reports
+    from kemu.doors.cli.commands.figures import sweep_progress, sweep_reports
     from kemu.doors.cli.commands.runs import run
     from kemu.doors.cli.commands.searches import explore
     from kemu.lab.exploration.workers import Workers
@@ -88,13 +88,15 @@ def command(options: argparse.Namespace) -> int:
                     jobs, limit_s=limit_s(experiment)
                 )
                 try:
-                    with sweep_reports.Progress(sweep, sys.stderr, quiet=options.json) as progress:
+                    with sweep_progress.Progress(sweep, executor, sys.stderr, quiet=options.json) as progress:
                         for record in sweep.go(executor):
                             progress.take(record)
                 finally:
                     executor.close()
         except KeyboardInterrupt:
             return failures.tell(_interrupted(sweep, options), as_json=options.json)
+        except InfrastructureError as error:
+            raise InfrastructureError(f"{error}; {_kept(sweep)}") from error
         found = summaries.of(sweep, sweep.write())
         if options.json:
             print(json.dumps(found, ensure_ascii=False))
@@ -135,8 +137,11 @@ def _plot(folder: Path) -> None:
 
 
 def _interrupted(sweep: Sweep, options: argparse.Namespace) -> failures.Failure:
+    cells = {"total": sweep.experiment.size, "over": len(sweep.records)}
+    more = {"sweep": str(options.out), "cells": cells}
+    return failures.Failure("interrupted", f"interrupted: {_kept(sweep)}", exits.INTERRUPTED, more=more)
+
+
+def _kept(sweep: Sweep) -> str:
     done, size = len(sweep.records), sweep.experiment.size
-    text = f"interrupted: {done:,} of {size:,} cells are done and kept; the same command goes on with the others"
-    return failures.Failure(
-        "interrupted", text, exits.INTERRUPTED, more={"sweep": str(options.out), "cells": {"total": size, "over": done}}
-    )
+    return f"{done:,} of {size:,} cells are done and kept; the same command goes on with the others"
