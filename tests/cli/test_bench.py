@@ -8,8 +8,10 @@ import time
 import pytest
 
 from kemu.doors.cli.main import main
-from kemu.lab.bench import explorations, workloads
+from kemu.lab.bench import cells, explorations, workloads
 from kemu.lab.bench.schedulers import cliffs, decisions, scheduling
+from kemu.lab.exploration import branches
+from kemu.lab.exploration.processes import forks
 from kemu.lab.exploration.sources import Source
 from kemu.lab.exploration.workers import Inline
 from kemu.lab.scenario.loading import loader
@@ -87,6 +89,14 @@ def test_every_cliff_is_shown_at_two_sizes() -> None:
 @pytest.mark.parametrize("controller", workloads.SIZES)
 def test_a_changed_pod_is_reported_by_its_controller(controller: str) -> None:
     assert workloads.changed_pod(controller, 20, 10)["us_median"] > 0
+
+
+def test_cells_from_one_set_up_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(branches, "LEAST_NODES", 1)
+    monkeypatch.setattr(forks, "_allowed", [])
+    figures = cells.cells(5)
+    assert figures["cells"] == 6
+    assert figures["ratio"] > 0
 
 
 def test_what_a_process_does_beside_its_runs_is_measured() -> None:

@@ -36,6 +36,8 @@ class Interval:
 class Sleep:
     number: int
 
+    kin = None
+
     def carry_out(self, source: object) -> Interval:
         begin_s = time.monotonic()
         time.sleep(0.2)

@@ -3,6 +3,7 @@
 ``registry`` names them all and runs one. ``clusters`` and ``schedulers`` hold those of whole clusters and scheduling;
 ``shapes`` are the nodes and pods that several of them use, ``calibrations`` the speed of the machine.
 
+cells          what cells of a sweep on a large cluster cost, set up one by one and from one set-up
 clients        real clients of `kemu up`, beside the same clients of a real API server
 explorations   how many runs of a small race a core carries out in a second, as a worker of ``kemu explore`` does
 gateways       what clients of the REST API get: `kemu up` in a process of its own, clients in another

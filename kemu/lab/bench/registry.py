@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kemu.errors import KemuError
-from kemu.lab.bench import calibrations, explorations, sweeps, workloads
+from kemu.lab.bench import calibrations, cells, explorations, sweeps, workloads
 from kemu.lab.bench.clients import pairs
 from kemu.lab.bench.clusters import large_clusters, racing, scales
 from kemu.lab.bench.schedulers import cliffs, decisions, scheduling
@@ -168,6 +168,12 @@ BENCHMARKS = {
             "what a process of Ray does beside its runs for kemu explore, compared with one that kemu starts itself",
             "kemu.lab.bench.explorations:on_ray",
             ({"jobs": 2, "runs": 200, "rounds": 3},),
+        ),
+        Benchmark(
+            "cells",
+            "cells of a sweep on a large cluster, for each second of CPU time: set up one by one, and from one set-up",
+            "kemu.lab.bench.cells:cells",
+            cells.settings(),
         ),
         Benchmark(
             "sweep-scaling",

@@ -58,6 +58,8 @@ class Empty:
     seconds: float = 0.0
     cpu_s: float = 0.0
 
+    kin = None
+
     def carry_out(self, source: object) -> Empty:
         return self
 

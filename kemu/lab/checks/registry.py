@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
@@ -90,6 +91,22 @@ _Taker = tuple[str, tuple[str, ...], Callable[[int, str, Any], None]]
 """How the names of the actors begin whose events it takes, and the keys whose changes; and what takes them."""
 
 
+_OfActor = tuple[tuple[str, ...], Callable[[int, str, Any], None]]
+"""The same for one actor."""
+
+
+@functools.cache
+def _wanted(listener: type[Fold | Check]) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
+    """The kinds of the events that it takes, how the names of their actors begin, and the keys."""
+    actors = {event.KIND: prefix for event, prefix in listener.actors.items()}
+    keys = listener.keys
+    # Who sends a transaction does not matter where its keys do.
+    return tuple(
+        (kind, "" if kind == Transaction.KIND and keys else actors.get(kind, ""), keys * (kind == Transaction.KIND))
+        for kind in listener.kinds
+    )
+
+
 class Judge:
     """Asks every check that is not disabled; ``within`` the limits of the scenario.
 
@@ -101,6 +118,9 @@ class Judge:
         self._checks = [check.within(within) for check in ALL if check.id not in disabled]
         self._takers: dict[str, list[_Taker]] = {}
         """By kind."""
+        self._by_actor: dict[tuple[str, str], tuple[_OfActor, ...]] = {}
+        """By kind and actor, of which there are many that have the same."""
+        self._shared: dict[tuple[str, tuple[int, ...]], tuple[_OfActor, ...]] = {}
         self.history = History()
         self._fold = self.history.feed
         self._rollbacks = 0
@@ -115,13 +135,22 @@ class Judge:
 
     def _subscribe(self) -> None:
         self._takers.clear()
+        self._by_actor.clear()
+        self._shared.clear()
         for listener in self._listeners:
-            actors = {event.KIND: prefix for event, prefix in listener.actors.items()}
-            for kind in listener.kinds:
+            for kind, prefix, keys in _wanted(type(listener)):
                 take = listener.taker(kind)
                 if take is not None:
-                    keys = listener.keys if kind == Transaction.KIND else ()
-                    self._takers.setdefault(kind, []).append((actors.get(kind, ""), keys, take))
+                    self._takers.setdefault(kind, []).append((prefix, keys, take))
+
+    def _takers_of(self, kind: str, actor: str) -> tuple[_OfActor, ...]:
+        takers = self._takers.get(kind, ())
+        places = tuple([place for place, (prefix, _, _) in enumerate(takers) if actor.startswith(prefix)])
+        found = self._shared.get((kind, places))
+        if found is None:
+            found = self._shared[kind, places] = tuple([takers[place][1:] for place in places])
+        self._by_actor[kind, actor] = found
+        return found
 
     def feed(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         """Has the signature of a ``LogSink``."""
@@ -131,14 +160,15 @@ class Judge:
             self._rollbacks = len(self.history.rollbacks)
             for check in self._checks:
                 check.rolled_back(time_ns, self.history)
-        for prefix, keys, take in self._takers.get(kind, ()):
+        takers = self._by_actor.get((kind, actor))
+        for keys, take in self._takers_of(kind, actor) if takers is None else takers:
             if keys:
                 assert isinstance(event, Transaction)
                 for change in event.changes:
                     if change[1].startswith(keys):
                         take(time_ns, actor, event)
                         break
-            elif actor.startswith(prefix):
+            else:
                 take(time_ns, actor, event)
         if kind == RunEnded.KIND:
             self._subscribe()

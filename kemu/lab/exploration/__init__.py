@@ -7,6 +7,7 @@ campaigns      runs as strategies plan them, in generations; ``results`` is what
 clusters       the failures of a campaign by check and cause; ``coverage``: what its runs have shown
 canaries       a planted bug that every campaign must find
 workers        processes that carry out tasks, as runs of a search and cells of a sweep; ``processes``: what is in them
+branches       runs on a large cluster that begin alike go on from one set-up
 runs           carries out one planned run; ``sources`` has the scenario, ``meters`` break off what takes too long
 shrinking      from a failing run to a scenario that fits on one screen
 """

@@ -177,15 +177,43 @@ def execute(
     except SimulationError as found:
         error = found
         end = judging.End("interrupted", judge.history.now_ns)
-    return Execution(
-        scenario,
-        log.digester.digest(),
-        judge.conclude(end),
-        log.digester.events,
-        error=error,
-        payloads=log.payloads,
-        steering=steering,
-    )
+    return concluded(scenario, log.digester, judge, end, error, steering, log.payloads)
+
+
+def concluded(
+    scenario: Scenario,
+    digester: Digester,
+    judge: judging.Judge,
+    end: judging.End,
+    error: SimulationError | None,
+    steering: Steering | None,
+    payloads: list[bytes] | None = None,
+) -> Execution:
+    """An execution whose events digester and judge have seen."""
+    digest, judged = digester.digest(), judge.conclude(end)
+    return Execution(scenario, digest, judged, digester.events, error=error, payloads=payloads, steering=steering)
+
+
+@dataclass(frozen=True)
+class Request:
+    """A run that something wants to have executed; its fields are as for :func:`execute`."""
+
+    scenario: Scenario
+    judge: judging.Judge | None = None
+    watcher: LogSink | None = None
+    stop: Stop | None = None
+    chooser: Chooser | None = None
+    redraw: Redraw | None = None
+
+    def execute(self) -> Execution:
+        return execute(
+            self.scenario,
+            chooser=self.chooser,
+            watcher=self.watcher,
+            redraw=self.redraw,
+            judge=self.judge,
+            stop=self.stop,
+        )
 
 
 class Stop:
@@ -209,8 +237,15 @@ async def _drive(runtime: SimRuntime, scenario: Scenario, recorder: plays.Record
 class Log:
     """Digests events, and lets the judge see them."""
 
-    def __init__(self, judge: judging.Judge, keep: bool, watcher: LogSink | None = None) -> None:
-        self.digester = Digester()
+    def __init__(
+        self,
+        judge: judging.Judge,
+        keep: bool,
+        watcher: LogSink | None = None,
+        digester: Digester | None = None,
+    ) -> None:
+        """``digester``: one that has seen events before these."""
+        self.digester = digester or Digester()
         self.payloads: list[bytes] | None = [] if keep else None
         self._append = self.digester.append
         self._feed = judge.feed
@@ -239,4 +274,4 @@ def _told(error: SimulationError) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-__all__ = ["BROKEN", "Execution", "Failure", "Log", "Stop", "execute"]
+__all__ = ["BROKEN", "Execution", "Failure", "Log", "Request", "Stop", "concluded", "execute"]

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Generator, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from kemu.errors import KemuError
-from kemu.lab.exploration import coverage, executions, plans
-from kemu.lab.exploration.executions import Execution
+from kemu.lab.exploration import branches, coverage, plans
+from kemu.lab.exploration.branches import Begun
+from kemu.lab.exploration.executions import Execution, Request
 from kemu.lab.exploration.meters import Meter, TooLongError
 from kemu.lab.exploration.plans import Plan
 from kemu.lab.exploration.processes.tasks import DIED, LOST, SLOW
 from kemu.lab.exploration.results import IMPOSSIBLE, RunRecord
 from kemu.lab.exploration.sources import Source
+from kemu.lab.scenario.scenarios import Scenario
 from kemu.runtime.holds import Hold
 
 
@@ -26,9 +28,28 @@ class Task:
     plan: Plan
     strategy: str = ""
 
+    @property
+    def steers(self) -> bool:
+        return self.plan.chooser is not None
+
+    @property
+    def kin(self) -> Hashable:
+        """None: whether it begins as others do is for them to find."""
+        return None
+
     def carry_out(self, source: Source) -> RunRecord:
         """See :func:`carry_out`."""
-        return carry_out(source, self)
+        found: RunRecord | None = branches.carried_out(source, self)
+        return found or carry_out(source, self)
+
+    def scenario(self, source: Source) -> Scenario | None:
+        """None: other runs of a search hardly ever begin so."""
+        plan = self.plan
+        alone = plan.seed is not None or plan.overrides or plan.holds or plan.redraw is not None
+        return None if alone else source.scenario(plan)
+
+    def steps(self, source: Source, begun: Begun) -> Generator[Request, Execution, RunRecord]:
+        return _steps(source, self, begun)
 
     def given_up(self, why: str, seconds: float) -> RunRecord:
         verdict = DIED if why == LOST else why
@@ -39,8 +60,13 @@ class Task:
 
 
 def carry_out(source: Source, task: Task) -> RunRecord:
-    """Raises ScenarioError and KemuError for a plan that cannot be run."""
-    begun = time.perf_counter()
+    """From the start. Raises ScenarioError and KemuError for a plan that cannot be run."""
+    record: RunRecord = branches.by_itself(task, source)
+    return record
+
+
+def _steps(source: Source, task: Task, begun: Begun) -> Generator[Request, Execution, RunRecord]:
+    begun_s = time.perf_counter()
     plan = task.plan
     timeline = coverage.Timeline()
     chooser = None if plan.chooser is None else plan.chooser.make()
@@ -51,16 +77,19 @@ def carry_out(source: Source, task: Task) -> RunRecord:
         timeline(time_ns, actor, kind, data)
 
     watcher = watch if plan.most_events else timeline
+    execution: Execution | None
     try:
-        execution = executions.execute(source.scenario(plan), chooser=chooser, watcher=watcher, redraw=plan.redraw)
+        scenario = source.scenario(plan)
+        judge = begun.judge(scenario)
+        execution = yield Request(scenario, judge, watcher, chooser=chooser, redraw=plan.redraw)
     except TooLongError:
         execution = None
     except KemuError:
         if not plan.may_be_impossible:
             raise
-        return RunRecord(task.number, task.strategy, plan, IMPOSSIBLE, seconds=_since_s(begun))
+        return RunRecord(task.number, task.strategy, plan, IMPOSSIBLE, seconds=_since_s(begun_s))
     if execution is None or meter.is_over:
-        return RunRecord(task.number, task.strategy, plan, SLOW, events=meter.events, seconds=_since_s(begun))
+        return RunRecord(task.number, task.strategy, plan, SLOW, events=meter.events, seconds=_since_s(begun_s))
     if execution.error is not None and isinstance(execution.error.__cause__, MemoryError):
         raise execution.error.__cause__  # of this machine, not of the run
     failures = execution.failures
@@ -80,7 +109,7 @@ def carry_out(source: Source, task: Task) -> RunRecord:
         steps=tuple(timeline.steps),
         probed=plans.resolve(plan.probe)(execution) if plan.probe else None,
         events=execution.event_count,
-        seconds=_since_s(begun),
+        seconds=_since_s(begun_s),
     )
 
 

@@ -30,8 +30,16 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from kemu.errors import KemuError
-from kemu.lab.exploration.processes import worker
-from kemu.lab.exploration.processes.queues import LIMIT_S, MOST_KEPT_BYTES, START_LIMIT_S, RunQueue, refuse, take_batch
+from kemu.lab.exploration.processes import pipes, worker
+from kemu.lab.exploration.processes.queues import (
+    LIMIT_S,
+    MOST_KEPT_BYTES,
+    START_LIMIT_S,
+    RunQueue,
+    refuse,
+    take_batch,
+    with_kin,
+)
 from kemu.lab.exploration.processes.tasks import DIED, SLOW, Executor, Needs, RecordT, SourceT, Task
 from kemu.runtime import memory, threads
 
@@ -106,7 +114,7 @@ class _Process:
         message = (batch, key, None if key in self._known else source, tasks)
         self._known.add(key)
         with contextlib.suppress(BrokenPipeError):  # that it has died is seen when it is read from
-            worker.send(self._in, message)  # type: ignore[arg-type]
+            pipes.send(self._in, message)  # type: ignore[arg-type]
 
     def messages(self) -> tuple[list[Any], bool]:
         """What has come, and whether it has died."""
@@ -117,9 +125,9 @@ class _Process:
         except BlockingIOError:
             died = False
         found = []
-        size = worker.LENGTH.size
+        size = pipes.LENGTH.size
         while len(self._buffer) >= size:
-            end = size + worker.LENGTH.unpack_from(self._buffer)[0]
+            end = size + pipes.LENGTH.unpack_from(self._buffer)[0]
             if len(self._buffer) < end:
                 break
             found.append(pickle.loads(memoryview(self._buffer)[size:end]))
@@ -224,7 +232,9 @@ class Workers:
     def _batch(self, waiting: deque[Task[Any, Any]], needs: Needs | None, claim_bytes: int) -> list[Task[Any, Any]]:
         share = min(MOST_IN_A_BATCH, math.ceil(len(waiting) / (2 * self._jobs)))
         if needs is not None:
-            return take_batch(waiting, needs, BATCH_S, share, claim_bytes)
+            batch = take_batch(waiting, needs, BATCH_S, share, claim_bytes)
+            with_kin(batch, waiting, share)
+            return batch
         wanted = int(BATCH_S / self._seconds) if self._seconds else 1
         return [waiting.popleft() for _ in range(min(max(1, min(share, wanted)), len(waiting)))]
 

@@ -192,6 +192,9 @@ class Trial:
 
     number: int
 
+    kin = None
+    """It shares nothing with others."""
+
     def carry_out(self, source: Source) -> Record:
         begun_s = time.perf_counter()
         levels = _plan(source).levels(self.number)

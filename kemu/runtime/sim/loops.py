@@ -16,6 +16,7 @@ import contextlib
 import contextvars
 import gc
 import heapq
+import os
 import sys
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
@@ -291,6 +292,13 @@ class VirtualLoop(asyncio.AbstractEventLoop, Plain):
             if gc_was_enabled:
                 garbage.unfreeze()
                 gc.enable()
+
+    def fork(self) -> int:
+        """``os.fork`` from within the run, by what belongs to no actor: it can go on in both processes."""
+        pid = os.fork()
+        if pid == 0:
+            asyncio._set_running_loop(self)  # asyncio remembers it with its process
+        return pid
 
     def _drop_all(self) -> None:
         owners = list(self._owners)

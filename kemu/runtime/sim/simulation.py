@@ -329,6 +329,10 @@ class SimRuntime:
         for spec in specs:
             await self._wait_ready(spec.name)
 
+    def spec_of(self, name: str) -> ActorSpec:
+        """With which an actor was launched."""
+        return self._specs[name]
+
     async def begin(self) -> None:
         self.loop.grows = False
         if self._redrawing is not None:

@@ -26,6 +26,7 @@ A plugin is an object of class :class:`Plugin`; :data:`PLUGINS` gives their name
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -142,8 +143,15 @@ class Chain:
 
 def _by_plural(plugins: Sequence[Plugin[Any]], verb: str) -> dict[str, tuple[Plugin[Any], ...]]:
     """For each kind, the plugins that override ``verb`` for it."""
-    acting = [plugin for plugin in plugins if getattr(type(plugin), verb) is not getattr(Plugin, verb)]
+    places = _places(tuple([type(plugin) for plugin in plugins]), verb)
+    return {plural: tuple([plugins[place] for place in found]) for plural, found in places.items()}
+
+
+@functools.cache
+def _places(classes: tuple[type[Plugin[Any]], ...], verb: str) -> dict[str, tuple[int, ...]]:
+    """The same as places in the sequence: they depend on the classes alone."""
+    acting = [place for place, one in enumerate(classes) if getattr(one, verb) is not getattr(Plugin, verb)]
     return {
-        plural: tuple([plugin for plugin in acting if plugin.concerns(resource)])
+        plural: tuple([place for place in acting if classes[place].concerns(resource)])
         for plural, resource in resources.BY_PLURAL.items()
     }

@@ -42,7 +42,8 @@ class Plugin(Generic[K]):
     def attach(self, host: Host) -> None:
         """Once, before the first request."""
 
-    def concerns(self, resource: Resource) -> bool:
+    @classmethod
+    def concerns(cls, resource: Resource) -> bool:
         """Whether the chain asks this plugin about objects of that kind."""
         return True
 

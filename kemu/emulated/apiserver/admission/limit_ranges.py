@@ -48,7 +48,8 @@ class LimitRanger(Plugin[KubernetesObject]):
     def attach(self, host: Host) -> None:
         self._now_ns = host.env.clock.now_ns
 
-    def concerns(self, resource: Resource) -> bool:
+    @classmethod
+    def concerns(cls, resource: Resource) -> bool:
         return resource is PODS or resource is CLAIMS or resource is LIMIT_RANGES
 
     async def create(self, resource: Resource, obj: KubernetesObject) -> None:

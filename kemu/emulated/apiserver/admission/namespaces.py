@@ -34,7 +34,8 @@ class NamespaceLifecycle(Plugin[KubernetesObject]):
         super().__init__(storage, cache)
         self._terminating = Derived(cache, "namespaces", _terminating_by_name)
 
-    def concerns(self, resource: Resource) -> bool:
+    @classmethod
+    def concerns(cls, resource: Resource) -> bool:
         return resource.namespaced or resource is NAMESPACES
 
     async def create(self, resource: Resource, obj: KubernetesObject) -> None:

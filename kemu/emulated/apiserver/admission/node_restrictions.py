@@ -40,7 +40,8 @@ KUBELET_NAMESPACES = ("kubelet.kubernetes.io", "node.kubernetes.io")
 
 
 class NodeRestriction(Plugin[KubernetesObject]):
-    def concerns(self, resource: Resource) -> bool:
+    @classmethod
+    def concerns(cls, resource: Resource) -> bool:
         return resource in (PODS, NODES, CLAIMS, LEASES, CSI_NODES)
 
     async def create(self, resource: Resource, obj: KubernetesObject) -> None:

@@ -35,7 +35,8 @@ class PodTolerationRestriction(Plugin[core_v1_pb2.Pod]):
         super().__init__(storage, cache)
         self._annotations = Derived(cache, "namespaces", _annotations_by_name)
 
-    def concerns(self, resource: Resource) -> bool:
+    @classmethod
+    def concerns(cls, resource: Resource) -> bool:
         return resource is PODS
 
     async def create(self, resource: Resource, obj: core_v1_pb2.Pod) -> None:

@@ -60,7 +60,8 @@ class Priority(Plugin[Checked]):
         super().__init__(storage, cache)
         self._classes = Derived(cache, "priorityclasses", _read_classes)
 
-    def concerns(self, resource: Resource) -> bool:
+    @classmethod
+    def concerns(cls, resource: Resource) -> bool:
         return resource is PODS or resource is PRIORITY_CLASSES
 
     async def create(self, resource: Resource, obj: Checked) -> None:

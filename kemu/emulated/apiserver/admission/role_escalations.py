@@ -11,7 +11,8 @@ from kemu.messages.k8s.objects import KubernetesObject
 
 
 class RoleEscalations(Plugin[escalations.Checked]):
-    def concerns(self, resource: Resource) -> bool:
+    @classmethod
+    def concerns(cls, resource: Resource) -> bool:
         return resource.plural in escalations.KINDS
 
     async def validate(self, resource: Resource, obj: escalations.Checked) -> None:

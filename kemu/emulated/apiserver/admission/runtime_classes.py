@@ -29,7 +29,8 @@ class RuntimeClass(Plugin[core_v1_pb2.Pod]):
         super().__init__(storage, cache)
         self._classes = Derived(cache, "runtimeclasses", _by_name)
 
-    def concerns(self, resource: Resource) -> bool:
+    @classmethod
+    def concerns(cls, resource: Resource) -> bool:
         return resource is PODS
 
     async def create(self, resource: Resource, obj: core_v1_pb2.Pod) -> None:

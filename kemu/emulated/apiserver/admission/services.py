@@ -36,7 +36,8 @@ class ServiceAddresses(Plugin[core_v1_pb2.Service]):
         super().__init__(storage, cache)
         self._used: Derived[tuple[frozenset[str], frozenset[int]]] = Derived(cache, "services", _used)
 
-    def concerns(self, resource: Resource) -> bool:
+    @classmethod
+    def concerns(cls, resource: Resource) -> bool:
         return resource is _SERVICES
 
     async def create(self, resource: Resource, obj: core_v1_pb2.Service) -> None:

@@ -27,7 +27,8 @@ class DefaultStorageClass(Plugin[core_v1_pb2.PersistentVolumeClaim]):
         super().__init__(storage, cache)
         self._default: Derived[Any] = Derived(cache, "storageclasses", claims.default_of)
 
-    def concerns(self, resource: Resource) -> bool:
+    @classmethod
+    def concerns(cls, resource: Resource) -> bool:
         return resource is _CLAIMS
 
     async def create(self, resource: Resource, obj: core_v1_pb2.PersistentVolumeClaim) -> None:
@@ -42,7 +43,8 @@ class StorageObjectInUseProtection(Plugin[KubernetesObject]):
     """Claims and volumes stay until they are not used any more: their finalizers are removed by
     ``controller/volume-protection``."""
 
-    def concerns(self, resource: Resource) -> bool:
+    @classmethod
+    def concerns(cls, resource: Resource) -> bool:
         return resource.plural in _FINALIZERS
 
     async def create(self, resource: Resource, obj: KubernetesObject) -> None:

@@ -17,7 +17,8 @@ PODS = resources.BY_PLURAL["pods"]
 
 
 class DefaultTolerationSeconds(Plugin[core_v1_pb2.Pod]):
-    def concerns(self, resource: Resource) -> bool:
+    @classmethod
+    def concerns(cls, resource: Resource) -> bool:
         return resource is PODS
 
     async def create(self, resource: Resource, obj: core_v1_pb2.Pod) -> None:

@@ -38,11 +38,11 @@ class Caller:
 
     __slots__ = ("allowed", "grants", "requester", "user")
 
-    def __init__(self, user: User, requester: Requester | None, grants: Sequence[roles.Grant]) -> None:
+    def __init__(self, user: User, requester: Requester | None, grants: roles.Grants) -> None:
         self.user = user
         self.requester = requester
         """Requester of a kubelet."""
-        self.grants: Sequence[roles.Grant] = grants
+        self.grants = grants
         self.allowed: set[tuple[str, str, str, str]] = set()
         """Verb, kind, subresource and namespace of requests that are allowed whatever their object is."""
 
@@ -170,9 +170,7 @@ class Authorizer:
         if is_one_of_many and self._kubelet is not None:
             grants = self._kubelet.grants
         else:
-            # Masters need none; every other user without one gets an empty one, so as to be asked.
-            found = [*roles.lasting(user, self._users, "" if acts else actor), roles.Grant((), "")]
-            grants = [] if user.is_master else found
+            grants = self._grants(user, "" if acts else actor)
         caller = Caller(user, requester, grants)
         if is_one_of_many:
             if self._kubelet is None:
@@ -182,6 +180,14 @@ class Authorizer:
         if len(self._callers) > 2 * MOST_ACTING and acts:
             self._forget_acting()
         return caller
+
+    def _grants(self, user: User, actor: str) -> roles.Grants:
+        """Masters need none; every other user without one gets an empty one, so as to be asked."""
+        if user.is_master:
+            return roles.Grants()
+        if user.name not in self._users:
+            return roles.usual(user, actor)
+        return roles.Grants((*roles.lasting(user, self._users, actor), roles.Grant((), "")))
 
     def _forget_acting(self) -> None:
         """A user that may act as others may name any number of them."""
@@ -197,8 +203,8 @@ class Authorizer:
                 return True
             why = reason
         if RBAC in self._modes:
-            if roles.allows(caller.grants, asked):
-                return not asked.name or roles.allows(caller.grants, asked._replace(name=""))
+            if caller.grants.allows(asked):
+                return not asked.name or caller.grants.allows(asked._replace(name=""))
             if self._objects.are_there and roles.allows(self._objects.grants(caller.user), asked):
                 return False
         raise _forbidden(caller.user, asked, why)

@@ -86,6 +86,23 @@ class Grant(NamedTuple):
     """Empty: everywhere."""
 
 
+class Grants(tuple[Grant, ...]):
+    """All that one user has for good. Equal users of many runs share one, which remembers what it has judged."""
+
+    MOST_REMEMBERED = 10_000
+
+    def __init__(self, _: Iterable[Grant] = ()) -> None:
+        self._judged: dict[Attributes, bool] = {}
+
+    def allows(self, asked: Attributes) -> bool:
+        found = self._judged.get(asked)
+        if found is None:
+            if len(self._judged) >= self.MOST_REMEMBERED:
+                self._judged.clear()
+            found = self._judged[asked] = allows(self, asked)
+        return found
+
+
 class _Known(NamedTuple):
     """The roles and bindings of a new cluster."""
 
@@ -150,6 +167,12 @@ def lasting(user: User, users: Mapping[str, Mapping[str, Any]], actor: str = "")
         grants.append(Grant(found.cluster_roles[one["role"]], one["namespace"]))
     grants += [Grant(found.cluster_roles[role], "") for role in _installed(user, actor)]
     return [*grants, *(grant for names, grant in _own() if not subjects.isdisjoint(names))]
+
+
+@functools.lru_cache(maxsize=1024)
+def usual(user: User, actor: str) -> Grants:
+    """:func:`lasting` of a user of whom the scenario says nothing; and an empty one, so that everyone has some."""
+    return Grants((*lasting(user, {}, actor), Grant((), "")))
 
 
 def _installed(user: User, actor: str) -> Sequence[str]:

@@ -229,7 +229,11 @@ class _Resolver:
 
         own = self._configuration.plugins.get(point)
         if own is None:
-            there = {name: plugin for name, plugin in self._multi_point_plugins if is_part(plugin)}
+            there = {
+                name: plugin
+                for name, plugin in self._multi_point_plugins
+                if isinstance(plugin, kind) and (takes_part is None or takes_part(plugin))
+            }
             self.made.update(there)
             return list(there.values())
         for number, name in enumerate(own.disabled):

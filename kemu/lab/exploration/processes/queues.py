@@ -68,6 +68,13 @@ class RunQueue(Generic[RecordT]):
         return self._is_exhausted and not self._order
 
 
+def with_kin(batch: list[Task[Any, RecordT]], waiting: deque[Task[Any, RecordT]], most: int) -> None:
+    """Add to a batch what follows it and is akin to it."""
+    kin = batch[-1].kin
+    while waiting and len(batch) < most and kin is not None and waiting[0].kin == kin:
+        batch.append(waiting.popleft())
+
+
 def take_batch(
     waiting: deque[Task[Any, RecordT]], needs: Needs, most_s: float, most: int, claim_bytes: int
 ) -> list[Task[Any, RecordT]]:

@@ -17,8 +17,8 @@ from types import TracebackType
 from typing import Any, Generic, Self
 
 from kemu.errors import InfrastructureError, KemuError
-from kemu.lab.exploration.processes import queues, worker
-from kemu.lab.exploration.processes.queues import LIMIT_S, MOST_KEPT_BYTES, START_LIMIT_S, RunQueue
+from kemu.lab.exploration.processes import forks, queues, worker
+from kemu.lab.exploration.processes.queues import LIMIT_S, MOST_KEPT_BYTES, START_LIMIT_S, RunQueue, with_kin
 from kemu.lab.exploration.processes.tasks import DIED, LOST, Needs, RecordT, SourceT, Task
 from kemu.runtime.ray.tasks import ClusterLost, NodeLost, OutOfMemory, RayTasks, TaskLost
 
@@ -325,7 +325,9 @@ class RayWorkers:
 def _next_batch(call: _Call[RecordT], size: int, claim_bytes: int, share: int) -> list[Task[Any, RecordT]]:
     waiting, alone = call.queue.waiting, call.alone
     if call.needs is not None and waiting[0].number not in alone:
-        return queues.take_batch(waiting, call.needs, BATCH_S, min(share, MOST_IN_A_BATCH), claim_bytes)
+        batch = queues.take_batch(waiting, call.needs, BATCH_S, min(share, MOST_IN_A_BATCH), claim_bytes)
+        with_kin(batch, waiting, share)
+        return batch
     batch = [waiting.popleft()]
     while waiting and len(batch) < size and not alone & {batch[0].number, waiting[0].number}:
         batch.append(waiting.popleft())
@@ -347,10 +349,12 @@ def carry_out(argument: bytes) -> bytes:
         source = _sources[given] = pickle.loads(given)
     if not _collector:
         _collector.append(worker.Collector())
+        forks.allow()
     answers = []
     for task in batch:
         answers.append(worker.one_within(limit_s, source, task))
         _collector[0].after_a_run()
         if answers[-1] == worker.OUT_OF_MEMORY:
             break
+    forks.idle()
     return pickle.dumps(answers, pickle.HIGHEST_PROTOCOL)

@@ -6,7 +6,7 @@ Tasks, sources and records cross processes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, Protocol, TypeVar
 
 SLOW, DIED, LOST = "slow", "died", "lost"
@@ -39,6 +39,11 @@ class Task(Protocol[SourceT_contra, RecordT_co]):
     @property
     def number(self) -> int:
         """Number of its own in one call of an executor."""
+        ...
+
+    @property
+    def kin(self) -> Hashable:
+        """Tasks that are equal in it share much of their work if one process has them together; None: with none."""
         ...
 
     def carry_out(self, source: SourceT_contra) -> RecordT_co:

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import gc
 import os
-import pickle
 import signal
-import struct
 import sys
 import traceback
-from typing import Any, BinaryIO
+from typing import Any
 
 from kemu.errors import KemuError
+from kemu.lab.exploration.processes import forks, pipes
 from kemu.lab.exploration.processes.tasks import SLOW, SourceT, Task
 
-LENGTH = struct.Struct("<Q")
 OUT_OF_MEMORY = b"out of memory"
 """In the place of a record."""
 
@@ -29,16 +27,17 @@ def main() -> None:
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     collector = Collector()
+    forks.allow(answers.fileno())
     sources: dict[int, Any] = {}
-    send(answers, "ready")
-    while (message := receive(requests)) is not None:
+    pipes.send(answers, "ready")
+    while (message := pipes.receive(requests)) is not None:
         batch, key, source, tasks = message
         if source is not None:
             sources[key] = source
         for task in tasks:
             answer = one(sources[key], task)
             try:
-                send(answers, (batch, task.number, answer))
+                pipes.send(answers, (batch, task.number, answer))
             except BrokenPipeError:
                 os._exit(1)  # the process that asked is dead
             if answer == OUT_OF_MEMORY:
@@ -97,20 +96,6 @@ class Collector:
         if not self._is_frozen:
             gc.freeze()
             self._is_frozen = True
-
-
-def receive(stream: BinaryIO) -> Any:
-    """None at the end."""
-    prefix = stream.read(LENGTH.size)
-    if len(prefix) < LENGTH.size:
-        return None
-    return pickle.loads(stream.read(LENGTH.unpack(prefix)[0]))
-
-
-def send(stream: BinaryIO, message: Any) -> None:
-    data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
-    stream.write(LENGTH.pack(len(data)) + data)
-    stream.flush()
 
 
 if __name__ == "__main__":

@@ -56,7 +56,8 @@ class Judge:
     """The judge of one run. ``speed``: virtual seconds for each real one; 0 in virtual time."""
 
     def __init__(self, scenario: Scenario, speed: float = 0.0) -> None:
-        self._scenario = scenario
+        self.scenario = scenario
+        """Scenario whose expectations are judged: another one may take its place if it :func:`asks` for the same."""
         self._checks = registry.Judge(disabled=scenario.checks.disable, within=_limits(scenario, speed))
         self.history = self._checks.history
         """History of the events so far."""
@@ -69,7 +70,7 @@ class Judge:
         history = self.history
         checks = self._checks.results()
         history.now_ns = max(history.now_ns, end.now_ns)
-        scenario = self._scenario
+        scenario = self.scenario
         outcome = verdicts.Outcome(
             history,
             checks,
@@ -80,6 +81,11 @@ class Judge:
         )
         judgements = [verdicts.judge(expectation, outcome) for expectation in scenario.expectations]
         return Judged(scenario, end, history, checks, judgements)
+
+
+def asks(scenario: Scenario, speed: float = 0.0) -> tuple[Any, ...]:
+    """What a judge depends on while it is fed: judges of scenarios for which this is equal find the same."""
+    return frozenset(scenario.checks.disable), _limits(scenario, speed), scenario.measure
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import Any
 
 from kemu.errors import ActorFailed, KemuError, ScenarioError, SimulationError
@@ -32,7 +32,7 @@ from kemu.lab.scenario.playing.progress import RUNNING, Progress
 from kemu.lab.scenario.playing.triggers import Triggers
 from kemu.lab.scenario.scenarios import Fault, Scenario, Trigger
 from kemu.runtime import garbage
-from kemu.runtime.env import LogSink
+from kemu.runtime.env import ActorSpec, LogSink
 from kemu.runtime.faults.hits import CHAOS
 from kemu.runtime.faults.kinds import CELL, PROCESS_FAULTS
 from kemu.runtime.ray.driver import plans as cell_plans
@@ -140,17 +140,43 @@ def run(runtime: Runtime, playing: Coroutine[Any, Any, judging.End]) -> judging.
 
 async def start(runtime: Runtime, scenario: Scenario, beats: Heartbeats, progress: Progress | None = None) -> list[str]:
     """Set up: start all actors, stage by stage. Returns their names."""
-    roster: list[str] = []
-    for stage in (
-        plans.store(scenario),
-        *plans.apiserver_stages(scenario),
-        plans.user(scenario),
-        plans.kubelets(scenario, beats),
+    roster = await start_cluster(runtime, scenario, beats, progress)
+    return roster + await start_rest(runtime, scenario, beats, progress)
+
+
+async def start_cluster(
+    runtime: Runtime, scenario: Scenario, beats: Heartbeats, progress: Progress | None = None
+) -> list[str]:
+    """The first half of :func:`start`: the store, the API servers, what the user sets up, and the nodes."""
+    return await _start(runtime, cluster_stages(scenario, beats), progress)
+
+
+async def start_rest(
+    runtime: Runtime, scenario: Scenario, beats: Heartbeats, progress: Progress | None = None
+) -> list[str]:
+    """The second half: what decides about the pods that will come."""
+    stages = [
         plans.extenders(scenario),
         plans.schedulers(scenario),
         plans.cloud(scenario),
         plans.controllers(scenario, beats),
-    ):
+    ]
+    return await _start(runtime, stages, progress)
+
+
+def cluster_stages(scenario: Scenario, beats: Heartbeats) -> list[list[ActorSpec]]:
+    """The actors of :func:`start_cluster`."""
+    return [
+        plans.store(scenario),
+        *plans.apiserver_stages(scenario),
+        plans.user(scenario),
+        plans.kubelets(scenario, beats),
+    ]
+
+
+async def _start(runtime: Runtime, stages: Sequence[Sequence[ActorSpec]], progress: Progress | None) -> list[str]:
+    roster: list[str] = []
+    for stage in stages:
         if progress is not None:
             progress.actors += len(stage)
         await runtime.launch(stage)

@@ -63,6 +63,26 @@ def spec(scenario: Scenario, name: str, apiservers: str | list[str]) -> ActorSpe
     return ActorSpec(name, FACTORY, config)
 
 
+_LATER = "events", "workloads"
+"""What of its configuration a user looks at only when the clock starts, unless it :func:`_watches`."""
+
+
+def set_up_by(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What of a user's configuration shows before the clock starts."""
+    return config if _watches(config) else {key: value for key, value in config.items() if key not in _LATER}
+
+
+def turn_to(config: dict[str, Any], other: Mapping[str, Any]) -> None:
+    """Make of the user with this configuration, whose clock has not started, the one of another scenario. What
+    :func:`set_up_by` gives of both is equal."""
+    config.update({key: other[key] for key in _LATER})
+
+
+def _watches(config: Mapping[str, Any]) -> bool:
+    """Whether it watches the pods of a workload, from the set-up on."""
+    return any(each["replace_finished"] for each in config["workloads"])
+
+
 def _plain_manifest(manifest: Manifest) -> list[Any]:
     message = manifest.message
     data = message.SerializeToString(deterministic=True)
@@ -90,7 +110,7 @@ class User:
         self._own_client = clients.Client(env, config["apiserver"])
         self._clients: dict[str, clients.Client] = {}
         """By the user as whom it acts."""
-        self._streams = [workloads.Stream(data, config["seed"], env.stream) for data in config["workloads"]]
+        self._streams: list[workloads.Stream] = []
         self._deleted: set[str] = set()
         """``namespace/name`` of pods that an event deletes: they are not replaced."""
 
@@ -108,14 +128,22 @@ class User:
 
     async def run(self) -> None:
         await self._set_up()
-        for stream in self._streams:
-            if stream.replace_finished:
-                await self._watch(stream)
+        if _watches(self._config):
+            self._streams = self._made()
+            for stream in self._streams:
+                if stream.replace_finished:
+                    await self._watch(stream)
         self._env.ready()
         await self._env.clock.started()
+        # Not before: until now it may have become the user of another scenario (turn_to).
+        self._streams = self._streams or self._made()
         await self._play()
         # Replacements go on, and answers are still to come.
         await asyncio.Event().wait()
+
+    def _made(self) -> list[workloads.Stream]:
+        seed = self._config["seed"]
+        return [workloads.Stream(data, seed, self._env.stream) for data in self._config["workloads"]]
 
     # --- set-up ------------------------------------------------------------------------------------------------------
 

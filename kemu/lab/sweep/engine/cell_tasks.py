@@ -9,17 +9,19 @@ import dataclasses
 import tempfile
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from kemu.errors import KemuError, SimulationError
-from kemu.lab.exploration import executions
+from kemu.lab.exploration import branches, executions
+from kemu.lab.exploration.branches import Begun
+from kemu.lab.exploration.executions import Execution, Request
 from kemu.lab.exploration.plans import Plan
 from kemu.lab.exploration.processes.tasks import DIED, LOST, SLOW
 from kemu.lab.exploration.sources import Source
-from kemu.lab.scenario.playing import control_planes, judging, runner
+from kemu.lab.scenario.playing import control_planes, runner
 from kemu.lab.scenario.scenarios import Scenario
 from kemu.lab.sweep.cells import DONE, FAILED, SATURATED, Cell, CellRecord
 from kemu.lab.sweep.engine import saturation
@@ -98,12 +100,30 @@ class CellTask:
 
     number: int
     cell: Cell
+    kin: int | None = None
+    """The seed, where clusters are large and there are several variants."""
+
+    steers = False
 
     def carry_out(self, source: CellSource) -> CellResult:
+        result: CellResult | None = branches.carried_out(source, self) if len(source.overrides) > 1 else None
+        return result or branches.by_itself(self, source)
+
+    def scenario(self, source: CellSource) -> Scenario | None:
+        """None: it takes place on real components, or is wrong."""
+        try:
+            return source.scenario(self.cell) if source.runtime == SIM else None
+        except KemuError:
+            return None
+
+    def steps(self, source: CellSource, begun: Begun) -> Generator[Request, Execution, CellResult]:
         begun_s, begun_cpu_s = time.perf_counter(), time.process_time()
         memory.begin_peak()
         try:
-            record = (_run if source.runtime == SIM else _run_for_real)(source, self.cell)
+            if source.runtime == SIM:
+                record = yield from _run(source, self.cell, begun)
+            else:
+                record = _run_for_real(source, self.cell)
         except MemoryError:
             raise  # of this process, which ends with it
         except KemuError as error:
@@ -134,12 +154,12 @@ class CellTask:
         return CellRecord(self.cell, FAILED, _short(why))
 
 
-def _run(source: CellSource, cell: Cell) -> CellRecord:
+def _run(source: CellSource, cell: Cell, begun: Begun) -> Generator[Request, Execution, CellRecord]:
     scenario = source.scenario(cell)
-    judge = judging.Judge(scenario)
+    judge = begun.judge(scenario)
     attempts = rows.Attempts()
     stop = executions.Stop()
-    watch = saturation.Watch(source.limits, judge.history, stop)
+    watch = saturation.Watch(source.limits, judge.history, stop, begun.cpu_s)
 
     def take(time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         watch.take(time_ns, actor, kind, data)
@@ -147,7 +167,7 @@ def _run(source: CellSource, cell: Cell) -> CellRecord:
             attempts.take(time_ns, actor, kind, data)
 
     try:
-        execution = executions.execute(scenario, watcher=take, judge=judge, stop=stop)
+        execution: Execution | None = yield Request(scenario, judge, take, stop)
     except TooMuch:
         execution = None
     if execution is None or watch.is_broken:
@@ -189,7 +209,7 @@ def report_crash(source: CellSource, cell: Cell, file: Path) -> Path | None:
     scenario = source.scenario(cell)
     about = {"scenario": scenario.name, "variant": source.overrides[cell.index], "seed": cell.seed, "runtime": "sim"}
     try:
-        _run(source, cell)
+        branches.finished(_run(source, cell, Begun()))
         execution = executions.execute(scenario, keep_log=True)
     except Exception as found:
         error: BaseException | None = found

@@ -34,8 +34,8 @@ class TooMuch(Exception):
 class Watch:
     """A watcher of a run's events that ends it at its limits."""
 
-    def __init__(self, limits: Limits, history: History, stop: Stop) -> None:
-        """``history``: of the same events."""
+    def __init__(self, limits: Limits, history: History, stop: Stop, spent_s: float = 0.0) -> None:
+        """``history``: of the same events. ``spent_s``: CPU time that the run has taken before."""
         self.reached = ""
         """Which limit was exceeded, and when; empty: none."""
         self.is_broken = False
@@ -44,7 +44,7 @@ class Watch:
         self._history = history
         self._stop = stop
         self._events = 0
-        self._begun_s = time.process_time()
+        self._begun_s = time.process_time() - spent_s
 
     def take(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         """Has the signature of a ``LogSink``. Raises TooMuch."""

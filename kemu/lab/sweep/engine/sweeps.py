@@ -17,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
+from kemu.lab.exploration import branches
 from kemu.lab.exploration.processes.tasks import Executor
 from kemu.lab.sweep.cells import FAILED, CellRecord, CellRows
 from kemu.lab.sweep.engine import cell_tasks, needs
@@ -75,7 +76,8 @@ class Sweep:
         """Carry out the cells that are not over yet; each record when it is in the journal. Those without a machine are
         not in it: the same command tries them again."""
         left = [cell for cell in self.experiment.cells() if (cell.index, cell.seed) not in self.records]
-        tasks = [CellTask(number, cell) for number, cell in enumerate(left)]
+        is_large = len(self.experiment.scenario.nodes) >= branches.LEAST_NODES and len(self.experiment.overrides) > 1
+        tasks = [CellTask(number, cell, cell.seed if is_large else None) for number, cell in enumerate(left)]
         # Of a real control plane most is in other processes, and there is one at a time.
         placed_by = self.needs if self.experiment.runtime == SIM else None
         for result in executor.run(self._source, tasks, in_order=False, needs=placed_by):

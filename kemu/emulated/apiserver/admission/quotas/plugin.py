@@ -31,7 +31,8 @@ class ResourceQuota(Plugin[KubernetesObject]):
         self._limited = limited_resources.read(host.limited_resources)
         self._evaluations = Evaluations(host.env, Accounts(self._known, write_status), self._limited)
 
-    def concerns(self, resource: Resource) -> bool:
+    @classmethod
+    def concerns(cls, resource: Resource) -> bool:
         return resource.plural in registry.EVALUATORS
 
     async def validate(self, resource: Resource, obj: KubernetesObject) -> None:

@@ -1,0 +1,388 @@
+"""Runs that begin alike go on from one set-up.
+
+To set a large cluster up takes longer than many a run on it. A *template* is a process that has set one up and stands
+still before its schedulers start; for each run that begins so it forks, and the child goes on to the run's end. It is
+the run that the task would have made by itself, with the same digest.
+
+    record = carried_out(source, task)       # None: carry it out here
+
+What a set-up depends on is compared, not guessed: the actors that it starts, as plain data, the seed and the latencies
+(:class:`Beginning`). A small cluster is set up in less time than a child needs for copies of what it touches.
+
+Neighbours: :mod:`executions` runs one by itself; :mod:`kemu.lab.scenario.playing.plays` starts the actors.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import signal
+import time
+import traceback
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO, NoReturn, Protocol, TypeVar, cast
+
+from kemu.emulated.client.message_labels import Reader
+from kemu.errors import KemuError, SimulationError
+from kemu.lab.exploration import executions
+from kemu.lab.exploration.executions import Execution, Log, Request
+from kemu.lab.exploration.processes import forks, pipes
+from kemu.lab.exploration.processes.tasks import RecordT, RecordT_co, SourceT, SourceT_contra
+from kemu.lab.scenario.playing import judging, plans, plays, user
+from kemu.lab.scenario.playing.heartbeats import Heartbeats
+from kemu.lab.scenario.scenarios import Scenario
+from kemu.runtime.env import ActorSpec
+from kemu.runtime.runlog.frames import Digester
+from kemu.runtime.sim.simulation import SimRuntime
+from kemu.runtime.sim.steering.messages import Message
+from kemu.runtime.sim.steering.steering import Steering
+
+LEAST_NODES = 200
+"""From so many on a template is worth while: a fork costs as much as the set-up of half of them."""
+
+T = TypeVar("T")
+
+Steps = Generator[Request, Execution, T]
+"""Carries out a task: asks for one execution, and returns the record. What the execution raises is thrown in."""
+
+
+class Task(Protocol[SourceT_contra, RecordT_co]):
+    """A task that a template may carry out."""
+
+    def scenario(self, source: SourceT_contra) -> Scenario | None:
+        """What it runs in virtual time; None: a template is of no use."""
+        ...
+
+    @property
+    def steers(self) -> bool:
+        """Whether its request has a chooser."""
+        ...
+
+    def steps(self, source: SourceT_contra, begun: Begun) -> Steps[RecordT_co]: ...
+
+
+class Begun:
+    """What a task begins with: nothing yet."""
+
+    cpu_s = 0.0
+    """What the set-up took in another process."""
+
+    def judge(self, scenario: Scenario) -> judging.Judge:
+        return judging.Judge(scenario)
+
+
+def by_itself(task: Task[SourceT, RecordT], source: SourceT) -> RecordT:
+    """Carry out a task from the start. Returns its record."""
+    return finished(task.steps(source, Begun()))
+
+
+def finished(steps: Steps[T]) -> T:
+    """What these steps return, with the execution that they ask for."""
+    try:
+        request = next(steps)
+    except StopIteration as stop:
+        return cast(T, stop.value)
+    return _finished(steps, request.execute)
+
+
+def _finished(steps: Steps[T], execute: Callable[[], Execution]) -> T:
+    """The record of a task that has asked."""
+    try:
+        try:
+            execution = execute()
+        except Exception as error:
+            steps.throw(error)
+        else:
+            steps.send(execution)
+    except StopIteration as stop:
+        return cast(T, stop.value)
+    raise AssertionError("a task asks for one execution")
+
+
+# In the process of a worker -------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Process:
+    """What this process has."""
+
+    template: Template | None = None
+    failed: list[Beginning] = field(default_factory=list)
+    """The last one with which a template came to nothing."""
+
+
+_process = _Process()
+
+
+def carried_out(source: SourceT, task: Task[SourceT, RecordT]) -> RecordT | None:
+    """The record of a task, by a template; None: there is none, or it failed, and the task is to be carried out here.
+
+    Raises KemuError as the task does.
+    """
+    if not forks.may_fork():
+        return None
+    scenario = task.scenario(source)
+    if scenario is None or len(scenario.nodes) < LEAST_NODES or scenario.holds or scenario.store.etcd_address:
+        return None
+    beginning = Beginning.of(scenario, task.steers)
+    if beginning in _process.failed:
+        return None
+    template = _process.template
+    if template is None or template.beginning != beginning:
+        close()
+        template = _process.template = Template(beginning, source, scenario, task.steers)
+    try:
+        answer = template.ask(task)
+    except BaseException:
+        close()
+        raise
+    if answer is None:
+        _process.failed[:] = [beginning]
+        close()
+        return None
+    if isinstance(answer, str):
+        raise KemuError(answer)
+    return answer[0]
+
+
+def close() -> None:
+    """End the template, if there is one."""
+    if _process.template is not None:
+        _process.template.close()
+        _process.template = None
+
+
+forks.when_idle(close)
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """All that the set-up of a cluster depends on."""
+
+    seed: int
+    timing: Mapping[str, Any]
+    is_steered: bool
+    stages: list[list[ActorSpec]]
+    user: Mapping[str, Any]
+    """Configuration of the user, without what shows only later."""
+
+    @classmethod
+    def of(cls, scenario: Scenario, is_steered: bool) -> Beginning:
+        stages = plays.cluster_stages(scenario, Heartbeats(scenario, "sim"))
+        others = [[spec for spec in stage if spec.name != plans.USER] for stage in stages]
+        set_up = user.set_up_by(user_spec(scenario).config)
+        return cls(scenario.seed, scenario.timing, is_steered, others, set_up)
+
+
+def user_spec(scenario: Scenario) -> ActorSpec:
+    (spec,) = plans.user(scenario)
+    return spec
+
+
+class Template:
+    """The process, as the worker sees it."""
+
+    def __init__(self, beginning: Beginning, source: object, scenario: Scenario, is_steered: bool) -> None:
+        self.beginning = beginning
+        requests_out, requests = os.pipe()
+        answers, answers_in = os.pipe()
+        worker = os.getpid()
+        self.pid = os.fork()
+        if self.pid == 0:
+            with _no_return():
+                forks.enter(worker)
+                os.close(requests)
+                os.close(answers)
+                _Standing(
+                    source, scenario, is_steered, os.fdopen(requests_out, "rb"), os.fdopen(answers_in, "wb")
+                ).run()
+        os.close(requests_out)
+        os.close(answers_in)
+        self._requests, self._answers = os.fdopen(requests, "wb"), os.fdopen(answers, "rb")
+
+    def ask(self, task: Task[Any, RecordT]) -> tuple[RecordT] | str | None:
+        """``(record,)``, or why there is none; None: a process has died, or the set-up failed."""
+        try:
+            pipes.send(self._requests, task)
+        except BrokenPipeError:
+            return None
+        answer: tuple[RecordT] | str | None = pipes.receive(self._answers)
+        return answer
+
+    def close(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        for pipe in (self._requests, self._answers):
+            with contextlib.suppress(OSError):
+                pipe.close()
+
+
+# In the template, and in its children ---------------------------------------------------------------------------------
+
+
+class _NoChoice:
+    """Stands for the choosers of runs to come, none of which chooses before the clock starts."""
+
+    def delay_ns(self, message: Message) -> int:
+        raise AssertionError("the clock has started")
+
+
+class _Launched(Begun):
+    """A cluster that is set up, up to its nodes."""
+
+    def __init__(self, scenario: Scenario, is_steered: bool) -> None:
+        self.scenario = scenario
+        self.events: list[tuple[int, str, str, Mapping[str, Any]]] = []
+        self.digester = Digester()
+        self._judges = {judging.asks(scenario): judging.Judge(scenario)}
+        self._first = next(iter(self._judges.values()))
+        self.steering = Steering(Reader, _NoChoice()) if is_steered else None
+        self.runtime = SimRuntime(scenario.seed, self._take, scenario.timing, self.steering)
+        self.cpu_s = 0.0
+
+    def _take(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        self.digester.append(time_ns, actor, kind, data)
+        self._first.feed(time_ns, actor, kind, data)
+        self.events.append((time_ns, actor, kind, data))
+
+    def judge(self, scenario: Scenario) -> judging.Judge:
+        """One that has seen the set-up; for a scenario that waits for something, one that has seen nothing."""
+        if _waits(scenario):
+            return judging.Judge(scenario)
+        key = judging.asks(scenario)
+        judge = self._judges.get(key)
+        if judge is None:
+            judge = self._judges[key] = judging.Judge(scenario)
+            for event in self.events:
+                judge.feed(*event)
+        judge.scenario = scenario
+        return judge
+
+
+class _Standing:
+    """A template: sets the cluster up, and forks for each task that is asked for."""
+
+    def __init__(
+        self, source: object, scenario: Scenario, is_steered: bool, requests: BinaryIO, answers: BinaryIO
+    ) -> None:
+        self._source = source
+        self._requests = requests
+        self._answers = answers
+        self._launched = _Launched(scenario, is_steered)
+        self._steps: Steps[Any] | None = None
+        """In a child: its task's."""
+        self._request: Request | None = None
+
+    def run(self) -> NoReturn:
+        """Comes to its end in each child, with its answer, and in the template if the set-up fails."""
+        launched = self._launched
+        raised: Exception | None = None
+        error, end = None, None
+        try:
+            end = plays.run(launched.runtime, self._drive())
+        except SimulationError as found:
+            error = found
+        except Exception as found:
+            raised = found
+        request, steps = self._request, self._steps
+        if request is None or steps is None:
+            os._exit(1)
+
+        def execute() -> Execution:
+            if raised is not None:
+                raise raised
+            judge = request.judge
+            assert judge is not None
+            how = end or judging.End("interrupted", judge.history.now_ns)
+            return executions.concluded(request.scenario, launched.digester, judge, how, error, launched.steering)
+
+        self._answer(lambda: _finished(steps, execute))
+
+    def _answer(self, make: Callable[[], Any]) -> NoReturn:
+        answer: Any
+        try:
+            answer = (make(),)
+        except MemoryError:
+            os._exit(1)
+        except KemuError as error:
+            answer = str(error)
+        except Exception:
+            answer = traceback.format_exc()
+        pipes.send(self._answers, answer)
+        os._exit(0)
+
+    async def _drive(self) -> judging.End:
+        launched = self._launched
+        runtime, scenario = launched.runtime, launched.scenario
+        beats = Heartbeats(scenario, "sim")
+        roster = await plays.start_cluster(runtime, scenario, beats)
+        launched.cpu_s = time.process_time()
+        request = self._branch()
+        scenario, recorder = request.scenario, self._turn_to(request)
+        beats = Heartbeats(scenario, "sim")
+        roster += await plays.start_rest(runtime, scenario, beats)
+        return await plays.play(runtime, scenario, recorder, beats, roster)
+
+    def _branch(self) -> Request:
+        """Stand still. Returns in children only."""
+        template = os.getpid()
+        while (task := pipes.receive(self._requests)) is not None:
+            scenario = task.scenario(self._source)
+            self._launched.judge(scenario)  # for those that come after it, too
+            child = self._launched.runtime.loop.fork()
+            if child == 0:
+                forks.enter(template)
+                self._steps = task.steps(self._source, self._launched)
+                try:
+                    self._request = next(self._steps)
+                except StopIteration as stop:
+                    self._answer(functools.partial(_same, stop.value))
+                return self._request
+            _, status = os.waitpid(child, 0)
+            if status != 0:
+                os._exit(1)
+        os._exit(0)
+
+    def _turn_to(self, request: Request) -> plays.Recorder:
+        """Go on with this scenario, as if it had been this one from the start."""
+        launched, scenario, judge = self._launched, request.scenario, request.judge
+        assert judge is not None, "that of the set-up"
+        user.turn_to(launched.runtime.spec_of(plans.USER).config, user_spec(scenario).config)  # type: ignore[arg-type]
+        if launched.steering is not None:
+            launched.steering.chooser = request.chooser
+        log = Log(judge, False, request.watcher, launched.digester)
+        recorder = plays.Recorder(log.take, scenario, history=judge.history)
+        if request.stop is not None:
+            request.stop.event = recorder.stop
+        waits = _waits(scenario)
+        for event in launched.events:
+            if waits:
+                judge.feed(*event)
+            if request.watcher is not None:
+                request.watcher(*event)
+            if waits:
+                recorder.triggers.feed(*event)
+        launched.runtime.sink = recorder if waits else log.take
+        return recorder
+
+
+def _same(record: T) -> T:
+    return record
+
+
+def _waits(scenario: Scenario) -> bool:
+    return scenario.until is not None or any(fault.when is not None for fault in scenario.chaos)
+
+
+@contextlib.contextmanager
+def _no_return() -> Generator[None, None, None]:
+    """A forked process has nothing to do in the frames of the one that forked."""
+    try:
+        yield
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(1)
