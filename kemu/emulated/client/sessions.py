@@ -365,9 +365,12 @@ class Session:
                     version = answer.metadata.resourceVersion
                     self._log_get(pending, version, _digest(message, [wire], [answer]))
             elif which == "list":
-                page, parse = reply.list, message.FromString
+                page = reply.list
                 listed = page.items[:]
-                items = [parse(item) for item in listed]
+                if self._shares:
+                    items = shared_objects.OBJECTS.parse_list(message, listed)
+                else:
+                    items = [message.FromString(item) for item in listed]
                 digest = _digest(message, listed, items)
                 answer = ListResult(items, page.resource_version, getattr(page, "continue"), digest)
                 if pending.call.WhichOneof("request") == "list":

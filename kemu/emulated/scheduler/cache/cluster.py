@@ -15,6 +15,7 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from sys import intern
 from typing import Any, ClassVar
 
 import numpy as np
@@ -137,7 +138,7 @@ class Cluster:
 
     def set_node(self, node: core_v1_pb2.Node) -> None:
         """Add a node or take over its new state."""
-        name = node.metadata.name
+        name: str = intern(node.metadata.name)
         info = self._node(name)
         known = info.node is not None
         old_zone = info.zone

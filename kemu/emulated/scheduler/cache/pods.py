@@ -8,6 +8,7 @@ one pod. Both are read by plugins; only the cache (:mod:`kemu.emulated.scheduler
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from sys import intern
 from typing import Any
 
 from kemu.emulated.objects import meta, names, selectors
@@ -269,11 +270,12 @@ class PodInfo:
         self.pod = pod
         """The object as last seen: a ``core.v1.Pod`` message, never changed in place."""
         self.template = template
-        self.namespace: str = metadata.namespace
-        self.name: str = metadata.name
-        self.key = f"{self.namespace}/{self.name}"
+        # All schedulers of this process hold the same strings.
+        self.namespace: str = template.namespace
+        self.name: str = intern(metadata.name)
+        self.key: str = intern(f"{self.namespace}/{self.name}")
         """``ns/name``"""
-        self.uid: str = metadata.uid
+        self.uid: str = intern(metadata.uid)
         self.priority = template.priority
         self.node_name = ""
         """The node on which the cache counts it, assumed or seen; "" for a pending pod."""
