@@ -298,7 +298,7 @@ class Requests:
         return found
 
     async def _bind(self, request: api_pb2.BindRequest, by: str, start_ns: int) -> bytes:
-        entry = await self._binder.bind(request)
+        entry, _ = await self._binder.bind(request)
         self._log_pod("bind", _metadata(entry), _asking(request, by), start_ns, entry.revision)
         return entry.wire
 
