@@ -307,7 +307,7 @@ class Informer(Generic[K]):
 
     # --- watch: called by Watches ------------------------------------------------------------------------------------
 
-    def receive(self, event: api_pb2.WatchEvent) -> bool:
+    def receive(self, event: api_pb2.WatchEvent, *, alone: bool = False) -> bool:
         kind = event.type
         if kind >= _BOOKMARK:
             if kind == _BOOKMARK:
@@ -345,9 +345,19 @@ class Informer(Generic[K]):
                 else:
                     handler.on_update(old, obj)
         revisions = self._revisions
+        if alone and not revisions:
+            # end_batch, inlined.
+            self._client.env.log(
+                WatchDelivered(watch=self.id, revs=[revision], types=_LETTERS[kind], digests=[digest])
+            )
+            if self._on_batch_end is not None:
+                self._on_batch_end()
+            return False
         revisions.append(revision)
         self._types.append(_LETTERS[kind])
         self._digests.append(digest)
+        if alone:
+            self.end_batch()
         return len(revisions) == 1
 
     def end_batch(self, *, is_whole: bool = True) -> None:

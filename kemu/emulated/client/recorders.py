@@ -18,7 +18,7 @@ source, first and last time, and a count that every repetition writes. Only the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import Any, Protocol
 
 from kemu.emulated.objects import meta, names, resources
@@ -56,7 +56,7 @@ _CUT = " ..."
 class Sink(Protocol):
     """The part of :class:`kemu.emulated.client.clients.Client` that writes events."""
 
-    async def create(self, obj: KubernetesObject) -> KubernetesObject: ...
+    def create(self, obj: KubernetesObject) -> Awaitable[KubernetesObject]: ...
 
     async def patch(
         self,
@@ -83,9 +83,8 @@ class _Known:
         self._wire = event.SerializeToString(deterministic=True)
         self.count = 1
         """How often it came; from 2 on it is a series."""
-        self.last_ns = 0
+        self.last_ns = now_ns - now_ns % 1000
         """When it came last, in Unix nanoseconds with the precision of a ``MicroTime``."""
-        self.came(now_ns)
 
     def came(self, now_ns: int) -> None:
         self.last_ns = now_ns - now_ns % 1000
@@ -112,6 +111,7 @@ class Recorder:
         if level not in LEVELS:
             raise ValueError(f"events: {level!r} is not one of: {', '.join(LEVELS)}")
         self._env = env
+        self._unix_ns = env.clock.unix_ns
         self._sink = sink
         self._controller = controller
         self._instance = f"{controller}-{host}"[:INSTANCE_BYTES]
@@ -240,7 +240,9 @@ class Recorder:
             if tries:
                 await self._env.clock.sleep(RETRY_S, background=True)
             try:
-                await self._create_or_patch(event)
+                patch = _again_of(event)
+                if not (patch and await self._patched(event, patch)):
+                    await self._sink.create(event)
                 why = ""
                 break
             except (ServiceUnavailable, AlreadyExists) as error:
@@ -254,25 +256,19 @@ class Recorder:
         if why:
             self._lost(event, why)
 
-    async def _create_or_patch(self, event: core_v1_pb2.Event) -> None:
-        patch = _again_of(event)
-        if patch:
-            metadata = event.metadata
-            try:
-                await self._sink.patch("events", metadata.name, metadata.namespace, patch, type="strategic")
-                return
-            except NotFound:
-                # Expired, or its creation has not arrived yet; then there is a next try.
-                pass
-        await self._sink.create(event)
+    async def _patched(self, event: core_v1_pb2.Event, patch: dict[str, Any]) -> bool:
+        """False where it has expired, or its creation has not arrived yet; then there is a next try."""
+        metadata = event.metadata
+        try:
+            await self._sink.patch("events", metadata.name, metadata.namespace, patch, type="strategic")
+        except NotFound:
+            return False
+        return True
 
     def _lost(self, event: core_v1_pb2.Event, why: str) -> None:
         metadata = event.metadata
         lost = EventLost(namespace=metadata.namespace, name=metadata.name, reason=event.reason, message=why)
         self._env.log(lost)
-
-    def _unix_ns(self) -> int:
-        return self._env.clock.unix_ns()
 
 
 def _again_of(event: core_v1_pb2.Event) -> dict[str, Any]:
@@ -299,7 +295,7 @@ def event_name(name: str, unix_ns: int) -> str:
 
 
 def _reference(obj: KubernetesObject) -> core_v1_pb2.ObjectReference:
-    resource, metadata = resources.of(obj), obj.metadata
+    resource, metadata = resources.BY_MESSAGE[type(obj)], obj.metadata
     return core_v1_pb2.ObjectReference(
         kind=resource.kind,
         namespace=metadata.namespace,

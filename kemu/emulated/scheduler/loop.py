@@ -168,7 +168,7 @@ class Engine:
         cluster, names = self.cluster, self.cluster.names
         while True:
             self.between_attempts()
-            if names.too_many:
+            if len(names.index) > names.limit:
                 cluster.forget_resources(self._waiting())
             pod = self.queue.take()
             if pod is None:

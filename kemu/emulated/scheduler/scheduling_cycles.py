@@ -134,11 +134,12 @@ class SchedulingCycles:
             self._log_attempt(pod, started_ns, "skipped", result, ASSIGNED_MEANWHILE)
             return None
         self._cluster.assume(info, node)
-        nominated = self._cluster.nominator.remove(info.uid)
+        nominated = self._cluster.nominator.remove(info.uid) if self._cluster.nominator.nodes else ""
         self._failures.assumed(info.uid, nominated)
-        status = self._reserve(pod.profile, cycle, node)
-        if status is None:
-            status = self._permit(pod.profile, cycle, node)
+        profile = pod.profile
+        status = self._reserve(profile, cycle, node) if profile.reserve else None
+        if status is None and profile.permit:
+            status = self._permit(profile, cycle, node)
         if status is not None:
             pod.profile.unreserve(cycle, node)
             self._cluster.forget(info.uid)

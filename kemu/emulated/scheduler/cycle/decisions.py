@@ -137,7 +137,7 @@ class Decider:
                 filtering.states[place] = state
         if filtering.rejection is not None:
             return filtering
-        own_node = cluster.nodes.get(cluster.nominator.node_of(pod.uid)) if len(cluster.nominator) else None
+        own_node = cluster.nodes.get(cluster.nominator.node_of(pod.uid)) if cluster.nominator.nodes else None
         if own_node is not None and own_node.row < 0:
             own_node = None
         if not filtering.states and narrowed is None and own_node is None:
@@ -210,12 +210,14 @@ class Decider:
         """Filter, score and choose; a feasible nominated node, or one that a batch hints at, is taken at once."""
         decision = self.begin(pod)
         filtering = decision.filtering
-        if filtering is None or decision.ended:
+        if filtering is None or filtering.rejection is not None or decision.error is not None:
             return decision
         batches = self.batches
         if batches is not None:
             filtering.hint = batches.hint(filtering)
-        nominated = self.nominated(filtering)
+        nominated = None
+        if filtering.hint or pod.pod.status.nominatedNodeName:
+            nominated = self.nominated(filtering)
         if nominated is not None:
             decision.node = nominated.name
             decision.evaluated = decision.feasible = 1
@@ -243,8 +245,10 @@ class Decider:
 
     def begin(self, pod: PodInfo) -> ScheduleResult:
         """PreFilter and Filter; they may end the attempt."""
-        self.cluster.settle()
-        if not self.cluster.rows:
+        cluster = self.cluster
+        if cluster.order_is_stale or cluster.unseen:
+            cluster.settle()
+        if not cluster.rows:
             return ScheduleResult(None)
         filtering = self.filter(pod)
         decision = ScheduleResult(filtering)
@@ -346,7 +350,9 @@ class Decider:
             found, visited = search(feasible, start, wanted)
         rows: IntArray = found if narrowed is None else narrowed[found]
         decision.evaluated = decision.visited = visited
-        own = self._tried_first(filtering)
+        own = None
+        if filtering.hint or filtering.cycle.pod.pod.status.nominatedNodeName:
+            own = self._tried_first(filtering)
         if own is not None:
             # Its status stays in the diagnosis and counts, once, among the nodes looked at.
             places = [own.row] if narrowed is None else np.flatnonzero(narrowed == own.row).tolist()
