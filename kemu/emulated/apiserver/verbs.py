@@ -169,8 +169,9 @@ class Requests:
             return await self._create_with_options(request, by, start_ns)
         where = request.resource
         writer = applies.actor(by, self._tracks_all)
-        sent = _sent(where.resource, request.object)
-        entry, obj = await self._registry.create(where.resource, where.namespace, sent, writer)
+        strategy = strategies.find_strategy(where.resource)
+        sent = registry.decode(strategy.resource, request.object)
+        entry, obj = await self._registry.create_of(strategy, where.namespace, sent, writer)
         if where.resource == "pods":
             self._log_pod("create", obj.metadata, by, start_ns, entry.revision)
         return entry.wire

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
-from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, overload
 
 from kemu.emulated import variants
@@ -90,8 +90,14 @@ class Client:
 
     def create(self, obj: M) -> asyncio.Future[M]:
         """It is sent at once. Whatever waits for the answer keeps bytes, not ``obj``."""
-        namespace: str = obj.metadata.namespace
-        return self.create_serialised(type(obj), namespace, obj.SerializeToString(deterministic=True))
+        # create_serialised, inlined.
+        data = obj.SerializeToString(deterministic=True)
+        call = self._session.next_call()
+        request = call.create
+        request.resource.resource = resources.BY_MESSAGE[type(obj)].plural
+        request.resource.namespace = obj.metadata.namespace
+        request.object = data
+        return self._session.send(call, type(obj), True, len(data))
 
     def create_serialised(self, message: type[M], namespace: str, data: bytes) -> asyncio.Future[M]:
         """An object of class ``message``. It is sent at once, and not when the answer is awaited."""

@@ -347,9 +347,7 @@ class Informer(Generic[K]):
         revisions = self._revisions
         if alone and not revisions:
             # end_batch, inlined.
-            self._client.env.log(
-                WatchDelivered(watch=self.id, revs=[revision], types=_LETTERS[kind], digests=[digest])
-            )
+            self._client.env.log(WatchDelivered(watch=self.id, revs=[revision], types=_LETTERS[kind], digests=[digest]))
             if self._on_batch_end is not None:
                 self._on_batch_end()
             return False

@@ -170,7 +170,7 @@ class Recorder:
             involvedObject=reference,
             related=other,
             reason=reason,
-            message=shorten(note),
+            message=note if len(note) * 4 <= NOTE_BYTES else shorten(note),
             type=event_type,
             reportingComponent=self._controller,
         )
@@ -192,7 +192,7 @@ class Recorder:
             self._forget()
         if not self._watches:
             self._keep_watch()
-        self._send(event)
+        self._send(event, {})
 
     # Series ---------------------------------------------------------------------------------------------------------
 
@@ -200,7 +200,14 @@ class Recorder:
         known.count += 1
         known.came(now_ns)
         if self._is_old or known.count == 2:
-            self._send(known.event())
+            self._send_again(known)
+
+    def _send_again(self, known: _Known) -> None:
+        event = known.event()
+        if event.HasField("series"):
+            self._send(event, {"series": convert.to_json(event.series)})
+        else:
+            self._send(event, {"count": event.count, "lastTimestamp": convert.to_value(event.lastTimestamp)})
 
     def _keep_watch(self) -> None:
         """Look after the series every few minutes, as long as there are events to look after."""
@@ -220,34 +227,34 @@ class Recorder:
                 if known.last_ns < rested_ns:
                     del self._known[key]
                     if is_series:
-                        self._send(known.event())
+                        self._send_again(known)
                 elif is_series and refreshes:
-                    self._send(known.event())
+                    self._send_again(known)
         self._watches = False
 
     # Writing --------------------------------------------------------------------------------------------------------
 
-    def _send(self, event: core_v1_pb2.Event) -> None:
+    def _send(self, event: core_v1_pb2.Event, patch: dict[str, Any]) -> None:
+        """``patch``: of an event that came again; empty for a new one."""
         if self._waiting >= MAX_WAITING:
             self._lost(event, "too many events are waiting")
             return
         self._waiting += 1
-        self._env.spawn(self._write(event), f"event {event.metadata.name}")
+        self._env.spawn(self._write(event, patch), f"event {event.metadata.name}")
 
-    async def _write(self, event: core_v1_pb2.Event) -> None:
+    async def _write(self, event: core_v1_pb2.Event, patch: dict[str, Any]) -> None:
         why = ""
         for tries in range(MAX_TRIES):
             if tries:
                 await self._env.clock.sleep(RETRY_S, background=True)
             try:
-                patch = _again_of(event)
                 if not (patch and await self._patched(event, patch)):
                     await self._sink.create(event)
                 why = ""
                 break
             except (ServiceUnavailable, AlreadyExists) as error:
                 why = error.message
-                if isinstance(error, OutcomeUnknown) or (isinstance(error, AlreadyExists) and not _again_of(event)):
+                if isinstance(error, OutcomeUnknown) or (isinstance(error, AlreadyExists) and not patch):
                     break
             except ApiError as error:
                 why = error.message
@@ -271,18 +278,9 @@ class Recorder:
         self._env.log(lost)
 
 
-def _again_of(event: core_v1_pb2.Event) -> dict[str, Any]:
-    """The patch of an event that came again; empty for a new one."""
-    if event.HasField("series"):
-        return {"series": convert.to_json(event.series)}
-    if event.count > 1:
-        return {"count": event.count, "lastTimestamp": convert.to_value(event.lastTimestamp)}
-    return {}
-
-
 def shorten(note: str) -> str:
     """A note within its limit, in bytes (``truncateMessage``)."""
-    if len(note) * 4 <= NOTE_BYTES or len(note.encode()) <= NOTE_BYTES:
+    if len(note.encode()) <= NOTE_BYTES:
         return note
     return note.encode()[: NOTE_BYTES - len(_CUT)].decode(errors="ignore") + _CUT
 

@@ -265,9 +265,11 @@ class Session:
                 self._throttled.add(call.id)
                 clock.call_at_ns(now_ns + wait_ns, self._let_in, call, size, wait_ns)
                 return
-        # _let_in, inlined: most get their token at once.
+        # _let_in and _grow, inlined: most get their token at once, and travel alone.
         if self._room == 0:
-            self._grow()
+            self._batches.append(api_pb2.SessionRequest())
+            self._room = MAX_CALLS_PER_MESSAGE
+            self._size = 0
         self._room -= 1
         self._batches[-1].calls.append(call)
         self._size += size

@@ -85,9 +85,7 @@ class Binder:
         if request.HasField("node_generation"):
             raise errors.no_generations(request.name)
         strategy = strategies.STRATEGIES["pods"]
-        return self._registry.rewrite_in_turn(
-            strategy, namespace, request.name, self._bound, request, is_pure=True
-        )
+        return self._registry.rewrite_in_turn(strategy, namespace, request.name, self._bound, request, is_pure=True)
 
     async def _commit_one(self, request: api_pb2.BindRequest) -> tuple[Entry, bool]:
         (result,) = (await self._commit([request], all_or_nothing=False)).results

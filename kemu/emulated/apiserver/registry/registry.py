@@ -90,11 +90,12 @@ class Registry:
         self, plural: str, namespace: str, obj: KubernetesObject, by: Writer | None = None
     ) -> Coroutine[Any, Any, tuple[Entry, Any]]:
         """The new object, as stored and parsed. ``obj`` is changed on the way."""
-        return self._create(strategies.find_strategy(plural), namespace, obj, by)
+        return self.create_of(strategies.find_strategy(plural), namespace, obj, by)
 
-    async def _create(
+    async def create_of(
         self, strategy: Strategy, namespace: str, obj: KubernetesObject, by: Writer | None
     ) -> tuple[Entry, Any]:
+        """As :meth:`create`, of a kind that has been found."""
         resource = strategy.resource
         metadata = obj.metadata
         if metadata.resourceVersion:
@@ -213,7 +214,7 @@ class Registry:
         except kemu_errors.NotFound:
             if not strategy.create_on_update or metadata.resourceVersion or subresource:
                 raise
-        return (await self._create(strategy, namespace, obj, by))[0], False, True
+        return (await self.create_of(strategy, namespace, obj, by))[0], False, True
 
     async def write_status(self, plural: str, namespace: str, obj: KubernetesObject) -> int:
         """Replace the status of an object on the server's own behalf. Returns its new resource version."""
@@ -394,7 +395,7 @@ class Registry:
                 raise errors.conflict(resource, name, why)
             made.metadata.ClearField("resourceVersion")
             try:
-                return (await self._create(strategy, namespace, made, applies.APPLIED))[0], False, True
+                return (await self.create_of(strategy, namespace, made, applies.APPLIED))[0], False, True
             except kemu_errors.AlreadyExists:
                 if attempt == CREATE_ATTEMPTS - 1:
                     raise
@@ -538,8 +539,8 @@ class Registry:
         """Apply ``change`` to an object until no other write comes in between (``GuaranteedUpdate`` of kube-apiserver).
 
         Returns the object as it is now, or its last state when it is gone; and whether it is gone. The caller has the
-        turn for ``key``, or waits for ``turn``; it ends with this if it ``leaves``. ``is_pure``: ``change`` judges by the
-        entry and its argument alone, so it is not asked twice about one revision (``cachedUpdateErr``).
+        turn for ``key``, or waits for ``turn``; it ends with this if it ``leaves``. ``is_pure``: ``change`` judges by
+        the entry and its argument alone, so it is not asked twice about one revision (``cachedUpdateErr``).
         """
         if turn is not None:
             # Turns.wait, inlined.

@@ -472,7 +472,7 @@ class Cluster:
         """Pods on nodes that are gone use none (``usedPVCSet`` is made of the nodes of the snapshot)."""
         self.storage.use(pod.namespace, pod.template.claims, change)
 
-    def see_pod(self, pod: core_v1_pb2.Pod, spec_changed: bool = True) -> None:  # noqa: FBT001, FBT002
+    def see_pod(self, pod: core_v1_pb2.Pod, spec_changed: bool = True) -> None:
         """The watch shows a pod on a node: count it, confirm an assumed one, or update what changed."""
         uid, node_name = pod.metadata.uid, pod.spec.nodeName
         self.assumed.pop(uid, None)
@@ -485,7 +485,7 @@ class Cluster:
             self.remove_pod(uid)
         self.add_pod(self.pod(pod), node_name)
 
-    def see_update(self, update: PodUpdate, spec_changed: bool) -> None:  # noqa: FBT001
+    def see_update(self, update: PodUpdate, spec_changed: bool) -> None:
         """As :meth:`see_pod`, of a pod that the watch has shown before. ``spec_changed``: since it was counted on its
         node."""
         uid = update.uid

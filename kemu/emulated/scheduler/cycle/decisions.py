@@ -227,14 +227,15 @@ class Decider:
         if filtering.hint and filtering.narrowed is not None:
             self._blame(filtering)
         rows = self.feasible_rows(filtering, decision)
-        if not self.is_clear(decision, rows):
+        decision.feasible = len(rows)
+        if len(rows) >= 2 and self.profile.score_failure is None:  # else as is_clear
             totals = self.totals(filtering, rows)
             self.choose(decision, rows, totals)
             if self.on_scores is not None:
                 self.tell_scores(pod, rows, totals)
             if batches is not None:
                 batches.found(filtering.hint, decision.node, rows, totals)
-        elif batches is not None and decision.node:
+        elif self.is_clear(decision, rows) and batches is not None and decision.node:
             batches.found(filtering.hint, decision.node)
         return decision
 

@@ -251,8 +251,8 @@ class Evaluation:
             new = self.verdict(node)
         else:
             new = 0
-            for place, plugin, state in self.filters.on_node:
-                verdict = plugin.verdict(state, node)
+            for place, filtering, state in self.filters.on_node:
+                verdict = filtering.verdict(state, node)
                 if verdict:
                     new = verdicts.combined(place, verdict)
                     break

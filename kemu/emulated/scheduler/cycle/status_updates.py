@@ -49,7 +49,9 @@ class Reporter:
 
         ``pod`` is the object as last seen.
         """
-        self._event(pod.spec.schedulerName, pod, WARNING, "FailedScheduling", "Scheduling", message)
+        recorder = self._recorders.get(pod.spec.schedulerName)
+        if recorder is not None:
+            recorder.event(pod, WARNING, "FailedScheduling", "Scheduling", message)
         if not writes_status:
             return
         now_unix_ns = self._env.clock.unix_ns()
