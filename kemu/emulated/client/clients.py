@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, overload
 
 from kemu.emulated import variants
@@ -88,26 +88,20 @@ class Client:
             return functools.partial(shared_objects.OBJECTS.see, message)
         return lambda revision, wire: shared_objects.seen(message, wire)
 
-    def create(self, obj: M) -> asyncio.Future[M]:
-        """It is sent at once. Whatever waits for the answer keeps bytes, not ``obj``."""
-        # create_serialised, inlined.
-        data = obj.SerializeToString(deterministic=True)
-        call = self._session.next_call()
-        request = call.create
-        request.resource.resource = resources.BY_MESSAGE[type(obj)].plural
-        request.resource.namespace = obj.metadata.namespace
-        request.object = data
-        return self._session.send(call, type(obj), True, len(data))
+    def create(self, obj: M) -> Coroutine[Any, Any, M]:
+        """Whatever waits for the answer keeps bytes, not ``obj``."""
+        namespace: str = obj.metadata.namespace
+        return self.create_serialised(type(obj), namespace, obj.SerializeToString(deterministic=True))
 
-    def create_serialised(self, message: type[M], namespace: str, data: bytes) -> asyncio.Future[M]:
-        """An object of class ``message``. It is sent at once, and not when the answer is awaited."""
+    async def create_serialised(self, message: type[M], namespace: str, data: bytes) -> M:
+        """An object of class ``message``."""
         resource = resources.BY_MESSAGE[message]
         call = self._session.next_call()
         request = call.create
         request.resource.resource = resource.plural
         request.resource.namespace = namespace
         request.object = data
-        return self._session.send(call, message, True, len(data))
+        return await self._session.send(call, message, True, len(data))
 
     async def update(self, obj: M, subresource: str = "") -> M:
         """Replaces the object; with a ``resourceVersion`` in it, only if it is still the current one (Conflict).
@@ -245,7 +239,7 @@ class Client:
         request.delete.propagation_policy = propagation_policy
         return await self._session.send_list(call, message)
 
-    def bind(
+    async def bind(
         self,
         namespace: str,
         name: str,
@@ -254,9 +248,9 @@ class Client:
         annotations: Mapping[str, str] | None = None,
         *,
         node_generation: int | None = None,
-    ) -> asyncio.Future[core_v1_pb2.Pod]:
+    ) -> core_v1_pb2.Pod:
         """Binds a pod to a node: once, Conflict after. The pod gets these annotations in the same request.
-        ``node_generation`` as in :class:`Binding`. It is sent at once, and not when the answer is awaited."""
+        ``node_generation`` as in :class:`Binding`."""
         call = self._session.next_call()
         request = call.bind
         request.namespace = namespace
@@ -267,7 +261,7 @@ class Client:
             request.annotations.update(annotations)
         if node_generation is not None:
             request.node_generation = node_generation
-        return self._session.send(call, core_v1_pb2.Pod, True)
+        return await self._session.send(call, core_v1_pb2.Pod, True)
 
     async def commit(self, bindings: Sequence[Binding], *, all_or_nothing: bool = False) -> sessions.Commit:
         """Several bindings in one request, an extension of kemu. ``all_or_nothing``: together or not at all.

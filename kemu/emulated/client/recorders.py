@@ -18,7 +18,7 @@ source, first and last time, and a count that every repetition writes. Only the 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from kemu.emulated.objects import meta, names, resources
@@ -56,7 +56,7 @@ _CUT = " ..."
 class Sink(Protocol):
     """The part of :class:`kemu.emulated.client.clients.Client` that writes events."""
 
-    def create(self, obj: KubernetesObject) -> Awaitable[KubernetesObject]: ...
+    async def create(self, obj: KubernetesObject) -> KubernetesObject: ...
 
     async def patch(
         self,

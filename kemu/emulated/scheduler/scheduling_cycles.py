@@ -10,7 +10,7 @@ snapshot on which the decision was made.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from kemu.emulated.scheduler.cache.pods import PodInfo
@@ -60,6 +60,7 @@ class SchedulingCycles:
         extenders: Extenders | None,
         overcommitters: Mapping[str, Overcommitter],
         evictor: Evictor,
+        start_binding: Callable[[Placement], object],
     ) -> None:
         self._env = env
         self._clock = env.clock
@@ -74,9 +75,10 @@ class SchedulingCycles:
         self._extenders = extenders
         self._overcommitters = overcommitters
         self._evictor = evictor
+        self._start_binding = start_binding
 
-    async def run(self, pod: QueuedPod) -> Placement | None:
-        """None: the pod is back in the queue, or needs no node."""
+    async def run(self, pod: QueuedPod) -> None:
+        """Afterwards the binding cycle of the pod has begun; or it is back in the queue, or needs no node."""
         info = pod.info
         started_ns = self._clock.now_ns()
         self._handle.scheduling_cycle += 1
@@ -85,7 +87,7 @@ class SchedulingCycles:
                 self._reporter.skipped(info.pod)
             self._queue.done(info.uid)
             self._log_attempt(pod, started_ns, "skipped", None, "")
-            return None
+            return
         result = await self._decide(pod)
         # Even an attempt that takes no time lets other tasks run.
         await self._env.work(self._timing.cycle_s(self._env.random, result.evaluated))
@@ -93,14 +95,13 @@ class SchedulingCycles:
         if batches is not None:
             batches.attempt_over()
         if result.node:
-            return await self._place(pod, result, started_ns)
-        if result.error is not None:
+            await self._place(pod, result, started_ns)
+        elif result.error is not None:
             self._cluster.release_snapshot()
             self._log_attempt(pod, started_ns, "error", result, result.error.message)
             await self._failures.handle(pod, Failure(result.error.message, reason=SCHEDULER_ERROR), None)
         else:
             await self._make_room(pod, result, started_ns)
-        return None
 
     async def _decide(self, pod: QueuedPod) -> ScheduleResult:
         """Choose a node. From here on the cache keeps its snapshot."""
@@ -123,7 +124,7 @@ class SchedulingCycles:
 
     # A node was found ------------------------------------------------------------------------------------------------
 
-    async def _place(self, pod: QueuedPod, result: ScheduleResult, started_ns: int) -> Placement | None:
+    async def _place(self, pod: QueuedPod, result: ScheduleResult, started_ns: int) -> None:
         """Assume the pod on its node, reserve what it needs there, ask for its permit."""
         info, node, filtering = pod.info, result.node, result.filtering
         assert filtering is not None
@@ -132,7 +133,7 @@ class SchedulingCycles:
         if info.uid in self._cluster.pods:
             self._queue.done(info.uid)
             self._log_attempt(pod, started_ns, "skipped", result, ASSIGNED_MEANWHILE)
-            return None
+            return
         self._cluster.assume(info, node)
         nominated = self._cluster.nominator.remove(info.uid) if self._cluster.nominator.nodes else ""
         self._failures.assumed(info.uid, nominated)
@@ -147,12 +148,12 @@ class SchedulingCycles:
             outcome = "unschedulable" if failure.rejectors else "error"
             self._log_attempt(pod, started_ns, outcome, result, failure.message)
             await self._failures.handle(pod, failure, "")
-            return None
+            return
         self._log_attempt(pod, started_ns, "scheduled", result, "")
         if info.uid not in self._handle.waiting:
             self._queue.done(info.uid)
         self._env.step("after-assume")
-        return Placement(pod, cycle, node)
+        self._start_binding(Placement(pod, cycle, node))
 
     def _reserve(self, profile: Profile, cycle: Cycle, node: str) -> Status | None:
         for plugin in profile.reserve:

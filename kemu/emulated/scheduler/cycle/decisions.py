@@ -106,6 +106,8 @@ class Decider:
         """There are no scores to compare, so the first feasible node is taken."""
         self._has_foreign_filters = any(plugin.is_foreign for plugin in self.line_up.filters)
         self.least = profile.handle.policy.minFeasibleNodes
+        self._searched = 0, 0
+        """A number of nodes, and how many of these are to be found: the last answer."""
         self.batches = Batches(profile.signer, profile.handle) if profile.signer is not None else None
         """None: no result is reused."""
         self.on_scores: Callable[[PodInfo, list[tuple[str, int]]], object] | None = None
@@ -343,7 +345,9 @@ class Decider:
         else:
             feasible = column[:every] == 0
         nodes, handle = len(feasible), self.profile.handle
-        wanted = 1 if self.takes_first else nodes_to_find(nodes, self.percentage, self.least)
+        if nodes != self._searched[0]:
+            self._searched = nodes, nodes_to_find(nodes, self.percentage, self.least)
+        wanted = 1 if self.takes_first else self._searched[1]
         start = handle.start_row % nodes if nodes else 0
         if wanted >= nodes and not start:
             found, visited = feasible.nonzero()[0], nodes

@@ -33,7 +33,7 @@ schedulable that the plugin rejected.
 from __future__ import annotations
 
 import enum
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -83,9 +83,9 @@ SKIP = Skip.SKIP
 class Api(Protocol):
     """The part of :class:`kemu.emulated.client.clients.Client` that writes: all API calls of a scheduler."""
 
-    def bind(
+    async def bind(
         self, namespace: str, name: str, uid: str, node: str, annotations: Mapping[str, str] | None = None
-    ) -> Awaitable[Any]:
+    ) -> Any:
         """``annotations``: what the pod gets in the same request (``Binding.metadata.annotations``)."""
         ...
 

@@ -183,7 +183,12 @@ class SchedulingQueue:
 
     def take(self) -> QueuedPod | None:
         """The next pod to try; it is in flight until :meth:`done` or :meth:`failed`."""
-        pod = self._pop(self._active) if self._active else None
+        heap, pod = self._active, None
+        while heap:  # _pop, inlined
+            first = heapq.heappop(heap)
+            if first[-1].entry == first[-2]:
+                pod = first[-1]
+                break
         if pod is None and self._backoff and self._pops_from_backoff:
             pod = self._pop(self._backoff)
         if pod is None:
