@@ -24,6 +24,8 @@ from kemu.scheduler.framework import ArgumentError, Handle
 
 Floats = npt.NDArray[np.float64]
 
+MODEL = "nvidia.com/gpu.product"
+
 SHARE = 0.95
 """The typical pods stand for at least this part of the workload."""
 
@@ -36,11 +38,15 @@ class Kind(NamedTuple):
     cards: int
     pods: int
     """How many of the workload there are."""
+    models: str = ""
+    """The GPU models that are allowed, as in ``V100M16|V100M32``; empty: any."""
 
 
 def typical(kinds: Iterable[Kind], share: float = SHARE) -> list[Kind]:
     """The most frequent kinds that together are at least this share of all pods; of equal ones the larger first."""
-    ordered = sorted(kinds, key=lambda kind: (kind.pods, kind.cpu_milli, kind.milli, kind.cards), reverse=True)
+    ordered = sorted(
+        kinds, key=lambda kind: (kind.pods, kind.cpu_milli, kind.milli, kind.cards, kind.models), reverse=True
+    )
     wanted, kept = share * sum(kind.pods for kind in ordered), 0
     for number, kind in enumerate(ordered):
         if kept >= wanted:
@@ -54,7 +60,8 @@ class Classes(NamedTuple):
 
     The classes of the paper: ``neither`` CPU nor GPU is enough (Q1), only the CPU (Q2, with the parts of cards that are
     too small beside cards that are not), only the GPU (Q4); ``usable`` (Q3); for pods without GPU all that is idle,
-    where the CPU is enough (``no_gpu``, XL) and where it is not (``no_gpu_no_cpu``, XR).
+    where the CPU is enough (``no_gpu``, XL) and where it is not (``no_gpu_no_cpu``, XR). Of a model that the pod does
+    not allow, all that is idle (``other_model``, NA).
     """
 
     neither: Floats
@@ -63,10 +70,12 @@ class Classes(NamedTuple):
     only_gpu: Floats
     no_gpu: Floats
     no_gpu_no_cpu: Floats
+    other_model: Floats
 
     @property
     def fragmented(self) -> Floats:
-        return (((self.neither + self.only_cpu) + self.only_gpu) + self.no_gpu) + self.no_gpu_no_cpu
+        with_cpu = ((self.neither + self.only_cpu) + self.only_gpu) + self.no_gpu
+        return (with_cpu + self.no_gpu_no_cpu) + self.other_model
 
 
 class Fragmentation:
@@ -84,18 +93,27 @@ class Fragmentation:
         # Many typical pods want the same part of a card.
         self._millis, self._milli = np.unique([kind.milli for kind in chosen], return_inverse=True)
         self._wants_gpu = self._cards > 0
+        allowed = [set(filter(None, kind.models.split("|"))) for kind in chosen]
+        models = sorted(set().union(*allowed))
+        self._models = {model: number for number, model in enumerate(models, start=1)}
+        self._allows = np.array([[not named] + [not named or model in named for model in models] for named in allowed])
+        """By typical pod and number of the model."""
 
-    def classes(self, cpu: Ints, left: Ints) -> Classes:
-        """``cpu``: milli left, one element for each node; ``left``: milli left by node and card."""
-        parts = self._parts(cpu, left)
+    def model(self, name: str) -> int:
+        """The number of a GPU model; 0 for those that no typical pod names."""
+        return self._models.get(name, 0)
+
+    def classes(self, cpu: Ints, left: Ints, models: Ints) -> Classes:
+        """What the nodes have: ``cpu``, milli left; ``left``, milli left by node and card; ``models``, see `model`."""
+        parts = self._parts(cpu, left, models)
         # accumulate adds one typical pod after the other; reduce may add in another order.
         return Classes(*(np.add.accumulate(part, axis=0)[-1] for part in parts))
 
-    def of(self, cpu: Ints, left: Ints) -> Floats:
+    def of(self, cpu: Ints, left: Ints, models: Ints) -> Floats:
         """The fragmentation of each node, in milli."""
-        return self.classes(cpu, left).fragmented
+        return self.classes(cpu, left, models).fragmented
 
-    def _parts(self, cpu: Ints, left: Ints) -> tuple[Floats, ...]:
+    def _parts(self, cpu: Ints, left: Ints, models: Ints) -> tuple[Floats, ...]:
         """What each typical pod (first axis) adds to each class on each node (second axis)."""
         fits = left >= self._millis[:, None, None]
         fitting = np.count_nonzero(fits, axis=2)[self._milli]
@@ -104,22 +122,27 @@ class Fragmentation:
         has_cpu = cpu >= self._cpu
         has_gpu = fitting >= self._cards
         all_idle = self._weight * idle
-        gpu = self._wants_gpu
+        allowed = self._allows[:, models]
+        no_gpu = ~self._wants_gpu
+        gpu = self._wants_gpu & allowed
         both = gpu & has_cpu & has_gpu
         return (
             np.where(gpu & ~has_cpu & ~has_gpu, all_idle, 0.0),
             np.where(both, self._weight * too_small, np.where(gpu & has_cpu, all_idle, 0.0)),
             np.where(both, self._weight * (idle - too_small), 0.0),
             np.where(gpu & ~has_cpu & has_gpu, all_idle, 0.0),
-            np.where(~gpu & has_cpu, all_idle, 0.0),
-            np.where(~gpu & ~has_cpu, all_idle, 0.0),
+            np.where(no_gpu & has_cpu, all_idle, 0.0),
+            np.where(no_gpu & ~has_cpu, all_idle, 0.0),
+            np.where(self._wants_gpu & ~allowed, all_idle, 0.0),
         )
 
 
 class FGD(GpuPolicy):
     """The score is higher the less fragmentation a placement adds; of the node's cards, the one that adds least.
 
-    Argument ``workload``: a list of ``{cpuMilli, gpuMilli, gpus, pods}``, the requests that pods make and how many do.
+    Argument ``workload``: a list of ``{cpuMilli, gpuMilli, gpus, pods}``, the requests that pods make and how many do;
+    with ``models`` (``V100M16|V100M32``) where they allow some GPU models only. Those of nodes are in their label
+    ``nvidia.com/gpu.product``.
     """
 
     def __init__(self, args: Mapping[str, Any], handle: Handle) -> None:
@@ -128,14 +151,20 @@ class FGD(GpuPolicy):
         self._now: Floats = np.zeros(0)
         """The fragmentation of each node, as it was at this version of its row."""
         self._version: Ints = np.zeros(0, dtype=np.int64)
+        self._models: Ints = np.zeros(0, dtype=np.int64)
+        self._labelled: tuple[int, int] | None = None
+        """The nodes for which the models are known."""
 
     def rate(self, demand: Demand, rows: Ints) -> Ints:
         if not len(rows):
             return np.zeros(0, dtype=np.int64)
         table = self.table
-        cpu, left = table.cpu_left()[rows], table.left[rows]
+        cpu, left, models = table.cpu_left()[rows], table.left[rows], self._current_models()[rows]
         places, _cards, after = _placements(demand, left)
-        rated = _scores(self._current(rows)[places], self.fragmentation.of(cpu[places] - demand.cpu_milli, after))
+        rated = _scores(
+            self._current(rows)[places],
+            self.fragmentation.of(cpu[places] - demand.cpu_milli, after, models[places]),
+        )
         scores = np.zeros(len(rows), dtype=np.int64)
         np.maximum.at(scores, places, rated)
         return scores
@@ -145,11 +174,11 @@ class FGD(GpuPolicy):
         left = self.table.left[[row]]
         # Reserve comes when the pod is assumed: its CPU is taken already, its card is not.
         cpu = self.table.cpu_left()[[row]] + demand.cpu_milli
+        models = self._current_models()[[row]]
         places, cards, after = _placements(demand, left)
-        before = self.fragmentation.of(cpu, left)
-        return int(
-            cards[_scores(before[places], self.fragmentation.of(cpu[places] - demand.cpu_milli, after)).argmax()]
-        )
+        before = self.fragmentation.of(cpu, left, models)
+        then = self.fragmentation.of(cpu[places] - demand.cpu_milli, after, models[places])
+        return int(cards[_scores(before[places], then).argmax()])
 
     def _current(self, rows: Ints) -> Floats:
         """The fragmentation of these nodes as they are; computed again for those that have changed."""
@@ -159,10 +188,21 @@ class FGD(GpuPolicy):
             self._version = np.zeros(len(table.version), dtype=np.int64)
         stale = rows[table.version[rows] != self._version[rows]]
         if len(stale):
-            self._now[stale] = self.fragmentation.of(table.cpu_left()[stale], table.left[stale])
+            models = self._current_models()[stale]
+            self._now[stale] = self.fragmentation.of(table.cpu_left()[stale], table.left[stale], models)
             self._version[stale] = table.version[stale]
         found: Floats = self._now[rows]
         return found
+
+    def _current_models(self) -> Ints:
+        """By row."""
+        cluster = self.handle.cluster
+        now = (cluster.layout, cluster.node_changes.end)
+        if now != self._labelled:
+            labels = (node.labels.get(MODEL, "") for node in cluster.rows)
+            self._models = np.array([self.fragmentation.model(label) for label in labels], dtype=np.int64)
+            self._labelled = now
+        return self._models
 
 
 def _placements(demand: Demand, left: Ints) -> tuple[Ints, Ints, Ints]:
@@ -200,5 +240,9 @@ def _kinds(workload: Any) -> list[Kind]:
         whole = [amount for amount in found if isinstance(amount, int) and amount >= 0]
         if len(whole) < len(found):
             raise ArgumentError(f"workload[{number}]", "needs cpuMilli, gpuMilli, gpus and pods, whole numbers")
-        kinds.append(Kind(*whole))
+        models = entry.get("models", "")
+        if not isinstance(models, str):
+            raise ArgumentError(f"workload[{number}].models", "must be names with | between them")
+        cpu_milli, milli, cards, pods = whole
+        kinds.append(Kind(cpu_milli, milli, cards, pods, models))
     return kinds

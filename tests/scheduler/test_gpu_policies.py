@@ -124,9 +124,9 @@ def test_fragmentation_of_a_node_by_hand(cluster: Cluster) -> None:
     # Three pods of four want 4 CPU and half a card: 300 of the 1300 milli left are of no use to them. One of four wants
     # no GPU: all 1300 are idle beside it.
     left = np.array([[1000, 300]])
-    assert plugin.fragmentation.of(np.array([8000]), left).tolist() == [0.75 * 300 + 0.25 * 1300]
+    assert plugin.fragmentation.of(np.array([8000]), left, np.array([0])).tolist() == [0.75 * 300 + 0.25 * 1300]
     left = np.array([*[[1000, 300]] * 3, *[[400, 300]] * 2])
-    classes = plugin.fragmentation.classes(np.array([8000, 3000, 1000, 8000, 3000]), left)
+    classes = plugin.fragmentation.classes(np.array([8000, 3000, 1000, 8000, 3000]), left, np.zeros(5, dtype=np.int64))
     assert classes.usable.tolist() == [750, 0, 0, 0, 0]
     assert classes.only_cpu.tolist() == [225, 0, 0, 525, 0]
     assert classes.only_gpu.tolist() == [0, 975, 975, 0, 0]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+import pytest
+
+from kemu.emulated.objects import meta
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.scheduler.framework.events import Event, Hint
 from kemu.emulated.scheduler.framework.interfaces import Cycle, PermitPlugin
@@ -102,23 +105,119 @@ def test_profiles_speak_for_themselves() -> None:
     assert [(one.involvedObject.name, one.reportingComponent) for one in found] == [("x", "pack"), ("y", "spread")]
 
 
-def test_a_lost_race_is_an_event_but_changes_no_status() -> None:
-    """Two replicas bind the same pod; the loser's failure is told, the winner's status stands."""
+# Pods that another scheduler binds ----------------------------------------------------------------------------------
+
+
+def scheduled(pod: core_v1_pb2.Pod) -> tuple[str, str, str]:
+    """Status, reason and message of the condition PodScheduled."""
+    found = meta.get_condition(pod.status.conditions, "PodScheduled")
+    return ("", "", "") if found is None else (found.status, found.reason, found.message)
+
+
+def bound_during_a_cycle(pod: core_v1_pb2.Pod, *, tried_before: bool = False) -> tuple[Run, list[core_v1_pb2.Pod]]:
+    """Cycles take 4 s; a user binds the pod to n1 in the middle of one. The pod after it, and 10 s later."""
+    run = Run()
+    seen: list[core_v1_pb2.Pod] = []
+
+    async def main(run: Run) -> None:
+        begun_s = 1.0
+        await run.at(begun_s)
+        await run.create(pod)
+        if tried_before:
+            begun_s = 10.0
+            await run.at(begun_s)
+            await run.client.delete("pods", "blocker", "default")
+        await run.at(begun_s + 2)
+        waiting = await run.get("p")
+        assert waiting.spec.nodeName == ""
+        await run.client.bind("default", "p", waiting.metadata.uid, "n1")
+        for after_s in (5, 15):
+            await run.at(begun_s + after_s)
+            seen.append(await run.get("p"))
+
+    running = [objects.pod("blocker", "8", on="n1")] if tried_before else []
+    config = {"timing": {"schedulingCycle": 4}, "events": "all"}
+    run.play(main, [objects.node("n1")], [config], running)
+    return run, seen
+
+
+def test_a_pod_that_is_bound_during_its_cycle_cannot_be_assumed() -> None:
+    """``assume`` fails, which is written to the status like any other error; the kubelet puts that right."""
+    run, (after, later) = bound_during_a_cycle(objects.pod("p"))
+    message = f"pod {after.metadata.uid}(default/p) is in the cache, so can't be assumed"
+    (attempt,) = run.told("sched.attempt", "p")
+    assert (attempt["result"], attempt["message"]) == ("error", message)
+    assert run.told("sched.bind") == []
+    assert after.spec.nodeName == "n1"
+    assert scheduled(after) == ("False", "SchedulerError", message)
+    assert scheduled(later) == ("True", "", "")
+
+
+def test_a_pod_that_is_bound_during_its_cycle_and_fits_on_no_node() -> None:
+    run, (after, _later) = bound_during_a_cycle(objects.pod("p", "20"))
+    (attempt,) = run.told("sched.attempt", "p")
+    assert attempt["result"] == "unschedulable"
+    assert scheduled(after) == ("False", "Unschedulable", attempt["message"])
+
+
+def test_a_status_is_patched_where_it_differs_from_the_one_that_was_tried() -> None:
+    """The pod that was tried said PodScheduled=False already, so the binding's True stays beside the new reason."""
+    run, (after, later) = bound_during_a_cycle(objects.pod("p", "5"), tried_before=True)
+    assert [one["result"] for one in run.told("sched.attempt", "p")] == ["unschedulable", "error"]
+    assert scheduled(after)[:2] == ("True", "SchedulerError")
+    assert scheduled(later) == ("True", "", "")
+
+
+def test_the_loser_of_a_race_writes_an_event_and_the_status_which_the_kubelet_puts_right() -> None:
+    """Two replicas bind the same pods (``handleBindingCycleError``)."""
     run = Run()
     found: list[core_v1_pb2.Event] = []
 
     async def main(run: Run) -> None:
         await run.create(*(objects.pod(f"p{number}") for number in range(10)))
-        await run.at(10)
+        await run.at(20)
         found.extend(await events(run))
         for number in range(10):
-            conditions = (await run.get(f"p{number}")).status.conditions
-            assert [one.status for one in conditions if one.type == "PodScheduled"] == ["True"]
+            assert scheduled(await run.get(f"p{number}")) == ("True", "", "")
 
     run.play(main, [objects.node(f"n{number}") for number in range(3)], [{"replica": 0}, {"replica": 1}])
-    conflicts = [one for one in run.told("sched.bind") if one["reason"] == "Conflict"]
-    assert conflicts
-    assert sorted(one.message for one in found) == sorted(one["message"] for one in conflicts)
+    lost = [one for one in run.told("sched.bind") if one["reason"] == "Conflict"]
+    assert lost
+    assert sorted(one.message for one in found) == sorted(one["message"] for one in lost)
+    written = {scheduled(pod)[2] for pod in stored(run) if pod.spec.nodeName and scheduled(pod)[1] == "SchedulerError"}
+    assert written == {one["message"] for one in lost}
+
+
+@pytest.mark.parametrize("is_recreated", [False, True])
+def test_a_pod_that_is_deleted_while_it_is_bound(*, is_recreated: bool) -> None:
+    """Of the deleted one an Event tells, and a status is written in vain; but not if a new one of its name waits."""
+    run = Run()
+    found: list[core_v1_pb2.Event] = []
+
+    async def main(run: Run) -> None:
+        await run.create(objects.pod("p"))
+        await run.at(2)
+        await run.client.delete("pods", "p", "default")
+        if is_recreated:
+            await run.create(objects.pod("p"))
+        await run.at(10)
+        found.extend(await events(run))
+
+    run.play(main, [objects.node("n1")], [{"timing": {"bind": 3}}])
+    first, *others = run.told("sched.bind")
+    assert not first["ok"]
+    assert [one["ok"] for one in others] == [True] * is_recreated
+    lost = [one["reason"] for one in run.told("sched.status_lost")]
+    assert (len(found), lost) == ((0, []) if is_recreated else (1, ["NotFound"]))
+
+
+def stored(run: Run) -> Iterator[core_v1_pb2.Pod]:
+    """All states of all pods, in their order."""
+    for _ns, _actor, kind, data in run.recorder.events:
+        if kind == "store.txn":
+            for _op, key, value, *_rest in data["changes"]:
+                if key.startswith("/registry/pods/") and value:
+                    yield core_v1_pb2.Pod.FromString(value)
 
 
 # The status write ---------------------------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 """Run the policies over the published seeds, print each figure beside the published one, and write the page.
 
-python -m experiments.published.fgd --data DIR                      # all 60 runs, half a minute each
+python -m experiments.published.fgd --data DIR                      # the default workload: 60 runs, half a minute each
 python -m experiments.published.fgd --data DIR --policy 06-FGD --seed 42
+python -m experiments.published.fgd --data DIR --workload gpuspec33 --seed 42   # another list of pods
 python -m experiments.published.fgd --check                         # the page and the stored results, no run
 """
 
@@ -16,8 +17,6 @@ from pathlib import Path
 
 from experiments.published.fgd import clusters, inputs, pages, results, runs
 
-SEEDS = range(42, 52)
-
 
 def main() -> int:
     options = _options()
@@ -26,13 +25,20 @@ def main() -> int:
         for complaint in complaints:
             print(complaint, file=sys.stderr)
         return 1 if complaints else 0
+    workloads = options.workload or [inputs.DEFAULT]
     try:
-        inputs.find(options.data)
+        for workload in workloads:
+            inputs.find(options.data, workload)
     except inputs.InputsMissing as missing:
         print(missing, file=sys.stderr)
         return 2
-    stored = {(one.policy, one.seed): one for one in results.read(options.results)}
-    cells = [(policy, seed) for seed in options.seed or SEEDS for policy in options.policy or clusters.POLICIES]
+    stored = {one.run: one for one in results.read(options.results)}
+    cells = [
+        (workload, policy, seed)
+        for seed in options.seed or inputs.SEEDS
+        for workload in workloads
+        for policy in options.policy or clusters.POLICIES
+    ]
     if options.missing:
         cells = [cell for cell in cells if cell not in stored]
     failed = False
@@ -42,7 +48,7 @@ def main() -> int:
             failed = True
             continue
         print(pages.line(result), flush=True)
-        stored[result.policy, result.seed] = result
+        stored[result.run] = result
         results.write(stored.values(), options.results)
     found = results.read(options.results)
     print()
@@ -61,8 +67,11 @@ def _options() -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--data", type=Path, action="append", default=[], metavar="DIR", help="where the files are")
+    parser.add_argument(
+        "--workload", action="append", choices=inputs.WORKLOADS, help=f"the list of pods; default: {inputs.DEFAULT}"
+    )
     parser.add_argument("--policy", action="append", choices=list(clusters.POLICIES))
-    parser.add_argument("--seed", type=int, action="append", choices=list(SEEDS), metavar="42..51")
+    parser.add_argument("--seed", type=int, action="append", choices=inputs.SEEDS, metavar="42..51")
     parser.add_argument("--jobs", type=int, default=1, help="so many processes")
     parser.add_argument("--missing", action="store_true", help="only runs that have no stored result")
     parser.add_argument("--results", type=Path, default=results.FILE, help="where the results are kept")
@@ -70,17 +79,17 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _play(cells: Iterable[tuple[str, int]], data: list[Path], jobs: int) -> Iterator[results.Result | str]:
+def _play(cells: Iterable[tuple[str, str, int]], data: list[Path], jobs: int) -> Iterator[results.Result | str]:
     """The results as they come; a text for a run that failed."""
     context = get_context("spawn")
     with futures.ProcessPoolExecutor(jobs, mp_context=context, max_tasks_per_child=1) as pool:
-        asked = {pool.submit(results.make, policy, seed, data): (policy, seed) for policy, seed in cells}
+        asked = {pool.submit(results.make, *cell, data): cell for cell in cells}
         for done in futures.as_completed(asked):
-            policy, seed = asked[done]
+            workload, policy, seed = asked[done]
             try:
                 yield done.result()
             except runs.RunFailed as failure:
-                yield f"{policy}, seed {seed}: {failure}"
+                yield f"{workload}, {policy}, seed {seed}: {failure}"
 
 
 if __name__ == "__main__":

@@ -81,7 +81,13 @@ def profile(policy: str, inputs: Inputs) -> dict[str, Any]:
     """Of the scheduler's configuration: the policy alone scores, and the order of names settles ties."""
     plugin = POLICIES[policy]
     kinds = [
-        {"cpuMilli": kind.cpu_milli, "gpuMilli": kind.milli, "gpus": kind.cards, "pods": kind.pods}
+        {
+            "cpuMilli": kind.cpu_milli,
+            "gpuMilli": kind.milli,
+            "gpus": kind.cards,
+            "pods": kind.pods,
+            "models": kind.models,
+        }
         for kind in inputs.kinds()
     ]
     scorers = [
@@ -123,7 +129,7 @@ def _write_pods(file: Path, inputs: Inputs, order: Sequence[str]) -> None:
         pod = inputs.pod(name)
         wanted = (pod.cpu_milli, pod.memory_mib, pod.cards, pod.milli)
         # One class of service: all pods have the same priority.
-        rows.append((name, *wanted, "", "BE", "Running", number, number + _NEVER, number))
+        rows.append((name, *wanted, pod.models, "BE", "Running", number, number + _NEVER, number))
     _write(file, header, rows)
 
 

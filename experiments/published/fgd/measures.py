@@ -62,7 +62,8 @@ def samples(placements: Sequence[Placement], seed: int, inputs: Inputs) -> Sampl
     left = np.array([[1000] * node.cards + [0] * (most - node.cards) for node in nodes], dtype=np.int64)
     capacity = sum(node.cards for node in nodes)
     fragmentation = Fragmentation(inputs.kinds())
-    by_node = np.array(fragmentation.classes(cpu, left))
+    models = np.array([fragmentation.model(node.model) for node in nodes], dtype=np.int64)
+    by_node = np.array(fragmentation.classes(cpu, left, models))
     asked = used = 0
     found = Samples([], [], [])
     for placement in placements:
@@ -75,7 +76,7 @@ def samples(placements: Sequence[Placement], seed: int, inputs: Inputs) -> Sampl
             used += pod.milli * len(placement.cards)
             if len(placement.cards) != pod.cards or cpu[row] < 0 or left[row].min() < 0:
                 raise ValueError(f"{placement.pod} does not fit on {placement.node}, cards {placement.cards}")
-            by_node[:, row] = np.array(fragmentation.classes(cpu[[row]], left[[row]]))[:, 0]
+            by_node[:, row] = np.array(fragmentation.classes(cpu[[row]], left[[row]], models[[row]]))[:, 0]
         classes = Classes(*by_node.sum(axis=1))
         found.arrived.append(round(asked / capacity / 10))
         found.allocated.append(round(used / capacity / 10, 2))

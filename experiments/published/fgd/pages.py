@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from experiments.published.fgd import results
+from experiments.published.fgd import inputs, results
 from experiments.published.fgd.results import Result
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "published-fgd.md"
@@ -19,17 +19,17 @@ def line(one: Result) -> str:
         f"{own:7.2f} published {published:7.2f} {distance:+.4f}"
         for own, published, distance in zip(one.own, one.published, results.distances(one), strict=True)
     )
-    return f"{one.policy:16} {one.seed}  {figures}  {one.failed} failed, {one.cpu_s:.0f} s of CPU"
+    return f"{one.workload:11} {one.policy:16} {one.seed}  {figures}  {one.failed} failed, {one.cpu_s:.0f} s of CPU"
 
 
 def summary(found: Sequence[Result]) -> list[str]:
     """A Markdown table: the means over the seeds, and the largest distance of a single run."""
     lines = [
-        "| policy | seeds | " + " | ".join(f"{name}: kemu, published" for name in results.FIGURES)
+        "| workload | policy | seeds | " + " | ".join(f"{name}: kemu, published" for name in results.FIGURES)
         + " | largest distance of a run | CPU seconds of a run |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]  # fmt: skip
-    for policy, chosen in _by_policy(found):
+    for workload, policy, chosen in _by_policy(found):
         cells = []
         for place in range(len(results.FIGURES)):
             own = results.mean([one.own[place] for one in chosen])
@@ -39,7 +39,7 @@ def summary(found: Sequence[Result]) -> list[str]:
         times = [one.cpu_s for one in chosen]
         cells += ["other draws" if policy == results.RANDOM else f"{furthest:.4f}"]
         cells += [f"{min(times):.0f} to {max(times):.0f}"]
-        lines.append(f"| {policy} | {len(chosen)} | " + " | ".join(cells) + " |")
+        lines.append(f"| {workload} | {policy} | {len(chosen)} | " + " | ".join(cells) + " |")
     return lines
 
 
@@ -68,16 +68,18 @@ def complaints() -> list[str]:
 
 
 def _page(text: str, found: Sequence[Result]) -> str:
-    """The page with its two tables made anew."""
+    """The page with its tables made anew."""
     parts = text.split(_MARKS[0])
     rest = [part.split(_MARKS[1], 1)[1] for part in parts[1:]]
-    tables = [summary(found), runs_table(found)]
+    default = [one for one in found if one.workload == inputs.DEFAULT]
+    others = [one for one in found if one.workload != inputs.DEFAULT]
+    tables = [summary(default), summary(others), runs_table(default)]
     made = parts[0]
     for table, after in zip(tables, rest, strict=True):
         made += "\n".join([_MARKS[0], *table, _MARKS[1]]) + after
     return made
 
 
-def _by_policy(found: Sequence[Result]) -> Iterator[tuple[str, list[Result]]]:
-    for policy in dict.fromkeys(one.policy for one in found):
-        yield policy, [one for one in found if one.policy == policy]
+def _by_policy(found: Sequence[Result]) -> Iterator[tuple[str, str, list[Result]]]:
+    for run in dict.fromkeys((one.workload, one.policy) for one in found):
+        yield *run, [one for one in found if (one.workload, one.policy) == run]

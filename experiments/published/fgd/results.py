@@ -27,6 +27,8 @@ FIGURES = ("allocated at 100 %", "allocated at 130 %", "fragmentation ratio at 8
 
 @dataclass(frozen=True, slots=True)
 class Result:
+    workload: str
+    """Which list of pods: see :data:`inputs.WORKLOADS`."""
     policy: str
     seed: int
     allocated_at_100: float
@@ -46,6 +48,10 @@ class Result:
     cpu_s: float
 
     @property
+    def run(self) -> tuple[str, str, int]:
+        return self.workload, self.policy, self.seed
+
+    @property
     def own(self) -> tuple[float, float, float]:
         return self.allocated_at_100, self.allocated_at_130, self.fragmented_at_80
 
@@ -54,12 +60,13 @@ class Result:
         return self.published_allocated_at_100, self.published_allocated_at_130, self.published_fragmented_at_80
 
 
-def of(policy: str, seed: int, found: Inputs, played: runs.Played) -> Result:
+def of(workload: str, policy: str, seed: int, found: Inputs, played: runs.Played) -> Result:
     placements = played.placements
     own = measures.samples(placements, seed, found).figures()
     published = found.published[policy, seed]
     failed = [number for number, one in enumerate(placements) if not one.node]
     return Result(
+        workload,
         policy,
         seed,
         own.allocated_at_100,
@@ -74,10 +81,10 @@ def of(policy: str, seed: int, found: Inputs, played: runs.Played) -> Result:
     )
 
 
-def make(policy: str, seed: int, data: Sequence[Path]) -> Result:
+def make(workload: str, policy: str, seed: int, data: Sequence[Path]) -> Result:
     """Play a run. Raises InputsMissing and RunFailed."""
-    found = inputs.find(data)
-    return of(policy, seed, found, runs.play(policy, seed, found))
+    found = inputs.find(data, workload)
+    return of(workload, policy, seed, found, runs.play(policy, seed, found))
 
 
 def read(file: Path = FILE) -> list[Result]:
@@ -94,7 +101,8 @@ _KINDS: Mapping[str, Callable[[str], Any]] = {"str": str, "int": int, "float": f
 
 
 def write(results: Iterable[Result], file: Path = FILE) -> None:
-    ordered = sorted(results, key=lambda one: (one.policy, one.seed))
+    places = {workload: place for place, workload in enumerate(inputs.WORKLOADS)}
+    ordered = sorted(results, key=lambda one: (places[one.workload], one.policy, one.seed))
     with file.open("w", newline="", encoding="utf-8") as out:
         writer = csv.DictWriter(out, [one.name for one in fields(Result)], lineterminator="\n")
         writer.writeheader()
@@ -117,11 +125,13 @@ def complaints(results: Sequence[Result]) -> list[str]:
         if one.policy != RANDOM:
             for name, distance in zip(FIGURES, distances(one), strict=True):
                 if abs(distance) > TOLERANCE:
-                    found.append(f"{one.policy}, seed {one.seed}: {name} is off by {distance:+.4f}")
-    drawn = [one for one in results if one.policy == RANDOM]
-    if len(drawn) > 1:
+                    found.append(f"{one.workload}, {one.policy}, seed {one.seed}: {name} is off by {distance:+.4f}")
+    for workload in dict.fromkeys(one.workload for one in results):
+        drawn = [one for one in results if (one.workload, one.policy) == (workload, RANDOM)]
+        if len(drawn) < 2:
+            continue
         for place, (name, tolerance) in enumerate(zip(FIGURES, RANDOM_TOLERANCES, strict=True)):
             distance = mean([one.own[place] for one in drawn]) - mean([one.published[place] for one in drawn])
             if abs(distance) > tolerance:
-                found.append(f"{RANDOM}: the mean of {name} is off by {distance:+.2f}")
+                found.append(f"{workload}, {RANDOM}: the mean of {name} is off by {distance:+.2f}")
     return found

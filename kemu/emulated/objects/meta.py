@@ -132,15 +132,20 @@ def condition_patch(
 ) -> dict[str, Any] | None:
     """A strategic patch that sets one condition of an object's status; None when nothing would change.
 
+    It states what differs from the condition as known (``CreateTwoWayMergePatch``). If another client has changed the
+    condition meanwhile, the rest is as that client wrote it.
+
     ``generation``: of the object, as for :func:`set_condition`.
     """
     known = get_condition(conditions, condition_type)
-    if known is not None and (known.status, known.reason, known.message) == (status, reason, message):
+    wanted: dict[str, Any] = {"status": status, "reason": reason, "message": message}
+    changed = {key: value for key, value in wanted.items() if known is None or getattr(known, key) != value}
+    if not changed:
         return None
-    condition: dict[str, Any] = {"type": condition_type, "status": status, "reason": reason, "message": message}
-    if generation:
+    condition = {"type": condition_type, **changed}
+    if generation and (known is None or known.observedGeneration != generation):  # type: ignore[attr-defined]
         condition["observedGeneration"] = generation
-    if known is None or known.status != status:
+    if "status" in changed:
         condition["lastTransitionTime"] = times.format_time(now_unix_ns // 1_000_000_000)
     order = {
         "$setElementOrder/conditions": [

@@ -36,8 +36,6 @@ from kemu.runtime.env import Env
 from kemu.runtime.runlog.events import PodBound
 
 _PREEMPTION = "DefaultPreemption"
-_LEFT_ALONE = ("Conflict", "NotFound")
-"""Refusals of a binding after which the pod's status is not this scheduler's to write."""
 
 
 class _NotBound(NamedTuple):
@@ -208,7 +206,7 @@ class BindingCycles:
         self._cluster.forget(info.uid)
         if frees_room and not rejected:
             self._queue.move(Event.ASSIGNED_POD_DELETE, gone, None)
-        await self._failures.handle(pod, failure, "", writes_status=failed.refusal not in _LEFT_ALONE)
+        await self._failures.handle(pod, failure, "")
         if frees_room and rejected:
             self._queue.move(Event.ASSIGNED_POD_DELETE, gone, None, lambda waiting: waiting.uid != info.uid)
 

@@ -15,7 +15,7 @@ from kemu.emulated.scheduler.cycle.status_updates import Reporter
 from kemu.emulated.scheduler.experiments.switches import Policy
 from kemu.emulated.scheduler.framework.statuses import PENDING, Status
 from kemu.emulated.scheduler.queue.queues import QueuedPod, SchedulingQueue
-from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 
 UNSCHEDULABLE, SCHEDULER_ERROR = "Unschedulable", "SchedulerError"
 """Reasons of the condition PodScheduled."""
@@ -59,12 +59,24 @@ class FailureHandler:
         self._policy = policy
         self._seen = seen
 
-    async def handle(
-        self, pod: QueuedPod, failure: Failure, nominate: str | None = "", *, writes_status: bool = True
-    ) -> None:
-        """Requeue the pod and report why. ``nominate``: a node, "" to clear the nomination, None to leave it."""
+    async def handle(self, pod: QueuedPod, failure: Failure, nominate: str | None = "") -> None:
+        """Requeue the pod and report why. ``nominate``: a node, "" to clear the nomination, None to leave it.
+
+        A pod that another scheduler has bound is reported on, too: its status says PodScheduled=False then until its
+        kubelet writes it again. A pod that was deleted is not, if there is a new one of its name that waits.
+        """
         latest = self._requeue(pod, failure, nominate)
-        await self._reporter.failed(latest, failure.message, nominate, failure.reason, writes_status=writes_status)
+        if pod.info.uid not in self._seen and self._is_recreated(pod.info.pod.metadata):
+            return
+        await self._reporter.failed(latest, failure.message, nominate, failure.reason)
+
+    def _is_recreated(self, deleted: meta_v1_pb2.ObjectMeta) -> bool:
+        # A search, as this is rare: by name, the lister's key, pods are not kept.
+        for pod in self._seen.values():
+            metadata = pod.metadata
+            if metadata.name == deleted.name and metadata.namespace == deleted.namespace and not pod.spec.nodeName:
+                return True
+        return False
 
     def assumed(self, uid: str, nomination: str) -> None:
         """The attempt has assumed the pod; its object stated this nomination, or ""."""

@@ -34,7 +34,6 @@ from kemu.runtime.env import Env
 from kemu.runtime.runlog.events import PodAttempted, PreemptionPlanned, VictimsSearched
 
 NO_NODES = "no nodes available to schedule pods"
-ASSIGNED_MEANWHILE = "the pod has been assigned meanwhile"
 
 
 class Placement(NamedTuple):
@@ -78,11 +77,15 @@ class SchedulingCycles:
         self._start_binding = start_binding
 
     async def run(self, pod: QueuedPod) -> None:
-        """Afterwards the binding cycle of the pod has begun; or it is back in the queue, or needs no node."""
+        """Afterwards the binding cycle of the pod has begun; or it is back in the queue, or needs no node.
+
+        A pod that is skipped (``skipPodSchedule``) is being deleted, or an update has returned it to the queue although
+        it is assumed.
+        """
         info = pod.info
         started_ns = self._clock.now_ns()
         self._handle.scheduling_cycle += 1
-        if info.terminating or info.uid in self._cluster.pods:
+        if info.terminating or info.uid in self._cluster.assumed:
             if info.terminating:
                 self._reporter.skipped(info.pod)
             self._queue.done(info.uid)
@@ -99,7 +102,7 @@ class SchedulingCycles:
         elif result.error is not None:
             self._cluster.release_snapshot()
             self._log_attempt(pod, started_ns, "error", result, result.error.message)
-            await self._failures.handle(pod, Failure(result.error.message, reason=SCHEDULER_ERROR), None)
+            await self._failures.handle(pod, Failure(result.error.message, reason=SCHEDULER_ERROR), "")
         else:
             await self._make_room(pod, result, started_ns)
 
@@ -131,8 +134,10 @@ class SchedulingCycles:
         cycle = filtering.cycle
         self._cluster.release_snapshot()
         if info.uid in self._cluster.pods:
-            self._queue.done(info.uid)
-            self._log_attempt(pod, started_ns, "skipped", result, ASSIGNED_MEANWHILE)
+            # Another scheduler has bound it meanwhile (``AssumePod`` in ``backend/cache``, cache.go).
+            message = f"pod {info.uid}({info.key}) is in the cache, so can't be assumed"
+            self._log_attempt(pod, started_ns, "error", result, message)
+            await self._failures.handle(pod, Failure(message, reason=SCHEDULER_ERROR), "")
             return
         self._cluster.assume(info, node)
         nominated = self._cluster.nominator.remove(info.uid) if self._cluster.nominator.nodes else ""

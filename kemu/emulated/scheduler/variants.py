@@ -254,10 +254,8 @@ class _NominatesLate(FailureHandler):
 class _NeverClears(FailureHandler):
     """A nomination stays until another takes its place."""
 
-    async def handle(
-        self, pod: QueuedPod, failure: Failure, nominate: str | None = "", *, writes_status: bool = True
-    ) -> None:
-        await super().handle(pod, failure, nominate or None, writes_status=writes_status)
+    async def handle(self, pod: QueuedPod, failure: Failure, nominate: str | None = "") -> None:
+        await super().handle(pod, failure, nominate or None)
 
 
 # Bindings -------------------------------------------------------------------------------------------------------------

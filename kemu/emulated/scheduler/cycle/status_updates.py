@@ -42,9 +42,7 @@ class Reporter:
 
     # Status ---------------------------------------------------------------------------------------------------------
 
-    async def failed(
-        self, pod: core_v1_pb2.Pod, message: str, nominate: str | None, reason: str, *, writes_status: bool = True
-    ) -> None:
+    async def failed(self, pod: core_v1_pb2.Pod, message: str, nominate: str | None, reason: str) -> None:
         """Report a failed attempt, and write the nomination where it changes (None: leave it, "": clear it).
 
         ``pod`` is the object as last seen.
@@ -52,8 +50,6 @@ class Reporter:
         recorder = self._recorders.get(pod.spec.schedulerName)
         if recorder is not None:
             recorder.event(pod, WARNING, "FailedScheduling", "Scheduling", message)
-        if not writes_status:
-            return
         now_unix_ns = self._env.clock.unix_ns()
         conditions, generation = pod.status.conditions, pod.metadata.generation
         patch = meta.condition_patch(conditions, "PodScheduled", "False", reason, message, now_unix_ns, generation)

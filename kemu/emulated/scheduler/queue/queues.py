@@ -183,7 +183,8 @@ class SchedulingQueue:
 
     def take(self) -> QueuedPod | None:
         """The next pod to try; it is in flight until :meth:`done` or :meth:`failed`."""
-        heap, pod = self._active, None
+        heap = self._active
+        pod: QueuedPod | None = None
         while heap:  # _pop, inlined
             first = heapq.heappop(heap)
             if first[-1].entry == first[-2]:

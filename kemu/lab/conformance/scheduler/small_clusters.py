@@ -197,14 +197,11 @@ class World:
                 return
             status = dict(patch["status"])
             for condition in status.pop("conditions", ()):
-                meta.set_condition(
-                    pod.status.conditions,
-                    condition["type"],
-                    condition["status"],
-                    condition["reason"],
-                    condition["message"],
-                    self.unix_ns(),
+                known = meta.get_condition(pod.status.conditions, condition["type"])
+                now, reason, message = (
+                    condition.get(key, getattr(known, key, "")) for key in ("status", "reason", "message")
                 )
+                meta.set_condition(pod.status.conditions, condition["type"], now, reason, message, self.unix_ns())
             if "nominatedNodeName" in status:
                 node = status.pop("nominatedNodeName") or ""
                 if node != pod.status.nominatedNodeName:

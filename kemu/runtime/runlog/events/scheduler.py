@@ -43,7 +43,7 @@ class PodAttempted(OfPod, kind="sched.attempt", by="scheduler", on_page=True):
     start: int
     n: int
     result: str
-    """`scheduled unschedulable error skipped`."""
+    """`scheduled unschedulable error skipped`; skipped: it is being deleted, or assumed already."""
     node: str
     evaluated: int
     feasible: int
