@@ -102,15 +102,10 @@ class Stream:
             self._bytes += len(wire)
         self.count += 1
         if self._bytes >= BYTES_PER_MESSAGE or len(current) >= EVENTS_PER_MESSAGE:
-            self.fill()
-
-    def fill(self) -> None:
-        """No more events for the message that grows."""
-        assert self._current is not None
-        self._full.append((self._current, self._bytes))
-        self._full_bytes += self._bytes
-        self._current = None
-        self._bytes = 0
+            self._full.append((current, self._bytes))
+            self._full_bytes += self._bytes
+            self._current = None
+            self._bytes = 0
 
     def add_error(self, watch_id: int, error: ApiError) -> None:
         """Append the end of a watch."""
@@ -495,22 +490,11 @@ class Fanout:
             else:
                 continue
             self._news += len(wire) + buffers.EVENT_BYTES * len(watchers)
-            size = len(wire)
             for watcher in watchers:
                 if revision > watcher.revision:
                     watcher.revision = revision
                     stream = watcher.stream
-                    # Stream.add, inlined: it is called for every watcher of every change.
-                    current = stream._current
-                    if current is None:
-                        current = stream._current = []
-                        if stream.pump is not None:
-                            stream.pump.wake()
-                    current.append((watcher.watch_id, kind, revision, wire))
-                    stream._bytes += size
-                    stream.count += 1
-                    if stream._bytes >= BYTES_PER_MESSAGE or len(current) >= EVENTS_PER_MESSAGE:
-                        stream.fill()
+                    stream.add(watcher.watch_id, kind, revision, wire)
                     # Most have nothing else waiting: asked of `count` before of the property.
                     if stream.count > self._backlog and stream.backlog > self._backlog:
                         self._slow.append(stream)
