@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from kemu import errors
 from kemu.emulated.apiserver.registry import patches, strategic_merges
-from kemu.emulated.objects import resources
+from kemu.emulated.objects import meta, resources
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.defaulting import defaults
 from kemu.emulated.objects.validation import kinds
@@ -45,6 +45,61 @@ def test_the_examples_of_rfc_7386() -> None:
         ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
     ):
         assert patches.merge(target, patch) == result
+
+
+CONDITION_TYPES = st.sampled_from(["PodScheduled", "Ready", "Initialized"])
+CONDITION = st.fixed_dictionaries(
+    {"type": CONDITION_TYPES},
+    optional={
+        "status": st.sampled_from(["True", "False"]),
+        "reason": st.sampled_from(["", "SchedulerError", None]),
+        "message": st.sampled_from(["", "no room", 7]),
+        "lastTransitionTime": st.sampled_from(["2026-01-01T00:00:00Z", "1969-12-31T23:59:59.5+02:00", "today"]),
+        "observedGeneration": st.sampled_from([0, 3, True, 2**63]),
+        "$patch": st.just("delete"),
+        "unknown": st.just("x"),
+    },
+)
+
+
+@given(
+    there=st.lists(CONDITION_TYPES, unique=True),
+    changes=st.lists(CONDITION, min_size=1, max_size=2) | CONDITION.map(lambda one: [one]),
+    order=st.none() | st.lists(CONDITION_TYPES),
+    nominated=st.sampled_from(["nothing", None, "", "node-1"]),
+)
+def test_the_short_way_of_a_schedulers_patch_ends_where_the_long_one_does(
+    there: list[str], changes: list[dict[str, Any]], order: list[str] | None, nominated: str | None
+) -> None:
+    status: dict[str, Any] = {"conditions": changes}
+    if order is not None:
+        status["$setElementOrder/conditions"] = [{"type": one} for one in order]
+    if nominated != "nothing":
+        status["nominatedNodeName"] = nominated
+    made = []
+    for shown in (None, list[str]()):  # the long way shows what a refusal would show
+        obj = core_v1_pb2.Pod()
+        obj.status.nominatedNodeName = "node-0"
+        for one in there:
+            condition = obj.status.conditions.add(type=one, status="True", reason="")
+            condition.lastTransitionTime.seconds = 7
+        try:
+            found: Any = patches.apply(PODS, obj, {"status": copy.deepcopy(status)}, patches.STRATEGIC, "", shown)
+        except errors.ApiError as error:
+            found = error.message
+        made.append((found, obj.SerializeToString(deterministic=True)))
+    assert made[0] == made[1]
+
+
+def test_what_a_scheduler_writes_takes_the_short_way() -> None:
+    obj = core_v1_pb2.Pod()
+    for generation, reason in enumerate(("Unschedulable", "SchedulerError"), 1):
+        patch = meta.condition_patch(obj.status.conditions, "PodScheduled", "False", reason, "why", 0, generation)
+        assert patch is not None
+        assert patches._set_condition(obj.status, patch["status"])
+        (condition,) = obj.status.conditions
+        assert (condition.type, condition.status, condition.reason) == ("PodScheduled", "False", reason)
+        assert condition.observedGeneration == generation
 
 
 plain_json = st.recursive(

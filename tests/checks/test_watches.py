@@ -420,9 +420,9 @@ def test_what_the_log_says_of_events_is_what_came(tmp_path: Path, monkeypatch: p
     """A client that computed its digests from what it holds, and not from what came, would hide a bug."""
     receive = informers.Informer.receive
 
-    def changed(self: informers.Informer, event: Any) -> bool:
+    def changed(self: informers.Informer, event: Any, *, alone: bool = False) -> bool:
         event.object = event.object.replace(b"short-7", b"short-8")
-        return receive(self, event)
+        return receive(self, event, alone=alone)
 
     monkeypatch.setattr(informers.Informer, "receive", changed)
     assert results_of(tmp_path)[TRUE].holds is False

@@ -40,6 +40,14 @@ def test_several_numbers_of_nodes(capsys: pytest.CaptureFixture[str]) -> None:
     assert [(one["nodes"], one["pods"]) for one in found] == [(20, 3), (40, 3)]
 
 
+def test_several_numbers_of_schedulers(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "racing", "--nodes", "3", "--pods", "2", "--schedulers", "2,3", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["racing"]
+    assert [(one["nodes"], one["pods"], one["schedulers"]) for one in found] == [(3, 2, 2), (3, 2, 3)]
+    assert all(one["cpu_ms_per_attempt"] > 0 < one["calls_per_attempt"] for one in found)
+    assert all(one["launched_mib"] > 0 < one["calibration_python_ms"] for one in found)
+
+
 def test_commands_on_the_log_of_a_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "trace", "--nodes", "2", "--pods", "5", "--json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)["trace"]
@@ -50,7 +58,7 @@ def test_commands_on_the_log_of_a_run(capsys: pytest.CaptureFixture[str]) -> Non
 @pytest.mark.parametrize("text", ["", "5,,6", "many", "0"])
 def test_numbers_of_nodes_that_are_none(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "decide", "--nodes", text]) == 2
-    assert "not numbers of nodes" in capsys.readouterr().err
+    assert "not numbers above 0" in capsys.readouterr().err
 
 
 def test_a_workload_that_does_not_exist_names_those_that_do(capsys: pytest.CaptureFixture[str]) -> None:

@@ -75,7 +75,7 @@ class Auditor:
     def is_quiet(self) -> bool:
         engine = self.world.engine
         busy = (
-            self.queue._in_flight or engine.cluster.assumed or engine.cluster._held is not None or engine.evictor._busy
+            self.queue._in_flight or engine.cluster.assumed or engine.cluster.held is not None or engine.evictor._busy
         )
         return not busy and not any(pod.place == queues.ACTIVE for pod in self.queue.pods.values())
 

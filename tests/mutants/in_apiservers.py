@@ -201,13 +201,23 @@ def _(patch: pytest.MonkeyPatch) -> None:
     rewrite = registry.Registry.rewrite
     count = itertools.count()
 
-    async def hasty(self: registry.Registry, strategy: Any, key: bytes, *others: Any, leaves: bool = False) -> Any:
+    async def hasty(
+        self: registry.Registry,
+        strategy: Any,
+        key: bytes,
+        *others: Any,
+        leaves: bool = False,
+        turn: Any = None,
+        **more: Any,
+    ) -> Any:
         entry = self.cache.collections[strategy.resource.plural].entries.get(key)
         if entry is not None and strategy.resource.plural == "pods" and next(count) % 30 == 29:
+            if turn is not None:
+                await turn
             if leaves:
                 self.turns.leave(key)
             return entry, False
-        return await rewrite(self, strategy, key, *others, leaves=leaves)
+        return await rewrite(self, strategy, key, *others, leaves=leaves, turn=turn, **more)
 
     patch.setattr(registry.Registry, "rewrite", hasty)
 

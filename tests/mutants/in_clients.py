@@ -22,10 +22,10 @@ def _(patch: pytest.MonkeyPatch) -> None:
     receive = informers.Informer.receive
     count = itertools.count()
 
-    def lossy(self: informers.Informer, event: api_pb2.WatchEvent) -> bool:
+    def lossy(self: informers.Informer, event: api_pb2.WatchEvent, *, alone: bool = False) -> bool:
         if event.type == 2 and self.resource == "pods" and next(count) % 15 == 14:
             return False
-        return receive(self, event)
+        return receive(self, event, alone=alone)
 
     patch.setattr(informers.Informer, "receive", lossy)
 
@@ -34,16 +34,16 @@ def _(patch: pytest.MonkeyPatch) -> None:
 def _(patch: pytest.MonkeyPatch) -> None:
     receive = informers.Informer.receive
 
-    def hoarding(self: informers.Informer, event: api_pb2.WatchEvent) -> bool:
+    def hoarding(self: informers.Informer, event: api_pb2.WatchEvent, *, alone: bool = False) -> bool:
         if event.type == 2 and self.resource == "pods":
-            key = "/".join(self._parse(event.resource_version, event.object).metadata.name)
+            key = "/".join(self._see(event.resource_version, event.object)[1].metadata.name)
             self.store.pop(key, None)
             handler, self._handler = self._handler, None
             try:
-                return receive(self, event)
+                return receive(self, event, alone=alone)
             finally:
                 self._handler = handler
-        return receive(self, event)
+        return receive(self, event, alone=alone)
 
     patch.setattr(informers.Informer, "receive", hoarding)
 

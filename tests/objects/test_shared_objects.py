@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 import pytest
 
 from kemu.emulated.objects.wire import shared_objects, wires
@@ -56,11 +58,41 @@ def test_of_large_objects_fewer_are_kept(objects: SharedObjects) -> None:
     for revision in range(1, 100):
         pod = objects.parse(core_v1_pb2.Pod, revision, wire_of(name, revision))
         assert objects.parse(core_v1_pb2.Pod, revision, wire_of(name, revision)) is pod
-        assert sum(len(kept[0]) for kept in objects._kept if kept is not None) == objects._bytes <= MOST_BYTES
+        assert sum(len(kept[0]) for kept in objects.kept if kept is not None) == objects._bytes <= MOST_BYTES
     # A place that is taken again counts once.
     for number in range(10 * PLACES):
         objects.parse(core_v1_pb2.Pod, 1_000 + number, wire_of("a", 1_000 + number))
-    assert objects._bytes == sum(len(kept[0]) for kept in objects._kept if kept is not None)
+    assert objects._bytes == sum(len(kept[0]) for kept in objects.kept if kept is not None)
+
+
+def test_lists_share_their_objects_until_as_much_news_has_come(objects: SharedObjects) -> None:
+    wires_of_list = [wire_of(f"pod-{number}", number) for number in range(3 * PLACES)]
+    first = objects.parse_list(core_v1_pb2.Pod, wires_of_list)
+    again = objects.parse_list(core_v1_pb2.Pod, [bytes(bytearray(wire)) for wire in wires_of_list])
+    assert [one.metadata.name for one in first] == [f"pod-{number}" for number in range(3 * PLACES)]
+    assert all(map(operator.is_, first, again))
+    (other,) = objects.parse_list(core_v1_pb2.Pod, [wire_of("pod-0", 7)])
+    assert (other.metadata.name, other.metadata.resourceVersion) == ("pod-0", "7")
+    (node,) = objects.parse_list(core_v1_pb2.Node, wires_of_list[:1])
+    assert isinstance(node, core_v1_pb2.Node)
+    for number in range(PLACES + 1):
+        objects.parse(core_v1_pb2.Pod, number, wire_of("news", number))
+    assert not any(map(operator.is_, first, objects.parse_list(core_v1_pb2.Pod, wires_of_list)))
+
+
+def test_what_short_lists_left_behind_is_forgotten(objects: SharedObjects) -> None:
+    objects.checks = False
+    for number in range(10 * PLACES):
+        (pod,) = objects.parse_list(core_v1_pb2.Pod, [wire_of("a", number)])
+        assert objects.parse_list(core_v1_pb2.Pod, [wire_of("a", number)])[0] is pod
+    assert len(objects._listed[core_v1_pb2.Pod]) <= PLACES + 2
+
+
+def test_a_changed_object_of_a_list_is_noticed(objects: SharedObjects) -> None:
+    (pod,) = objects.parse_list(core_v1_pb2.Pod, [wire_of("a", 7)])
+    pod.spec.nodeName = "n1"
+    with pytest.raises(AssertionError, match="Pod /a at 7 is shared and has been changed"):
+        objects.check()
 
 
 def test_room_is_made_no_more_often_than_needed(objects: SharedObjects) -> None:

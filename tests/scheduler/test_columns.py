@@ -252,3 +252,22 @@ def test_a_name_that_a_waiting_pod_or_a_score_uses_keeps_its_number() -> None:
     cluster.forget_resources([waiting])
     assert len(cluster.names.index) == 5
     assert [cluster.names.index[name] for name in ("example.com/scored", "example.com/wanted")] == numbers
+
+
+def test_schedulers_share_what_a_node_says_and_no_more() -> None:
+    one, other = Cluster(), Cluster()
+    node = objects.node("n", {"zone": "a"}, **{"example.com/gpu": "4"})
+    other.names.of("example.com/other")  # so that its numbers are other ones
+    for cluster in (one, other):
+        cluster.set_node(node)
+    mine, others = one.nodes["n"], other.nodes["n"]
+    assert mine.labels is others.labels
+    for cluster, info in ((one, mine), (other, others)):
+        assert info.allocatable[cluster.names.of("example.com/gpu")] == 4
+    one.names.of("example.com/new")
+    assert (len(mine.allocatable), len(others.allocatable)) == (len(one.names.names), len(other.names.names))
+    third = Cluster()
+    third.set_node(node)
+    assert third.nodes["n"].allocatable == [*third.nodes["n"].allocatable[:3], 4]
+    one.see_pod(objects.pod("p", "1", on="n"))
+    assert mine.requested != others.requested

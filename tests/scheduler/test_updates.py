@@ -44,9 +44,31 @@ def test_an_update_counts_as_the_pod_seen_anew(change: Callable[[core_v1_pb2.Pod
     new = copy.deepcopy(old)
     change(new)
     told, seeing = _cluster(old), _cluster(old)
-    told.see_update(updates.of(old, new))
+    told.see_update(updates.of(old, new), old.spec != new.spec)
     seeing.see_pod(new, spec_changed=old.spec != new.spec)
     assert _counted(told) == _counted(seeing)
+    assert told.pods[new.metadata.uid].pod is new
+
+
+@pytest.mark.parametrize("change", [None, _started, _relabelled, _resized, _terminating])
+@pytest.mark.parametrize("node", ["node-0", "node-1"])
+def test_an_assumed_pod_that_the_watch_shows_on_a_node_counts_as_seen_anew(
+    node: str, change: Callable[[core_v1_pb2.Pod], None] | None
+) -> None:
+    old = objects.pod("p", "1", labels={"app": "web"})
+    new = copy.deepcopy(old)
+    new.spec.nodeName = node
+    if change is not None:
+        change(new)
+    told, seeing = _cluster(objects.pod("other", on="node-0")), _cluster(objects.pod("other", on="node-0"))
+    for cluster in (told, seeing):
+        cluster.assume(cluster.pending(old), "node-0")
+    bound = copy.deepcopy(old)
+    bound.spec.nodeName = node
+    told.see_update(updates.of(old, new), bound.spec != new.spec)
+    seeing.see_pod(new, spec_changed=bound.spec != new.spec)
+    assert _counted(told) == _counted(seeing)
+    assert not told.assumed
     assert told.pods[new.metadata.uid].pod is new
 
 
@@ -56,7 +78,7 @@ def test_an_update_of_a_pod_of_which_another_version_is_counted_is_the_pod_seen_
     _relabelled(second)
     _relabelled(third)
     cluster = _cluster(first)
-    cluster.see_update(updates.of(second, third))  # changes nothing, but the first one had other labels
+    cluster.see_update(updates.of(second, third), False)  # changes nothing, but the first one had other labels
     assert cluster.pods[first.metadata.uid].labels == {"app": "other"}
 
 
@@ -68,7 +90,7 @@ def test_two_schedulers_share_what_an_update_changes_and_versions_are_not_mixed_
     for _ in range(updates.MOST_KEPT):
         updates.of(old, copy.deepcopy(new))
     assert updates.of(old, new) is not update, "only the latest are kept"
-    assert len(updates._kept) == updates.MOST_KEPT
+    assert len(updates.KEPT) == updates.MOST_KEPT
 
 
 def _cluster(pod: core_v1_pb2.Pod) -> Cluster:

@@ -83,7 +83,30 @@ class Storage:
 
     async def read(self, key: bytes) -> Entry | None:
         """The object now, linearizable; None when there is none."""
-        response = await self.range(key)
+        request = rpc_pb2.RangeRequest(key=key)
+        connection, deadlines = self.connection, self._deadlines
+        while True:  # as `_read` and `_answer`, which would be two coroutines more: every refused write goes this way
+            if connection.is_down:
+                await connection.ready()
+            call = self._kv.Range(request)
+            deadlines.begin(call)
+            failed: grpc.aio.AioRpcError | OutcomeUnknown
+            try:
+                response = await call
+                break
+            except grpc.aio.AioRpcError as error:
+                failed = error
+            except asyncio.CancelledError:
+                try:
+                    deadlines.check(call)
+                except OutcomeUnknown as error:
+                    failed = error
+                else:
+                    raise
+            finally:
+                if deadlines.pending.pop(call, None) is None:
+                    deadlines.forget(call)
+            await connection.read_failed(failed)
         for pair in response.kvs:
             return Entry(key, pair.mod_revision, pair.value)
         return None

@@ -169,8 +169,9 @@ class Requests:
             return await self._create_with_options(request, by, start_ns)
         where = request.resource
         writer = applies.actor(by, self._tracks_all)
-        sent = _sent(where.resource, request.object)
-        entry, obj = await self._registry.create(where.resource, where.namespace, sent, writer)
+        strategy = strategies.find_strategy(where.resource)
+        sent = registry.decode(strategy.resource, request.object)
+        entry, obj = await self._registry.create_of(strategy, where.namespace, sent, writer)
         if where.resource == "pods":
             self._log_pod("create", obj.metadata, by, start_ns, entry.revision)
         return entry.wire
@@ -298,7 +299,7 @@ class Requests:
         return found
 
     async def _bind(self, request: api_pb2.BindRequest, by: str, start_ns: int) -> bytes:
-        entry = await self._binder.bind(request)
+        entry, _ = await self._binder.bind(request)
         self._log_pod("bind", _metadata(entry), _asking(request, by), start_ns, entry.revision)
         return entry.wire
 

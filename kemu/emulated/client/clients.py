@@ -82,12 +82,11 @@ class Client:
         self.watches = variants.choose(Watches, deviations)(env, self.servers)
         """The one Watch stream of this client, for informers."""
 
-    def parser(self, message: type[M]) -> Callable[[int, bytes], M]:
-        """Makes objects of revisions and bytes, for informers."""
+    def seer(self, message: type[M]) -> Callable[[int, bytes], shared_objects.Seen]:
+        """What informers want to know of an object, from its revision and bytes."""
         if self.shares:
-            return functools.partial(shared_objects.OBJECTS.parse, message)
-        parse = message.FromString
-        return lambda revision, wire: parse(wire)
+            return functools.partial(shared_objects.OBJECTS.see, message)
+        return lambda revision, wire: shared_objects.seen(message, wire)
 
     def create(self, obj: M) -> Coroutine[Any, Any, M]:
         """Whatever waits for the answer keeps bytes, not ``obj``."""

@@ -12,7 +12,6 @@ and computes what has changed since.
 from __future__ import annotations
 
 import asyncio
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar, cast
@@ -20,6 +19,7 @@ from typing import Generic, Protocol, TypeVar, cast
 from kemu import errors
 from kemu.emulated.client import clients, retries, sessions, streams
 from kemu.emulated.objects import resources
+from kemu.emulated.objects.wire import shared_objects
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import SECOND_NS
@@ -31,6 +31,8 @@ PAGE = 500
 _ADDED, _MODIFIED, _DELETED, _BOOKMARK, _ERROR = range(5)
 _LETTERS = "AMDB"
 """How the run log writes the types of events."""
+
+_OBJECTS, _MASK = shared_objects.OBJECTS, shared_objects.MASK
 
 
 K = TypeVar("K", bound=KubernetesObject)
@@ -101,11 +103,13 @@ class Informer(Generic[K]):
         "_client",
         "_digests",
         "_handler",
+        "_message",
         "_namespaced",
         "_on_batch_end",
         "_on_gap",
-        "_parse",
         "_revisions",
+        "_see",
+        "_shares",
         "_started",
         "_stopped",
         "_types",
@@ -146,7 +150,9 @@ class Informer(Generic[K]):
         self._client = client
         self._handler = handler
         self._on_batch_end = getattr(handler, "on_batch_end", None)
-        self._parse = client.parser(message)
+        self._message = message
+        self._see = client.seer(message)
+        self._shares = client.shares
         self._namespaced = row.namespaced
         self._version = "0" if from_cache and client.lists_from_cache else ""
         self._watch_id = 0
@@ -301,7 +307,7 @@ class Informer(Generic[K]):
 
     # --- watch: called by Watches ------------------------------------------------------------------------------------
 
-    def receive(self, event: api_pb2.WatchEvent) -> bool:
+    def receive(self, event: api_pb2.WatchEvent, *, alone: bool = False) -> bool:
         kind = event.type
         if kind >= _BOOKMARK:
             if kind == _BOOKMARK:
@@ -315,14 +321,17 @@ class Informer(Generic[K]):
                 self._on_error(event.error)
             return False
         data = event.object
-        obj = self._parse(event.resource_version, data)
-        metadata = obj.metadata
-        key = f"{metadata.namespace}/{metadata.name}" if self._namespaced else metadata.name
+        # The store is up to date when the handler looks into it.
+        self.revision = revision = event.resource_version
+        # Most objects have been parsed for another actor: SharedObjects.see, inlined.
+        seen = _OBJECTS.kept[revision & _MASK] if self._shares else None
+        if seen is None or seen[0] != data or type(seen[1]) is not self._message or _OBJECTS.checks:
+            seen = self._see(revision, data)
+        obj: K
+        _, obj, key, digest = seen
         store = self.store
         old = store.get(key)
         handler = self._handler
-        # The store is up to date when the handler looks into it.
-        self.revision = revision = event.resource_version
         if kind == _DELETED:
             if old is not None:
                 del store[key]
@@ -336,9 +345,17 @@ class Informer(Generic[K]):
                 else:
                     handler.on_update(old, obj)
         revisions = self._revisions
+        if alone and not revisions:
+            # end_batch, inlined.
+            self._client.env.log(WatchDelivered(watch=self.id, revs=[revision], types=_LETTERS[kind], digests=[digest]))
+            if self._on_batch_end is not None:
+                self._on_batch_end()
+            return False
         revisions.append(revision)
         self._types.append(_LETTERS[kind])
-        self._digests.append(zlib.crc32(data))
+        self._digests.append(digest)
+        if alone:
+            self.end_batch()
         return len(revisions) == 1
 
     def end_batch(self, *, is_whole: bool = True) -> None:

@@ -62,22 +62,22 @@ class ClientConnection:
 class TokenBucket:
     """Exact: in whole nanoseconds. Raises ValueError for a rate without a limit."""
 
-    __slots__ = ("_full_ns", "_room_ns", "_token_ns")
+    __slots__ = ("full_ns", "room_ns", "token_ns")
 
     def __init__(self, rate: Rate) -> None:
         if rate.qps <= 0 or rate.burst < 1:
             raise ValueError(f"{rate}: a bucket needs a rate above 0 and room for a token")
-        self._token_ns = round(SECOND_NS / rate.qps)
+        self.token_ns = round(SECOND_NS / rate.qps)
         """From one token to the next."""
-        self._room_ns = rate.burst * self._token_ns
+        self.room_ns = rate.burst * self.token_ns
         """As long an empty bucket takes to fill."""
-        self._full_ns = 0
+        self.full_ns = 0
         """When it will be full again."""
 
     def reserve(self, now_ns: int) -> int:
         """Take a token, perhaps one that is yet to come: how long to wait for it."""
-        self._full_ns = max(self._full_ns, now_ns) + self._token_ns
-        return max(0, self._full_ns - self._room_ns - now_ns)
+        self.full_ns = max(self.full_ns, now_ns) + self.token_ns
+        return max(0, self.full_ns - self.room_ns - now_ns)
 
 
 class Buckets:
@@ -97,7 +97,13 @@ class Buckets:
         if lists and LISTS in self._by_name:
             resource = LISTS
         bucket = self._by_name.get(resource, self._rest)
-        return 0 if bucket is None else bucket.reserve(now_ns)
+        if bucket is None:
+            return 0
+        # TokenBucket.reserve, inlined.
+        full_ns = bucket.full_ns
+        full_ns = bucket.full_ns = (full_ns if full_ns > now_ns else now_ns) + bucket.token_ns
+        wait_ns = full_ns - bucket.room_ns - now_ns
+        return wait_ns if wait_ns > 0 else 0
 
 
 def of_scheduler(rate: Rate) -> dict[str, Rate | None]:

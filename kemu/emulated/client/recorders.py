@@ -83,9 +83,8 @@ class _Known:
         self._wire = event.SerializeToString(deterministic=True)
         self.count = 1
         """How often it came; from 2 on it is a series."""
-        self.last_ns = 0
+        self.last_ns = now_ns - now_ns % 1000
         """When it came last, in Unix nanoseconds with the precision of a ``MicroTime``."""
-        self.came(now_ns)
 
     def came(self, now_ns: int) -> None:
         self.last_ns = now_ns - now_ns % 1000
@@ -112,6 +111,7 @@ class Recorder:
         if level not in LEVELS:
             raise ValueError(f"events: {level!r} is not one of: {', '.join(LEVELS)}")
         self._env = env
+        self._unix_ns = env.clock.unix_ns
         self._sink = sink
         self._controller = controller
         self._instance = f"{controller}-{host}"[:INSTANCE_BYTES]
@@ -170,7 +170,7 @@ class Recorder:
             involvedObject=reference,
             related=other,
             reason=reason,
-            message=shorten(note),
+            message=note if len(note) * 4 <= NOTE_BYTES else shorten(note),
             type=event_type,
             reportingComponent=self._controller,
         )
@@ -192,7 +192,7 @@ class Recorder:
             self._forget()
         if not self._watches:
             self._keep_watch()
-        self._send(event)
+        self._send(event, {})
 
     # Series ---------------------------------------------------------------------------------------------------------
 
@@ -200,7 +200,14 @@ class Recorder:
         known.count += 1
         known.came(now_ns)
         if self._is_old or known.count == 2:
-            self._send(known.event())
+            self._send_again(known)
+
+    def _send_again(self, known: _Known) -> None:
+        event = known.event()
+        if event.HasField("series"):
+            self._send(event, {"series": convert.to_json(event.series)})
+        else:
+            self._send(event, {"count": event.count, "lastTimestamp": convert.to_value(event.lastTimestamp)})
 
     def _keep_watch(self) -> None:
         """Look after the series every few minutes, as long as there are events to look after."""
@@ -220,32 +227,34 @@ class Recorder:
                 if known.last_ns < rested_ns:
                     del self._known[key]
                     if is_series:
-                        self._send(known.event())
+                        self._send_again(known)
                 elif is_series and refreshes:
-                    self._send(known.event())
+                    self._send_again(known)
         self._watches = False
 
     # Writing --------------------------------------------------------------------------------------------------------
 
-    def _send(self, event: core_v1_pb2.Event) -> None:
+    def _send(self, event: core_v1_pb2.Event, patch: dict[str, Any]) -> None:
+        """``patch``: of an event that came again; empty for a new one."""
         if self._waiting >= MAX_WAITING:
             self._lost(event, "too many events are waiting")
             return
         self._waiting += 1
-        self._env.spawn(self._write(event), f"event {event.metadata.name}")
+        self._env.spawn(self._write(event, patch), f"event {event.metadata.name}")
 
-    async def _write(self, event: core_v1_pb2.Event) -> None:
+    async def _write(self, event: core_v1_pb2.Event, patch: dict[str, Any]) -> None:
         why = ""
         for tries in range(MAX_TRIES):
             if tries:
                 await self._env.clock.sleep(RETRY_S, background=True)
             try:
-                await self._create_or_patch(event)
+                if not (patch and await self._patched(event, patch)):
+                    await self._sink.create(event)
                 why = ""
                 break
             except (ServiceUnavailable, AlreadyExists) as error:
                 why = error.message
-                if isinstance(error, OutcomeUnknown) or (isinstance(error, AlreadyExists) and not _again_of(event)):
+                if isinstance(error, OutcomeUnknown) or (isinstance(error, AlreadyExists) and not patch):
                     break
             except ApiError as error:
                 why = error.message
@@ -254,39 +263,24 @@ class Recorder:
         if why:
             self._lost(event, why)
 
-    async def _create_or_patch(self, event: core_v1_pb2.Event) -> None:
-        patch = _again_of(event)
-        if patch:
-            metadata = event.metadata
-            try:
-                await self._sink.patch("events", metadata.name, metadata.namespace, patch, type="strategic")
-                return
-            except NotFound:
-                # Expired, or its creation has not arrived yet; then there is a next try.
-                pass
-        await self._sink.create(event)
+    async def _patched(self, event: core_v1_pb2.Event, patch: dict[str, Any]) -> bool:
+        """False where it has expired, or its creation has not arrived yet; then there is a next try."""
+        metadata = event.metadata
+        try:
+            await self._sink.patch("events", metadata.name, metadata.namespace, patch, type="strategic")
+        except NotFound:
+            return False
+        return True
 
     def _lost(self, event: core_v1_pb2.Event, why: str) -> None:
         metadata = event.metadata
         lost = EventLost(namespace=metadata.namespace, name=metadata.name, reason=event.reason, message=why)
         self._env.log(lost)
 
-    def _unix_ns(self) -> int:
-        return self._env.clock.unix_ns()
-
-
-def _again_of(event: core_v1_pb2.Event) -> dict[str, Any]:
-    """The patch of an event that came again; empty for a new one."""
-    if event.HasField("series"):
-        return {"series": convert.to_json(event.series)}
-    if event.count > 1:
-        return {"count": event.count, "lastTimestamp": convert.to_value(event.lastTimestamp)}
-    return {}
-
 
 def shorten(note: str) -> str:
     """A note within its limit, in bytes (``truncateMessage``)."""
-    if len(note) * 4 <= NOTE_BYTES or len(note.encode()) <= NOTE_BYTES:
+    if len(note.encode()) <= NOTE_BYTES:
         return note
     return note.encode()[: NOTE_BYTES - len(_CUT)].decode(errors="ignore") + _CUT
 
@@ -299,7 +293,7 @@ def event_name(name: str, unix_ns: int) -> str:
 
 
 def _reference(obj: KubernetesObject) -> core_v1_pb2.ObjectReference:
-    resource, metadata = resources.of(obj), obj.metadata
+    resource, metadata = resources.BY_MESSAGE[type(obj)], obj.metadata
     return core_v1_pb2.ObjectReference(
         kind=resource.kind,
         namespace=metadata.namespace,

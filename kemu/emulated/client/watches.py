@@ -23,8 +23,9 @@ class Subscriber(Protocol):
     revision: int
     """All changes up to this one have been received: a new stream continues after it."""
 
-    def receive(self, event: api_pb2.WatchEvent) -> bool:
-        """Returns whether it is the first one of a batch, so that :meth:`end_batch` shall follow."""
+    def receive(self, event: api_pb2.WatchEvent, *, alone: bool = False) -> bool:
+        """Returns whether it is the first one of a batch, so that :meth:`end_batch` shall follow. ``alone``: it is the
+        whole batch, and has been ended then."""
         ...
 
     def end_batch(self) -> None:
@@ -87,7 +88,13 @@ class Watches:
     def on_message(self, response: api_pb2.WatchResponse) -> None:
         subscribers = self._subscribers
         touched = []
-        for event in response.events[:]:
+        events = response.events[:]
+        if len(events) == 1:  # as most, where pods come one by one
+            subscriber = subscribers.get(events[0].watch_id)
+            if subscriber is not None:
+                subscriber.receive(events[0], alone=True)
+            return
+        for event in events:
             subscriber = subscribers.get(event.watch_id)
             if subscriber is not None and subscriber.receive(event):
                 touched.append(subscriber)

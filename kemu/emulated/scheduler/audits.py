@@ -33,17 +33,12 @@ class Auditor:
         self._engine = engine
         self._nodes = nodes
         self._pods = pods
-        self._next_ns = EVERY_S * SECOND_NS
-
-    def report_when_due(self) -> None:
-        """Called between two attempts."""
-        if self._env.clock.now_ns() >= self._next_ns:
-            self.report()
+        engine.between_attempts, engine.due_ns = self.report, EVERY_S * SECOND_NS
 
     def report(self) -> None:
         """Write a report. An attempt under way loses its snapshot: held back changes are applied first."""
-        self._next_ns = self._env.clock.now_ns() + EVERY_S * SECOND_NS
         engine = self._engine
+        engine.due_ns = self._env.clock.now_ns() + EVERY_S * SECOND_NS
         cluster = engine.cluster
         cluster.release_snapshot()
         assumed = [pod for pod in cluster.assumed.values() if pod.node_name]

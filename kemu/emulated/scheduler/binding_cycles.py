@@ -181,8 +181,9 @@ class BindingCycles:
             try:
                 answer = await binder.bind(cycle, node)
             except ApiError as error:
-                status = answers.answer_of("Bind", binder.name, "bind", Status(ERROR, (error.message,)))
-                return _NotBound(status, error.reason)
+                # As answers.answer_of: most bindings of schedulers that race end here.
+                why = f'running Bind plugin "{binder.name}": {error.message}'
+                return _NotBound(Status(ERROR, (why,), binder.name), error.reason)
             if not isinstance(answer, Skip):
                 return None if answer is None else _NotBound(answers.answer_of("Bind", binder.name, "bind", answer))
         return _NotBound(Status(ERROR, ("no plugin bound the pod",)))
@@ -200,8 +201,8 @@ class BindingCycles:
         pod, _cycle, node = placement
         info = pod.info
         frees_room = self._failures.is_unassigned(info.uid)
-        rejected = failed.status.rejected
-        gone = events.assigned(info.pod, node)
+        rejected = failure.reason != SCHEDULER_ERROR
+        gone = events.assigned(info.pod, node) if frees_room else None
         self._cluster.forget(info.uid)
         if frees_room and not rejected:
             self._queue.move(Event.ASSIGNED_POD_DELETE, gone, None)

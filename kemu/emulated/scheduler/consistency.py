@@ -57,7 +57,7 @@ def sizes(engine: Engine) -> dict[str, int]:
         "pods": len(cluster.pods),
         "priorities": len(cluster.priorities),
         "nominated_lists": len(cluster.nominator._by_node),
-        "change_logs": len(cluster.pod_changes._rows) + len(cluster.node_changes._rows),
+        "change_logs": len(cluster.pod_changes.rows) + len(cluster.node_changes.rows),
         "queue": len(engine.queue.pods),
         "queue_heaps": len(engine.queue._active) + len(engine.queue._backoff) + len(engine.queue._errors),
         "queue_events": len(engine.queue._events),

@@ -6,8 +6,8 @@ snapshot; the queue gets every event at once.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping
+from sys import intern
 from typing import Any
 
 from kemu.emulated.objects import meta
@@ -54,9 +54,10 @@ class PodFeed:
         return self.pods.get(uid)
 
     def on_add(self, pod: core_v1_pb2.Pod) -> None:
-        self.pods[pod.metadata.uid] = pod
+        uid = intern(pod.metadata.uid)
+        self.pods[uid] = pod
         if pod.spec.nodeName:
-            self._assigned(pod)
+            self._assigned(pod, uid)
         elif pod.spec.schedulerName in self._served:
             info = self._cluster.pending(pod)
             waiting = self._queue.add(info)
@@ -66,19 +67,28 @@ class PodFeed:
             self._cluster.nominator.nominate(self._cluster.pending(pod), pod.status.nominatedNodeName)
 
     def on_update(self, old: core_v1_pb2.Pod, new: core_v1_pb2.Pod) -> None:
-        update = updates.of(old, new)
-        self.pods[update.uid] = new
+        update = updates.KEPT.get(id(new))
+        if update is None or update.old is not old:
+            update = updates.of(old, new)
+        cluster, queue, uid = self._cluster, self._queue, update.uid
+        self.pods[uid] = new
         if not update.node:
             if new.spec.schedulerName in self._served:
                 self._waiting_changed(update)
             elif self._cooperates:
                 self._other_waiting_changed(old, new)
         elif not update.old_node:
-            self._assigned(new, self._is_counted_otherwise(old))
+            self._assigned(new, uid, update)
         else:
-            self._cluster.change(self._cluster.see_update, update)
-            for event in events.assigned_pod_events(update):
-                self._queue.move(event, old, new)
+            # Cluster.change, inlined, as below.
+            if cluster.held is None:
+                cluster.see_update(update, update.spec_changed)
+            else:
+                cluster.held.append((cluster.see_update, (update, update.spec_changed)))
+            if update.events is None:
+                update.events = events.assigned_pod_events(update)
+            for event in update.events:
+                queue.move(event, old, new)
 
     def on_delete(self, pod: core_v1_pb2.Pod) -> None:
         uid = pod.metadata.uid
@@ -97,19 +107,26 @@ class PodFeed:
         elif pod.status.nominatedNodeName:
             self._nomination_ended(pod)
 
-    def _is_counted_otherwise(self, old: core_v1_pb2.Pod) -> bool:
-        """Whether a pod that was assumed changed before it was bound: its requests may."""
-        assumed = self._cluster.assumed.get(old.metadata.uid)
-        return assumed is not None and assumed.pod is not old and bool(assumed.pod.spec != old.spec)
-
-    def _assigned(self, pod: core_v1_pb2.Pod, spec_changed: bool = False) -> None:
-        """``spec_changed``: since it was assumed."""
-        uid = pod.metadata.uid
-        self._queue.remove(uid)
-        self._cluster.nominator.remove(uid)
-        self._cluster.confirm(uid)
-        self._cluster.change(functools.partial(self._cluster.see_pod, pod, spec_changed=spec_changed))
-        self._queue.move(Event.ASSIGNED_POD_ADD, None, pod)
+    def _assigned(self, pod: core_v1_pb2.Pod, uid: str, update: PodUpdate | None = None) -> None:
+        """``update``: of a pod that had no node before."""
+        cluster, queue = self._cluster, self._queue
+        if uid in queue.pods:
+            queue.remove(uid)
+        if cluster.nominator.nodes:
+            cluster.nominator.remove(uid)
+        # The watch shows the pod on a node: it is no longer just assumed.
+        assumed = cluster.assumed.pop(uid, None)
+        if update is None:
+            cluster.change(cluster.see_pod, pod, False)
+        else:
+            # A pod that was assumed may have changed before it was bound, and its requests with it.
+            old = update.old
+            spec_changed = assumed is not None and assumed.pod is not old and bool(assumed.pod.spec != old.spec)
+            if cluster.held is None:
+                cluster.see_update(update, spec_changed)
+            else:
+                cluster.held.append((cluster.see_update, (update, spec_changed)))
+        queue.move(Event.ASSIGNED_POD_ADD, None, pod)
 
     def _waiting_changed(self, update: PodUpdate) -> None:
         old, new, uid = update.old, update.new, update.uid

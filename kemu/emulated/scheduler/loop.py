@@ -12,7 +12,7 @@ up, as with kube-scheduler's defaults (:mod:`kemu.emulated.scheduler.cycle.statu
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterator
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator
 from typing import Any
 
 from kemu.emulated import variants
@@ -71,7 +71,9 @@ class Engine:
         self._ready: asyncio.Future[None] | None = None
         """While it waits for pods."""
         self.between_attempts: Callable[[], object] = lambda: None
-        """Called when no attempt is under way: what the watches have shown is all in the cache."""
+        """Called when no attempt is under way, from :attr:`due_ns` on: what the watches have shown is all in the
+        cache."""
+        self.due_ns = 0
         self.cluster = variants.choose(Cluster, varied)()
         self.handle = Handle(self.cluster, env.random, policy)
         self.handle.api, self.handle.clock = api, env.clock
@@ -137,6 +139,7 @@ class Engine:
             extenders,
             overcommitters,
             self.evictor,
+            self.bindings.start,
         )
         self.pod_feed = variants.choose(PodFeed, varied)(
             self.cluster,
@@ -165,10 +168,11 @@ class Engine:
 
     async def schedule_all(self) -> None:
         """Try pod after pod; the queue's timers run."""
-        cluster, names = self.cluster, self.cluster.names
+        cluster, names, now_ns = self.cluster, self.cluster.names, self._env.clock.now_ns
         while True:
-            self.between_attempts()
-            if names.too_many:
+            if now_ns() >= self.due_ns:
+                self.between_attempts()
+            if len(names.index) > names.limit:
                 cluster.forget_resources(self._waiting())
             pod = self.queue.take()
             if pod is None:
@@ -192,11 +196,9 @@ class Engine:
             for pod in pods.values():
                 yield pod.info
 
-    async def schedule_one(self, pod: QueuedPod) -> None:
+    def schedule_one(self, pod: QueuedPod) -> Coroutine[Any, Any, None]:
         """The scheduling cycle of a pod; if it ends with a node, its binding cycle begins beside the loop."""
-        placement = await self._scheduling.run(pod)
-        if placement is not None:
-            self.bindings.start(placement)
+        return self._scheduling.run(pod)
 
     def _avoidance_over(self, thrown_out: core_v1_pb2.Pod) -> None:
         self.queue.move(Event.AVOIDANCE_OVER, thrown_out, None)

@@ -83,7 +83,6 @@ class Scheduler:
         }
         self._informers = list(by_resource.values())
         self.auditor = Auditor(env, self.engine, by_resource["nodes"], by_resource["pods"])
-        self.engine.between_attempts = self.auditor.report_when_due
         if self.engine.avoided is not None:
             failed: informers.Informer[core_v1_pb2.Pod] = informers.Informer(
                 client, "pods", handler=self.engine.avoided, field_selector=avoided_nodes.ENDED_BADLY

@@ -10,7 +10,7 @@ snapshot on which the decision was made.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from kemu.emulated.scheduler.cache.pods import PodInfo
@@ -59,6 +59,7 @@ class SchedulingCycles:
         extenders: Extenders | None,
         overcommitters: Mapping[str, Overcommitter],
         evictor: Evictor,
+        start_binding: Callable[[Placement], object],
     ) -> None:
         self._env = env
         self._clock = env.clock
@@ -73,9 +74,10 @@ class SchedulingCycles:
         self._extenders = extenders
         self._overcommitters = overcommitters
         self._evictor = evictor
+        self._start_binding = start_binding
 
-    async def run(self, pod: QueuedPod) -> Placement | None:
-        """None: the pod is back in the queue, or needs no node.
+    async def run(self, pod: QueuedPod) -> None:
+        """Afterwards the binding cycle of the pod has begun; or it is back in the queue, or needs no node.
 
         A pod that is skipped (``skipPodSchedule``) is being deleted, or an update has returned it to the queue although
         it is assumed.
@@ -88,7 +90,7 @@ class SchedulingCycles:
                 self._reporter.skipped(info.pod)
             self._queue.done(info.uid)
             self._log_attempt(pod, started_ns, "skipped", None, "")
-            return None
+            return
         result = await self._decide(pod)
         # Even an attempt that takes no time lets other tasks run.
         await self._env.work(self._timing.cycle_s(self._env.random, result.evaluated))
@@ -96,14 +98,13 @@ class SchedulingCycles:
         if batches is not None:
             batches.attempt_over()
         if result.node:
-            return await self._place(pod, result, started_ns)
-        if result.error is not None:
+            await self._place(pod, result, started_ns)
+        elif result.error is not None:
             self._cluster.release_snapshot()
             self._log_attempt(pod, started_ns, "error", result, result.error.message)
             await self._failures.handle(pod, Failure(result.error.message, reason=SCHEDULER_ERROR), "")
         else:
             await self._make_room(pod, result, started_ns)
-        return None
 
     async def _decide(self, pod: QueuedPod) -> ScheduleResult:
         """Choose a node. From here on the cache keeps its snapshot."""
@@ -126,7 +127,7 @@ class SchedulingCycles:
 
     # A node was found ------------------------------------------------------------------------------------------------
 
-    async def _place(self, pod: QueuedPod, result: ScheduleResult, started_ns: int) -> Placement | None:
+    async def _place(self, pod: QueuedPod, result: ScheduleResult, started_ns: int) -> None:
         """Assume the pod on its node, reserve what it needs there, ask for its permit."""
         info, node, filtering = pod.info, result.node, result.filtering
         assert filtering is not None
@@ -137,13 +138,14 @@ class SchedulingCycles:
             message = f"pod {info.uid}({info.key}) is in the cache, so can't be assumed"
             self._log_attempt(pod, started_ns, "error", result, message)
             await self._failures.handle(pod, Failure(message, reason=SCHEDULER_ERROR), "")
-            return None
+            return
         self._cluster.assume(info, node)
-        nominated = self._cluster.nominator.remove(info.uid)
+        nominated = self._cluster.nominator.remove(info.uid) if self._cluster.nominator.nodes else ""
         self._failures.assumed(info.uid, nominated)
-        status = self._reserve(pod.profile, cycle, node)
-        if status is None:
-            status = self._permit(pod.profile, cycle, node)
+        profile = pod.profile
+        status = self._reserve(profile, cycle, node) if profile.reserve else None
+        if status is None and profile.permit:
+            status = self._permit(profile, cycle, node)
         if status is not None:
             pod.profile.unreserve(cycle, node)
             self._cluster.forget(info.uid)
@@ -151,12 +153,12 @@ class SchedulingCycles:
             outcome = "unschedulable" if failure.rejectors else "error"
             self._log_attempt(pod, started_ns, outcome, result, failure.message)
             await self._failures.handle(pod, failure, "")
-            return None
+            return
         self._log_attempt(pod, started_ns, "scheduled", result, "")
         if info.uid not in self._handle.waiting:
             self._queue.done(info.uid)
         self._env.step("after-assume")
-        return Placement(pod, cycle, node)
+        self._start_binding(Placement(pod, cycle, node))
 
     def _reserve(self, profile: Profile, cycle: Cycle, node: str) -> Status | None:
         for plugin in profile.reserve:

@@ -134,7 +134,7 @@ BENCHMARKS = {
         ),
         Benchmark(
             "racing",
-            "eight replicas of one scheduler race for the same pods in sim: what an attempt costs; most are in vain",
+            "replicas of one scheduler race for the same pods in sim: what an attempt costs; most are in vain",
             "kemu.lab.bench.clusters.racing:racing",
             racing.settings(),
             _LEFT_OUT,

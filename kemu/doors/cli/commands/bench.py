@@ -21,11 +21,12 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "name",
         nargs="*",
         help="first-pod, sim-pods, work, ray-pods, ray-scale, sim-scale, idle, store, decide, cliffs, changed-pod, "
-        "schedule, trace, explore, long; up (needs the real kube-apiserver, etcd, kube-scheduler and kwok)",
+        "racing, schedule, trace, explore, long; up (needs the real kube-apiserver, etcd, kube-scheduler and kwok)",
     )
     parser.add_argument("--workload", help="only this workload, of benchmarks that have several")
     parser.add_argument("--nodes", type=_numbers, help="only these numbers of nodes, as 1000,5000,15000")
     parser.add_argument("--pods", type=parsers.count, help="so many pods")
+    parser.add_argument("--schedulers", type=_numbers, help="only these numbers of schedulers that race, as 8,64")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(command=command)
 
@@ -36,7 +37,7 @@ def _numbers(text: str) -> list[int]:
     except ValueError:
         numbers = []
     if not numbers or min(numbers) < 1:
-        raise argparse.ArgumentTypeError(f"not numbers of nodes, separated by commas: {text!r}")
+        raise argparse.ArgumentTypeError(f"not numbers above 0, separated by commas: {text!r}")
     return numbers
 
 
@@ -78,9 +79,11 @@ def _settings(benchmark: Any, options: argparse.Namespace) -> list[dict[str, Any
             chosen = [each for nodes in options.nodes for each in _nearest_size(chosen, nodes)]
             return [{**each, "pods": options.pods or each["pods"]} for each in chosen]
         chosen = [each for nodes in options.nodes for each in _of_size(chosen, nodes)]
+    if options.schedulers is not None and any("schedulers" in each for each in chosen):
+        chosen = [{**each, "schedulers": number} for number in options.schedulers for each in chosen]
     if options.pods is not None:
         chosen = [{**each, "pods": options.pods} if "pods" in each else each for each in chosen]
-    return chosen
+    return [each for place, each in enumerate(chosen) if each not in chosen[:place]]
 
 
 def _nearest_size(settings: list[dict[str, Any]], nodes: int) -> list[dict[str, Any]]:

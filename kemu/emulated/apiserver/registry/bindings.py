@@ -9,7 +9,7 @@ Kubernetes, a resource version belongs to one object.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, cast
 
 from kemu import errors as kemu_errors
@@ -77,19 +77,21 @@ class Binder:
         self._feed = feed
         self._check = check
 
-    async def bind(self, request: api_pb2.BindRequest) -> Entry:
-        """Give a pod its node, once."""
+    def bind(self, request: api_pb2.BindRequest) -> Coroutine[Any, Any, tuple[Entry, bool]]:
+        """Give a pod its node, once. To be awaited at once: the pod as it is now, and False."""
         namespace = _check_request(request)
         if self._check is not None:
-            (result,) = (await self._commit([request], all_or_nothing=False)).results
-            if isinstance(result, kemu_errors.ApiError):
-                raise result
-            return result
+            return self._commit_one(request)
         if request.HasField("node_generation"):
             raise errors.no_generations(request.name)
         strategy = strategies.STRATEGIES["pods"]
-        writes = self._registry
-        return (await writes.rewrite_in_turn(strategy, namespace, request.name, self._bound, request))[0]
+        return self._registry.rewrite_in_turn(strategy, namespace, request.name, self._bound, request, is_pure=True)
+
+    async def _commit_one(self, request: api_pb2.BindRequest) -> tuple[Entry, bool]:
+        (result,) = (await self._commit([request], all_or_nothing=False)).results
+        if isinstance(result, kemu_errors.ApiError):
+            raise result
+        return result, False
 
     async def commit(self, request: api_pb2.CommitRequest) -> Outcome:
         """Bind several pods. Raises only what concerns the request as a whole."""

@@ -20,11 +20,13 @@ from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import Message
 
 from kemu.emulated.apiserver.registry import bodies, json_patches, options, strategic_merges
+from kemu.emulated.objects import times
 from kemu.emulated.objects.conversion import convert, sizes
 from kemu.emulated.objects.managed_fields import go_decoding, go_texts, schemas, shapes
 from kemu.emulated.objects.resources import Resource
 from kemu.emulated.objects.validation import causes
 from kemu.errors import BadRequest, Cause, Invalid
+from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1.api_pb2 import PatchRequest
 
@@ -128,6 +130,10 @@ def apply(
     patch. Raises
     :class:`kemu.errors.ApiError`.
     """
+    if kind == STRATEGIC and shown is None and isinstance(obj, core_v1_pb2.Pod) and len(patch) == 1:
+        status = patch.get("status")
+        if isinstance(status, dict) and _set_condition(obj.status, status):
+            return []
     whole = schemas.find(resource.api_version, resource.kind) or ""
     if kind == JSON:
         data = convert.to_manifest(obj)
@@ -174,6 +180,66 @@ def apply(
     if whole:
         shapes.tidy(resource.kind, obj)
     return unknown
+
+
+_TEXTS = ("type", "status", "reason", "message", "lastTransitionTime")
+_ORDER = "$setElementOrder/conditions"
+
+
+def _set_condition(status: core_v1_pb2.PodStatus, patch: dict[str, Any]) -> bool:
+    """What a scheduler writes about a pod (``meta.condition_patch``), without JSON of the whole status: one condition,
+    and perhaps the nomination. False, and nothing was changed, for any other patch: where something is wrong, where an
+    element would come to another place, and so on."""
+    changes = patch.get("conditions")
+    if not (isinstance(changes, list) and len(changes) == 1 and isinstance(changes[0], dict)):
+        return False
+    (change,) = changes
+    for key in patch:
+        if key not in ("conditions", _ORDER, "nominatedNodeName"):
+            return False
+    for key, value in change.items():
+        if not (type(value) is str if key in _TEXTS else key == "observedGeneration" and type(value) is int):
+            return False
+    nominated = patch.get("nominatedNodeName")
+    if not (nominated is None or type(nominated) is str) or not -(2**63) <= change.get("observedGeneration", 0) < 2**63:
+        return False
+    known = status.conditions[:]
+    places = {one.type: place for place, one in enumerate(known)}
+    mine = change.get("type")
+    if len(places) != len(known) or mine is None or (known and mine not in places):
+        return False
+    if _ORDER in patch:
+        order = patch[_ORDER]
+        if not isinstance(order, list):
+            return False
+        last, is_named = -1, False
+        for one in order:
+            if not isinstance(one, dict) or len(one) != 1 or type(one.get("type")) is not str:
+                return False
+            is_named = is_named or one["type"] == mine
+            place = places.get(one["type"])
+            if place is not None:
+                if place <= last:
+                    return False
+                last = place
+        if not is_named:
+            return False
+    try:
+        time_s = times.parse_time(change["lastTransitionTime"]) // 1_000_000_000 if _TEXTS[-1] in change else None
+    except ValueError:
+        return False
+    condition = known[places[mine]] if known else status.conditions.add()
+    for key, value in change.items():
+        if key != _TEXTS[-1]:
+            setattr(condition, key, value)
+    if time_s is not None:
+        condition.ClearField("lastTransitionTime")
+        condition.lastTransitionTime.seconds = time_s
+    if nominated is not None:
+        status.nominatedNodeName = nominated
+    elif "nominatedNodeName" in patch:
+        status.ClearField("nominatedNodeName")
+    return True
 
 
 def _copied(value: object) -> Any:

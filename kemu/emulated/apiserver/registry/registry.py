@@ -75,6 +75,7 @@ class Registry:
         self.turns = Turns()
         self._env = env
         self._random = env.random
+        self._unix_ns = env.clock.unix_ns
         self._admission = admission
         self.lives: Lives | None = None
         """How pods live that do not say; None: a scenario states nothing."""
@@ -89,11 +90,12 @@ class Registry:
         self, plural: str, namespace: str, obj: KubernetesObject, by: Writer | None = None
     ) -> Coroutine[Any, Any, tuple[Entry, Any]]:
         """The new object, as stored and parsed. ``obj`` is changed on the way."""
-        return self._create(strategies.find_strategy(plural), namespace, obj, by)
+        return self.create_of(strategies.find_strategy(plural), namespace, obj, by)
 
-    async def _create(
+    async def create_of(
         self, strategy: Strategy, namespace: str, obj: KubernetesObject, by: Writer | None
     ) -> tuple[Entry, Any]:
+        """As :meth:`create`, of a kind that has been found."""
         resource = strategy.resource
         metadata = obj.metadata
         if metadata.resourceVersion:
@@ -123,30 +125,26 @@ class Registry:
             defaults.prepare_create(obj)
             if strategy.prepare_create is not None:
                 strategy.prepare_create(obj)
-            meta.set_time(metadata.creationTimestamp, self.unix_now_ns())
+            meta.set_time(metadata.creationTimestamp, self._unix_ns())
             for field in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
                 metadata.ClearField(field)
             problems = kinds.validate_create(obj) + unbuilt
             if problems:
                 raise causes.error(obj, problems)
             await self._admission.validate(resource, obj)
-            return await self._insert(strategy, obj, attempts), obj
+            new_key = key
+            while True:
+                value = obj.SerializeToString(deterministic=True)
+                revision, current = await self.storage.swap(new_key, 0, value)
+                if revision:
+                    return Entry(new_key, revision, value), obj
+                attempts -= 1
+                if attempts == 0:
+                    break
+                metadata.name = self._generate_name(metadata.generateName)
+                new_key = resources.key(resource, metadata.namespace, metadata.name)
         finally:
             self.turns.leave(key)
-
-    async def _insert(self, strategy: Strategy, obj: KubernetesObject, attempts: int) -> Entry:
-        """``attempts``: how many generated names to try."""
-        resource, metadata = strategy.resource, obj.metadata
-        while True:
-            key = resources.key(resource, metadata.namespace, metadata.name)
-            value = obj.SerializeToString(deterministic=True)
-            revision, current = await self.storage.swap(key, 0, value)
-            if revision:
-                return Entry(key, revision, value)
-            attempts -= 1
-            if attempts == 0:
-                break
-            metadata.name = self._generate_name(metadata.generateName)
         error = errors.already_exists(resource, metadata.name)
         if current is not None and parse(resource, current).metadata.HasField("deletionTimestamp"):
             error.message = f"object is being deleted: {error.message}"
@@ -216,7 +214,7 @@ class Registry:
         except kemu_errors.NotFound:
             if not strategy.create_on_update or metadata.resourceVersion or subresource:
                 raise
-        return (await self._create(strategy, namespace, obj, by))[0], False, True
+        return (await self.create_of(strategy, namespace, obj, by))[0], False, True
 
     async def write_status(self, plural: str, namespace: str, obj: KubernetesObject) -> int:
         """Replace the status of an object on the server's own behalf. Returns its new resource version."""
@@ -397,7 +395,7 @@ class Registry:
                 raise errors.conflict(resource, name, why)
             made.metadata.ClearField("resourceVersion")
             try:
-                return (await self._create(strategy, namespace, made, applies.APPLIED))[0], False, True
+                return (await self.create_of(strategy, namespace, made, applies.APPLIED))[0], False, True
             except kemu_errors.AlreadyExists:
                 if attempt == CREATE_ATTEMPTS - 1:
                     raise
@@ -517,22 +515,13 @@ class Registry:
         change: Transform,
         argument: Any,
         confirm: Confirmation | None = None,
+        *,
+        is_pure: bool = False,
     ) -> Coroutine[Any, Any, tuple[Entry, bool]]:
         """Take the turn, then :meth:`rewrite`. To be awaited at once."""
         key = resources.key(strategy.resource, namespace, name)
         turn = self.turns.take(key)
-        rewriting = self.rewrite(strategy, key, name, change, argument, confirm, leaves=True)
-        return rewriting if turn is None else self._wait_and_rewrite(key, turn, rewriting)
-
-    async def _wait_and_rewrite(
-        self, key: bytes, turn: asyncio.Future[None], rewriting: Coroutine[Any, Any, tuple[Entry, bool]]
-    ) -> tuple[Entry, bool]:
-        try:
-            await self.turns.wait(key, turn)
-        except BaseException:
-            rewriting.close()
-            raise
-        return await rewriting
+        return self.rewrite(strategy, key, name, change, argument, confirm, leaves=True, turn=turn, is_pure=is_pure)
 
     async def rewrite(
         self,
@@ -544,16 +533,29 @@ class Registry:
         confirm: Confirmation | None = None,
         *,
         leaves: bool = False,
+        turn: asyncio.Future[None] | None = None,
+        is_pure: bool = False,
     ) -> tuple[Entry, bool]:
         """Apply ``change`` to an object until no other write comes in between (``GuaranteedUpdate`` of kube-apiserver).
 
         Returns the object as it is now, or its last state when it is gone; and whether it is gone. The caller has the
-        turn for ``key``, which ends with this if it ``leaves``.
+        turn for ``key``, or waits for ``turn``; it ends with this if it ``leaves``. ``is_pure``: ``change`` judges by
+        the entry and its argument alone, so it is not asked twice about one revision (``cachedUpdateErr``).
         """
+        if turn is not None:
+            # Turns.wait, inlined.
+            try:
+                await turn
+            except asyncio.CancelledError:
+                if not turn.cancelled():
+                    self.turns.leave(key)
+                raise
         storage = self.storage
         resource = strategy.resource
         entry = self.cache.collections[resource.plural].entries.get(key)
         certain = False
+        refused: tuple[int, kemu_errors.ApiError] | None = None
+        """By which revision ``change`` has refused, and why."""
         try:
             while True:
                 if entry is None:
@@ -563,13 +565,17 @@ class Registry:
                     continue
                 old_value = entry.wire[: entry.size]
                 try:
+                    if refused is not None and refused[0] == entry.revision:
+                        raise refused[1]
                     value = change(strategy, entry, argument)
                     if confirm is not None and value is not None and value != old_value:
                         await confirm(entry, value)
-                except kemu_errors.ApiError:
+                except kemu_errors.ApiError as error:
                     if certain:
                         raise
                     value = old_value
+                    if is_pure:
+                        refused = entry.revision, error
                 if value == old_value:
                     if certain:
                         return entry, False

@@ -15,6 +15,7 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from sys import intern
 from typing import Any, ClassVar
 
 import numpy as np
@@ -80,7 +81,7 @@ class Cluster:
         self.images: dict[str, ImageState] = {}
         self.images_version = 0
         """Changes when scores by images may change."""
-        self._unseen: dict[str, NodeInfo] = {}
+        self.unseen: dict[str, NodeInfo] = {}
         """Nodes with images that have changed, or whose pods have, since an attempt began."""
         self.unschedulable_nodes = 0
         self.nodes_with_ports: dict[str, NodeInfo] = {}
@@ -123,11 +124,13 @@ class Cluster:
         self._label_clock = 0
         self._label_columns = 0
         self._zones: dict[tuple[str, str], dict[str, NodeInfo]] = {}
-        self._order_is_stale = False
+        self.order_is_stale = False
+        """With ``unseen``: there is something to :meth:`settle`."""
         self._gone = 0
         """How many rows belong to nodes that were removed."""
         self._generation = 0
-        self._held: list[tuple[Callable[..., object], tuple[object, ...]]] | None = None
+        self.held: list[tuple[Callable[..., object], tuple[object, ...]]] | None = None
+        """Changes that wait for the end of an attempt; None: none is under way, and they are applied at once."""
 
     # Nodes ----------------------------------------------------------------------------------------------------------
 
@@ -137,7 +140,7 @@ class Cluster:
 
     def set_node(self, node: core_v1_pb2.Node) -> None:
         """Add a node or take over its new state."""
-        name = node.metadata.name
+        name: str = intern(node.metadata.name)
         info = self._node(name)
         known = info.node is not None
         old_zone = info.zone
@@ -149,7 +152,7 @@ class Cluster:
             info.row = len(self.rows)
             self.rows.append(info)
             self._reserve(len(self.rows))
-            self._order_is_stale = self._order_is_stale or len(self._zones) > 1
+            self.order_is_stale = self.order_is_stale or len(self._zones) > 1
             for pod in info.pods.values():
                 if pod.template.claims:
                     self._use_claims(pod, 1)
@@ -157,7 +160,7 @@ class Cluster:
         elif info.zone != old_zone:
             self._leave_zone(old_zone, name)
             self._zones.setdefault(info.zone, {})[name] = info
-            self._order_is_stale = True
+            self.order_is_stale = True
         self._remember_attributes(info)
         many = 2 * len(self.rows) + _SPARE
         for column in self._labels.values():
@@ -176,14 +179,14 @@ class Cluster:
         if info is None or info.node is None:
             return
         self._forget_attributes(info)
-        self._unseen.pop(name, None)
+        self.unseen.pop(name, None)
         for pod in info.pods.values():
             self._use_claims(pod, -1)
             self.counts.pod_went(pod, info, self.capacity)
         self._leave_zone(info.zone, name)
         self.rows[info.row] = _GONE
         self._gone += 1
-        self._order_is_stale = True
+        self.order_is_stale = True
         info.forget_node()
         if not info.pods:
             self._drop(info)
@@ -195,10 +198,10 @@ class Cluster:
         that have changed since the last one, each with the number of nodes that have its images now
         (``ImageStateSummary.Snapshot``). The others keep the numbers that they have.
         """
-        if self._order_is_stale:
-            self._order_is_stale = False
+        if self.order_is_stale:
+            self.order_is_stale = False
             self._reorder()
-        if self._unseen:
+        if self.unseen:
             self._count_images()
 
     def node_seen(self, name: str) -> None:
@@ -209,10 +212,10 @@ class Cluster:
 
     def _changed(self, info: NodeInfo) -> None:
         """A node with images, or a pod on it, has changed."""
-        self._unseen[info.name] = info
+        self.unseen[info.name] = info
 
     def _count_images(self) -> None:
-        unseen, self._unseen = self._unseen, {}
+        unseen, self.unseen = self.unseen, {}
         for name, info in unseen.items():
             for image in info.image_sizes:
                 nodes = self.images[image].nodes
@@ -356,7 +359,7 @@ class Cluster:
 
         ``waiting``: the pods that are not on nodes. Not during an attempt.
         """
-        if not self.names.too_many:
+        if len(self.names.index) <= self.names.limit:
             return
         used: dict[int, None] = {}
         for node in self.nodes.values():
@@ -448,7 +451,8 @@ class Cluster:
         else:
             del self.priorities[pod.priority]
         info = self.nodes[pod.node_name]
-        info.put_last(pod)
+        if next(reversed(info.pods)) != uid:
+            info.put_last(pod)
         info.remove(pod)
         pod.node_name = ""
         if not info.ports:
@@ -468,7 +472,7 @@ class Cluster:
         """Pods on nodes that are gone use none (``usedPVCSet`` is made of the nodes of the snapshot)."""
         self.storage.use(pod.namespace, pod.template.claims, change)
 
-    def see_pod(self, pod: core_v1_pb2.Pod, *, spec_changed: bool = True) -> None:
+    def see_pod(self, pod: core_v1_pb2.Pod, spec_changed: bool = True) -> None:
         """The watch shows a pod on a node: count it, confirm an assumed one, or update what changed."""
         uid, node_name = pod.metadata.uid, pod.spec.nodeName
         self.assumed.pop(uid, None)
@@ -481,12 +485,19 @@ class Cluster:
             self.remove_pod(uid)
         self.add_pod(self.pod(pod), node_name)
 
-    def see_update(self, update: PodUpdate) -> None:
-        """As :meth:`see_pod`, of a pod that was on a node before, too."""
+    def see_update(self, update: PodUpdate, spec_changed: bool) -> None:
+        """As :meth:`see_pod`, of a pod that the watch has shown before. ``spec_changed``: since it was counted on its
+        node."""
         uid = update.uid
         known = self.pods.get(uid)
-        if known is None or known.pod is not update.old or update.counts_differently or known.node_name != update.node:
-            self.see_pod(update.new, spec_changed=update.spec_changed)
+        if (
+            known is None
+            or known.pod is not update.old
+            or spec_changed
+            or update.counts_differently
+            or known.node_name != update.node
+        ):
+            self.see_pod(update.new, spec_changed)
             return
         self.assumed.pop(uid, None)
         self._renew(known, update.new, update.start_s)
@@ -502,7 +513,7 @@ class Cluster:
             known.start_s = start_s
             self._generation += 1
             info.generation = self._generation
-        if info.put_last(known):
+        if next(reversed(info.pods)) != known.uid and info.put_last(known):
             self._generation += 1
             info.generation = self._generation
         if known.template.host_ports and info.take_ports(known):
@@ -513,10 +524,6 @@ class Cluster:
         """Count a pod on the node that was just chosen for it."""
         self.add_pod(pod, node_name)
         self.assumed[pod.uid] = pod
-
-    def confirm(self, uid: str) -> None:
-        """The watch shows the pod on a node: it is no longer just assumed."""
-        self.assumed.pop(uid, None)
 
     def forget(self, uid: str) -> bool:
         """Stop counting an assumed pod whose binding failed; False when it is not (any more) assumed.
@@ -539,7 +546,12 @@ class Cluster:
         self._generation += 1
         info.generation = self._generation
         if info.row >= 0:
-            self.pod_changes.append(info.row)
+            # ChangeLog.append, inlined.
+            changes = self.pod_changes
+            changes.rows.append(info.row)
+            changes.end += 1
+            if len(changes.rows) > columns.LOG_LIMIT:
+                changes.shorten()
 
     def matching(self, *wanted: PodSelector) -> CountColumn:
         """The number of pods on each node that all of the selectors match."""
@@ -595,20 +607,20 @@ class Cluster:
 
     def hold_snapshot(self) -> None:
         """Hold back the changes that come through :meth:`change` until :meth:`release_snapshot`."""
-        if self._held is None:
-            self._held = []
+        if self.held is None:
+            self.held = []
 
     def release_snapshot(self) -> None:
-        held, self._held = self._held, None
+        held, self.held = self.held, None
         for change, arguments in held or ():
             change(*arguments)
 
     def change(self, change: Callable[..., object], *arguments: object) -> None:
         """Apply a change now, or when the attempt that is under way has ended."""
-        if self._held is None:
+        if self.held is None:
             change(*arguments)
         else:
-            self._held.append((change, arguments))
+            self.held.append((change, arguments))
 
 
 def _counts_differently(known: PodInfo, pod: core_v1_pb2.Pod) -> bool:

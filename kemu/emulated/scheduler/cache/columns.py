@@ -21,32 +21,36 @@ BoolArray = npt.NDArray[np.bool_]
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
-_LOG_LIMIT = 1 << 16
+LOG_LIMIT = 1 << 16
 
 
 class ChangeLog:
     """Rows in the order in which they changed; readers remember how far they have read."""
 
-    __slots__ = ("_base", "_rows", "end")
+    __slots__ = ("_base", "end", "rows")
 
     def __init__(self) -> None:
-        self._rows: list[int] = []
+        self.rows: list[int] = []
         self._base = 0
         self.end = 0
         """How many changes there have been."""
 
     def append(self, row: int) -> None:
-        self._rows.append(row)
+        self.rows.append(row)
         self.end += 1
-        if len(self._rows) > _LOG_LIMIT:
-            del self._rows[: _LOG_LIMIT // 2]
-            self._base += _LOG_LIMIT // 2
+        if len(self.rows) > LOG_LIMIT:
+            self.shorten()
+
+    def shorten(self) -> None:
+        """Forget the older half."""
+        del self.rows[: LOG_LIMIT // 2]
+        self._base += LOG_LIMIT // 2
 
     def since(self, position: int) -> list[int] | None:
         """The distinct rows that changed after ``position``; None: too long ago to tell."""
         if position < self._base:
             return None
-        changed = self._rows[position - self._base :]
+        changed = self.rows[position - self._base :]
         return changed if len(changed) < 2 else list(dict.fromkeys(changed))
 
 

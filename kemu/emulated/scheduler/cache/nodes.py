@@ -6,6 +6,7 @@ columns. Simulations (nominated pods, victims) work on a :meth:`NodeInfo.copy` o
 
 from __future__ import annotations
 
+import weakref
 from typing import Any, NamedTuple
 
 from kemu.emulated.objects.amounts import requests
@@ -24,12 +25,53 @@ class Taint(NamedTuple):
     effect: str
 
 
+class _Facts:
+    """What a Node object says, read once for all schedulers of this process that are shown the same object. Nobody
+    changes any of it."""
+
+    __slots__ = (
+        "__weakref__",
+        "allocatable",
+        "allowed_pods",
+        "amounts",
+        "image_sizes",
+        "labels",
+        "node",
+        "taints",
+    )
+
+    def __init__(self, node: core_v1_pb2.Node) -> None:
+        self.node = node
+        self.labels = dict(node.metadata.labels)
+        self.taints = tuple(Taint(taint.key, taint.value, taint.effect) for taint in node.spec.taints)
+        self.amounts = requests.resource_list(node.status.allocatable)
+        self.allowed_pods = self.amounts.pop(requests.PODS, 0)
+        self.allocatable: list[int] = []
+        """The amounts by the numbers that the first scheduler gave to their names."""
+        self.image_sizes = {name: image.sizeBytes for image in node.status.images for name in image.names}
+
+    def by_number(self, names: ResourceNames) -> list[int]:
+        """The amounts by number."""
+        numbers = [names.of(name) for name in self.amounts]
+        allocatable = [0] * len(names.names)
+        for number, amount in zip(numbers, self.amounts.values(), strict=True):
+            allocatable[number] = amount
+        if not self.allocatable:
+            self.allocatable = allocatable
+        return self.allocatable if self.allocatable == allocatable else allocatable
+
+
+_FACTS: weakref.WeakValueDictionary[int, _Facts] = weakref.WeakValueDictionary()
+"""By the identity of the object, which is not given to another one as long as its facts hold it."""
+
+
 class NodeInfo:
     """A node and what its pods take. ``requested`` and ``allocatable`` are indexed by resource number."""
 
     __slots__ = (
         "allocatable",
         "allowed_pods",
+        "facts",
         "generation",
         "image_sizes",
         "labels",
@@ -48,6 +90,8 @@ class NodeInfo:
 
     def __init__(self, name: str, resources: int) -> None:
         self.name = name
+        self.facts: _Facts | None = None
+        """Holds what several schedulers share."""
         self.node: Any = None
         """The ``core.v1.Node``; None while only its pods are known."""
         self.row = -1
@@ -73,30 +117,29 @@ class NodeInfo:
 
     def set_node(self, node: core_v1_pb2.Node, names: ResourceNames) -> None:
         """Take over what the object says."""
+        facts = _FACTS.get(id(node))
+        if facts is None:
+            facts = _FACTS[id(node)] = _Facts(node)
+        self.facts = facts
         self.node = node
-        self.labels = dict(node.metadata.labels)
-        self.taints = tuple(Taint(taint.key, taint.value, taint.effect) for taint in node.spec.taints)
+        self.labels = facts.labels
+        self.taints = facts.taints
         self.unschedulable = node.spec.unschedulable
-        amounts = requests.resource_list(node.status.allocatable)
-        self.allowed_pods = amounts.pop(requests.PODS, 0)
-        numbers = [names.of(name) for name in amounts]
-        allocatable = [0] * len(names.names)
-        for number, amount in zip(numbers, amounts.values(), strict=True):
-            allocatable[number] = amount
-        self.allocatable = allocatable
-        self.image_sizes = {name: image.sizeBytes for image in node.status.images for name in image.names}
+        self.allowed_pods = facts.allowed_pods
+        self.allocatable = facts.by_number(names)
+        self.image_sizes = facts.image_sizes
 
     def bare(self) -> NodeInfo:
         """The node alone, without pods and images (``SetNode`` of a new ``NodeInfo``)."""
         bare = NodeInfo(self.name, len(self.requested))
-        bare.node, bare.row = self.node, self.row
+        bare.facts, bare.node, bare.row = self.facts, self.node, self.row
         bare.labels, bare.taints, bare.unschedulable = self.labels, self.taints, self.unschedulable
         bare.allocatable, bare.allowed_pods = self.allocatable, self.allowed_pods
         return bare
 
     def forget_node(self) -> None:
         """The object was deleted; pods may remain."""
-        self.node = None
+        self.node = self.facts = None
         self.row = -1
         self.labels = {}
         self.taints = ()
@@ -110,7 +153,7 @@ class NodeInfo:
         missing = resources - len(self.requested)
         if missing > 0:
             self.requested += [0] * missing
-            self.allocatable += [0] * missing
+            self.allocatable = [*self.allocatable, *[0] * missing]
 
     def add(self, pod: PodInfo) -> None:
         requested = self.requested
@@ -173,6 +216,7 @@ class NodeInfo:
         """A copy for simulations. What the object alone determines is shared, and so is ``nominated``."""
         twin = NodeInfo.__new__(NodeInfo)
         twin.name = self.name
+        twin.facts = self.facts
         twin.node = self.node
         twin.row = self.row
         twin.generation = self.generation

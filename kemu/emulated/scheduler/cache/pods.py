@@ -8,6 +8,7 @@ one pod. Both are read by plugins; only the cache (:mod:`kemu.emulated.scheduler
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from sys import intern
 from typing import Any
 
 from kemu.emulated.objects import meta, names, selectors
@@ -33,7 +34,7 @@ class ResourceNames:
     A number whose name is not used any more is given to another name, see :meth:`forget_all_but`.
     """
 
-    __slots__ = ("_free", "_kept", "_limit", "index", "names", "on_new")
+    __slots__ = ("_free", "_kept", "index", "limit", "names", "on_new")
 
     def __init__(self, on_new: Callable[[], object] = lambda: None) -> None:
         self.on_new = on_new
@@ -42,7 +43,8 @@ class ResourceNames:
         self.index: dict[str, int] = {name: number for number, name in enumerate(self.names)}
         self._free: list[int] = []
         self._kept: dict[int, None] = dict.fromkeys(self.index.values())
-        self._limit = _SPARE_NAMES
+        self.limit = _SPARE_NAMES
+        """With more names than that it is time to look which ones are still in use."""
 
     def of(self, name: str) -> int:
         number = self.index.get(name)
@@ -61,18 +63,13 @@ class ResourceNames:
         """These never lose their numbers: plugins remember them."""
         self._kept.update((self.of(name), None) for name in names)
 
-    @property
-    def too_many(self) -> bool:
-        """Whether it is time to look which names are still in use."""
-        return len(self.index) > self._limit
-
     def forget_all_but(self, used: Mapping[int, object]) -> None:
         for number, name in enumerate(self.names):
             if name and number not in used and number not in self._kept:
                 del self.index[name]
                 self.names[number] = ""
                 self._free.append(number)
-        self._limit = 2 * len(self.index) + _SPARE_NAMES
+        self.limit = 2 * len(self.index) + _SPARE_NAMES
 
 
 def is_scalar_resource(name: str) -> bool:
@@ -269,11 +266,12 @@ class PodInfo:
         self.pod = pod
         """The object as last seen: a ``core.v1.Pod`` message, never changed in place."""
         self.template = template
-        self.namespace: str = metadata.namespace
-        self.name: str = metadata.name
-        self.key = f"{self.namespace}/{self.name}"
+        # All schedulers of this process hold the same strings.
+        self.namespace: str = template.namespace
+        self.name: str = intern(metadata.name)
+        self.key: str = intern(f"{self.namespace}/{self.name}")
         """``ns/name``"""
-        self.uid: str = metadata.uid
+        self.uid: str = intern(metadata.uid)
         self.priority = template.priority
         self.node_name = ""
         """The node on which the cache counts it, assumed or seen; "" for a pending pod."""

@@ -6,6 +6,9 @@ schedulers are shown the same two objects. Where they are not shared, each finds
 
 from __future__ import annotations
 
+from sys import intern
+from typing import Any
+
 from kemu.emulated.objects import meta
 from kemu.emulated.objects.amounts import requests
 from kemu.messages.k8s import core_v1_pb2
@@ -15,10 +18,11 @@ MOST_KEPT = 1024
 
 
 class PodUpdate:
-    """From one version of a pod to the next that the watch shows. Immutable."""
+    """From one version of a pod to the next that the watch shows. Immutable, but for ``events``."""
 
     __slots__ = (
         "counts_differently",
+        "events",
         "is_resized",
         "new",
         "node",
@@ -35,7 +39,7 @@ class PodUpdate:
         before, metadata, status = old.metadata, new.metadata, new.status
         self.old = old
         self.new = new
-        self.uid: str = metadata.uid
+        self.uid: str = intern(metadata.uid)
         self.old_node: str = old.spec.nodeName
         self.node: str = new.spec.nodeName
         self.spec_changed: bool = self.node != self.old_node or old.spec != new.spec
@@ -43,25 +47,26 @@ class PodUpdate:
         self.was_resized = requests.is_resized(old)
         self.is_resized = requests.is_resized(new)
         self.counts_differently = (
-            self.spec_changed
-            or self.relabelled
+            self.relabelled
             or self.is_resized
             or before.HasField("deletionTimestamp") != metadata.HasField("deletionTimestamp")
         )
-        """It cannot be counted on its node as the version before was."""
+        """It cannot be counted on its node as the version before was, even if its spec has not changed."""
+        self.events: list[Any] | None = None
+        """What it is for the queue, once that has been asked: an ``Event`` or two."""
         self.start_s: int | None = status.startTime.seconds if status.HasField("startTime") else None
         """``status.startTime`` in Unix seconds."""
 
 
-_kept: dict[int, PodUpdate] = {}
+KEPT: dict[int, PodUpdate] = {}
 """By the identity of the new version, which is not given to another object as long as this holds it."""
 
 
 def of(old: core_v1_pb2.Pod, new: core_v1_pb2.Pod) -> PodUpdate:
     """The update between two versions. Nobody may change them any more."""
-    update = _kept.get(id(new))
+    update = KEPT.get(id(new))
     if update is None or update.old is not old:
-        if len(_kept) >= MOST_KEPT:
-            del _kept[next(iter(_kept))]
-        update = _kept[id(new)] = PodUpdate(old, new)
+        if len(KEPT) >= MOST_KEPT:
+            del KEPT[next(iter(KEPT))]
+        update = KEPT[id(new)] = PodUpdate(old, new)
     return update

@@ -106,6 +106,8 @@ class Decider:
         """There are no scores to compare, so the first feasible node is taken."""
         self._has_foreign_filters = any(plugin.is_foreign for plugin in self.line_up.filters)
         self.least = profile.handle.policy.minFeasibleNodes
+        self._searched = 0, 0
+        """A number of nodes, and how many of these are to be found: the last answer."""
         self.batches = Batches(profile.signer, profile.handle) if profile.signer is not None else None
         """None: no result is reused."""
         self.on_scores: Callable[[PodInfo, list[tuple[str, int]]], object] | None = None
@@ -137,7 +139,7 @@ class Decider:
                 filtering.states[place] = state
         if filtering.rejection is not None:
             return filtering
-        own_node = cluster.nodes.get(cluster.nominator.node_of(pod.uid)) if len(cluster.nominator) else None
+        own_node = cluster.nodes.get(cluster.nominator.node_of(pod.uid)) if cluster.nominator.nodes else None
         if own_node is not None and own_node.row < 0:
             own_node = None
         if not filtering.states and narrowed is None and own_node is None:
@@ -210,12 +212,14 @@ class Decider:
         """Filter, score and choose; a feasible nominated node, or one that a batch hints at, is taken at once."""
         decision = self.begin(pod)
         filtering = decision.filtering
-        if filtering is None or decision.ended:
+        if filtering is None or filtering.rejection is not None or decision.error is not None:
             return decision
         batches = self.batches
         if batches is not None:
             filtering.hint = batches.hint(filtering)
-        nominated = self.nominated(filtering)
+        nominated = None
+        if filtering.hint or pod.pod.status.nominatedNodeName:
+            nominated = self.nominated(filtering)
         if nominated is not None:
             decision.node = nominated.name
             decision.evaluated = decision.feasible = 1
@@ -225,14 +229,15 @@ class Decider:
         if filtering.hint and filtering.narrowed is not None:
             self._blame(filtering)
         rows = self.feasible_rows(filtering, decision)
-        if not self.is_clear(decision, rows):
+        decision.feasible = len(rows)
+        if len(rows) >= 2 and self.profile.score_failure is None:  # else as is_clear
             totals = self.totals(filtering, rows)
             self.choose(decision, rows, totals)
             if self.on_scores is not None:
                 self.tell_scores(pod, rows, totals)
             if batches is not None:
                 batches.found(filtering.hint, decision.node, rows, totals)
-        elif batches is not None and decision.node:
+        elif self.is_clear(decision, rows) and batches is not None and decision.node:
             batches.found(filtering.hint, decision.node)
         return decision
 
@@ -243,8 +248,10 @@ class Decider:
 
     def begin(self, pod: PodInfo) -> ScheduleResult:
         """PreFilter and Filter; they may end the attempt."""
-        self.cluster.settle()
-        if not self.cluster.rows:
+        cluster = self.cluster
+        if cluster.order_is_stale or cluster.unseen:
+            cluster.settle()
+        if not cluster.rows:
             return ScheduleResult(None)
         filtering = self.filter(pod)
         decision = ScheduleResult(filtering)
@@ -338,7 +345,9 @@ class Decider:
         else:
             feasible = column[:every] == 0
         nodes, handle = len(feasible), self.profile.handle
-        wanted = 1 if self.takes_first else nodes_to_find(nodes, self.percentage, self.least)
+        if nodes != self._searched[0]:
+            self._searched = nodes, nodes_to_find(nodes, self.percentage, self.least)
+        wanted = 1 if self.takes_first else self._searched[1]
         start = handle.start_row % nodes if nodes else 0
         if wanted >= nodes and not start:
             found, visited = feasible.nonzero()[0], nodes
@@ -346,7 +355,9 @@ class Decider:
             found, visited = search(feasible, start, wanted)
         rows: IntArray = found if narrowed is None else narrowed[found]
         decision.evaluated = decision.visited = visited
-        own = self._tried_first(filtering)
+        own = None
+        if filtering.hint or filtering.cycle.pod.pod.status.nominatedNodeName:
+            own = self._tried_first(filtering)
         if own is not None:
             # Its status stays in the diagnosis and counts, once, among the nodes looked at.
             places = [own.row] if narrowed is None else np.flatnonzero(narrowed == own.row).tolist()

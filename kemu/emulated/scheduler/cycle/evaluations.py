@@ -126,14 +126,16 @@ class Evaluation:
     # Bringing it up to date -----------------------------------------------------------------------------------------
 
     def refresh(self, cluster: Cluster) -> None:
-        cluster.settle()
+        if cluster.order_is_stale or cluster.unseen:
+            cluster.settle()
         if self._layout != cluster.layout:
             self._build(cluster)
             return
-        if self._rows != len(cluster):
+        rows_now = len(cluster.rows)
+        if self._rows != rows_now:
             # New nodes: rows that have not been counted yet.
-            self.verdicts[self._rows : len(cluster)] = -1
-            self._rows = len(cluster)
+            self.verdicts[self._rows : rows_now] = -1
+            self._rows = rows_now
         if self._node_position != cluster.node_changes.end:
             rows = cluster.node_changes.since(self._node_position)
             if rows is None or not self._update_objects(cluster, rows):
@@ -244,7 +246,17 @@ class Evaluation:
 
     def _update_row(self, node: NodeInfo) -> None:
         row = node.row
-        new, old = self.verdict(node), int(self.verdicts[row])
+        # Evaluation.verdict, inlined for a node without nominations where no filter looks at the object alone.
+        if node.nominated or self.object_verdicts.flags.writeable:
+            new = self.verdict(node)
+        else:
+            new = 0
+            for place, filtering, state in self.filters.on_node:
+                verdict = filtering.verdict(state, node)
+                if verdict:
+                    new = verdicts.combined(place, verdict)
+                    break
+        old = int(self.verdicts[row])
         if new != old:
             self.verdicts[row] = new
             self.feasible[row] = new == 0

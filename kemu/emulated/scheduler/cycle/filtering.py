@@ -47,7 +47,7 @@ class Filtering:
         self.line_up = line_up
         self.cycle = cycle
         self.evaluation = evaluation
-        self.nodes = len(cycle.cluster)
+        self.nodes = len(cycle.cluster.rows)  # which have been settled
         self.states: dict[int, Any] = {}
         """States of the CLUSTER filters that were not skipped, by place."""
         self.rejection: Status | None = evaluation.filters.rejection

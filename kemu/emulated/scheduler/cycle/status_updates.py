@@ -47,7 +47,9 @@ class Reporter:
 
         ``pod`` is the object as last seen.
         """
-        self._event(pod.spec.schedulerName, pod, WARNING, "FailedScheduling", "Scheduling", message)
+        recorder = self._recorders.get(pod.spec.schedulerName)
+        if recorder is not None:
+            recorder.event(pod, WARNING, "FailedScheduling", "Scheduling", message)
         now_unix_ns = self._env.clock.unix_ns()
         conditions, generation = pod.status.conditions, pod.metadata.generation
         patch = meta.condition_patch(conditions, "PodScheduled", "False", reason, message, now_unix_ns, generation)

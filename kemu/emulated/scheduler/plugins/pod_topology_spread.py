@@ -167,9 +167,10 @@ class PodTopologySpread(FilterPlugin, ScorePlugin, SignPlugin):
 
     # Filter ---------------------------------------------------------------------------------------------------------
 
+    def concerns(self, template: Template) -> bool:
+        return bool(template.spread_constraints) or not self.system_defaults
+
     def prepare(self, cycle: Cycle) -> Any:
-        if not cycle.template.spread_constraints and self.system_defaults:
-            return SKIP
         constraints = self.constraints(cycle.template, cycle.labels, cycle.message, hard=True)
         if not constraints:
             return SKIP

@@ -183,7 +183,13 @@ class SchedulingQueue:
 
     def take(self) -> QueuedPod | None:
         """The next pod to try; it is in flight until :meth:`done` or :meth:`failed`."""
-        pod = self._pop(self._active) if self._active else None
+        heap = self._active
+        pod: QueuedPod | None = None
+        while heap:  # _pop, inlined
+            first = heapq.heappop(heap)
+            if first[-1].entry == first[-2]:
+                pod = first[-1]
+                break
         if pod is None and self._backoff and self._pops_from_backoff:
             pod = self._pop(self._backoff)
         if pod is None:
@@ -198,7 +204,8 @@ class SchedulingQueue:
 
     def done(self, uid: str) -> None:
         """The attempt succeeded, or the pod was deleted: remove it from the queue."""
-        self._land(uid)
+        if uid in self._in_flight:
+            self._land(uid)
         self.pods.pop(uid, None)
 
     def failed(self, pod: QueuedPod, rejectors: tuple[str, ...], pending: tuple[str, ...] = ()) -> None:
@@ -268,7 +275,8 @@ class SchedulingQueue:
                             self._requeue(pod, event.value, worth)
         if held is not None:
             self._move_held(held, event, old, new, only)
-        self._remember(event, old, new)
+        if self._in_flight:
+            self._remember(event, old, new)
 
     def _move_held(
         self,
@@ -293,7 +301,7 @@ class SchedulingQueue:
                     self._requeue(pod, event.value)
 
     def _remember(self, event: Event, old: KubernetesObject | None, new: KubernetesObject | None) -> None:
-        """For the pods in flight."""
+        """For the pods in flight, if there are any."""
         if self._in_flight:
             self._events.append((event, old, new))
 
@@ -376,7 +384,8 @@ class SchedulingQueue:
             return
         if pod.place != GONE:
             self._leave(pod)
-        self._enter(pod, ACTIVE, cause)
+        # _enter, inlined.
+        pod.place, pod.since_ns, pod.cause = ACTIVE, self._clock.now_ns(), cause
         self._sort_in(pod)
         self.on_ready()
 

@@ -48,7 +48,7 @@ class _Stages(Progress):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "phase":
-            self.at[value] = (time.process_time(), _resident_mib())
+            self.at[value] = (time.process_time(), resident_mib())
         super().__setattr__(name, value)
 
 
@@ -83,10 +83,11 @@ def sim_scale(workload: str, nodes: int) -> dict[str, Any]:
     }
 
 
-def _resident_mib() -> float:
+def resident_mib() -> float:
+    """The memory of this process."""
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * resource.getpagesize() / 2**20
 
 
-_BEFORE_MIB = _resident_mib()
+_BEFORE_MIB = resident_mib()
 """The memory of the process with its modules."""

@@ -1,8 +1,8 @@
 """Replicas of one scheduler that race for the same pods: what an attempt costs, most of which end in a refused binding.
 
 Without an election every replica takes every pod, and the API server lets one of them bind it. A whole cluster in sim,
-with kubelets and the run log, and the latencies of a real control plane. All figures but the CPU time are the same on
-every machine with the same version of Python.
+with kubelets, run log and checks, and the latencies of a real control plane. All figures but CPU time and memory are
+the same on every machine with the same version of Python.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from kemu.lab.bench.clusters.large_clusters import resident_mib
 from kemu.lab.bench.clusters.throughput import scenario_text
+from kemu.lab.checks.registry import Judge
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.playing import plays
 from kemu.lab.scenario.playing.heartbeats import Heartbeats
@@ -22,22 +24,28 @@ from kemu.runtime.runlog.events import PodAttempted, PodBound, PodRunning
 from kemu.runtime.runlog.frames import Digester
 from kemu.runtime.sim.simulation import SimRuntime
 
-REPLICAS = 8
-EVERY = "20ms"
-"""From one pod to the next: the replicas keep up."""
+EVERY_MS = 20
+"""From one pod to the next, for eight schedulers: they keep up. More of them get more time."""
 
 
 class _Race:
     """A sink: counts attempts and refused bindings until the last pod runs."""
 
-    def __init__(self, pods: int) -> None:
+    def __init__(self, pods: int, *, is_judged: bool) -> None:
         self.attempts = self.refused = 0
+        self.cpu_s = 0.0
+        """From the start of the clock until the last pod runs."""
+        self.launched_mib = 0.0
+        """Memory that the process has gained by the launch."""
         self.stop = asyncio.Event()
         self._append: Callable[..., None] = Digester().append
+        self._judge: Callable[..., None] | None = Judge().feed if is_judged else None
         self._left = pods
 
     def __call__(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         self._append(time_ns, actor, kind, data)
+        if self._judge is not None:
+            self._judge(time_ns, actor, kind, data)
         if kind == PodAttempted.KIND:
             self.attempts += 1
         elif isinstance(data, PodBound):
@@ -48,10 +56,11 @@ class _Race:
                 self.stop.set()
 
 
-async def _drive(runtime: SimRuntime, text: str, race: _Race, profile: cProfile.Profile | None) -> float:
-    """Returns the CPU time, in seconds, from the start of the clock until the last pod runs."""
+async def _drive(runtime: SimRuntime, text: str, race: _Race, profile: cProfile.Profile | None) -> None:
     scenario = loader.loads(text)
+    before = resident_mib()
     await plays.launch(runtime, scenario, Heartbeats(scenario, "sim"))
+    race.launched_mib = resident_mib() - before
     begun = time.process_time()
     if profile is not None:
         profile.enable()
@@ -59,32 +68,45 @@ async def _drive(runtime: SimRuntime, text: str, race: _Race, profile: cProfile.
     await runtime.run_until(3600 * SECOND_NS, stop=race.stop)
     if profile is not None:
         profile.disable()
-    taken = time.process_time() - begun
+    race.cpu_s = time.process_time() - begun
     await runtime.shutdown()
-    return taken
 
 
-def _race(nodes: int, pods: int, profile: cProfile.Profile | None = None) -> tuple[_Race, float]:
-    race = _Race(pods)
-    text = scenario_text(nodes, pods, every=EVERY, replicas=REPLICAS, timing="realistic")
+def _race(
+    nodes: int, pods: int, schedulers: int, profile: cProfile.Profile | None = None, *, is_judged: bool = True
+) -> _Race:
+    race = _Race(pods, is_judged=is_judged)
+    every = f"{EVERY_MS * schedulers // 8 or 1}ms"
+    text = scenario_text(nodes, pods, every=every, replicas=schedulers, timing="realistic")
     runtime = SimRuntime(1, race, loader.loads(text).timing)
-    return race, runtime.run(_drive(runtime, text, race, profile))
+    runtime.run(_drive(runtime, text, race, profile))
+    return race
 
 
-def racing(nodes: int, pods: int) -> dict[str, Any]:
-    """The same race twice: timed, then with its calls of Python functions counted."""
-    race, taken_s = _race(nodes, pods)
-    profile = cProfile.Profile(builtins=False)
-    counted, _ = _race(nodes, pods, profile)
-    assert (counted.attempts, counted.refused) == (race.attempts, race.refused)
-    calls = sum(entry.callcount for entry in profile.getstats())
+def racing(nodes: int, pods: int, schedulers: int) -> dict[str, Any]:
+    """The same race three times: timed, then with its calls of Python functions counted, without the checks and with
+    them. ``checks_per_attempt``: the calls that the checks add."""
+    race = _race(nodes, pods, schedulers)
+    calls: dict[bool, int] = {}
+    for is_judged in (False, True):
+        profile = cProfile.Profile(builtins=False)
+        counted = _race(nodes, pods, schedulers, profile, is_judged=is_judged)
+        assert (counted.attempts, counted.refused) == (race.attempts, race.refused)
+        calls[is_judged] = sum(entry.callcount for entry in profile.getstats())
     return {
         "attempts": race.attempts,
         "refused": race.refused,
-        "cpu_us_per_attempt": round(taken_s / race.attempts * 1e6),
-        "calls_per_attempt": round(calls / race.attempts, 1),
+        "cpu_ms_per_attempt": round(race.cpu_s / race.attempts * 1e3, 3),
+        "calls_per_attempt": round(calls[False] / race.attempts, 1),
+        "checks_per_attempt": round((calls[True] - calls[False]) / race.attempts, 1),
+        "launched_mib": round(race.launched_mib, 1),
     }
 
 
 def settings() -> tuple[Mapping[str, Any], ...]:
-    return {"nodes": 500, "pods": 500}, {"nodes": 2000, "pods": 2000}
+    return (
+        {"nodes": 500, "pods": 500, "schedulers": 8},
+        {"nodes": 2000, "pods": 2000, "schedulers": 8},
+        {"nodes": 1000, "pods": 60, "schedulers": 8},
+        {"nodes": 1000, "pods": 60, "schedulers": 64},
+    )
