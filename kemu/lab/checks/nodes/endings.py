@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from kemu.lab.checks.attention import Attention, Punctual
-from kemu.lab.checks.history import MIRROR, POD_PREFIX, History, parsed
+from kemu.lab.checks.history import DEFINITION, MIRROR, POD_PREFIX, History
 from kemu.lab.checks.nodes.occupancies import KUBELET
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.runlog.events import (
     ActorCrashed,
     ActorStarted,
@@ -17,13 +18,12 @@ from kemu.runtime.runlog.events import (
     MachineOff,
     PodTerminated,
     PodTerminating,
-    Transaction,
     WatchDelivered,
     WatchListed,
 )
 
 _Events = (
-    Transaction | WatchListed | WatchDelivered | PodTerminating | PodTerminated | MachineOff | ActorCrashed
+    WatchListed | WatchDelivered | PodTerminating | PodTerminated | MachineOff | ActorCrashed
     | ActorStopped | ActorStarted
 )  # fmt: skip
 
@@ -58,6 +58,7 @@ class ContainersEndInTime(Punctual):
     """
 
     actors: ClassVar[Mapping[type[Event], str]] = {WatchListed: KUBELET, WatchDelivered: KUBELET}
+    watches: ClassVar[Mapping[type[Event], str]] = {WatchListed: "pods", WatchDelivered: "pods"}
     id: ClassVar[str] = "containers-end-in-time"
     nothing: ClassVar[str] = "no container was stopped"
     unit: ClassVar[str] = "pod"
@@ -72,14 +73,9 @@ class ContainersEndInTime(Punctual):
         """By UID."""
 
     def saw(self, time_ns: int, actor: str, event: _Events) -> None:
-        if isinstance(event, Transaction):
-            for op, key, value, _create, _version in event.changes:
-                if key.startswith(POD_PREFIX) and op == 0:
-                    self._pod_changed(event.rev, key, value)
-        elif isinstance(event, (WatchListed, WatchDelivered)):
-            if actor.startswith(KUBELET) and event.watch.startswith("pods#"):
-                seen = event.rev if isinstance(event, WatchListed) else event.revs[-1]
-                self._heard(time_ns, actor.removeprefix(KUBELET), seen)
+        if isinstance(event, (WatchListed, WatchDelivered)):
+            seen = event.rev if isinstance(event, WatchListed) else event.revs[-1]
+            self._heard(time_ns, actor.removeprefix(KUBELET), seen)
         elif isinstance(event, PodTerminating):
             self._begins(time_ns, event)
         elif isinstance(event, PodTerminated):
@@ -88,8 +84,12 @@ class ContainersEndInTime(Punctual):
         elif isinstance(event, MachineOff) or actor.startswith(KUBELET):
             self._begins_anew(event.node if isinstance(event, MachineOff) else actor.removeprefix(KUBELET))
 
-    def _pod_changed(self, revision: int, key: str, value: bytes) -> None:
-        pod = parsed.pod(value)
+    def pod_changes(self) -> int | None:
+        return None if self._ended else DEFINITION
+
+    def on_pod(self, time_ns: int, revision: int, key: str, pod: core_v1_pb2.Pod | None) -> None:
+        if pod is None:
+            return
         metadata, spec = pod.metadata, pod.spec
         if not spec.nodeName or MIRROR in metadata.annotations:
             return

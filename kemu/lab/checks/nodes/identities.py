@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from kemu.lab.checks.history import MIRROR, POD_PREFIX, History, parsed
+from kemu.lab.checks.history import MIRROR, POD_PREFIX, STATUS, History
 from kemu.lab.checks.results import Check, Result, seconds, several
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.runlog.events import (
     ActorStopped,
     ApiRequest,
@@ -13,11 +14,10 @@ from kemu.runtime.runlog.events import (
     PodFinished,
     PodRunning,
     PodTerminated,
-    Transaction,
 )
 from kemu.runtime.words import counted
 
-_Events = Transaction | ApiRequest | PodRunning | PodTerminated | PodFinished | ActorStopped | MachineOff
+_Events = ApiRequest | PodRunning | PodTerminated | PodFinished | ActorStopped | MachineOff
 
 
 class NoNameRunsTwice(Check):
@@ -53,11 +53,7 @@ class NoNameRunsTwice(Check):
         """The UID of the pod that ran first, and what is wrong."""
 
     def on_event(self, time_ns: int, actor: str, event: _Events) -> None:
-        if isinstance(event, Transaction):
-            for op, key, value, _create, _version in event.changes:
-                if key.startswith(POD_PREFIX):
-                    self._changed(time_ns, event.rev, key, value if op == 0 else None)
-        elif isinstance(event, ApiRequest):
+        if isinstance(event, ApiRequest):
             self._requested(event)
         elif isinstance(event, PodRunning):
             self._ended.discard(event.uid)
@@ -71,9 +67,12 @@ class NoNameRunsTwice(Check):
         else:
             self._end(event.pod, event.uid)
 
-    def _changed(self, time_ns: int, revision: int, key: str, value: bytes | None) -> None:
+    def pod_changes(self) -> int | None:
+        return STATUS
+
+    def on_pod(self, time_ns: int, revision: int, key: str, pod: core_v1_pb2.Pod | None) -> None:
         name = key.removeprefix(POD_PREFIX)
-        if value is None:
+        if pod is None:
             uid, node, has_no_grace = self._objects.pop(key, ("", "", False))
             if uid in self._running.get(name, {}):
                 if has_no_grace:
@@ -82,7 +81,6 @@ class NoNameRunsTwice(Check):
                 else:
                     self._removed[revision] = (name, uid, node)
             return
-        pod = parsed.pod(value)
         if MIRROR in pod.metadata.annotations:
             return  # It comes and goes while its static pod, which has another UID, runs on.
         uid, node, spec = pod.metadata.uid, pod.spec.nodeName, pod.spec

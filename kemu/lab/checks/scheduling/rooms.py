@@ -12,7 +12,6 @@ from typing import Any
 
 from kemu.emulated.objects import selectors
 from kemu.emulated.objects.amounts import requests
-from kemu.emulated.objects.pods import pod_phases
 from kemu.lab.checks.history import parsed
 from kemu.messages.k8s import core_v1_pb2
 
@@ -93,7 +92,7 @@ class Rooms:
         self._closing = closing
         self._freed: list[tuple[int, int, str]] = []
         """The latest changes that made room: the revisions of pods and nodes, and the node."""
-        self._where: dict[str, str] = {}
+        self.where: dict[str, str] = {}
         """By UID, the node on which the pod counts."""
 
     # --- nodes and what is on them ------------------------------------------------------------------------------------
@@ -128,7 +127,7 @@ class Rooms:
         ``most``: only pods up to this priority notice that. No scheduler notices that a pod is bound to another node
         than the one on which a scheduler had placed it (``addPodToCache`` tells of the new one alone).
         """
-        before = self._where.get(uid, "")
+        before = self.where.get(uid, "")
         if before == name:
             return
         if before:
@@ -138,7 +137,7 @@ class Rooms:
             if node is None:
                 node = self.nodes[name] = Node(name)
             node.holds[uid] = wanted
-            self._where[uid] = name
+            self.where[uid] = name
             for resource, amount in wanted.items():
                 node.used[resource] = node.used.get(resource, 0) + amount
             node.pods_revision = revision
@@ -146,7 +145,7 @@ class Rooms:
 
     def _take(self, time_ns: int, revision: int, uid: str, name: str, only: str = "", most: int | None = None) -> None:
         node = self.nodes[name]
-        del self._where[uid]
+        del self.where[uid]
         for resource, amount in node.holds.pop(uid).items():
             node.used[resource] -= amount
         if not only:
@@ -155,7 +154,7 @@ class Rooms:
 
     def give_back(self, time_ns: int, uid: str, name: str, actor: str) -> None:
         """A scheduler could not bind the pod that it had placed there."""
-        if self._where.get(uid) == name:
+        if self.where.get(uid) == name:
             self._take(time_ns, 0, uid, name, actor)
 
     # --- who waits ----------------------------------------------------------------------------------------------------
@@ -251,7 +250,3 @@ def suits_node(node: core_v1_pb2.Node, spec: core_v1_pb2.PodSpec) -> bool:
     ):
         return False
     return selectors.RequiredNodeAffinity(spec).matches(node.metadata.labels, node.metadata.name)
-
-
-def is_over(pod: core_v1_pb2.Pod) -> bool:
-    return pod_phases.is_terminal(pod)

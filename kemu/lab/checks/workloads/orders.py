@@ -33,7 +33,7 @@ class RolloutsKeepTheirLimits(Check):
 
     def given(self, *folds: Any) -> None:
         self._attention, self._workloads = folds
-        self._workloads.on_owner.append(self._owner_changed)
+        self._workloads.tell_owner.append(self._owner_changed)
         self._sizes: dict[str, int] = {}
         self._judged = 0
         self._findings: list[str] = []
@@ -121,7 +121,7 @@ class JobsWaitAfterFailures(Check):
 
     def given(self, *folds: Any) -> None:
         self._attention, workloads = folds
-        workloads.on_pod.append(self._pod_changed)
+        workloads.tell_pod.append(self._pod_changed)
         self._jobs: dict[str, _Ends] = {}
         """By UID."""
         self._judged = 0
@@ -182,7 +182,7 @@ class StatefulSetsGoInOrder(Check):
 
     def given(self, *folds: Any) -> None:
         self._attention, self._workloads = folds
-        self._workloads.on_pod.append(self._pod_changed)
+        self._workloads.tell_pod.append(self._pod_changed)
         self._known: dict[str, tuple[Owner, Pod]] = {}
         """By UID."""
         self._judged = 0

@@ -15,9 +15,10 @@ from typing import Any, ClassVar
 from kemu.emulated.objects import meta
 from kemu.emulated.objects.pods import pod_phases
 from kemu.lab.checks.attention import LAGS_NS, Attention, sort_of
-from kemu.lab.checks.history import POD_PREFIX, History, parsed
-from kemu.lab.checks.history.facts import Change
+from kemu.lab.checks.history import PHASE, POD_PREFIX, History
+from kemu.lab.checks.history.stores import Change
 from kemu.lab.checks.results import Check, Fold, Result
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.runlog.events import ActorStarted, Event, Transaction, WatchDelivered, WatchListed
 from kemu.runtime.words import counted
 
@@ -176,13 +177,10 @@ class Members(Fold):
         """UID of the pod that has a name."""
         self._gone: list[Member] = []
 
-    def on_event(self, time_ns: int, actor: str, event: Transaction) -> None:
-        for op, key, value, _create, _version in event.changes:
-            if key.startswith(POD_PREFIX):
-                self._changed(time_ns, event.rev, key, value if op == 0 else None)
+    def pod_changes(self) -> int | None:
+        return PHASE
 
-    def _changed(self, time_ns: int, revision: int, key: str, value: bytes | None) -> None:
-        pod = parsed.pod(value) if value is not None else None
+    def on_pod(self, time_ns: int, revision: int, key: str, pod: core_v1_pb2.Pod | None) -> None:
         uid, member = self._by_key.get(key, ("", None))
         controller = meta.controller_of(pod) if pod is not None else None
         owner = controller.uid if controller is not None else ""
