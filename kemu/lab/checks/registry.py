@@ -27,6 +27,7 @@ from kemu.lab.checks.watches import events
 from kemu.lab.checks.workloads import collected, countings, job_counts, orders, schedules, shortages, surpluses
 from kemu.runtime.runlog import frames
 from kemu.runtime.runlog.events import (
+    ApiRequest,
     Event,
     RunEnded,
     StoreRecovered,
@@ -96,8 +97,10 @@ IDS = tuple(check.id for check in ALL)
 
 _Take = Callable[[int, str, Any], None]
 _TakePod = Callable[[int, int, str, Any], None]
+_VERBS = "create", "bind", "delete", "evict"
+"""Of requests about pods that are logged."""
 _OF_WATCHES = (WatchListed.KIND, WatchDelivered.KIND)
-_TRANSACTION = Transaction.KIND
+_TRANSACTION, _REQUEST = Transaction.KIND, ApiRequest.KIND
 
 
 class Judge:
@@ -110,7 +113,8 @@ class Judge:
         self._within = within
         self._checks = [check.within(within) for check in ALL if check.id not in disabled]
         self._takers: dict[str, list[tuple[str, str, _Take]]] = {}
-        """By kind, but for transactions: how the names of actors and watches begin, and what takes the events."""
+        """By kind, but for transactions: how the names of actors and watches begin, and what takes the events. Requests
+        are of as many kinds as they have verbs."""
         self._of_keys: list[tuple[tuple[str, ...], _Take]] = []
         """What takes transactions, and how the keys begin for which it does."""
         self._of_prefix: dict[str, list[_Take]] = {}
@@ -135,6 +139,7 @@ class Judge:
         """New lists: what is being told of an event now goes on with the ones before."""
         self._takers, self._of_keys, self._of_prefix = {}, [], {}
         self._of_pods = ([], [], [])
+        of_requests: list[tuple[tuple[str, ...], _Take]] = []
         for listener in self._listeners:
             actors = {event.KIND: prefix for event, prefix in listener.actors.items()}
             watches = {event.KIND: f"{resource}#" for event, resource in listener.watches.items()}
@@ -144,6 +149,8 @@ class Judge:
                     continue
                 if kind == _TRANSACTION:
                     self._of_keys.append((listener.keys or ("",), take))
+                elif kind == _REQUEST:
+                    of_requests.append((listener.verbs or _VERBS, take))
                 else:
                     taker = actors.get(kind, ""), watches.get(kind, ""), take
                     self._takers.setdefault(kind, []).append(taker)
@@ -151,6 +158,8 @@ class Judge:
             if most is not None:
                 for takers in self._of_pods[: most + 1]:
                     takers.append(listener.on_pod)
+        for verb in _VERBS:
+            self._takers[_REQUEST + verb] = [("", "", take) for verbs, take in of_requests if verb in verbs]
 
     def feed(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         """Has the signature of a ``LogSink``."""
@@ -181,7 +190,7 @@ class Judge:
                     if any(change[1].startswith(keys) for change in changes):
                         take(time_ns, actor, event)
             return
-        takers = self._takers.get(kind)
+        takers = self._takers.get(kind if kind != _REQUEST else kind + event["verb"])
         if kind in _OF_WATCHES:
             watch: str = event["watch"]
             for prefix, resource, take in takers or ():

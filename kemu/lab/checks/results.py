@@ -42,6 +42,9 @@ class Listener(ABC):  # noqa: B024  # listens to nothing by itself
     watches: ClassVar[Mapping[type[Event], str]] = {}
     """The resource of the watches of which it takes these events. Classes that are not named: of all watches."""
 
+    verbs: ClassVar[tuple[str, ...]] = ()
+    """The verbs of the requests about pods (``api.request``) that it takes. Empty: all."""
+
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         cls.kinds = tuple(dict.fromkeys((*handlers.kinds(cls.on_event), *handlers.kinds_of(cls))))
@@ -50,8 +53,10 @@ class Listener(ABC):  # noqa: B024  # listens to nothing by itself
         """Called for the events that the annotation of ``event`` names, and that methods ``_on_…`` take."""
 
     def taker(self, kind: str) -> Callable[[int, str, Any], None] | None:
-        """What takes the events of a kind; None: it does not want them any more. Asked again at the end of the run."""
-        return self.on_event
+        """What takes the events of a kind: a method ``_on_…`` or :meth:`on_event`. None: it does not want them, or not
+        any more. Asked again at the end of the run."""
+        found: Callable[[int, str, Any], None] = handlers.of(self).get(kind, self.on_event)
+        return found
 
     def ask_again(self) -> None:  # noqa: B027  # the judge puts something in its place
         """To be called when :meth:`taker` or :meth:`pod_changes` would answer otherwise than before."""

@@ -298,6 +298,7 @@ class History(StoreHistory):
         else:
             before = change._previous
             self._pod_changed(time_ns, key, previous, None, before if isinstance(before, Change) else None)
+        self._status_at.pop(key, None)  # Who was told of what is lost is told of all that comes.
 
     def _pod_gone(self, time_ns: int, key: str, reason: str = "") -> None:
         self._status_at.pop(key, None)
@@ -590,7 +591,8 @@ class History(StoreHistory):
         self.counts["reclaims"] += 1
 
     def _on_user_pod(self, time_ns: int, actor: str, event: UserPodCreated) -> None:
-        self._replaces(event.uid, event.replaces or "")
+        if event.replaces:
+            self._replaces(event.uid, event.replaces)
 
     def _on_controller_pod(self, time_ns: int, actor: str, event: PodCreated) -> None:
         self._replaces(event.uid, event.replaces)
@@ -728,7 +730,7 @@ class History(StoreHistory):
 
 def _owner(pod: core_v1_pb2.Pod, key: str) -> str:
     metadata = pod.metadata
-    controller = meta.controller_of(pod)
+    controller = meta.controller_of(pod) if metadata.ownerReferences else None
     if controller is not None:
         return f"{controller.kind}/{controller.name}"
     if WORKLOAD_LABEL in metadata.labels:

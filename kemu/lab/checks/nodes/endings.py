@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from kemu.lab.checks.attention import Attention, Punctual
 from kemu.lab.checks.history import DEFINITION, MIRROR, POD_PREFIX, History
@@ -69,6 +69,7 @@ class ContainersEndInTime(Punctual):
         """By UID."""
         self._seen: dict[str, int] = {}
         """By node: the revision that its kubelet's watch of pods has reached."""
+        self._is_any = False
         self._endings: dict[str, _Ending] = {}
         """By UID."""
 
@@ -108,7 +109,27 @@ class ContainersEndInTime(Punctual):
         asked = [grace_s for revision, grace_s in pod.asked.items() if revision <= seen]
         return asked[-1] if asked else max(pod.own_s, *pod.asked.values(), 0)
 
+    def taker(self, kind: str) -> Callable[[int, str, Any], None] | None:
+        if kind in (WatchListed.KIND, WatchDelivered.KIND) and not self._is_any:
+            return None  # What kubelets have heard matters only where something ends.
+        return super().taker(kind)
+
+    def _listen(self) -> None:
+        """Now something ends: what kubelets have heard so far."""
+        self._is_any = True
+        for actor, sessions in self._attention.history.watches_of.items():
+            latest = sessions[-1]
+            for latest in reversed(sessions):
+                if latest.resource == "pods":
+                    break
+            if actor.startswith(KUBELET) and latest.resource == "pods" and latest.ended_ns is None:
+                bookmarks = [revision for revision, _ in latest.bookmarks[-1:]]
+                self._seen[actor.removeprefix(KUBELET)] = max(0, latest.since, *latest.revisions[-1:], *bookmarks)
+        self.ask_again()
+
     def _begins(self, time_ns: int, event: PodTerminating | PodTerminated) -> None:
+        if not self._is_any:
+            self._listen()
         uid, node = event.uid, event.node
         pod = self._pods.get(uid)
         if pod is not None and uid not in self._endings:

@@ -17,7 +17,7 @@ from kemu.runtime.runlog.events import (
 )
 from kemu.runtime.words import counted
 
-_Events = ApiRequest | PodRunning | PodTerminated | PodFinished | ActorStopped | MachineOff
+_Events = PodTerminated | PodFinished | ActorStopped | MachineOff
 
 
 class NoNameRunsTwice(Check):
@@ -33,6 +33,7 @@ class NoNameRunsTwice(Check):
     """
 
     id: ClassVar[str] = "no-name-runs-twice"
+    verbs: ClassVar[tuple[str, ...]] = ("delete", "evict")
 
     def __init__(self) -> None:
         self._running: dict[str, dict[str, str]] = {}
@@ -53,12 +54,7 @@ class NoNameRunsTwice(Check):
         """The UID of the pod that ran first, and what is wrong."""
 
     def on_event(self, time_ns: int, actor: str, event: _Events) -> None:
-        if isinstance(event, ApiRequest):
-            self._requested(event)
-        elif isinstance(event, PodRunning):
-            self._ended.discard(event.uid)
-            self._begin(time_ns, event.pod, event.uid, event.node)
-        elif isinstance(event, MachineOff):
+        if isinstance(event, MachineOff):
             self._machine_is_off(event.node)
         elif isinstance(event, ActorStopped):
             who, _, node = actor.partition("/")
@@ -89,7 +85,11 @@ class NoNameRunsTwice(Check):
         if pod.status.phase == "Running":
             self._begin(time_ns, name, uid, node)
 
-    def _requested(self, event: ApiRequest) -> None:
+    def _on_running(self, time_ns: int, actor: str, event: PodRunning) -> None:
+        self._ended.discard(event.uid)
+        self._begin(time_ns, event.pod, event.uid, event.node)
+
+    def _on_request(self, time_ns: int, actor: str, event: ApiRequest) -> None:
         """Find out who removed the object, and whether that actor may."""
         found = self._removed.pop(event.rev, None)
         if found is not None and event.verb == "delete" and event.by.startswith(("user", "controller/pod-gc")):
@@ -104,10 +104,9 @@ class NoNameRunsTwice(Check):
             return
         self._ran += 1
         self._names.add(name)
-        self._findings.extend(
-            (first, f"{seconds(time_ns)}: {name} runs on {node} while another pod of that name still runs on {other}")
-            for first, other in running.items()
-        )
+        for first, other in running.items():
+            told = f"{name} runs on {node} while another pod of that name still runs on {other}"
+            self._findings.append((first, f"{seconds(time_ns)}: {told}"))
         running[uid] = node
         self._on.setdefault(node, {})[uid] = name
 

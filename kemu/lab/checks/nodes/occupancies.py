@@ -29,7 +29,7 @@ from kemu.runtime.runlog.events import (
 )
 
 _Events = (
-    Transaction | AdmissionDecided | PodRunning | PodTerminated | PodFinished | ActorStarted | ActorStopped
+    Transaction | PodTerminated | PodFinished | ActorStarted | ActorStopped
     | MachineOff | WatchListed | WatchDelivered
 )  # fmt: skip
 
@@ -124,18 +124,20 @@ class Occupancy(Fold):
                     self._machine_is_off(node)
         elif isinstance(event, MachineOff):
             self._machine_is_off(event.node)
-        elif isinstance(event, (PodTerminated, PodFinished)):
+        else:
             self._unseen.get(event.node, {}).pop(event.uid, None)
             self._end(event.uid)
-        else:
-            self._kubelets.add(event.node)
-            if isinstance(event, PodRunning) or event.ok:
+
+    def _on_words(self, time_ns: int, actor: str, event: AdmissionDecided | PodRunning) -> None:
+        self._kubelets.add(event.node)
+        if isinstance(event, PodRunning) or event.ok:
+            if event.uid not in self._running:
                 self._begin(time_ns, event.uid, event.node)
-            else:
-                self._end(event.uid)
-                self._refused.add(event.uid)
-                if event.reason.startswith(OUT_OF):
-                    self._rejected(time_ns, event.node, event.uid, event.reason)
+        else:
+            self._end(event.uid)
+            self._refused.add(event.uid)
+            if event.reason.startswith(OUT_OF):
+                self._rejected(time_ns, event.node, event.uid, event.reason)
 
     @property
     def in_use(self) -> int:
@@ -201,7 +203,8 @@ class Occupancy(Fold):
         known.has_started = status.phase == pod_phases.RUNNING or status.HasField("startTime")
         known.is_gone = known.is_over = False
         if status.phase == pod_phases.RUNNING:
-            self._begin(time_ns, uid, known.node)
+            if uid not in self._running:
+                self._begin(time_ns, uid, known.node)
         elif status.phase in pod_phases.TERMINAL:
             if status.reason.startswith(OUT_OF) and uid not in self._refused and known.node in self._kubelets:
                 # Its kubelet has refused it without a word: one that starts anew, and looks at what runs.

@@ -20,12 +20,11 @@ from kemu.runtime.runlog.events import (
     PodEvicting,
     PressureChanged,
     ThresholdsMet,
-    Transaction,
 )
 from kemu.runtime.words import counted
 
 _Events = ThresholdsMet | PressureChanged | PodEvicting | ActorStarted | ActorCrashed | ActorStopped
-_Events2 = Transaction | PressureChanged | AdmissionDecided | ActorStarted | ActorCrashed | ActorStopped
+_Events2 = PressureChanged | AdmissionDecided | ActorStarted | ActorCrashed | ActorStopped
 
 _MEMORY, _DISK, _PIDS = "MemoryPressure", "DiskPressure", "PIDPressure"
 _CONDITIONS = {

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from kemu.lab.checks.history import DEFINITION, MIRROR, POD_PREFIX, History, parsed
 from kemu.lab.checks.nodes.occupancies import KUBELET
@@ -105,12 +105,15 @@ class GonePodsStartNothing(Check):
             node.stopping[event.uid] = None
             if event.uid in node.heard:
                 node.heard[event.uid] = node.heard[event.uid][0], ()
-        else:
-            node = self._node(event.node)
-            if not isinstance(event, AdmissionDecided) or event.ok:
+
+    def _on_start(self, time_ns: int, actor: str, event: AdmissionDecided | PodRunning | ContainerStarted) -> None:
+        node = self._nodes.get(event.node) or self._node(event.node)
+        if not isinstance(event, AdmissionDecided) or event.ok:
+            self._judged += 1
+            if event.uid in node.heard:
                 self._begins(time_ns, event, node)
-            if isinstance(event, AdmissionDecided):
-                self._decided(time_ns, event, node)
+        if isinstance(event, AdmissionDecided):
+            self._decided(time_ns, event, node)
 
     def _node(self, name: str) -> _Node:
         node = self._nodes.get(name)
@@ -143,9 +146,6 @@ class GonePodsStartNothing(Check):
                 if heard_ns > node.acted_ns:
                     node.heard[uid] = time_ns, (time_ns,)
 
-    def taker(self, kind: str) -> Callable[[int, str, Any], None] | None:
-        return self._on_news if kind in (WatchListed.KIND, WatchDelivered.KIND) else self.on_event
-
     def pod_changes(self) -> int | None:
         return DEFINITION
 
@@ -159,11 +159,7 @@ class GonePodsStartNothing(Check):
             self._uids[key] = pod.metadata.uid, pod.spec.nodeName
 
     def _begins(self, time_ns: int, event: _Events2, node: _Node) -> None:
-        self._judged += 1
-        heard = node.heard.get(event.uid)
-        if heard is None:
-            return
-        heard_ns, before = heard
+        heard_ns, before = node.heard[event.uid]
         does = "admits" if isinstance(event, AdmissionDecided) else "starts containers of"
         text = (
             f"{seconds(time_ns)}: {event.node} {does} {event.pod}, of which it heard at {seconds(heard_ns)} that "

@@ -237,6 +237,8 @@ class PodsLeaveWhenTheirTolerationEnds(Punctual):
             tolerations = self._tolerations[own] = tuple(pod.spec.tolerations)
         self._pods[uid] = key.removeprefix(POD_PREFIX), pod.spec.nodeName, tolerations
         self._on.setdefault(pod.spec.nodeName, {})[uid] = None
+        if not self._taints.get(pod.spec.nodeName) and uid not in self._stays:
+            return  # as nearly always
         if not pod_phases.is_terminal(pod) and not pod.metadata.HasField("deletionTimestamp"):
             self._look(time_ns, uid)
 

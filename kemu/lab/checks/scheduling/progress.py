@@ -442,7 +442,8 @@ class PodsThatFitAreTried(Check):
                 scheduler.tries.pop(uid, None)
                 scheduler.preempts.pop(uid, None)
             pod.waits = False
-        self._rooms.no_longer(uid)
+        if uid in self._rooms.class_of:
+            self._rooms.no_longer(uid)
 
     def _closing(self, one: rooms.Class, room: rooms.Room) -> None:
         if self._history.now_ns - room.since_ns <= self._slack_ns:

@@ -88,7 +88,8 @@ class Rooms:
     def __init__(self, closing: Callable[[Class, Room], None]) -> None:
         self.nodes: dict[str, Node] = {}
         self._classes: dict[tuple[Any, ...], Class] = {}
-        self._class_of: dict[str, Class] = {}
+        self.class_of: dict[str, Class] = {}
+        """By UID, of pods that wait."""
         self._closing = closing
         self._freed: list[tuple[int, int, str]] = []
         """The latest changes that made room: the revisions of pods and nodes, and the node."""
@@ -161,7 +162,7 @@ class Rooms:
 
     def wait(self, time_ns: int, uid: str, pod: core_v1_pb2.Pod, wanted: dict[str, int], seen: tuple[int, int]) -> None:
         """The pod was tried in vain by a scheduler that had ``seen`` these revisions of pods and nodes."""
-        if uid in self._class_of:
+        if uid in self.class_of:
             return
         spec = pod.spec
         amounts = tuple(sorted(wanted.items()))
@@ -176,7 +177,7 @@ class Rooms:
             found = self._classes[key] = Class(spec.schedulerName, spec, amounts, pod.status.nominatedNodeName)
         is_first = not found.pods
         found.pods[uid] = None
-        self._class_of[uid] = found
+        self.class_of[uid] = found
         if is_first:
             done: dict[str, None] = {}
             for pods_revision, nodes_revision, name in reversed(self._freed):
@@ -190,7 +191,7 @@ class Rooms:
 
     def no_longer(self, uid: str) -> Class | None:
         """The pod does not wait any more; what it belonged to."""
-        found = self._class_of.pop(uid, None)
+        found = self.class_of.pop(uid, None)
         if found is not None:
             del found.pods[uid]
             if not found.pods:
@@ -198,7 +199,7 @@ class Rooms:
         return found
 
     def of(self, uid: str) -> Class | None:
-        return self._class_of.get(uid)
+        return self.class_of.get(uid)
 
     def classes(self) -> list[Class]:
         return [one for one in self._classes.values() if one.pods]

@@ -108,6 +108,7 @@ class PodsAreCollectedForAReason(ByView):
     """
 
     id: ClassVar[str] = "pods-are-collected-for-a-reason"
+    verbs: ClassVar[tuple[str, ...]] = ("delete",)
     keys: ClassVar[tuple[str, ...]] = (NODE_PREFIX,)
     nothing: ClassVar[str] = "the pod garbage collector deleted nothing"
     unit: ClassVar[str] = "pod"
@@ -134,7 +135,7 @@ class PodsAreCollectedForAReason(ByView):
             for op, key, _value, _create, _version in event.changes:
                 if key.startswith(NODE_PREFIX):
                     self._node_changed(time_ns, key.removeprefix(NODE_PREFIX), op == 0)
-        elif event.verb == "delete" and sort_of(event.by) == _POD_COLLECTOR and not self._is_lost:
+        elif sort_of(event.by) == _POD_COLLECTOR and not self._is_lost:
             key = f"{POD_PREFIX}{event.namespace}/{event.name}"
             change = self._views.change(event.rev, key)
             if change is not None and change.previous is not None and change.time_ns >= event.start:
@@ -156,7 +157,7 @@ class PodsAreCollectedForAReason(ByView):
         return PHASE
 
     def on_pod(self, time_ns: int, revision: int, key: str, pod: core_v1_pb2.Pod | None) -> None:
-        if pod is None or not pod_phases.is_terminal(pod):
+        if pod is None or pod.status.phase not in pod_phases.TERMINAL:
             self._ended.pop(key, None)
         else:
             self._ended[key] = None

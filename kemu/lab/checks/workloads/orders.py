@@ -178,6 +178,7 @@ class StatefulSetsGoInOrder(Check):
     """
 
     id: ClassVar[str] = "stateful-sets-go-in-order"
+    verbs: ClassVar[tuple[str, ...]] = ("delete",)
     folds: ClassVar[tuple[type[Fold], ...]] = (Attention, Workloads)
 
     def given(self, *folds: Any) -> None:
@@ -218,7 +219,7 @@ class StatefulSetsGoInOrder(Check):
 
     def on_event(self, time_ns: int, actor: str, event: ApiRequest) -> None:
         known = self._known.get(event.uid)
-        if known is None or event.verb != "delete" or not event.by.startswith("controller/statefulset"):
+        if known is None or not event.by.startswith("controller/statefulset"):
             return
         owner, pod = known
         spec = owner.value.spec

@@ -170,7 +170,7 @@ class Workloads(Fold):
             if known is None:
                 return
         else:
-            controller = meta.controller_of(pod)
+            controller = meta.controller_of(pod) if pod.metadata.ownerReferences else None
             if controller is None:
                 self._pods[uid] = None
                 return
