@@ -70,8 +70,11 @@ class ContainersEndInTime(Punctual):
         self._seen: dict[str, int] = {}
         """By node: the revision that its kubelet's watch of pods has reached."""
         self._is_any = False
+        """Whether anything has ended: until then nobody asks what kubelets have heard."""
         self._endings: dict[str, _Ending] = {}
         """By UID."""
+        self._on: dict[str, dict[str, None]] = {}
+        """The same by node: a thousand of them may hear while others end."""
 
     def saw(self, time_ns: int, actor: str, event: _Events) -> None:
         if isinstance(event, (WatchListed, WatchDelivered)):
@@ -80,7 +83,9 @@ class ContainersEndInTime(Punctual):
         elif isinstance(event, PodTerminating):
             self._begins(time_ns, event)
         elif isinstance(event, PodTerminated):
-            if self._endings.pop(event.uid, None) is not None:
+            ending = self._endings.pop(event.uid, None)
+            if ending is not None:
+                del self._on[ending.node][event.uid]
                 self._overdue.end(event.uid, time_ns)
         elif isinstance(event, MachineOff) or actor.startswith(KUBELET):
             self._begins_anew(event.node if isinstance(event, MachineOff) else actor.removeprefix(KUBELET))
@@ -138,6 +143,7 @@ class ContainersEndInTime(Punctual):
     def _expect(self, time_ns: int, uid: str, pod: _Pod, grace_s: int, node: str) -> None:
         within_s = max(grace_s, _LEAST_S) + _SOON_S
         self._endings[uid] = _Ending(node, time_ns + round(within_s * 1e9))
+        self._on.setdefault(node, {})[uid] = None
         self._overdue.begin(uid, time_ns, f"{KUBELET}{node}", within_s, f"{pod.key} has {grace_s} s to end")
 
     def _heard(self, time_ns: int, node: str, seen: int) -> None:
@@ -145,9 +151,9 @@ class ContainersEndInTime(Punctual):
         if seen <= before:
             return
         self._seen[node] = seen
-        for uid, ending in list(self._endings.items()):
-            pod = self._pods[uid]
-            if ending.node != node or not any(before < revision <= seen for revision in pod.asked):
+        for uid in list(self._on.get(node, ())):
+            pod, ending = self._pods[uid], self._endings[uid]
+            if not any(before < revision <= seen for revision in pod.asked):
                 continue
             grace_s = self._grace_s(pod)
             if time_ns + round((max(grace_s, _LEAST_S) + _SOON_S) * 1e9) < ending.due_ns:
@@ -157,11 +163,12 @@ class ContainersEndInTime(Punctual):
     def _begins_anew(self, node: str) -> None:
         """A new process stops anew what it finds."""
         self._seen.pop(node, None)
-        for uid in [uid for uid, ending in self._endings.items() if ending.node == node]:
+        for uid in self._on.pop(node, ()):
             del self._endings[uid]
             self._overdue.drop(uid)
 
     def rolled_back(self, time_ns: int, history: History) -> None:
         super().rolled_back(time_ns, history)
         self._endings.clear()
+        self._on.clear()
         self._pods.clear()

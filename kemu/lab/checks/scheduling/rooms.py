@@ -88,6 +88,9 @@ class Rooms:
     def __init__(self, closing: Callable[[Class, Room], None]) -> None:
         self.nodes: dict[str, Node] = {}
         self._classes: dict[tuple[Any, ...], Class] = {}
+        """All that there have been."""
+        self._waiting: dict[Class, None] = {}
+        """Those of which a pod waits: nominations to a thousand nodes make as many classes."""
         self.class_of: dict[str, Class] = {}
         """By UID, of pods that wait."""
         self._closing = closing
@@ -179,6 +182,7 @@ class Rooms:
         found.pods[uid] = None
         self.class_of[uid] = found
         if is_first:
+            self._waiting[found] = None
             done: dict[str, None] = {}
             for pods_revision, nodes_revision, name in reversed(self._freed):
                 if pods_revision <= seen[0] and nodes_revision <= seen[1]:
@@ -196,13 +200,11 @@ class Rooms:
             del found.pods[uid]
             if not found.pods:
                 found.rooms.clear()
+                del self._waiting[found]
         return found
 
     def of(self, uid: str) -> Class | None:
         return self.class_of.get(uid)
-
-    def classes(self) -> list[Class]:
-        return [one for one in self._classes.values() if one.pods]
 
     # --- where they fit -----------------------------------------------------------------------------------------------
 
@@ -211,9 +213,7 @@ class Rooms:
             self._freed.append((node.pods_revision, node.nodes_revision, node.name))
             if len(self._freed) > 2_000:
                 del self._freed[:1_000]
-        for one in self._classes.values():
-            if not one.pods:
-                continue
+        for one in self._waiting:
             room = one.rooms.get(node.name)
             fits = self._fits(node, one)
             if room is not None and not fits:
