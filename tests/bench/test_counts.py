@@ -8,8 +8,8 @@ from kemu.emulated.objects.wire import shared_objects
 from kemu.lab.bench.clusters import counts
 
 LIMITS = {
-    "functions": 1_205,
-    "checks": 490,
+    "functions": 1_140,
+    "checks": 165,
     "parses": 34,
     "serialisations": 36,
     "futures": 21,

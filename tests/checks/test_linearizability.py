@@ -12,7 +12,7 @@ from kemu.lab.checks.consistency import linearizability
 from kemu.lab.checks.consistency.linearizability import Operation
 from kemu.lab.checks.consistency.versions import Versions, digest
 from kemu.lab.checks.history import History
-from kemu.lab.checks.history.facts import Change
+from kemu.lab.checks.history.stores import Change
 from kemu.lab.checks.results import Result
 from tests.checks.logs import Log
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kemu.lab.checks.history import histories
-from kemu.lab.checks.history.facts import Change, Past, pack
+from kemu.lab.checks.history import stores
+from kemu.lab.checks.history.stores import Change, Past, pack
 from kemu.lab.scenario import catalog
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.playing import judging, runner
@@ -45,8 +45,8 @@ def test_a_run_is_judged_alike(name: str, tmp_path: Path, monkeypatch: pytest.Mo
     scenario = loader.load(folder / "scenario.yaml")
     found = []
     for latest, at_once in ((1 << 30, 1), (0, 1), (5, 7)):
-        monkeypatch.setattr(histories, "LATEST_CHANGES", latest)
-        monkeypatch.setattr(histories, "PACKED_CHANGES", at_once)
+        monkeypatch.setattr(stores, "LATEST_CHANGES", latest)
+        monkeypatch.setattr(stores, "PACKED_CHANGES", at_once)
         judge = judging.Judge(scenario)
         with Reader(folder / FILE_NAME) as reader:
             for event in reader:

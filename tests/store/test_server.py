@@ -417,7 +417,7 @@ async def test_a_watch_whose_client_goes_away_leaves_nothing_behind(over_grpc: b
             await asyncio.sleep(0.01)
         assert not store.hub._streams
         await put(env, "k")
-    assert not store.hub._groups
+    assert not store.hub.groups
     await asyncio.sleep(0)
     assert [task.get_name() for task in env.tasks if not task.done()] == ["run", "progress notifications"]
     await channel.close()

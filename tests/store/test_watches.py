@@ -125,7 +125,7 @@ def test_watchers_are_found_by_key_and_prefix() -> None:
     for stream in streams.values():
         world.hub.close(stream)
     hub = world.hub
-    for index in (hub._groups, hub._by_key, hub._by_prefix, hub._other_ranges, hub._prefix_lengths):
+    for index in (hub.groups, hub._by_key, hub._by_prefix, hub._other_ranges, hub._prefix_lengths):
         assert not index
     world.put(b"/a")
 

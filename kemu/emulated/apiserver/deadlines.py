@@ -23,15 +23,16 @@ R = TypeVar("R")
 class Deadlines:
     """Deadlines of the calls of one API server."""
 
-    __slots__ = ("_clock", "_expired", "_timer", "pending")
+    __slots__ = ("_expired", "clock", "pending", "timer")
 
     def __init__(self, env: Env) -> None:
-        self._clock = env.clock
+        self.clock = env.clock
         self.pending: dict[Any, int] = {}
         """Calls that have no answer yet, oldest first, and when their time is over. Who ends a call takes it out."""
         self._expired: dict[Any, None] = {}
         """Calls that were cut off, until their callers know."""
-        self._timer: Timer | None = None
+        self.timer: Timer | None = None
+        """Set as long as a call may be pending."""
 
     async def answer(self, call: Awaitable[R]) -> R:
         """What a call to the store answers. Raises what it raises, or OutcomeUnknown when its time is over."""
@@ -49,9 +50,9 @@ class Deadlines:
 
     def begin(self, call: Awaitable[Any]) -> None:
         """It is under way."""
-        deadline_ns = self.pending[call] = self._clock.now_ns() + TIMEOUT_NS
-        if self._timer is None:
-            self._timer = self._clock.call_at_ns(deadline_ns, self._expire, background=True)
+        deadline_ns = self.pending[call] = self.clock.now_ns() + TIMEOUT_NS
+        if self.timer is None:
+            self.timer = self.clock.call_at_ns(deadline_ns, self._expire, background=True)
 
     def check(self, call: Awaitable[Any]) -> None:
         """It was cancelled: raises OutcomeUnknown if that was because its time is over."""
@@ -64,11 +65,11 @@ class Deadlines:
 
     def _expire(self) -> None:
         """Cut off what is due, and come again for the next."""
-        self._timer = None
-        pending, now_ns = self.pending, self._clock.now_ns()
+        self.timer = None
+        pending, now_ns = self.pending, self.clock.now_ns()
         for call in [call for call, deadline_ns in pending.items() if deadline_ns <= now_ns]:
             del pending[call]
             self._expired[call] = None
             call.cancel()
         if pending:
-            self._timer = self._clock.call_at_ns(next(iter(pending.values())), self._expire, background=True)
+            self.timer = self.clock.call_at_ns(next(iter(pending.values())), self._expire, background=True)

@@ -15,7 +15,7 @@ import grpc
 
 from kemu.emulated.apiserver import dry_runs
 from kemu.emulated.apiserver.connections import Connection
-from kemu.emulated.apiserver.deadlines import Deadlines
+from kemu.emulated.apiserver.deadlines import TIMEOUT_NS, Deadlines
 from kemu.emulated.objects.wire import wires
 from kemu.errors import Compacted, OutcomeUnknown
 from kemu.messages.etcd import rpc_pb2, rpc_pb2_grpc
@@ -24,6 +24,7 @@ from kemu.runtime.env import Channel, Env
 R = TypeVar("R")
 
 _VERSION_TAGS = wires.VERSION_TAGS
+_MOD = rpc_pb2.Compare.MOD
 
 MAX_OPERATIONS = 128
 """Most operations of one transaction that only reads: etcd's default of ``--max-txn-ops``."""
@@ -177,11 +178,14 @@ class Storage:
             put.value = guard[2]
         txn.failure.add().request_range.key = key
         connection, deadlines = self.connection, self._deadlines
-        while True:  # as `_write` and `_answer`, which would be two coroutines more: every write goes this way
+        while True:  # as `_write` and `_answer`, which would be two coroutines more
             if connection.is_down:
                 await connection.ready()
             call = self._kv.Txn(txn)
-            deadlines.begin(call)
+            if deadlines.timer is not None:  # Deadlines.begin, inlined
+                deadlines.pending[call] = deadlines.clock.now_ns() + TIMEOUT_NS
+            else:
+                deadlines.begin(call)
             try:
                 response = await call
                 break
@@ -250,7 +254,7 @@ class Storage:
     def _expect(self, txn: rpc_pb2.TxnRequest, key: bytes, revision: int) -> None:
         """Make the transaction depend on this revision of the key; 0: on its absence."""
         compare = txn.compare.add()
-        compare.target = rpc_pb2.Compare.MOD
+        compare.target = _MOD
         compare.key = key
         compare.mod_revision = revision
 

@@ -28,6 +28,7 @@ import contextlib
 import contextvars
 import errno
 import functools
+import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, TypeVar
 
@@ -84,6 +85,9 @@ class Store(variants.Varied):
         self._segment_bytes = int(settings.pop("segment_bytes", journal.SEGMENT_BYTES))
         self._retain_revisions = int(settings.pop("retain_revisions", RETAIN_REVISIONS))
         self._retain_bytes = int(settings.pop("retain_bytes", RETAIN_BYTES))
+        # A quarter more than is to be retained, so that it is not compacted after every transaction.
+        self._most_revisions = self._retain_revisions * 5 // 4 if self._retain_revisions else sys.maxsize
+        self._most_bytes = self._retain_bytes * 5 // 4 if self._retain_bytes else sys.maxsize
         self._progress_notify_s = float(settings.pop("progress_notify_s", PROGRESS_NOTIFY_S))
         if settings:
             raise ValueError(f"the store has no setting {', '.join(sorted(settings))}")
@@ -294,7 +298,10 @@ class Store(variants.Varied):
                 await self._roll(last + 1)
         for revision, _ in compactions:
             env.log(StoreCompacted(rev=revision))
-        hub.publish(last)
+        if last == first and hub.groups:  # Hub.publish, inlined: nearly always one revision
+            hub.publish_one(space.history.get(last, ()), last)
+        else:
+            hub.publish(last)
         if records and armed:
             env.step("after-publish")
         unanswered = self._unanswered
@@ -309,7 +316,9 @@ class Store(variants.Varied):
                 waiter.set_result(None)
         if compactions:
             self._write_snapshot_if_worthwhile()
-        self._bound_history()
+        # Nothing to bound, as nearly always; the history is asked for its sizes and not for more.
+        if len(space.history) > self._most_revisions or space.history_bytes > self._most_bytes:
+            self._bound_history()
 
     async def _sync(self) -> None:
         try:
@@ -365,17 +374,14 @@ class Store(variants.Varied):
         return response
 
     def _bound_history(self) -> None:
-        """Compact once there is a quarter more than is to be retained, and not after every transaction."""
+        """Compact down to what is to be retained."""
         space = self.space
-        kept, kept_bytes = len(space.history), space.history_bytes
-        revisions = self._retain_revisions or kept
-        size = self._retain_bytes or kept_bytes
-        if kept > revisions + revisions // 4 or kept_bytes > size + size // 4:
-            target = min(space.excess(revisions, size), self.hub.published)
-            if target > space.compact_revision:
-                space.compact(target)
-                self._compactions.append((target, None))
-                self._work()
+        revisions, size = self._retain_revisions or len(space.history), self._retain_bytes or space.history_bytes
+        target = min(space.excess(revisions, size), self.hub.published)
+        if target > space.compact_revision:
+            space.compact(target)
+            self._compactions.append((target, None))
+            self._work()
 
     def _write_snapshot_if_worthwhile(self) -> None:
         """A snapshot is worthwhile if it frees as many bytes as it takes."""

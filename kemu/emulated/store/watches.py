@@ -58,7 +58,7 @@ class Hub:
         """Only its revision is ever changed, which takes no memory."""
         self._max_queue_bytes = max_queue_bytes
         self._streams: dict[WatchStream, None] = {}
-        self._groups: dict[tuple[bytes, bytes], Group] = {}
+        self.groups: dict[tuple[bytes, bytes], Group] = {}
         self._by_key: dict[bytes, Group] = {}
         self._by_prefix: dict[bytes, Group] = {}
         self._prefix_lengths: list[int] = []
@@ -137,11 +137,11 @@ class Hub:
 
     def publish(self, revision: int) -> None:
         """Everything up to that revision is durable: tell those who watch."""
-        if not self._groups:
+        if not self.groups:
             self.published = revision
             return
         if revision == self.published + 1:  # nearly always: nothing to be divided
-            self._publish(self._space.history.get(revision, ()), revision)
+            self.publish_one(self._space.history.get(revision, ()), revision)
             return
         batch: list[Change] = []
         size = 0
@@ -149,14 +149,14 @@ class Hub:
             changes = self._space.changes(due)
             added = sum(watch_responses.size_of(change) for change in changes)
             if batch and size + added > MAX_RESPONSE_BYTES:
-                self._publish(batch, due - 1)
+                self.publish_one(batch, due - 1)
                 batch = []
                 size = 0
             batch += changes
             size += added
-        self._publish(batch, revision)
+        self.publish_one(batch, revision)
 
-    def _publish(self, batch: Sequence[Change], revision: int) -> None:
+    def publish_one(self, batch: Sequence[Change], revision: int) -> None:
         """One response for each watcher, at most."""
         first = self.published + 1
         self.published = revision
@@ -274,9 +274,9 @@ class Hub:
         """All that was published is in its stream's queue: from now on it takes part in the fan-out."""
         watcher.in_step = True
         key, end = watcher.key, watcher.end
-        group = self._groups.get((key, end))
+        group = self.groups.get((key, end))
         if group is None:
-            group = self._groups[key, end] = Group(key, end)
+            group = self.groups[key, end] = Group(key, end)
             if not end:
                 self._by_key[key] = group
             elif end != FROM_KEY and end == prefix_end(key):
@@ -291,11 +291,11 @@ class Hub:
             return
         watcher.in_step = False
         key, end = watcher.key, watcher.end
-        group = self._groups[key, end]
+        group = self.groups[key, end]
         del group.watchers[watcher]
         if group.watchers:
             return
-        del self._groups[key, end]
+        del self.groups[key, end]
         if not end:
             del self._by_key[key]
         elif self._by_prefix.get(key) is group:

@@ -26,29 +26,21 @@ from kemu.runtime.runlog.events import (
     Event,
     FaultBegun,
     FaultEnded,
-    GetAnswered,
     LeaseAcquired,
     LeaseLost,
     LeaseReleased,
-    ListAnswered,
     RequestRefused,
     RequestThrottled,
     RunEnded,
-    Transaction,
-    WatchDelivered,
-    WritesAcknowledged,
     handlers,
 )
 from kemu.runtime.words import counted
 
 _Events = (
-    FaultBegun | FaultEnded | ActorStarted | ActorStopped | ActorCrashed | ConnectionLost | Transaction
-    | WritesAcknowledged | GetAnswered | ListAnswered | WatchDelivered | ActorExited | ActorFailed
+    FaultBegun | FaultEnded | ActorStarted | ActorStopped | ActorCrashed | ConnectionLost | ActorExited | ActorFailed
     | RequestThrottled | RequestRefused | LeaseAcquired | LeaseLost | LeaseReleased
 )  # fmt: skip
 
-_LATEST = 20_000
-"""Revisions of which it is remembered when they were written."""
 _TRIPS = 6
 """Messages that follow one another until something is done: lists, an event, writes, a second try."""
 LAGS_NS = 2_000_000_000
@@ -72,30 +64,8 @@ class Attention(Fold):
         self.known: dict[str, None] = {}
         self._came_ns: dict[str, int] = {}
         """When each last came, whether it is up or not."""
-        self.lag_ns = 0
-        """The longest that any request or event has taken."""
-        self._written_ns: dict[int, int] = {}
-        """When the latest revisions were."""
 
     def on_event(self, time_ns: int, actor: str, event: _Events) -> None:
-        if isinstance(event, WatchDelivered):
-            if event.types[0] == "B":
-                return  # A bookmark tells of a revision that no watcher had to hear of.
-            written_ns = self._written_ns.get(event.revs[0])
-            if written_ns is not None and time_ns - written_ns > self.lag_ns:
-                self.lag_ns = time_ns - written_ns
-            return
-        if isinstance(event, Transaction):
-            self._written_ns[event.rev] = time_ns
-            if len(self._written_ns) > _LATEST:
-                for revision in list(self._written_ns)[: _LATEST // 2]:
-                    del self._written_ns[revision]
-            return
-        if isinstance(event, (WritesAcknowledged, GetAnswered, ListAnswered)):
-            for took_ns in [ack[0] for ack in event.acks] if isinstance(event, WritesAcknowledged) else (event.took,):
-                if took_ns > self.lag_ns:
-                    self.lag_ns = took_ns
-            return
         if isinstance(event, (FaultBegun, FaultEnded, ActorStarted, ActorStopped, ActorCrashed, ConnectionLost)):
             self._outages.on_event(time_ns, actor, event)
         if isinstance(event, RequestThrottled) or (
@@ -111,6 +81,11 @@ class Attention(Fold):
         elif isinstance(event, (ActorCrashed, ActorStopped, ActorExited, ActorFailed, LeaseLost, LeaseReleased)):
             self.up.pop(name, None)
             self._outages.moment(time_ns, name)
+
+    @property
+    def lag_ns(self) -> int:
+        """The longest that any request or event has taken."""
+        return self.history.lag_ns
 
     def without(self, name: str, begin_ns: int, end_ns: int) -> int:
         """For how long of this time the actor, if it is up now, could act."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
@@ -27,7 +26,16 @@ from kemu.lab.checks.scheduling import budgets, caches, leaders, ledgers, loops,
 from kemu.lab.checks.watches import events
 from kemu.lab.checks.workloads import collected, countings, job_counts, orders, schedules, shortages, surpluses
 from kemu.runtime.runlog import frames
-from kemu.runtime.runlog.events import Event, RunEnded, StoreRecovered, Transaction, typed
+from kemu.runtime.runlog.events import (
+    ApiRequest,
+    Event,
+    RunEnded,
+    StoreRecovered,
+    Transaction,
+    WatchDelivered,
+    WatchListed,
+    typed,
+)
 
 ALL: tuple[type[Check], ...] = (
     placements.NoNodeOvercommitted,
@@ -87,42 +95,34 @@ IDS = tuple(check.id for check in ALL)
 """All ids that a scenario may name."""
 
 
-_Taker = tuple[str, tuple[str, ...], Callable[[int, str, Any], None]]
-"""How the names of the actors begin whose events it takes, and the keys whose changes; and what takes them."""
-
-
-_OfActor = tuple[tuple[str, ...], Callable[[int, str, Any], None]]
-"""The same for one actor."""
-
-
-@functools.cache
-def _wanted(listener: type[Fold | Check]) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
-    """The kinds of the events that it takes, how the names of their actors begin, and the keys."""
-    actors = {event.KIND: prefix for event, prefix in listener.actors.items()}
-    keys = listener.keys
-    # Who sends a transaction does not matter where its keys do.
-    return tuple(
-        (kind, "" if kind == Transaction.KIND and keys else actors.get(kind, ""), keys * (kind == Transaction.KIND))
-        for kind in listener.kinds
-    )
+_Take = Callable[[int, str, Any], None]
+_TakePod = Callable[[int, int, str, Any], None]
+_VERBS = "create", "bind", "delete", "evict"
+"""Of requests about pods that are logged."""
+_OF_WATCHES = (WatchListed.KIND, WatchDelivered.KIND)
+_TRANSACTION, _REQUEST = Transaction.KIND, ApiRequest.KIND
 
 
 class Judge:
     """Asks every check that is not disabled; ``within`` the limits of the scenario.
 
-    Feed it every event in order: it folds them into a history, and each check sees those of its kinds.
+    Feed it every event in order: it folds them into a history, and each check sees those that it asks for.
     """
 
     def __init__(self, *, disabled: Collection[str] = (), within: limits.Limits = limits.DEFAULT) -> None:
         self._within = within
         self._checks = [check.within(within) for check in ALL if check.id not in disabled]
-        self._takers: dict[str, list[_Taker]] = {}
-        """By kind."""
-        self._by_actor: dict[tuple[str, str], tuple[_OfActor, ...]] = {}
-        """By kind and actor, of which there are many that have the same."""
-        self._shared: dict[tuple[str, tuple[int, ...]], tuple[_OfActor, ...]] = {}
+        self._takers: dict[str, list[tuple[str, str, _Take]]] = {}
+        """By kind, but for transactions: how the names of actors and watches begin, and what takes the events. Requests
+        are of as many kinds as they have verbs."""
+        self._of_keys: list[tuple[tuple[str, ...], _Take]] = []
+        """What takes transactions, and how the keys begin for which it does."""
+        self._of_prefix: dict[str, list[_Take]] = {}
+        """The same by the prefix of a kind of objects, as far as they have come."""
+        self._of_pods: tuple[list[_TakePod], ...] = ()
+        """What takes changes of pods, by what has changed."""
         self.history = History()
-        self._fold = self.history.feed
+        self._handlers = self.history.handlers
         self._rollbacks = 0
         folds: dict[type[Fold], Fold] = {}
         for check in self._checks:
@@ -131,44 +131,78 @@ class Judge:
                     folds[kind_of_fold] = kind_of_fold(self.history)
             check.given(*(folds[each] for each in check.folds))
         self._listeners: tuple[Fold | Check, ...] = (*folds.values(), *self._checks)
+        for listener in self._listeners:
+            listener.ask_again = self._subscribe  # type: ignore[method-assign]
         self._subscribe()
 
     def _subscribe(self) -> None:
-        self._takers.clear()
-        self._by_actor.clear()
-        self._shared.clear()
+        """New lists: what is being told of an event now goes on with the ones before."""
+        self._takers, self._of_keys, self._of_prefix = {}, [], {}
+        self._of_pods = ([], [], [])
+        of_requests: list[tuple[tuple[str, ...], _Take]] = []
         for listener in self._listeners:
-            for kind, prefix, keys in _wanted(type(listener)):
+            actors = {event.KIND: prefix for event, prefix in listener.actors.items()}
+            watches = {event.KIND: f"{resource}#" for event, resource in listener.watches.items()}
+            for kind in listener.kinds:
                 take = listener.taker(kind)
-                if take is not None:
-                    self._takers.setdefault(kind, []).append((prefix, keys, take))
-
-    def _takers_of(self, kind: str, actor: str) -> tuple[_OfActor, ...]:
-        takers = self._takers.get(kind, ())
-        places = tuple([place for place, (prefix, _, _) in enumerate(takers) if actor.startswith(prefix)])
-        found = self._shared.get((kind, places))
-        if found is None:
-            found = self._shared[kind, places] = tuple([takers[place][1:] for place in places])
-        self._by_actor[kind, actor] = found
-        return found
+                if take is None:
+                    continue
+                if kind == _TRANSACTION:
+                    self._of_keys.append((listener.keys or ("",), take))
+                elif kind == _REQUEST:
+                    of_requests.append((listener.verbs or _VERBS, take))
+                else:
+                    taker = actors.get(kind, ""), watches.get(kind, ""), take
+                    self._takers.setdefault(kind, []).append(taker)
+            most = listener.pod_changes()
+            if most is not None:
+                for takers in self._of_pods[: most + 1]:
+                    takers.append(listener.on_pod)
+        for verb in _VERBS:
+            self._takers[_REQUEST + verb] = [("", "", take) for verbs, take in of_requests if verb in verbs]
 
     def feed(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         """Has the signature of a ``LogSink``."""
         event = data if isinstance(data, Event) else typed(kind, data)
-        self._fold(time_ns, actor, kind, event)
-        if kind == StoreRecovered.KIND and len(self.history.rollbacks) > self._rollbacks:
-            self._rollbacks = len(self.history.rollbacks)
-            for check in self._checks:
-                check.rolled_back(time_ns, self.history)
-        takers = self._by_actor.get((kind, actor))
-        for keys, take in self._takers_of(kind, actor) if takers is None else takers:
-            if keys:
-                assert isinstance(event, Transaction)
-                for change in event.changes:
-                    if change[1].startswith(keys):
-                        take(time_ns, actor, event)
-                        break
+        # History.feed, without a call.
+        history = self.history
+        if time_ns > history.now_ns:
+            history.now_ns = time_ns
+        history.kinds[kind] += 1
+        handler = self._handlers.get(kind)
+        if handler is not None:
+            handler(time_ns, actor, event)
+        if kind == _TRANSACTION:
+            for what, key, pod in history.pods_changed:
+                for take_pod in self._of_pods[what]:
+                    take_pod(time_ns, history.revision, key, pod)
+            changes = event["changes"]
+            if len(changes) == 1:
+                name: str = changes[0][1]
+                prefix = name[: name.find("/", 10) + 1] or name  # after "/registry/"
+                takes = self._of_prefix.get(prefix)
+                if takes is None:
+                    takes = self._of_prefix[prefix] = [take for keys, take in self._of_keys if name.startswith(keys)]
+                for take in takes:
+                    take(time_ns, actor, event)
             else:
+                for keys, take in self._of_keys:
+                    if any(change[1].startswith(keys) for change in changes):
+                        take(time_ns, actor, event)
+            return
+        takers = self._takers.get(kind if kind != _REQUEST else kind + event["verb"])
+        if kind in _OF_WATCHES:
+            watch: str = event["watch"]
+            for prefix, resource, take in takers or ():
+                if actor.startswith(prefix) and watch.startswith(resource):
+                    take(time_ns, actor, event)
+            return
+        if kind == StoreRecovered.KIND and len(history.rollbacks) > self._rollbacks:
+            self._rollbacks = len(history.rollbacks)
+            for check in self._checks:
+                check.rolled_back(time_ns, history)
+        for prefix, _, take in takers or ():
+            if actor.startswith(prefix):
                 take(time_ns, actor, event)
         if kind == RunEnded.KIND:
             self._subscribe()

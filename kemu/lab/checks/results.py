@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 
 from kemu.lab.checks.history import History
 from kemu.lab.checks.limits import Limits
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.runlog.events import Event, handlers
 
 
@@ -27,16 +28,22 @@ class Result:
 
 
 class Listener(ABC):  # noqa: B024  # listens to nothing by itself
-    """Takes the events of some kinds."""
+    """Takes the events of some kinds, and changes of pods.
+
+    The judge shows it nothing that it does not ask for: that is cheaper than to have it look.
+    """
 
     kinds: ClassVar[tuple[str, ...]] = ()
     """Kinds of the events that it takes."""
     actors: ClassVar[Mapping[type[Event], str]] = {}
-    """How the names of the actors begin of which it takes these events: others are not shown to it, which is cheaper
-    than to have it look at them. Classes that are not named: of all actors."""
+    """How the names of the actors begin of which it takes these events. Classes that are not named: of all actors."""
     keys: ClassVar[tuple[str, ...]] = ()
-    """How the keys begin for which it takes transactions: those that change no such key are not shown to it. Empty: it
-    takes all."""
+    """How the keys begin for which it takes transactions, each the key of a kind of objects. Empty: it takes all."""
+    watches: ClassVar[Mapping[type[Event], str]] = {}
+    """The resource of the watches of which it takes these events. Classes that are not named: of all watches."""
+
+    verbs: ClassVar[tuple[str, ...]] = ()
+    """The verbs of the requests about pods (``api.request``) that it takes. Empty: all."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -46,12 +53,29 @@ class Listener(ABC):  # noqa: B024  # listens to nothing by itself
         """Called for the events that the annotation of ``event`` names, and that methods ``_on_…`` take."""
 
     def taker(self, kind: str) -> Callable[[int, str, Any], None] | None:
-        """What takes the events of a kind; None: it does not want them any more. Asked again at the end of the run."""
-        return self.on_event
+        """What takes the events of a kind: a method ``_on_…`` or :meth:`on_event`. None: it does not want them, or not
+        any more. Asked again at the end of the run."""
+        found: Callable[[int, str, Any], None] = handlers.of(self).get(kind, self.on_event)
+        return found
+
+    def ask_again(self) -> None:  # noqa: B027  # the judge puts something in its place
+        """To be called when :meth:`taker` or :meth:`pod_changes` would answer otherwise than before."""
+
+    def pod_changes(self) -> int | None:
+        """The changes of pods that it takes: :data:`DEFINITION`, :data:`PHASE` and what stands above it, or
+        :data:`STATUS`, which is all of them. None: no change."""
+        return None
+
+    def on_pod(self, time_ns: int, revision: int, key: str, pod: core_v1_pb2.Pod | None) -> None:  # noqa: B027
+        """A pod has changed, in a way that it asked for; None: it is gone. The message is shared, and may not be
+        changed or kept."""
 
 
 class Fold(Listener):
-    """What several checks fold from the log: folded once for all of them, event by event, before they see the event."""
+    """What several checks fold from the log: folded once for all of them, event by event, before they see the event.
+
+    By itself it gives a check nothing but the history.
+    """
 
     def __init__(self, history: History) -> None:
         self.history = history

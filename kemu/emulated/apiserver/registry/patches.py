@@ -365,7 +365,9 @@ def _make_room(target: Message, patch: Message, places: Places) -> None:
                 if target.HasField(name):
                     _make_room(getattr(target, name), value, place)
             else:
-                _remove_elements(getattr(target, name), value, place)
+                elements = getattr(target, name)
+                if elements:
+                    _remove_elements(elements, value, place)
 
 
 def _remove_elements(elements: Any, doomed: Any, key: Any) -> None:

@@ -299,8 +299,9 @@ class Registry:
         """UID and resource version in the metadata of an update are preconditions. Clears the resource version. A
         patch cannot change the UID: that is left to validation."""
         resource, name = strategy.resource, old.metadata.name
-        if not is_patch and sent.uid and not self.has_uid(sent.uid, old.metadata.uid):
-            raise errors.wrong_uid(resource, entry.key, name, sent.uid, old.metadata.uid)
+        wanted, uid = sent.uid, old.metadata.uid
+        if wanted != uid and wanted and not is_patch and not self.has_uid(wanted, uid):
+            raise errors.wrong_uid(resource, entry.key, name, wanted, uid)
         version = options.version_of_list(sent.resourceVersion) if sent.resourceVersion else None
         if version:
             if not self._has_version(version, entry.revision):
@@ -349,7 +350,7 @@ class Registry:
         new = resource.message.FromString(entry.wire[: entry.size])
         old_name, uid = new.metadata.name, new.metadata.uid
         wanted = request.preconditions
-        if wanted.uid and not self.has_uid(wanted.uid, uid):
+        if wanted.uid != uid and wanted.uid and not self.has_uid(wanted.uid, uid):
             raise errors.wrong_uid(resource, entry.key, old_name, wanted.uid, uid)
         if wanted.resource_version:
             new.metadata.resourceVersion = wanted.resource_version
@@ -593,7 +594,10 @@ class Registry:
                 entry, certain = current, True
         finally:
             if leaves:
-                self.turns.leave(key)
+                if self.turns.waiting[key]:
+                    self.turns.leave(key)
+                else:  # inlined: nobody waits
+                    del self.turns.waiting[key]
 
 
 def decode(resource: resources.Resource, data: bytes) -> KubernetesObject:

@@ -21,17 +21,18 @@ class Turns:
         turns.leave(key)
     """
 
-    __slots__ = ("_waiting",)
+    __slots__ = ("waiting",)
 
     def __init__(self) -> None:
-        self._waiting: dict[bytes, deque[asyncio.Future[None]]] = {}
+        self.waiting: dict[bytes, deque[asyncio.Future[None]]] = {}
+        """By key of a turn that is taken."""
 
     def take(self, key: bytes) -> asyncio.Future[None] | None:
         """None when the turn is ours at once, else what to :meth:`wait` for. In two steps, as the first nearly always
         suffices."""
-        waiting = self._waiting.get(key)
+        waiting = self.waiting.get(key)
         if waiting is None:
-            self._waiting[key] = deque()
+            self.waiting[key] = deque()
             return None
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         waiting.append(turn)
@@ -48,10 +49,10 @@ class Turns:
 
     def leave(self, key: bytes) -> None:
         """Give the turn to the next one."""
-        waiting = self._waiting[key]
+        waiting = self.waiting[key]
         while waiting:
             turn = waiting.popleft()
             if not turn.done():
                 turn.set_result(None)
                 return
-        del self._waiting[key]
+        del self.waiting[key]

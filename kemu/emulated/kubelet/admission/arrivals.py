@@ -209,7 +209,8 @@ class Arrivals:
         self._log(worker, decision)
         if decision.admitted:
             assert claim is not None
-            self._env.step("after-admission")
+            if self._env.crash_steps:
+                self._env.step("after-admission")
             self._host.admitted(worker, claim)
         else:
             self._host.refused(worker, decision)

@@ -156,7 +156,8 @@ def write(
     else:
         status.phase = phase_of(pod, containers)
     meta.set_time(status.startTime, start_unix_ns)
-    _set_conditions(pod, status.conditions, containers, phase, sandbox, now_unix_ns, generation)
+    ready = [one.is_ready for one in containers]
+    _set_conditions(pod, status.conditions, containers, ready, phase, sandbox, now_unix_ns, generation)
     if phase and failure is not None and failure.condition_reason:
         meta.set_condition(
             status.conditions, _DISRUPTION_TARGET, "True", failure.condition_reason, failure.condition_message,
@@ -165,9 +166,9 @@ def write(
     del status.containerStatuses[:]
     if len(status.initContainerStatuses):
         del status.initContainerStatuses[:]
-    for container in containers:
+    for container, is_ready in zip(containers, ready, strict=True):
         found = (status.containerStatuses if container.kind == MAIN else status.initContainerStatuses).add(
-            name=container.name, image=container.image, ready=container.is_ready, restartCount=container.restarts
+            name=container.name, image=container.image, ready=is_ready, restartCount=container.restarts
         )
         _write_state(pod, found, container, epoch_ns)
 
@@ -214,34 +215,43 @@ def _set_conditions(
     pod: core_v1_pb2.Pod,
     conditions: RepeatedCompositeFieldContainer[core_v1_pb2.PodCondition],
     containers: Sequence[Container],
+    are_ready: Sequence[bool],
     phase: str,
     sandbox: bool,
     now_unix_ns: int,
     generation: int,
 ) -> None:
-    meta.set_condition(conditions, _SCHEDULED, "True", "", "", now_unix_ns, generation)
-    meta.set_condition(conditions, _SANDBOX_READY, "True" if sandbox else "False", "", "", now_unix_ns, generation)
-    status, reason, message = "True", "", ""
+    initialized = "True", "", ""
     if phase == SUCCEEDED:
-        reason = "PodCompleted"
+        initialized = "True", "PodCompleted", ""
     elif not _is_initialized(containers):
-        status, reason = "False", "ContainersNotInitialized"
         names = " ".join(one.name for one in containers if one.kind != MAIN and not _has_initialized(one))
-        message = f"containers with incomplete status: [{names}]"
-    meta.set_condition(conditions, _INITIALIZED, status, reason, message, now_unix_ns, generation)
+        initialized = "False", "ContainersNotInitialized", f"containers with incomplete status: [{names}]"
     status, reason, message = "True", "", ""
     if phase:
         status, reason = "False", "PodCompleted" if phase == SUCCEEDED else "PodFailed"
     else:
-        unready = [one.name for one in containers if one.kind != INIT and not one.is_ready]
+        unready = [
+            one.name for one, is_ready in zip(containers, are_ready, strict=True) if one.kind != INIT and not is_ready
+        ]
         if unready:
             status, reason = "False", "ContainersNotReady"
             message = f"containers with unready status: [{' '.join(unready)}]"
     ready = status, reason, message
     if status == "True" and len(pod.spec.readinessGates):
         ready = _gates(pod)
-    meta.set_condition(conditions, _READY, *ready, now_unix_ns, generation)
-    meta.set_condition(conditions, _CONTAINERS_READY, status, reason, message, now_unix_ns, generation)
+    wanted = {
+        _SCHEDULED: ("True", "", ""),
+        _SANDBOX_READY: ("True" if sandbox else "False", "", ""),
+        _INITIALIZED: initialized,
+        _READY: ready,
+        _CONTAINERS_READY: (status, reason, message),
+    }
+    for one in conditions[:]:  # those that are so already, as most of them are at each write but the first
+        if one.observedGeneration == generation and (one.status, one.reason, one.message) == wanted.get(one.type, ()):
+            del wanted[one.type]
+    for kind, (status, reason, message) in wanted.items():
+        meta.set_condition(conditions, kind, status, reason, message, now_unix_ns, generation)
 
 
 def _gates(pod: core_v1_pb2.Pod) -> tuple[str, str, str]:

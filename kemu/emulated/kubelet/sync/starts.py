@@ -321,7 +321,8 @@ class Starts:
             self._host.log(event)
         if self.events is not None:
             self.events.started(worker, container)
-        self._env.step("after-start")
+        if self._env.crash_steps:
+            self._env.step("after-start")
         first = not container.has_started
         container.has_started = True
         if first and container.kind == MAIN:

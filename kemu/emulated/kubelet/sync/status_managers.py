@@ -232,7 +232,7 @@ class StatusManager:
             self._sandboxes.describe(status, worker, is_up=worker.has_sandbox)
         if worker.resize is not None:
             statuses.resize(status, worker.resize, now_unix_ns)
-        if pod_phases.is_terminal(known):
+        if known.status.phase in pod_phases.TERMINAL:
             # It does not go back once it is declared.
             status.phase = known.status.phase
         return pod

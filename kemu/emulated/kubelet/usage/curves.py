@@ -80,8 +80,10 @@ class Ramp:
         self.settled_s = after + over
 
     def at(self, second: int) -> int:
-        part = min(max(second - self._after, 0), self._over)
-        return self._from + (self._to - self._from) * part // self._over if self._over else self._to
+        part, over = second - self._after, self._over
+        if part >= over or not over:
+            return self._to
+        return self._from + (self._to - self._from) * part // over if part > 0 else self._from
 
     def most(self, first: int, last: int) -> int:
         return max(self.at(first), self.at(last))

@@ -51,7 +51,7 @@ needs and containers that have ended, which it can give back."""
 class Usage:
     """The curves of one pod."""
 
-    __slots__ = ("has_cache", "of_containers", "pids", "shared", "volumes")
+    __slots__ = ("has_cache", "of_containers", "pids", "resources", "shared", "volumes")
 
     def __init__(
         self,
@@ -65,7 +65,9 @@ class Usage:
         self.of_containers = of_containers
         self.volumes = volumes
         self.pids = pids
-        self.has_cache = any(key in curves for curves in (shared, *of_containers.values()) for key in CACHE)
+        self.resources = frozenset(key for curves in (shared, *of_containers.values()) for key in curves)
+        """What any container uses: most pods use memory and nothing else."""
+        self.has_cache = not self.resources.isdisjoint(CACHE)
         """Whether the kernel caches files for it."""
 
     def every(self) -> Iterable[Curve]:
@@ -197,7 +199,19 @@ class Gauge:
 
     def memories(self, first_ns: int, last_ns: int) -> int:
         """The same of the pod."""
-        return sum(self.memory(container, first_ns, last_ns) for container in self._worker.containers)
+        all_containers, shared = self._worker.containers, self._usage.shared.get("memory")
+        if len(all_containers) == 1 and shared is not None and not self._usage.of_containers:
+            # As in most pods: the one container has all of it.
+            only = all_containers[0]
+            if only.kind == containers.MAIN:
+                return _most(shared, only.started_ns, first_ns, last_ns) if only.is_up else 0
+        return self._of_all("memory", first_ns, last_ns)
+
+    def _of_all(self, key: str, first_ns: int, last_ns: int) -> int:
+        """What the containers use together."""
+        if key not in self._usage.resources:
+            return 0
+        return sum([self.amount(key, container, first_ns, last_ns) for container in self._worker.containers])
 
     def working_set(self, container: containers.Container, first_ns: int, last_ns: int) -> int:
         """What the kubelet counts of a container: all that is charged to it but ``inactive_file``."""
@@ -222,21 +236,18 @@ class Gauge:
 
     def local_bytes(self, first_ns: int, last_ns: int) -> tuple[int, int, int]:
         """The most in its writable layers, its logs and its volumes."""
-        worker = self._worker
-        layers, logs = (
-            sum(self.amount(key, container, first_ns, last_ns) for container in worker.containers)
-            for key in ("rootfs", "logs")
-        )
-        volumes = sum(self._disk(curve, first_ns, last_ns) for curve in self._usage.volumes.values())
-        return layers, logs, volumes
+        volumes = sum([self._disk(curve, first_ns, last_ns) for curve in self._usage.volumes.values()])
+        return self._of_all("rootfs", first_ns, last_ns), self._of_all("logs", first_ns, last_ns), volumes
 
     def inodes(self, first_ns: int, last_ns: int) -> int:
-        return sum(self.amount("inodes", container, first_ns, last_ns) for container in self._worker.containers)
+        return self._of_all("inodes", first_ns, last_ns)
 
     def pids(self, first_ns: int, last_ns: int) -> int:
         curve = self._usage.pids
+        if curve is None:
+            return 0
         up = [one for one in self._worker.containers if one.is_up]
-        if curve is None or not up:
+        if not up:
             return 0
         since_ns = max(one.started_ns for one in up)
         return _most(curve, since_ns, first_ns, last_ns)
@@ -324,5 +335,5 @@ def within(held: int, cached: int, limit: int | None) -> int:
 
 
 def _most(curve: Curve, since_ns: int, first_ns: int, last_ns: int) -> int:
-    first, last = (max(0, (at_ns - since_ns) // SECOND_NS) for at_ns in (first_ns, last_ns))
+    first, last = max(0, (first_ns - since_ns) // SECOND_NS), max(0, (last_ns - since_ns) // SECOND_NS)
     return curve.at(first) if first == last else curve.most(first, last)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from kemu.emulated.objects import meta
 from kemu.emulated.objects.amounts import requests
+from kemu.emulated.objects.pods import pod_phases
 from kemu.lab.checks.attention import Attention, Punctual
 from kemu.lab.checks.autoscaling import machines
 from kemu.lab.checks.autoscaling.machines import AUTOSCALER, Amounts, Machines
-from kemu.lab.checks.history import NODE_PREFIX, POD_PREFIX, History, parsed
+from kemu.lab.checks.history import NODE_PREFIX, POD_PREFIX, STATUS, History, parsed
 from kemu.lab.checks.history.outages import RECOVERY_NS
 from kemu.lab.checks.limits import Autoscaled, NodeGroup
 from kemu.lab.checks.results import Fold
@@ -104,6 +106,7 @@ class PodsThatWaitGetNodes(Punctual):
 
     id: ClassVar[str] = "pods-that-wait-get-nodes"
     folds: ClassVar[tuple[type[Fold], ...]] = (Attention, Machines)
+    keys: ClassVar[tuple[str, ...]] = (NODE_PREFIX, _DAEMON_SETS)
     nothing: ClassVar[str] = "no pod needed a node of an autoscaler"
     unit: ClassVar[str] = "pod"
 
@@ -132,11 +135,22 @@ class PodsThatWaitGetNodes(Punctual):
         super().rolled_back(time_ns, history)
         self._nodes, self._daemons, self._ready, self._pods, self._waiting, self._sets = {}, {}, {}, {}, {}, {}
         for key, value in history.values.items() if self._groups else ():
-            self._changed(key, value)
+            if key.startswith(POD_PREFIX):
+                self._pod_changed(key, parsed.pod(value))
+            else:
+                self._changed(key, value)
+
+    def taker(self, kind: str) -> Callable[[int, str, Any], None] | None:
+        return super().taker(kind) if self._groups else None
+
+    def pod_changes(self) -> int | None:
+        return STATUS if self._groups and not self._ended else None
+
+    def on_pod(self, time_ns: int, revision: int, key: str, pod: core_v1_pb2.Pod | None) -> None:
+        if self._pod_changed(key, pod):
+            self._look(time_ns)
 
     def saw(self, time_ns: int, actor: str, event: _Events) -> None:
-        if not self._groups:
-            return
         if isinstance(event, Transaction):
             changed = False
             for op, key, value, _create, _version in event.changes:
@@ -177,8 +191,6 @@ class PodsThatWaitGetNodes(Punctual):
 
     def _changed(self, key: str, value: bytes | None) -> bool:
         """Whether it matters to anybody here."""
-        if key.startswith(POD_PREFIX):
-            return self._pod_changed(key, parsed.pod(value) if value is not None else None)
         if key.startswith(NODE_PREFIX):
             return self._node_changed(key.removeprefix(NODE_PREFIX), value)
         if not key.startswith(_DAEMON_SETS):
@@ -228,7 +240,7 @@ class PodsThatWaitGetNodes(Punctual):
         before, waited = self._pods.pop(key, None), self._waiting.pop(key, None)
         if before is not None:
             self._count(before, -1)
-        if pod is None or rooms.is_over(pod):
+        if pod is None or pod_phases.is_terminal(pod):
             return before is not None or waited is not None
         own, expendable = machines.belongs_to_its_node(pod), machines.is_expendable(pod, self._flags.cut_off)
         if pod.spec.nodeName:

@@ -10,23 +10,21 @@ of its range that is not before any operation that had ended before this one beg
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from sys import intern
 from typing import ClassVar, NamedTuple
 
 from kemu.lab.checks.consistency.versions import Versions
 from kemu.lab.checks.history import History
-from kemu.lab.checks.history.facts import ANY, NEVER
-from kemu.lab.checks.results import Check, Result, seconds, several
+from kemu.lab.checks.history.stores import ANY, NEVER
+from kemu.lab.checks.results import Check, Fold, Result, seconds, several
 from kemu.runtime.runlog.events import (
     GetAnswered,
     ListAnswered,
     ProcessClockCompared,
     StoreRecovered,
-    WritesAcknowledged,
 )
 from kemu.runtime.words import counted
 
-_Events = WritesAcknowledged | GetAnswered | ListAnswered | StoreRecovered | ProcessClockCompared
+_Events = GetAnswered | ListAnswered | StoreRecovered | ProcessClockCompared
 
 
 class Operation(NamedTuple):
@@ -164,32 +162,48 @@ class HistoryIsLinearizable(Check):
     """
 
     id: ClassVar[str] = "history-is-linearizable"
+    folds: ClassVar[tuple[type[Fold], ...]] = (Fold,)
 
     def __init__(self) -> None:
-        self._operations: list[Operation] = []
+        self._reads: list[tuple[int, Operation]] = []
+        """With the number of writes that had been acknowledged before."""
         self._recoveries = 0
         self._within_ns = 0
         """The clocks of two actors may be that far apart."""
+
+    def given(self, *folds: Fold) -> None:
+        self._history = folds[0].history
 
     def on_event(self, time_ns: int, actor: str, event: _Events) -> None:
         if isinstance(event, StoreRecovered):
             self._recoveries += 1
         elif isinstance(event, ProcessClockCompared):
             self._within_ns = max(self._within_ns, 2 * event.within_ns)
-        elif isinstance(event, WritesAcknowledged):
-            for took_ns, revision, key, _, digest in event.acks:
-                self._operations.append(
-                    Operation(
-                        time_ns - took_ns, time_ns, actor, "write", intern(key), revision, digest, self._recoveries
-                    )
-                )
         elif not event.version and not (isinstance(event, ListAnswered) and event.token):
-            self._operations.append(read(time_ns, actor, event, self._recoveries))
+            acknowledged = len(self._history.acknowledged)
+            self._reads.append((acknowledged, read(time_ns, actor, event, self._recoveries)))
+
+    def _operations(self) -> list[Operation]:
+        """Writes and reads, by the time of answer."""
+        found: list[Operation] = []
+        reads = iter(self._reads)
+        place, one = next(reads, (-1, None))
+        for number, (end_ns, took_ns, _sent, who, _server, revision, key, _uid, digest, recoveries) in enumerate(
+            self._history.acknowledged
+        ):
+            while one is not None and place <= number:
+                found.append(one)
+                place, one = next(reads, (-1, None))
+            found.append(Operation(end_ns - took_ns, end_ns, who, "write", key, revision, digest, recoveries))
+        if one is not None:
+            found.append(one)
+        found.extend(each for _, each in reads)
+        return found
 
     def result(self, history: History) -> Result:
         versions = history.derived(Versions)
         within_ns = self._within_ns
-        operations = self._operations
+        operations = self._operations()
         if within_ns:
             operations = [
                 one._replace(start_ns=one.start_ns - within_ns, end_ns=one.end_ns + within_ns) for one in operations

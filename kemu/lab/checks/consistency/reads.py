@@ -10,7 +10,7 @@ from kemu.emulated.objects import resources, selectors
 from kemu.lab.checks.consistency.linearizability import Floor, Misplaced, Operation, Unjudged, place, read
 from kemu.lab.checks.consistency.versions import Versions, read_digest
 from kemu.lab.checks.history import History, parsed
-from kemu.lab.checks.history.facts import NEVER, Change
+from kemu.lab.checks.history.stores import NEVER, Change
 from kemu.lab.checks.results import Check, Result, seconds
 from kemu.runtime.runlog.events import GetAnswered, ListAnswered, StoreRecovered
 from kemu.runtime.words import counted

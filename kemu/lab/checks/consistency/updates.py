@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar, NamedTuple
 
 from kemu.lab.checks.consistency.versions import Versions
 from kemu.lab.checks.history import History
-from kemu.lab.checks.history.facts import Change
-from kemu.lab.checks.results import Check, Result, seconds
+from kemu.lab.checks.history.stores import Change
+from kemu.lab.checks.results import Check, Fold, Result, seconds
 from kemu.runtime.runlog.events import (
     ActorStarted,
     GetAnswered,
     ListAnswered,
     UnconditionalUpdate,
-    WatchDelivered,
-    WatchListed,
-    WritesAcknowledged,
 )
 from kemu.runtime.words import counted
 
-_Events = (
-    UnconditionalUpdate | WritesAcknowledged | GetAnswered | ListAnswered | WatchListed | WatchDelivered
-    | ActorStarted
-)  # fmt: skip
+_Events = UnconditionalUpdate | GetAnswered | ListAnswered | ActorStarted
 
 _OURS = ("autoscaler", "controller/", "kubelet/", "scheduler/")
 """Users may replace what they like, as ``kubectl replace`` does."""
@@ -49,52 +44,65 @@ class UpdatesReplaceWhatWasSeen(Check):
     """
 
     id: ClassVar[str] = "updates-replace-what-was-seen"
+    folds: ClassVar[tuple[type[Fold], ...]] = (Fold,)
 
     def __init__(self) -> None:
-        self._shown: dict[tuple[str, str], int] = {}
-        """The latest revision, by client and either resource or key."""
-        self._resources: dict[tuple[str, str], str] = {}
-        """By client and watch."""
-        self._under_way: dict[tuple[str, str], list[tuple[int, int]]] = {}
-        """By client and key: since when, and what had been shown."""
-        self._updates: list[_Update] = []
+        self._read: dict[tuple[str, str], int] = {}
+        """The latest revision that reads have shown, by client and resource."""
+        self._steps: list[tuple[int, int, str, str, int]] = []
+        """Updates that began, and clients that began anew: how many writes had been acknowledged before, the time, the
+        client, the key, and what it had been shown. Of a new client the key is empty."""
+
+    def given(self, *folds: Fold) -> None:
+        self._history = folds[0].history
 
     def on_event(self, time_ns: int, actor: str, event: _Events) -> None:
         if not actor.startswith(_OURS):
             return
-        if isinstance(event, WatchDelivered):
-            shown, revision = (actor, self._resources.get((actor, event.watch), "")), event.revs[-1]
-            if revision > self._shown.get(shown, 0):
-                self._shown[shown] = revision
-        elif isinstance(event, WritesAcknowledged):
-            for _took, revision, key, _uid, _digest in event.acks:
-                asked = self._under_way.get((actor, key))
-                if asked:
-                    start_ns, seen = asked.pop(0)
-                    self._updates.append(_Update(start_ns, time_ns, actor, key, revision, seen))
-                if revision > self._shown.get((actor, key), 0):
-                    self._shown[actor, key] = revision
-        elif isinstance(event, UnconditionalUpdate):
-            resource, key = event.resource, event.key
-            seen = max(self._shown.get((actor, resource), 0), self._shown.get((actor, key), 0))
-            self._under_way.setdefault((actor, key), []).append((time_ns, seen))
+        if isinstance(event, UnconditionalUpdate):
+            seen = max(self._read.get((actor, event.resource), 0), self._watched(actor, event.resource))
+            self._steps.append((len(self._history.acknowledged), time_ns, actor, event.key, seen))
         elif isinstance(event, ActorStarted):
-            for known in [known for known in self._under_way if known[0] == actor]:
-                del self._under_way[known]
-        else:
-            if isinstance(event, WatchListed):
-                self._resources[actor, event.watch] = event.resource
-            self._show(actor, event.resource, event.rev)
+            self._steps.append((len(self._history.acknowledged), time_ns, actor, "", 0))
+        elif event.rev > self._read.get((actor, event.resource), 0):
+            self._read[actor, event.resource] = event.rev
 
-    def _show(self, actor: str, what: str, revision: int) -> None:
-        if revision > self._shown.get((actor, what), 0):
-            self._shown[actor, what] = revision
+    def _watched(self, actor: str, resource: str) -> int:
+        """The latest revision of which its watches have told."""
+        latest = 0
+        for session in self._history.watches_of.get(actor, ()):
+            if session.resource == resource:
+                bookmarks = [revision for revision, _ in session.bookmarks[-1:]]
+                latest = max(latest, session.since, *session.revisions[-1:], *bookmarks)
+        return latest
+
+    def _updates(self) -> Iterator[_Update]:
+        """The updates that were acknowledged, in the order of that."""
+        acknowledged, at = self._history.acknowledged, 0
+        under_way: dict[tuple[str, str], list[tuple[int, int]]] = {}
+        """By client and key: since when, and what had been shown."""
+        shown: dict[tuple[str, str], int] = {}
+        """The latest revision that was acknowledged, by client and key."""
+        for place, time_ns, actor, key, seen in [*self._steps, (len(acknowledged), 0, "", "", 0)]:
+            for one in acknowledged[at:place]:
+                asked = under_way.get((one.who, one.key))
+                if asked:
+                    yield _Update(asked[0][0], one.time_ns, one.who, one.key, one.revision, asked.pop(0)[1])
+                shown[one.who, one.key] = max(one.revision, shown.get((one.who, one.key), 0))
+            at = place
+            if key:
+                seen = max(seen, shown.get((actor, key), 0))
+                under_way.setdefault((actor, key), []).append((time_ns, seen))
+            else:
+                for known in [known for known in under_way if known[0] == actor]:
+                    del under_way[known]
 
     def result(self, history: History) -> Result:
         versions = history.derived(Versions)
         findings: list[str] = []
         judged = 0
-        for update in self._updates:
+        is_any = any(key for _, _, _, key, _ in self._steps)
+        for update in self._updates() if is_any else ():
             replaced = _replaced(versions, update)
             if replaced is None:
                 continue

@@ -12,7 +12,7 @@ from operator import attrgetter
 
 from kemu.emulated.objects.wire import wires
 from kemu.lab.checks.history import History
-from kemu.lab.checks.history.facts import NEVER, Change
+from kemu.lab.checks.history.stores import NEVER, Change
 
 _REVISION = attrgetter("revision")
 _ORDER = attrgetter("born", "revision")

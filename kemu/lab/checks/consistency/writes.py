@@ -3,33 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from sys import intern
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from kemu.lab.checks.consistency.versions import Versions
 from kemu.lab.checks.history import History
-from kemu.lab.checks.history.facts import Rollback
+from kemu.lab.checks.history.sessions import Acknowledgement
+from kemu.lab.checks.history.stores import Jump, Rollback
 from kemu.lab.checks.results import Check, Result, seconds, several
-from kemu.runtime.runlog.events import StoreRecovered, Transaction, WritesAcknowledged
 from kemu.runtime.words import counted
-
-
-class _Acknowledgement(NamedTuple):
-    time_ns: int
-    """When it arrived."""
-    sent_ns: int
-    who: str
-    server: str
-    revision: int
-    key: str
-    uid: str
-    digest: int
-    recoveries: int
-    """Recoveries of the store, until it arrived."""
-
-    def __str__(self) -> str:
-        what = f"{self.key.removeprefix('/registry/')} (UID {self.uid})" if self.uid else self.key
-        return f"revision {self.revision} of {what}, acknowledged to {self.who} by {self.server}"
 
 
 class AcknowledgedWritesSurvive(Check):
@@ -41,43 +22,12 @@ class AcknowledgedWritesSurvive(Check):
 
     id: ClassVar[str] = "acknowledged-writes-survive"
 
-    def __init__(self) -> None:
-        self._acknowledged: list[_Acknowledgement] = []
-        self._revision = 0
-        self._recoveries = 0
-        self._findings: list[str] = []
-
-    def on_event(self, time_ns: int, actor: str, event: WritesAcknowledged | Transaction | StoreRecovered) -> None:
-        if isinstance(event, WritesAcknowledged):
-            sent_ns, server, recoveries = event.sent, event.server, self._recoveries
-            for _, revision, key, uid, digest in event.acks:
-                what = intern(key), intern(uid), digest
-                self._acknowledged.append(
-                    _Acknowledgement(time_ns, sent_ns, actor, server, revision, *what, recoveries)
-                )
-        elif isinstance(event, Transaction):
-            revision = event.rev
-            if self._revision and revision != self._revision + 1:
-                self._findings.append(
-                    f"{seconds(time_ns)}: the store went from revision {self._revision} to {revision}"
-                )
-            self._revision = revision
-        else:
-            self._recoveries += 1
-            recovered = event.rev
-            if self._revision and recovered > self._revision:
-                self._findings.append(
-                    f"{seconds(time_ns)}: the store came back with revision {recovered}, "
-                    f"but the last one in the log is {self._revision}"
-                )
-            self._revision = recovered
-
     def result(self, history: History) -> Result:
         versions = history.derived(Versions)
-        findings = list(self._findings)
-        lost: dict[tuple[int, int], tuple[Rollback, _Acknowledgement]] = {}
+        findings = [_said(jump) for jump in history.jumps]
+        lost: dict[tuple[int, int], tuple[Rollback, Acknowledgement]] = {}
         judged = 0
-        for acknowledgement in self._acknowledged:
+        for acknowledgement in history.acknowledged:
             revision = acknowledgement.revision
             if versions.recorded and revision > history.revision:
                 continue  # The API server that records the etcd had not been told of it when the log ended.
@@ -85,7 +35,8 @@ class AcknowledgedWritesSurvive(Check):
             epoch = versions.epoch(acknowledgement.recoveries)
             change = versions.seen(acknowledgement.key, revision, acknowledgement.digest, epoch)
             if change is None:
-                findings.append(f"{acknowledgement} at {seconds(acknowledgement.time_ns)}, is not what the store wrote")
+                at = seconds(acknowledgement.time_ns)
+                findings.append(f"{_about(acknowledgement)} at {at}, is not what the store wrote")
             elif not versions.survives(change):
                 lost.setdefault((change.born, revision), (history.rollbacks[change.undone - 1], acknowledgement))
         if lost:
@@ -93,16 +44,30 @@ class AcknowledgedWritesSurvive(Check):
             were = "was" if len(lost) == 1 else "were"
             findings.insert(0, f"{counted(len(lost), 'acknowledged write')} {were} lost: revision {numbers}")
             findings += [
-                f"{acknowledgement} at {seconds(acknowledgement.sent_ns)}, was lost: the store came back with revision "
-                f"{rollback.revision} at {seconds(rollback.time_ns)}"
+                f"{_about(acknowledgement)} at {seconds(acknowledgement.sent_ns)}, was lost: the store came back with "
+                f"revision {rollback.revision} at {seconds(rollback.time_ns)}"
                 for rollback, acknowledgement in lost.values()
             ]
         if findings:
             return Result(self.id, False, several(findings))
         if not judged:
             return Result(self.id, None, "no write was acknowledged")
-        recoveries = f", {counted(self._recoveries, 'recovery', 'recoveries')}" if self._recoveries else ""
+        came_back = len(history.replayed_revisions)
+        recoveries = f", {counted(came_back, 'recovery', 'recoveries')}" if came_back else ""
         return Result(self.id, True, f"{counted(judged, 'acknowledged write')}{recoveries}")
+
+
+def _about(one: Acknowledgement) -> str:
+    what = f"{one.key.removeprefix('/registry/')} (UID {one.uid})" if one.uid else one.key
+    return f"revision {one.revision} of {what}, acknowledged to {one.who} by {one.server}"
+
+
+def _said(jump: Jump) -> str:
+    if jump.recovered:
+        came = f"the store came back with revision {jump.revision}, but the last one in the log is {jump.before}"
+    else:
+        came = f"the store went from revision {jump.before} to {jump.revision}"
+    return f"{seconds(jump.time_ns)}: {came}"
 
 
 def _ranges(numbers: list[int]) -> str:

@@ -1,20 +1,16 @@
 """What a history consists of: pods, nodes and faults, and the facts that the log tells of them.
 
-Neighbours: ``histories`` folds them from the run log; checks, expectations and reports read them.
+Neighbours: ``stores`` has the changes of the store; ``histories`` folds all of it from the run log; checks,
+expectations and reports read them.
 """
 
 from __future__ import annotations
 
-import itertools
-import zlib
-from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import NamedTuple
 
-import zstandard
-
+from kemu.lab.checks.history.stores import Change
 from kemu.runtime.runlog.events import FaultBegun
 
 
@@ -131,6 +127,8 @@ class PodHistory:
     replaces: str = ""
     """``namespace/name`` of the pod whose place it takes."""
     evicted: bool = False
+    change: Change | None = None
+    """The change that wrote it last; None where no changes are kept."""
 
     @property
     def name(self) -> str:
@@ -213,100 +211,6 @@ class Return:
     """The node, or the owner that did it."""
     times: int
     """How often so far, not counting the first time."""
-
-
-NEVER = 1 << 62
-ANY = -1
-
-
-class Past:
-    """Values of several changes, compressed together."""
-
-    __slots__ = ("_ends", "_packed")
-
-    def __init__(self, values: Sequence[bytes]) -> None:
-        # What the compressor returns takes as much memory as the worst case would.
-        self._packed = bytes(memoryview(zstandard.ZstdCompressor(level=1).compress(b"".join(values))))
-        self._ends = array("Q", itertools.accumulate(map(len, values), initial=0))
-
-    def value(self, place: int) -> bytes:
-        return _unpacked(self)[self._ends[place] : self._ends[place + 1]]
-
-    def unpacked(self) -> bytes:
-        return zstandard.ZstdDecompressor().decompress(self._packed)
-
-
-@lru_cache(16)
-def _unpacked(past: Past) -> bytes:
-    """Who asks for a value asks for those beside it."""
-    return past.unpacked()
-
-
-@dataclass(slots=True)
-class Change:
-    """One key changed by one revision."""
-
-    revision: int
-    time_ns: int
-    key: str
-    _value: bytes | Past | None
-    _previous: bytes | Change | None
-    """What it replaced: the change that made it, where that is known."""
-    base: int | None = None
-    """The revision of the key that the writer demanded; 0: that it was absent; -1: any; None: unknown."""
-    born: int = 0
-    """How often the store had lost revisions before: a revision number that is used again is another revision."""
-    undone: int = NEVER
-    """The number of the loss that undid it."""
-    _crc: int = field(default=-1, repr=False, compare=False)
-    _place: int = field(default=0, repr=False, compare=False)
-    """In the past."""
-
-    @property
-    def value(self) -> bytes | None:
-        """None: deleted."""
-        value = self._value
-        return value.value(self._place) if isinstance(value, Past) else value
-
-    @property
-    def previous(self) -> bytes | None:
-        """The value before; None: there was none."""
-        previous = self._previous
-        return previous.value if isinstance(previous, Change) else previous
-
-    @property
-    def is_deletion(self) -> bool:
-        return self._value is None
-
-    @property
-    def crc(self) -> int:
-        """CRC-32 of the value, computed once for all checks; 0 of a deletion."""
-        if self._crc < 0:
-            value = self.value
-            self._crc = zlib.crc32(value) if value is not None else 0
-        return self._crc
-
-
-def pack(changes: Sequence[Change]) -> None:
-    """Keep their values compressed: hardly any of them will be looked at again."""
-    packed = [(change, value) for change in changes if isinstance(value := change._value, bytes)]
-    past = Past([value for _, value in packed])
-    for place, (change, value) in enumerate(packed):
-        change._crc = zlib.crc32(value)
-        change._value, change._place = past, place
-
-
-@dataclass(frozen=True, slots=True)
-class Rollback:
-    """A recovery of the store that lost revisions."""
-
-    time_ns: int
-    revision: int
-    """With which it came back."""
-    recovery: int
-    """How many recoveries there were before, those that lost nothing counted too."""
-    changes: list[Change]
-    """That it undid, oldest first."""
 
 
 @dataclass(slots=True)

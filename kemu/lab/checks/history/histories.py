@@ -17,8 +17,6 @@ from kemu.emulated.objects.amounts import quantities, requests
 from kemu.emulated.objects.pods import pod_phases
 from kemu.lab.checks.history import disturbances, parsed, sessions, windows
 from kemu.lab.checks.history.facts import (
-    ANY,
-    Change,
     Fact,
     Fault,
     InstanceHistory,
@@ -26,8 +24,14 @@ from kemu.lab.checks.history.facts import (
     PodHistory,
     Refusal,
     Return,
-    Rollback,
-    pack,
+)
+from kemu.lab.checks.history.stores import (
+    DEFINITION,
+    NODE_PREFIX,
+    PHASE,
+    STATUS,
+    Change,
+    StoreHistory,
 )
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.runlog.events import (
@@ -63,8 +67,6 @@ from kemu.runtime.runlog.events import (
     RunLost,
     ScaleDownEnded,
     ScaleUpRequested,
-    StoreRecovered,
-    Transaction,
     UserPodCreated,
     UserRefused,
     VictimsSearched,
@@ -75,8 +77,6 @@ from kemu.runtime.runlog.events import (
 
 T = TypeVar("T")
 
-POD_PREFIX = "/registry/pods/"
-NODE_PREFIX = "/registry/nodes/"
 EVICTED = "Evicted"
 """The reason in the status of a pod that its kubelet has evicted."""
 LOST = "Lost"
@@ -88,10 +88,6 @@ _MAY_BE_DISRUPTED = DISRUPTED.encode()
 _OUTSIDE = "gateway/"
 """What the names of clients outside begin with."""
 MOST_DENIALS = 100
-LATEST_CHANGES = 4096
-"""So many of the store's latest changes are at hand as they are; earlier ones are packed."""
-PACKED_CHANGES = 256
-"""At once."""
 _DRAINS = {
     "cordoned": "draining",
     "already cordoned": "draining",
@@ -110,13 +106,14 @@ WORKLOAD_LABEL = "kemu.dev/workload"
 """On the pods of a scenario's workload."""
 
 
-class History:
+class History(StoreHistory):
     """Feed it every event in order, then read its fields.
 
     ``keep_changes`` keeps the store's changes and what watches delivered of them (the checks on watches need them).
     """
 
     def __init__(self, *, keep_changes: bool = True) -> None:
+        super().__init__(keep_changes=keep_changes)
         self.pods: dict[str, PodHistory] = {}
         """By UID, in the order of creation."""
         self.names: dict[str, list[str]] = {}
@@ -142,12 +139,6 @@ class History:
         """When the run ended; None: it goes on, or was interrupted."""
         self.kinds: Counter[str] = Counter()
         """How many events of each kind the log has."""
-        self.changes: list[Change] = []
-        self._packed = 0
-        """How many of them, the first ones."""
-        self._latest: dict[str, Change] = {}
-        """The change that made the value of each key that exists."""
-        self.revision = 0
         self.now_ns = 0
         self.window = windows.Window()
         """What of the run is measured."""
@@ -164,13 +155,6 @@ class History:
         """By owner and node."""
         self._preemptions: Counter[tuple[str, str]] = Counter()
         """By owners of preemptor and victim."""
-        self.values: dict[str, bytes] = {}
-        self.replayed_revisions: list[tuple[int, int]] = []
-        """(time, revision) at which a store recovered."""
-        self.rollbacks: list[Rollback] = []
-        """The recoveries that lost revisions."""
-        self.txns_by = ""
-        """The actor that logs the store's transactions: the store, or an API server in place of a real etcd."""
         self.instances: dict[str, InstanceHistory] = {}
         """Machines of a provider, by the name of their node."""
         self.reports: list[tuple[int, str, Event]] = []
@@ -183,14 +167,18 @@ class History:
         """What of the run log is missing or out of order, as far as its writer knows: nothing can be judged then."""
         self.doubts: list[str] = []
         """Where a real component says otherwise of what the log tells: nothing is judged by that."""
-        self._sessions = sessions.Sessions()
+        self._sessions = sessions.Sessions(self._written_ns)
         self.watches = self._sessions.all
         """In the order of their lists."""
+        self.watches_of = self._sessions.by_client
+        """The same."""
+        self.acknowledged: list[sessions.Acknowledgement] = []
         self._disturbances = disturbances.Disturbances()
         self.disturbances = self._disturbances.all
         """What happened to the processes of a run on Ray."""
-        self._keep_changes = keep_changes
         self._uid_of_key: dict[str, str] = {}
+        self._status_at: dict[str, int] = {}
+        """Where in the bytes of each pod its status begins; 0: not known."""
         self._binders: dict[str, tuple[str, str]] = {}
         """Node and scheduler of bindings that succeeded before their write was seen, by the pod's UID."""
         self._replaced: dict[str, str] = {}
@@ -205,19 +193,19 @@ class History:
         """UIDs of the pods that each node's kubelet has taken and whose containers have not ended, by node."""
         self._derived: dict[Callable[[History], Any], tuple[int, Any]] = {}
         """With the number of events of which it was computed."""
-        self._handlers = {**handlers.of(self), **self._disturbances.handlers}
+        self.handlers = {**handlers.of(self), **self._disturbances.handlers}
         if keep_changes:
-            self._handlers |= self._sessions.handlers
+            self.handlers |= self._sessions.handlers
         for kind, event in BY_KIND.items():
             if event.lines is not Event.lines and event not in (RequestRefused, UserRefused):
-                self._handlers[kind] = self._reporting(self._handlers.get(kind))
+                self.handlers[kind] = self._reporting(self.handlers.get(kind))
 
     def feed(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        """Has the signature of a ``LogSink``."""
+        """Has the signature of a ``LogSink``. ``Judge.feed`` does the same."""
         if time_ns > self.now_ns:
             self.now_ns = time_ns
         self.kinds[kind] += 1
-        handler = self._handlers.get(kind)
+        handler = self.handlers.get(kind)
         if handler is not None:
             handler(time_ns, actor, data if isinstance(data, Event) else typed(kind, data))
 
@@ -249,37 +237,6 @@ class History:
 
     # --- the store ---------------------------------------------------------------------------------------------------
 
-    def _on_txn(self, time_ns: int, actor: str, event: Transaction) -> None:
-        self.revision = event.rev
-        self.txns_by = actor
-        bases, born = event.bases, len(self.rollbacks)
-        for index, (op, name, value, _create_rev, _version) in enumerate(event.changes):
-            key = intern(name)
-            if op == 0:
-                self.values[key] = value
-            else:
-                self.values.pop(key, None)
-                value = None
-            if self._keep_changes:
-                base = None
-                if bases is not None:
-                    base = bases[index] if bases[index] is not None else ANY
-                change = Change(self.revision, time_ns, key, value, self._latest.pop(key, None), base, born)
-                self.changes.append(change)
-                if value is not None:
-                    self._latest[key] = change
-                if len(self.changes) - self._packed >= LATEST_CHANGES + PACKED_CHANGES:
-                    pack(self.changes[self._packed : self._packed + PACKED_CHANGES])
-                    self._packed += PACKED_CHANGES
-            if key.startswith(POD_PREFIX):
-                self._pod_changed(time_ns, key, value)
-            elif key.startswith(NODE_PREFIX):
-                self._node_changed(time_ns, key, value)
-
-    def changes_of(self, event: Transaction) -> list[Change]:
-        """Of the transaction that was fed last. Who keeps one of them keeps no value: it is packed in its time."""
-        return self.changes[-len(event.changes) :] if event.changes else []
-
     def _on_run_lost(self, time_ns: int, actor: str, event: RunLost) -> None:
         self.lost = event.why
         self.gaps.append(f"the run was cut short: {event.why}")
@@ -301,40 +258,6 @@ class History:
     def _on_attempts_counted(self, time_ns: int, actor: str, event: AttemptsCounted) -> None:
         if event.doubt:
             self.doubts.append(f"{actor} {event.doubt}")
-
-    def _on_recovered(self, time_ns: int, actor: str, event: StoreRecovered) -> None:
-        revision = event.rev
-        self.replayed_revisions.append((time_ns, revision))
-        if revision >= self.revision or not self._keep_changes:
-            return
-        # Writes that were not in the journal are undone: their keys get their former values.
-        undone: list[Change] = []
-        rollback = Rollback(time_ns, revision, len(self.replayed_revisions) - 1, undone)
-        self.rollbacks.append(rollback)
-        while self.changes and self.changes[-1].revision > revision:
-            change = self.changes.pop()
-            change.undone = len(self.rollbacks)
-            undone.append(change)
-            previous = change.previous
-            self._latest.pop(change.key, None)
-            if previous is None:
-                self.values.pop(change.key, None)
-            else:
-                self.values[change.key] = previous
-                assert isinstance(change._previous, Change)
-                self._latest[change.key] = change._previous
-            if change.key.startswith(POD_PREFIX):
-                uid = self._uid_of_key.get(change.key, "")
-                if uid in self.pods:
-                    self._undo_binding(time_ns, self.pods[uid], change.previous)
-                self._pod_changed(time_ns, change.key, change.previous, LOST)
-                if change.previous is None:
-                    self._never_created(uid)
-            elif change.key.startswith(NODE_PREFIX):
-                self._node_changed(time_ns, change.key, change.previous)
-        undone.reverse()
-        self._packed = min(self._packed, len(self.changes))
-        self.revision = revision
 
     def _undo_binding(self, time_ns: int, history: PodHistory, previous: bytes | None) -> None:
         """The pod has the node again that it had before; it was not bound there."""
@@ -364,14 +287,34 @@ class History:
             self.counts["pods_created"] -= 1
             self.counts["pods_deleted"] -= 1
 
-    def _pod_changed(self, time_ns: int, key: str, value: bytes | None, reason: str = "") -> None:
+    def _pod_undone(self, time_ns: int, change: Change) -> None:
+        key, previous = change.key, change.previous
+        uid = self._uid_of_key.get(key, "")
+        if uid in self.pods:
+            self._undo_binding(time_ns, self.pods[uid], previous)
+        if previous is None:
+            self._pod_gone(time_ns, key, LOST)
+            self._never_created(uid)
+        else:
+            before = change._previous
+            self._pod_changed(time_ns, key, previous, None, before if isinstance(before, Change) else None)
+        self._status_at.pop(key, None)  # Who was told of what is lost is told of all that comes.
+
+    def _pod_gone(self, time_ns: int, key: str, reason: str = "") -> None:
+        self._status_at.pop(key, None)
+        uid = self._uid_of_key.pop(key, None)
+        if uid is not None:
+            history = self.pods[uid]
+            history.gone_ns = time_ns
+            history.facts.append(Fact(time_ns, "deleted", history.node, reason=reason))
+            self.counts["pods_deleted"] += 1
+
+    def _pod_changed(
+        self, time_ns: int, key: str, value: bytes | None, before: bytes | None, change: Change | None
+    ) -> None:
         if value is None:
-            uid = self._uid_of_key.pop(key, None)
-            if uid is not None:
-                history = self.pods[uid]
-                history.gone_ns = time_ns
-                history.facts.append(Fact(time_ns, "deleted", history.node, reason=reason))
-                self.counts["pods_deleted"] += 1
+            self.pods_changed.append((DEFINITION, key, None))
+            self._pod_gone(time_ns, key)
             return
         pod = parsed.pod(value)
         metadata, spec, status = pod.metadata, pod.spec, pod.status
@@ -380,7 +323,16 @@ class History:
         self._uid_of_key[key] = uid
         if history is None:
             history = self._pod_created(time_ns, pod)
-        history.gone_ns = None
+        history.gone_ns, history.change = None, change
+        phase = status.phase or "Pending"
+        # What stands before the status is as it was: the phase or the rest of the status alone has changed.
+        at = self._status_at.get(key, 0) if before is not None else 0
+        if at and value[at : at + 1] == parsed.STATUS_TAG and value.startswith(before[:at]):  # type: ignore[index]
+            what = STATUS if phase == history.phase else PHASE
+        else:
+            self._status_at[key] = parsed.status_at(value)
+            what = DEFINITION
+        self.pods_changed.append((what, key, pod))
         node = spec.nodeName
         if node != history.node:
             if not history.preset_node or history.node:
@@ -403,7 +355,6 @@ class History:
             history.facts.append(Fact(time_ns, "terminating", node))
         if not history.evicted and (status.reason == EVICTED or _MAY_BE_DISRUPTED in value):
             self._look_for_eviction(time_ns, history, status)
-        phase = status.phase or "Pending"
         if phase != history.phase:
             history.phase = phase
             if phase == "Running":
@@ -640,7 +591,8 @@ class History:
         self.counts["reclaims"] += 1
 
     def _on_user_pod(self, time_ns: int, actor: str, event: UserPodCreated) -> None:
-        self._replaces(event.uid, event.replaces or "")
+        if event.replaces:
+            self._replaces(event.uid, event.replaces)
 
     def _on_controller_pod(self, time_ns: int, actor: str, event: PodCreated) -> None:
         self._replaces(event.uid, event.replaces)
@@ -681,7 +633,20 @@ class History:
         elif self._deletions[revision] != actor:
             self.api_evictions.pop(revision, None)  # Which of the two servers wrote it is not known.
 
+    @property
+    def lag_ns(self) -> int:
+        """The longest that any request or event of a watch has taken."""
+        return self._sessions.lag_ns
+
     def _on_acked(self, time_ns: int, actor: str, event: WritesAcknowledged) -> None:
+        if self._keep_changes:
+            sent_ns, server, recoveries = event.sent, event.server, len(self.replayed_revisions)
+            for took_ns, revision, key, uid, digest in event.acks:
+                if took_ns > self._sessions.lag_ns:
+                    self._sessions.lag_ns = took_ns
+                # A named tuple, without the call that its constructor is.
+                parts = time_ns, took_ns, sent_ns, actor, server, revision, intern(key), uid, digest, recoveries
+                self.acknowledged.append(tuple.__new__(sessions.Acknowledgement, parts))
         if actor.startswith("controller/disruption"):
             for took_ns, revision, key, _uid, _digest in event.acks:
                 if key.startswith("/registry/poddisruptionbudgets/"):
@@ -701,9 +666,10 @@ class History:
             history.deleted_by.append(event.by)
         elif event.verb == "bind":
             # Schedulers of the user's own log no sched.bind.
-            bound = next((fact for fact in reversed(history.facts) if fact.what == "bound"), None)
-            if bound is not None and not bound.by:
-                bound.by = event.by.removeprefix("scheduler/")
+            for fact in reversed(history.facts):
+                if fact.what == "bound":
+                    fact.by = fact.by or event.by.removeprefix("scheduler/")
+                    break
 
     def _on_user_refused(self, time_ns: int, actor: str, event: UserRefused) -> None:
         if "workload" in event:
@@ -764,7 +730,7 @@ class History:
 
 def _owner(pod: core_v1_pb2.Pod, key: str) -> str:
     metadata = pod.metadata
-    controller = meta.controller_of(pod)
+    controller = meta.controller_of(pod) if metadata.ownerReferences else None
     if controller is not None:
         return f"{controller.kind}/{controller.name}"
     if WORKLOAD_LABEL in metadata.labels:

@@ -18,14 +18,11 @@ KEPT = 1024
 """Values. The next reader of the same change comes soon."""
 
 
-@lru_cache(KEPT)
-def pod(value: bytes) -> core_v1_pb2.Pod:
-    return core_v1_pb2.Pod.FromString(value)
-
-
-@lru_cache(KEPT)
-def node(value: bytes) -> core_v1_pb2.Node:
-    return core_v1_pb2.Node.FromString(value)
+pod = lru_cache(KEPT)(core_v1_pb2.Pod.FromString)
+node = lru_cache(KEPT)(core_v1_pb2.Node.FromString)
+STATUS_TAG = b"\x1a"
+"""What the status of a pod begins with in its bytes; metadata and spec stand before it."""
+_DEFINITION_TAGS = b"\x0a\x12"
 
 
 @lru_cache(KEPT)
@@ -37,3 +34,23 @@ def parser(resource: str) -> Callable[[bytes], Any]:
     """Parser of the objects of a resource, by its plural."""
     known: dict[str, Callable[[bytes], Any]] = {"pods": pod, "nodes": node}
     return known.get(resource) or partial(_other, resource)
+
+
+def status_at(value: bytes) -> int:
+    """Where the status begins in the bytes of a pod; 0: there is none, or something else stands before it."""
+    at = 0
+    while at < len(value):
+        tag = value[at : at + 1]
+        if tag == STATUS_TAG:
+            return at
+        if tag not in _DEFINITION_TAGS:
+            return 0
+        at += 1
+        size = shift = 0
+        while value[at] & 0x80:
+            size |= (value[at] & 0x7F) << shift
+            shift += 7
+            at += 1
+        size |= value[at] << shift
+        at += 1 + size
+    return 0

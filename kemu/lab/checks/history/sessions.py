@@ -1,15 +1,21 @@
-"""What the clients' logs tell of their watches: one session for each list and what the watch after it delivered.
+"""What the clients' logs tell: writes that were acknowledged, and one session for each list of a watch and what it
+delivered after that.
 
 Role: below ``histories``, which keeps the sessions for the checks.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import NamedTuple
+
 from kemu.lab.checks.history.facts import WatchSession
 from kemu.runtime.runlog.events import (
     ActorCrashed,
     ActorFailed,
     ActorStarted,
+    GetAnswered,
+    ListAnswered,
     WatchClosed,
     WatchDelivered,
     WatchListed,
@@ -17,12 +23,36 @@ from kemu.runtime.runlog.events import (
 )
 
 
+class Acknowledgement(NamedTuple):
+    """A write of which a client was told that it has succeeded."""
+
+    time_ns: int
+    """When that arrived."""
+    took_ns: int
+    """Since the request."""
+    sent_ns: int
+    who: str
+    server: str
+    revision: int
+    key: str
+    uid: str
+    digest: int
+    recoveries: int
+    """Recoveries of the store, until it arrived."""
+
+
 class Sessions:
     """Folds the events that :attr:`handlers` names."""
 
-    def __init__(self) -> None:
+    def __init__(self, written_ns: Mapping[int, int]) -> None:
+        """``written_ns``: when the latest revisions were."""
         self.all: list[WatchSession] = []
         """In the order of their lists."""
+        self.by_client: dict[str, list[WatchSession]] = {}
+        """The same."""
+        self.lag_ns = 0
+        """The longest that any request or event has taken."""
+        self._written_ns = written_ns
         self._open: dict[str, dict[str, WatchSession]] = {}
         """By client and id."""
         self.handlers = handlers.of(self)
@@ -33,13 +63,18 @@ class Sessions:
             event.rev, time_ns, event.objects, event.digest,
         )  # fmt: skip
         self.all.append(session)
+        self.by_client.setdefault(actor, []).append(session)
         self._open.setdefault(actor, {})[session.watch] = session
 
     def _on_events(self, time_ns: int, actor: str, event: WatchDelivered) -> None:
+        revisions, types, digests = event.revs, event.types, event.digests
+        if types[0] != "B":  # A bookmark tells of a revision that no watcher had to hear of.
+            written_ns = self._written_ns.get(revisions[0])
+            if written_ns is not None and time_ns - written_ns > self.lag_ns:
+                self.lag_ns = time_ns - written_ns
         session = self._open.get(actor, {}).get(event.watch)
         if session is None:
             return
-        revisions, types, digests = event.revs, event.types, event.digests
         if "B" in types:
             had = len(session.revisions)
             kept: list[int] = []
@@ -57,6 +92,10 @@ class Sessions:
         session.revisions.extend(revisions)
         session.types.extend(types)
         session.digests.extend(digests)
+
+    def _on_answered(self, time_ns: int, actor: str, event: GetAnswered | ListAnswered) -> None:
+        if event.took > self.lag_ns:
+            self.lag_ns = event.took
 
     def _on_closed(self, time_ns: int, actor: str, event: WatchClosed) -> None:
         session = self._open.get(actor, {}).pop(event.watch, None)

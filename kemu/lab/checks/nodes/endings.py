@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from kemu.lab.checks.attention import Attention, Punctual
-from kemu.lab.checks.history import MIRROR, POD_PREFIX, History, parsed
+from kemu.lab.checks.history import DEFINITION, MIRROR, POD_PREFIX, History
 from kemu.lab.checks.nodes.occupancies import KUBELET
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.runlog.events import (
     ActorCrashed,
     ActorStarted,
@@ -17,13 +18,12 @@ from kemu.runtime.runlog.events import (
     MachineOff,
     PodTerminated,
     PodTerminating,
-    Transaction,
     WatchDelivered,
     WatchListed,
 )
 
 _Events = (
-    Transaction | WatchListed | WatchDelivered | PodTerminating | PodTerminated | MachineOff | ActorCrashed
+    WatchListed | WatchDelivered | PodTerminating | PodTerminated | MachineOff | ActorCrashed
     | ActorStopped | ActorStarted
 )  # fmt: skip
 
@@ -58,6 +58,7 @@ class ContainersEndInTime(Punctual):
     """
 
     actors: ClassVar[Mapping[type[Event], str]] = {WatchListed: KUBELET, WatchDelivered: KUBELET}
+    watches: ClassVar[Mapping[type[Event], str]] = {WatchListed: "pods", WatchDelivered: "pods"}
     id: ClassVar[str] = "containers-end-in-time"
     nothing: ClassVar[str] = "no container was stopped"
     unit: ClassVar[str] = "pod"
@@ -68,28 +69,33 @@ class ContainersEndInTime(Punctual):
         """By UID."""
         self._seen: dict[str, int] = {}
         """By node: the revision that its kubelet's watch of pods has reached."""
+        self._is_any = False
+        """Whether anything has ended: until then nobody asks what kubelets have heard."""
         self._endings: dict[str, _Ending] = {}
         """By UID."""
+        self._on: dict[str, dict[str, None]] = {}
+        """The same by node: a thousand of them may hear while others end."""
 
     def saw(self, time_ns: int, actor: str, event: _Events) -> None:
-        if isinstance(event, Transaction):
-            for op, key, value, _create, _version in event.changes:
-                if key.startswith(POD_PREFIX) and op == 0:
-                    self._pod_changed(event.rev, key, value)
-        elif isinstance(event, (WatchListed, WatchDelivered)):
-            if actor.startswith(KUBELET) and event.watch.startswith("pods#"):
-                seen = event.rev if isinstance(event, WatchListed) else event.revs[-1]
-                self._heard(time_ns, actor.removeprefix(KUBELET), seen)
+        if isinstance(event, (WatchListed, WatchDelivered)):
+            seen = event.rev if isinstance(event, WatchListed) else event.revs[-1]
+            self._heard(time_ns, actor.removeprefix(KUBELET), seen)
         elif isinstance(event, PodTerminating):
             self._begins(time_ns, event)
         elif isinstance(event, PodTerminated):
-            if self._endings.pop(event.uid, None) is not None:
+            ending = self._endings.pop(event.uid, None)
+            if ending is not None:
+                del self._on[ending.node][event.uid]
                 self._overdue.end(event.uid, time_ns)
         elif isinstance(event, MachineOff) or actor.startswith(KUBELET):
             self._begins_anew(event.node if isinstance(event, MachineOff) else actor.removeprefix(KUBELET))
 
-    def _pod_changed(self, revision: int, key: str, value: bytes) -> None:
-        pod = parsed.pod(value)
+    def pod_changes(self) -> int | None:
+        return None if self._ended else DEFINITION
+
+    def on_pod(self, time_ns: int, revision: int, key: str, pod: core_v1_pb2.Pod | None) -> None:
+        if pod is None:
+            return
         metadata, spec = pod.metadata, pod.spec
         if not spec.nodeName or MIRROR in metadata.annotations:
             return
@@ -108,7 +114,27 @@ class ContainersEndInTime(Punctual):
         asked = [grace_s for revision, grace_s in pod.asked.items() if revision <= seen]
         return asked[-1] if asked else max(pod.own_s, *pod.asked.values(), 0)
 
+    def taker(self, kind: str) -> Callable[[int, str, Any], None] | None:
+        if kind in (WatchListed.KIND, WatchDelivered.KIND) and not self._is_any:
+            return None  # What kubelets have heard matters only where something ends.
+        return super().taker(kind)
+
+    def _listen(self) -> None:
+        """Now something ends: what kubelets have heard so far."""
+        self._is_any = True
+        for actor, sessions in self._attention.history.watches_of.items():
+            latest = sessions[-1]
+            for latest in reversed(sessions):
+                if latest.resource == "pods":
+                    break
+            if actor.startswith(KUBELET) and latest.resource == "pods" and latest.ended_ns is None:
+                bookmarks = [revision for revision, _ in latest.bookmarks[-1:]]
+                self._seen[actor.removeprefix(KUBELET)] = max(0, latest.since, *latest.revisions[-1:], *bookmarks)
+        self.ask_again()
+
     def _begins(self, time_ns: int, event: PodTerminating | PodTerminated) -> None:
+        if not self._is_any:
+            self._listen()
         uid, node = event.uid, event.node
         pod = self._pods.get(uid)
         if pod is not None and uid not in self._endings:
@@ -117,6 +143,7 @@ class ContainersEndInTime(Punctual):
     def _expect(self, time_ns: int, uid: str, pod: _Pod, grace_s: int, node: str) -> None:
         within_s = max(grace_s, _LEAST_S) + _SOON_S
         self._endings[uid] = _Ending(node, time_ns + round(within_s * 1e9))
+        self._on.setdefault(node, {})[uid] = None
         self._overdue.begin(uid, time_ns, f"{KUBELET}{node}", within_s, f"{pod.key} has {grace_s} s to end")
 
     def _heard(self, time_ns: int, node: str, seen: int) -> None:
@@ -124,9 +151,9 @@ class ContainersEndInTime(Punctual):
         if seen <= before:
             return
         self._seen[node] = seen
-        for uid, ending in list(self._endings.items()):
-            pod = self._pods[uid]
-            if ending.node != node or not any(before < revision <= seen for revision in pod.asked):
+        for uid in list(self._on.get(node, ())):
+            pod, ending = self._pods[uid], self._endings[uid]
+            if not any(before < revision <= seen for revision in pod.asked):
                 continue
             grace_s = self._grace_s(pod)
             if time_ns + round((max(grace_s, _LEAST_S) + _SOON_S) * 1e9) < ending.due_ns:
@@ -136,11 +163,12 @@ class ContainersEndInTime(Punctual):
     def _begins_anew(self, node: str) -> None:
         """A new process stops anew what it finds."""
         self._seen.pop(node, None)
-        for uid in [uid for uid, ending in self._endings.items() if ending.node == node]:
+        for uid in self._on.pop(node, ()):
             del self._endings[uid]
             self._overdue.drop(uid)
 
     def rolled_back(self, time_ns: int, history: History) -> None:
         super().rolled_back(time_ns, history)
         self._endings.clear()
+        self._on.clear()
         self._pods.clear()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from kemu.lab.checks.history import MIRROR, POD_PREFIX, History, parsed
+from kemu.lab.checks.history import MIRROR, POD_PREFIX, STATUS, History
 from kemu.lab.checks.results import Check, Result, seconds, several
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.runlog.events import (
     ActorStopped,
     ApiRequest,
@@ -13,11 +14,10 @@ from kemu.runtime.runlog.events import (
     PodFinished,
     PodRunning,
     PodTerminated,
-    Transaction,
 )
 from kemu.runtime.words import counted
 
-_Events = Transaction | ApiRequest | PodRunning | PodTerminated | PodFinished | ActorStopped | MachineOff
+_Events = PodTerminated | PodFinished | ActorStopped | MachineOff
 
 
 class NoNameRunsTwice(Check):
@@ -33,6 +33,7 @@ class NoNameRunsTwice(Check):
     """
 
     id: ClassVar[str] = "no-name-runs-twice"
+    verbs: ClassVar[tuple[str, ...]] = ("delete", "evict")
 
     def __init__(self) -> None:
         self._running: dict[str, dict[str, str]] = {}
@@ -53,16 +54,7 @@ class NoNameRunsTwice(Check):
         """The UID of the pod that ran first, and what is wrong."""
 
     def on_event(self, time_ns: int, actor: str, event: _Events) -> None:
-        if isinstance(event, Transaction):
-            for op, key, value, _create, _version in event.changes:
-                if key.startswith(POD_PREFIX):
-                    self._changed(time_ns, event.rev, key, value if op == 0 else None)
-        elif isinstance(event, ApiRequest):
-            self._requested(event)
-        elif isinstance(event, PodRunning):
-            self._ended.discard(event.uid)
-            self._begin(time_ns, event.pod, event.uid, event.node)
-        elif isinstance(event, MachineOff):
+        if isinstance(event, MachineOff):
             self._machine_is_off(event.node)
         elif isinstance(event, ActorStopped):
             who, _, node = actor.partition("/")
@@ -71,9 +63,12 @@ class NoNameRunsTwice(Check):
         else:
             self._end(event.pod, event.uid)
 
-    def _changed(self, time_ns: int, revision: int, key: str, value: bytes | None) -> None:
+    def pod_changes(self) -> int | None:
+        return STATUS
+
+    def on_pod(self, time_ns: int, revision: int, key: str, pod: core_v1_pb2.Pod | None) -> None:
         name = key.removeprefix(POD_PREFIX)
-        if value is None:
+        if pod is None:
             uid, node, has_no_grace = self._objects.pop(key, ("", "", False))
             if uid in self._running.get(name, {}):
                 if has_no_grace:
@@ -82,7 +77,6 @@ class NoNameRunsTwice(Check):
                 else:
                     self._removed[revision] = (name, uid, node)
             return
-        pod = parsed.pod(value)
         if MIRROR in pod.metadata.annotations:
             return  # It comes and goes while its static pod, which has another UID, runs on.
         uid, node, spec = pod.metadata.uid, pod.spec.nodeName, pod.spec
@@ -91,7 +85,11 @@ class NoNameRunsTwice(Check):
         if pod.status.phase == "Running":
             self._begin(time_ns, name, uid, node)
 
-    def _requested(self, event: ApiRequest) -> None:
+    def _on_running(self, time_ns: int, actor: str, event: PodRunning) -> None:
+        self._ended.discard(event.uid)
+        self._begin(time_ns, event.pod, event.uid, event.node)
+
+    def _on_request(self, time_ns: int, actor: str, event: ApiRequest) -> None:
         """Find out who removed the object, and whether that actor may."""
         found = self._removed.pop(event.rev, None)
         if found is not None and event.verb == "delete" and event.by.startswith(("user", "controller/pod-gc")):
@@ -106,10 +104,9 @@ class NoNameRunsTwice(Check):
             return
         self._ran += 1
         self._names.add(name)
-        self._findings.extend(
-            (first, f"{seconds(time_ns)}: {name} runs on {node} while another pod of that name still runs on {other}")
-            for first, other in running.items()
-        )
+        for first, other in running.items():
+            told = f"{name} runs on {node} while another pod of that name still runs on {other}"
+            self._findings.append((first, f"{seconds(time_ns)}: {told}"))
         running[uid] = node
         self._on.setdefault(node, {})[uid] = name
 

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from kemu.emulated.objects.amounts import requests
 from kemu.emulated.objects.pods import pod_phases
-from kemu.lab.checks.history import MIRROR, NODE_PREFIX, POD_PREFIX, History, parsed
+from kemu.lab.checks.history import MIRROR, NODE_PREFIX, POD_PREFIX, STATUS, History, parsed
 from kemu.lab.checks.results import Fold, seconds
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.runlog.events import (
@@ -29,7 +29,7 @@ from kemu.runtime.runlog.events import (
 )
 
 _Events = (
-    Transaction | AdmissionDecided | PodRunning | PodTerminated | PodFinished | ActorStarted | ActorStopped
+    Transaction | PodTerminated | PodFinished | ActorStarted | ActorStopped
     | MachineOff | WatchListed | WatchDelivered
 )  # fmt: skip
 
@@ -66,6 +66,8 @@ class Occupancy(Fold):
     """Which pods run where and what they take there, and the admissions and rejections that do not fit that."""
 
     actors: ClassVar[Mapping[type[Event], str]] = {WatchListed: KUBELET, WatchDelivered: KUBELET}
+    watches: ClassVar[Mapping[type[Event], str]] = {WatchDelivered: "nodes"}
+    keys: ClassVar[tuple[str, ...]] = (NODE_PREFIX,)
 
     def __init__(self, history: History) -> None:
         super().__init__(history)
@@ -109,9 +111,7 @@ class Occupancy(Fold):
                 self._kubelet_heard(actor.removeprefix(KUBELET), event)
         elif isinstance(event, Transaction):
             for op, key, value, _create, _version in event.changes:
-                if key.startswith(POD_PREFIX):
-                    self._pod_changed(time_ns, key, value if op == 0 else None)
-                elif key.startswith(NODE_PREFIX) and op == 0:
+                if key.startswith(NODE_PREFIX) and op == 0:
                     self._node_changed(event.rev, value)
         elif isinstance(event, (ActorStarted, ActorStopped)):
             if actor.startswith(KUBELET):
@@ -124,18 +124,20 @@ class Occupancy(Fold):
                     self._machine_is_off(node)
         elif isinstance(event, MachineOff):
             self._machine_is_off(event.node)
-        elif isinstance(event, (PodTerminated, PodFinished)):
+        else:
             self._unseen.get(event.node, {}).pop(event.uid, None)
             self._end(event.uid)
-        else:
-            self._kubelets.add(event.node)
-            if isinstance(event, PodRunning) or event.ok:
+
+    def _on_words(self, time_ns: int, actor: str, event: AdmissionDecided | PodRunning) -> None:
+        self._kubelets.add(event.node)
+        if isinstance(event, PodRunning) or event.ok:
+            if event.uid not in self._running:
                 self._begin(time_ns, event.uid, event.node)
-            else:
-                self._end(event.uid)
-                self._refused.add(event.uid)
-                if event.reason.startswith(OUT_OF):
-                    self._rejected(time_ns, event.node, event.uid, event.reason)
+        else:
+            self._end(event.uid)
+            self._refused.add(event.uid)
+            if event.reason.startswith(OUT_OF):
+                self._rejected(time_ns, event.node, event.uid, event.reason)
 
     @property
     def in_use(self) -> int:
@@ -167,8 +169,11 @@ class Occupancy(Fold):
             while len(views) > 1 and views[1][0] <= seen:
                 del views[0]
 
-    def _pod_changed(self, time_ns: int, key: str, value: bytes | None) -> None:
-        if value is None:
+    def pod_changes(self) -> int | None:
+        return STATUS
+
+    def on_pod(self, time_ns: int, revision: int, key: str, pod: core_v1_pb2.Pod | None) -> None:
+        if pod is None:
             uid = self._uid_of_key.pop(key, "")
             if uid in self._pods:
                 self._pods[uid].is_gone = True
@@ -176,12 +181,14 @@ class Occupancy(Fold):
                 if uid not in self._running:
                     self._drop(uid)
             return
-        pod = parsed.pod(value)
         metadata, status = pod.metadata, pod.status
         uid = metadata.annotations.get(MIRROR, metadata.uid)
         known = self._pods.get(uid)
         if known is None:
-            wanted = requests.allocated_requests(pod)
+            # A mirror pod is known by another UID, and may have been written before.
+            told = self.history.pods.get(uid)
+            is_plain = told is not None and told.facts[-1].what == "created" and not requests.is_resized(pod)
+            wanted = told.requests if told is not None and is_plain else requests.allocated_requests(pod)
             critical = pod.spec.priority >= SYSTEM_CRITICAL_PRIORITY
             name = key.removeprefix(POD_PREFIX)
             known = self._pods[uid] = _Pod(name, pod.spec.nodeName, wanted, metadata.generation, critical)
@@ -196,7 +203,8 @@ class Occupancy(Fold):
         known.has_started = status.phase == pod_phases.RUNNING or status.HasField("startTime")
         known.is_gone = known.is_over = False
         if status.phase == pod_phases.RUNNING:
-            self._begin(time_ns, uid, known.node)
+            if uid not in self._running:
+                self._begin(time_ns, uid, known.node)
         elif status.phase in pod_phases.TERMINAL:
             if status.reason.startswith(OUT_OF) and uid not in self._refused and known.node in self._kubelets:
                 # Its kubelet has refused it without a word: one that starts anew, and looks at what runs.

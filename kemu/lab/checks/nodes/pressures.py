@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from sys import intern
 from typing import Any, ClassVar
 
 from kemu.emulated.objects import selectors
 from kemu.emulated.objects.amounts import qos
 from kemu.lab.checks.attention import Attention, Punctual
-from kemu.lab.checks.history import POD_PREFIX, History, parsed
-from kemu.lab.checks.history.facts import Change
+from kemu.lab.checks.history import History, parsed
 from kemu.lab.checks.nodes.occupancies import KUBELET, is_critical
 from kemu.lab.checks.results import Check, Fold, Result, seconds, several
 from kemu.messages.k8s import core_v1_pb2
@@ -22,12 +20,11 @@ from kemu.runtime.runlog.events import (
     PodEvicting,
     PressureChanged,
     ThresholdsMet,
-    Transaction,
 )
 from kemu.runtime.words import counted
 
 _Events = ThresholdsMet | PressureChanged | PodEvicting | ActorStarted | ActorCrashed | ActorStopped
-_Events2 = Transaction | PressureChanged | AdmissionDecided | ActorStarted | ActorCrashed | ActorStopped
+_Events2 = PressureChanged | AdmissionDecided | ActorStarted | ActorCrashed | ActorStopped
 
 _MEMORY, _DISK, _PIDS = "MemoryPressure", "DiskPressure", "PIDPressure"
 _CONDITIONS = {
@@ -151,19 +148,13 @@ class PressureKeepsPodsOut(Check):
         self._history = folds[0].history
 
     def __init__(self) -> None:
-        self._pods: dict[str, Change] = {}
-        """The latest of each, by UID."""
         self._pressed: dict[str, tuple[int, tuple[str, ...]]] = {}
         """By node: its conditions, and since when it has them."""
         self._judged = 0
         self._findings: list[str] = []
 
     def on_event(self, time_ns: int, actor: str, event: _Events2) -> None:
-        if isinstance(event, Transaction):
-            for change in self._history.changes_of(event):
-                if change.key.startswith(POD_PREFIX) and (value := change.value) is not None:
-                    self._pods[intern(parsed.pod(value).metadata.uid)] = change
-        elif isinstance(event, PressureChanged):
+        if isinstance(event, PressureChanged):
             self._pressed[event.node] = time_ns, tuple(event.conditions)
         elif isinstance(event, AdmissionDecided):
             self._decided(time_ns, event)
@@ -172,7 +163,8 @@ class PressureKeepsPodsOut(Check):
 
     def _decided(self, time_ns: int, event: AdmissionDecided) -> None:
         since_ns, conditions = self._pressed.get(event.node, (time_ns, ()))
-        known = self._pods.get(event.uid)
+        pod = self._history.pods.get(event.uid)
+        known = pod.change if pod is not None else None
         # Between its arrival and the decision about it pressure may come and go.
         if known is None or not conditions or since_ns > event.start:
             return

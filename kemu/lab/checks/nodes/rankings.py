@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from sys import intern
 from typing import ClassVar
 
 from kemu.emulated.objects.amounts import requests
 from kemu.lab.checks.attention import Attention
-from kemu.lab.checks.history import POD_PREFIX, History, parsed
-from kemu.lab.checks.history.facts import Change
+from kemu.lab.checks.history import History, parsed
 from kemu.lab.checks.limits import Limits
 from kemu.lab.checks.nodes.occupancies import is_critical
 from kemu.lab.checks.results import Check, Fold, Result, seconds
 from kemu.messages.k8s import core_v1_pb2
-from kemu.runtime.runlog.events import PodEvicting, Transaction
+from kemu.runtime.runlog.events import PodEvicting
 from kemu.runtime.words import counted
 
 _SIGNALS = {"memory.available": "memory", "allocatableMemory.available": "memory", "pid.available": "pid"}
@@ -34,8 +32,6 @@ class EvictionsFollowTheRanking(Check):
         self._history = folds[0].history
 
     def __init__(self) -> None:
-        self._pods: dict[str, Change] = {}
-        """The latest of each, by UID."""
         self._judged = 0
         self._findings: list[str] = []
 
@@ -43,21 +39,16 @@ class EvictionsFollowTheRanking(Check):
     def is_asked(cls, limits: Limits) -> bool:
         return not limits.own_ranking
 
-    def on_event(self, time_ns: int, actor: str, event: Transaction | PodEvicting) -> None:
-        if isinstance(event, PodEvicting):
-            self._evicting(time_ns, event)
-            return
-        for change in self._history.changes_of(event):
-            if change.key.startswith(POD_PREFIX) and (value := change.value) is not None:
-                self._pods[intern(parsed.pod(value).metadata.uid)] = change
-
-    def _evicting(self, time_ns: int, event: PodEvicting) -> None:
+    def on_event(self, time_ns: int, actor: str, event: PodEvicting) -> None:
         resource = _SIGNALS.get(event.signal)
         used = event.used
-        if resource is None or not used or event.uid not in self._pods or event.uid not in used:
+        known = self._history.pods
+        if resource is None or not used or event.uid not in known or event.uid not in used:
             return
         self._judged += 1
-        pods = {uid: parsed.pod(self._pods[uid].value or b"") for uid in used if uid in self._pods}
+        # As they were last: a kubelet may not have heard yet that one is gone.
+        written = {uid: known[uid].change for uid in used if uid in known}
+        pods = {uid: parsed.pod(change.value or b"") for uid, change in written.items() if change is not None}
         victim = pods[event.uid]
         keys = {
             uid: _key(pods[uid], amount, resource)

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from kemu.lab.checks.history import MIRROR, POD_PREFIX, History, parsed
+from kemu.lab.checks.history import DEFINITION, MIRROR, POD_PREFIX, History, parsed
 from kemu.lab.checks.nodes.occupancies import KUBELET
 from kemu.lab.checks.results import Check, Result, seconds
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.runlog.events import (
     ActorStarted,
     AdmissionDecided,
@@ -17,14 +18,13 @@ from kemu.runtime.runlog.events import (
     PodPreempting,
     PodRunning,
     PodTerminating,
-    Transaction,
     WatchDelivered,
     WatchListed,
 )
 from kemu.runtime.words import counted
 
 _Events = (
-    Transaction | WatchListed | WatchDelivered | AdmissionDecided | PodRunning | ContainerStarted | PodPreempting
+    AdmissionDecided | PodRunning | ContainerStarted | PodPreempting
     | PodTerminating | ActorStarted
 )  # fmt: skip
 _Events2 = AdmissionDecided | PodRunning | ContainerStarted | PodPreempting | PodTerminating
@@ -79,6 +79,7 @@ class GonePodsStartNothing(Check):
 
     id: ClassVar[str] = "gone-pods-start-nothing"
     actors: ClassVar[Mapping[type[Event], str]] = {WatchListed: KUBELET, WatchDelivered: KUBELET}
+    watches: ClassVar[Mapping[type[Event], str]] = {WatchListed: "pods", WatchDelivered: "pods"}
 
     def __init__(self) -> None:
         self._uids: dict[str, tuple[str, str]] = {}
@@ -91,14 +92,7 @@ class GonePodsStartNothing(Check):
         self._findings: list[str] = []
 
     def on_event(self, time_ns: int, actor: str, event: _Events) -> None:
-        if isinstance(event, Transaction):
-            for op, key, value, _create, _version in event.changes:
-                if key.startswith(POD_PREFIX):
-                    self._pod_changed(event.rev, key, value if op == 0 else None)
-        elif isinstance(event, (WatchListed, WatchDelivered)):
-            if actor.startswith(KUBELET) and event.watch.startswith("pods#"):
-                self._delivered(time_ns, self._node(actor.removeprefix(KUBELET)), event)
-        elif isinstance(event, ActorStarted):
+        if isinstance(event, ActorStarted):
             # A process that is new has heard of nothing.
             known = self._nodes.pop(actor.removeprefix(KUBELET), None)
             if known is not None:
@@ -111,12 +105,15 @@ class GonePodsStartNothing(Check):
             node.stopping[event.uid] = None
             if event.uid in node.heard:
                 node.heard[event.uid] = node.heard[event.uid][0], ()
-        else:
-            node = self._node(event.node)
-            if not isinstance(event, AdmissionDecided) or event.ok:
+
+    def _on_start(self, time_ns: int, actor: str, event: AdmissionDecided | PodRunning | ContainerStarted) -> None:
+        node = self._nodes.get(event.node) or self._node(event.node)
+        if not isinstance(event, AdmissionDecided) or event.ok:
+            self._judged += 1
+            if event.uid in node.heard:
                 self._begins(time_ns, event, node)
-            if isinstance(event, AdmissionDecided):
-                self._decided(time_ns, event, node)
+        if isinstance(event, AdmissionDecided):
+            self._decided(time_ns, event, node)
 
     def _node(self, name: str) -> _Node:
         node = self._nodes.get(name)
@@ -124,10 +121,14 @@ class GonePodsStartNothing(Check):
             node = self._nodes[name] = _Node()
         return node
 
-    def _delivered(self, time_ns: int, node: _Node, event: WatchListed | WatchDelivered) -> None:
+    def _on_news(self, time_ns: int, actor: str, event: WatchListed | WatchDelivered) -> None:
+        name = actor.removeprefix(KUBELET)
+        node = self._nodes.get(name) or self._node(name)
         revisions = [event.rev] if isinstance(event, WatchListed) else event.revs
         node.delivered.extend([time_ns] * len(revisions))
         seen = revisions[-1]
+        if not node.unheard:
+            return
         for uid in [uid for uid, revision in node.unheard.items() if revision <= seen]:
             del node.unheard[uid]
             node.heard[uid] = time_ns, () if uid in node.stopping else tuple(node.delivered)
@@ -145,8 +146,10 @@ class GonePodsStartNothing(Check):
                 if heard_ns > node.acted_ns:
                     node.heard[uid] = time_ns, (time_ns,)
 
-    def _pod_changed(self, revision: int, key: str, value: bytes | None) -> None:
-        pod = parsed.pod(value) if value is not None else None
+    def pod_changes(self) -> int | None:
+        return DEFINITION
+
+    def on_pod(self, time_ns: int, revision: int, key: str, pod: core_v1_pb2.Pod | None) -> None:
         uid, node = self._uids.get(key, ("", ""))
         if uid and (pod is None or pod.metadata.uid != uid):
             del self._uids[key]
@@ -156,11 +159,7 @@ class GonePodsStartNothing(Check):
             self._uids[key] = pod.metadata.uid, pod.spec.nodeName
 
     def _begins(self, time_ns: int, event: _Events2, node: _Node) -> None:
-        self._judged += 1
-        heard = node.heard.get(event.uid)
-        if heard is None:
-            return
-        heard_ns, before = heard
+        heard_ns, before = node.heard[event.uid]
         does = "admits" if isinstance(event, AdmissionDecided) else "starts containers of"
         text = (
             f"{seconds(time_ns)}: {event.node} {does} {event.pod}, of which it heard at {seconds(heard_ns)} that "
@@ -179,7 +178,7 @@ class GonePodsStartNothing(Check):
             node.heard.clear()
         for key, value in history.values.items():
             if key.startswith(POD_PREFIX):
-                self._pod_changed(history.revision, key, value)
+                self.on_pod(time_ns, history.revision, key, parsed.pod(value))
 
     def result(self, history: History) -> Result:
         findings = [*self._findings, *(late.text for late in self._late if late.time_ns > self._until_ns(late))]

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from kemu.emulated.objects import selectors
 from kemu.emulated.objects.pods import pod_phases
 from kemu.lab.checks.attention import Punctual
-from kemu.lab.checks.history import NODE_PREFIX, POD_PREFIX, History, parsed
+from kemu.lab.checks.history import NODE_PREFIX, POD_PREFIX, STATUS, History, parsed
 from kemu.lab.checks.results import seconds
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.runlog.events import ActorCrashed, ActorStarted, MachineOff, NodeUnknown, TaintEviction, Transaction
@@ -182,6 +182,7 @@ class PodsLeaveWhenTheirTolerationEnds(Punctual):
     """
 
     id: ClassVar[str] = "pods-leave-when-their-toleration-ends"
+    keys: ClassVar[tuple[str, ...]] = (NODE_PREFIX,)
     nothing: ClassVar[str] = "no pod had to leave a node for a taint"
     unit: ClassVar[str] = "pod"
 
@@ -205,13 +206,8 @@ class PodsLeaveWhenTheirTolerationEnds(Punctual):
             self._evicted(time_ns, event)
             return
         for op, key, value, _create, _version in event.changes:
-            self._changed(time_ns, key, value if op == 0 else None)
-
-    def _changed(self, time_ns: int, key: str, value: bytes | None) -> None:
-        if key.startswith(POD_PREFIX):
-            self._pod_changed(time_ns, key, value)
-        elif key.startswith(NODE_PREFIX):
-            self._node_changed(time_ns, key.removeprefix(NODE_PREFIX), value)
+            if key.startswith(NODE_PREFIX):
+                self._node_changed(time_ns, key.removeprefix(NODE_PREFIX), value if op == 0 else None)
 
     def _node_changed(self, time_ns: int, name: str, value: bytes | None) -> None:
         found = parsed.node(value).spec.taints if value is not None else ()
@@ -221,9 +217,11 @@ class PodsLeaveWhenTheirTolerationEnds(Punctual):
             for uid in list(self._on.get(name, ())):
                 self._look(time_ns, uid)
 
-    def _pod_changed(self, time_ns: int, key: str, value: bytes | None) -> None:
+    def pod_changes(self) -> int | None:
+        return None if self._ended else STATUS
+
+    def on_pod(self, time_ns: int, revision: int, key: str, pod: core_v1_pb2.Pod | None) -> None:
         uid = self._uid_of_key.pop(key, "")
-        pod = parsed.pod(value) if value is not None else None
         if uid and (pod is None or pod.metadata.uid != uid):
             self._gone(time_ns, uid)
         if pod is None:
@@ -233,12 +231,14 @@ class PodsLeaveWhenTheirTolerationEnds(Punctual):
             self._overdue.end(uid, time_ns)
         if uid in self._pods or not pod.spec.nodeName:
             return
-        own = b"|".join(one.SerializeToString() for one in pod.spec.tolerations)
+        own = b"|".join([one.SerializeToString() for one in pod.spec.tolerations])
         tolerations = self._tolerations.get(own)
         if tolerations is None:
             tolerations = self._tolerations[own] = tuple(pod.spec.tolerations)
         self._pods[uid] = key.removeprefix(POD_PREFIX), pod.spec.nodeName, tolerations
         self._on.setdefault(pod.spec.nodeName, {})[uid] = None
+        if not self._taints.get(pod.spec.nodeName) and uid not in self._stays:
+            return  # as nearly always
         if not pod_phases.is_terminal(pod) and not pod.metadata.HasField("deletionTimestamp"):
             self._look(time_ns, uid)
 
@@ -293,7 +293,10 @@ class PodsLeaveWhenTheirTolerationEnds(Punctual):
         for known in (self._taints, self._on, self._pods, self._uid_of_key, self._over):
             known.clear()
         for key, value in history.values.items():
-            self._changed(time_ns, key, value)
+            if key.startswith(POD_PREFIX):
+                self.on_pod(time_ns, history.revision, key, parsed.pod(value))
+            elif key.startswith(NODE_PREFIX):
+                self._node_changed(time_ns, key.removeprefix(NODE_PREFIX), value)
         self._stays.clear()
         super().rolled_back(time_ns, history)
 

@@ -24,13 +24,14 @@ class VoluntaryEvictionsRespectBudgets(Check):
     """
 
     id: ClassVar[str] = "voluntary-evictions-respect-budgets"
+    verbs: ClassVar[tuple[str, ...]] = ("delete",)
 
     def __init__(self) -> None:
         self._deleted: list[str] = []
         """By whom they should have been evicted."""
 
     def on_event(self, time_ns: int, actor: str, event: ApiRequest) -> None:
-        if event.verb == "delete" and event.by.startswith(AUTOSCALER):
+        if event.by.startswith(AUTOSCALER):
             pod = f"{event.namespace}/{event.name}"
             self._deleted.append(f"{seconds(time_ns)}: {event.by} deleted {pod} and asked no budget")
 

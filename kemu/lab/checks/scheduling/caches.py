@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,12 +11,10 @@ from kemu.emulated.objects.pods import pod_phases
 from kemu.emulated.objects.wire import fingerprints
 from kemu.lab.checks.attention import Attention
 from kemu.lab.checks.history import NODE_PREFIX, POD_PREFIX, History, parsed
-from kemu.lab.checks.history.facts import Change
+from kemu.lab.checks.history.stores import Change
 from kemu.lab.checks.results import Check, Fold, Result, seconds
-from kemu.runtime.runlog.events import CacheAudited, StoreRecovered, Transaction, WatchListed
+from kemu.runtime.runlog.events import CacheAudited, WatchListed
 from kemu.runtime.words import counted
-
-_Events = Transaction | StoreRecovered | WatchListed | CacheAudited
 
 
 @dataclass(slots=True)
@@ -161,64 +159,50 @@ class CacheAgreesWithStore(Check):
         self._history = folds[0].history
 
     def __init__(self) -> None:
-        self._changes: dict[str, list[Change]] = {NODE_PREFIX: [], POD_PREFIX: []}
         self._reports: list[_Report] = []
         self._stale: dict[str, set[str]] = {}
         """Schedulers that hold what the store has forgotten, with the kinds that they have not listed anew."""
         self._actors: dict[str, None] = {}
-        self._revision = 0
         self._compared = 0
         self._findings: list[str] = []
 
-    def on_event(self, time_ns: int, actor: str, event: _Events) -> None:
-        if isinstance(event, Transaction):
-            self._revision = event.rev
-            for change in self._history.changes_of(event):
-                for prefix, changes in self._changes.items():
-                    if change.key.startswith(prefix):
-                        changes.append(change)
-        elif isinstance(event, WatchListed):
+    def on_event(self, time_ns: int, actor: str, event: WatchListed | CacheAudited) -> None:
+        if isinstance(event, WatchListed):
             if actor.startswith("scheduler/"):
                 self._actors[actor] = None
                 self._stale.get(actor, set()).discard(event.resource)
-        elif isinstance(event, CacheAudited):
-            if not self._stale.get(actor):
-                self._reports.append(_Report(time_ns, actor, event))
-        elif event.rev < self._revision:
-            self._forget(event.rev)
+        elif not self._stale.get(actor):
+            self._reports.append(_Report(time_ns, actor, event))
 
-    def _forget(self, revision: int) -> None:
+    def rolled_back(self, time_ns: int, history: History) -> None:
         """The store lost its latest writes. A scheduler that saw them must list anew before it is compared again."""
-        self._settle()
-        self._revision = revision
-        for changes in self._changes.values():
-            while changes and changes[-1].revision > revision:
-                changes.pop()
+        self._settle([*history.changes, *history.rollbacks[-1].changes])
         self._stale = {actor: {"nodes", "pods"} for actor in self._actors}
 
-    def _settle(self) -> None:
+    def _settle(self, changes: Sequence[Change]) -> None:
         """Compare the reports so far with the history up to now."""
-        known = [
-            report for report in self._reports if max(report.data.nodes_rev, report.data.pods_rev) <= self._revision
-        ]
+        revision = changes[-1].revision if changes else 0
+        known = [report for report in self._reports if max(report.data.nodes_rev, report.data.pods_rev) <= revision]
+        of_nodes = [change for change in changes if change.key.startswith(NODE_PREFIX)]
+        of_pods = [change for change in changes if change.key.startswith(POD_PREFIX)]
         self._reports = []
         self._compared += len(known)
         nodes, pods = _Nodes(), _Pods()
-        self._walk(NODE_PREFIX, lambda data: data.nodes_rev, known, nodes.change, nodes.findings)
-        self._walk(POD_PREFIX, lambda data: data.pods_rev, known, pods.change, pods.findings)
+        self._walk(of_nodes, lambda data: data.nodes_rev, known, nodes.change, nodes.findings)
+        self._walk(of_pods, lambda data: data.pods_rev, known, pods.change, pods.findings)
         for report in known:
-            self._findings += self._lost(report)
+            self._findings += self._lost(report, of_pods)
 
     def _walk(
         self,
-        prefix: str,
+        changes: Sequence[Change],
         seen: Callable[[CacheAudited], int],
         reports: list[_Report],
         change: Callable[[str, bytes | None], None],
         findings: Callable[[_Report], list[str]],
     ) -> None:
         """From report to report, by the revision that they had seen; in between only the last value of a key counts."""
-        changes, at = self._changes[prefix], 0
+        at = 0
         for report in sorted(reports, key=lambda report: seen(report.data)):
             latest: dict[str, bytes | None] = {}
             while at < len(changes) and changes[at].revision <= seen(report.data):
@@ -228,14 +212,14 @@ class CacheAgreesWithStore(Check):
                 change(key, value)
             self._findings += findings(report)
 
-    def _lost(self, report: _Report) -> list[str]:
+    def _lost(self, report: _Report, changes: Sequence[Change]) -> list[str]:
         """Pods that the scheduler counts as bound, although they are not, and no binding is in progress."""
         expected = {
             POD_PREFIX + key: (uid, node) for key, uid, node, is_binding in report.data.assumed if not is_binding
         }
         if not expected:
             return []
-        for change in self._changes[POD_PREFIX]:
+        for change in changes:
             if change.revision <= report.data.pods_rev or change.key not in expected:
                 continue
             if (value := change.value) is not None:
@@ -248,6 +232,6 @@ class CacheAgreesWithStore(Check):
         ]
 
     def result(self, history: History) -> Result:
-        self._settle()
+        self._settle(history.changes)
         good = f"{counted(self._compared, 'report')} compared"
         return self.concluded(self._findings, self._compared, "no scheduler reported what it counts", good)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
 
 from kemu.lab.checks.history import History
 from kemu.lab.checks.results import Check, Result, seconds, several
@@ -40,6 +41,9 @@ class OneLeaderAtATime(Check):
         """By who wrote and who held the lease."""
         self._count = 0
 
+    def taker(self, kind: str) -> Callable[[int, str, Any], None] | None:
+        return None if kind == ApiRequest.KIND and not self._terms else self.on_event
+
     def on_event(self, time_ns: int, actor: str, event: Transaction | ApiRequest | LeaseAcquired) -> None:
         if isinstance(event, Transaction):
             for op, key, value, _create, _version in event.changes:
@@ -50,6 +54,8 @@ class OneLeaderAtATime(Check):
                         held.append((event.rev, holder))
         elif isinstance(event, LeaseAcquired):
             self._terms[actor] = _Term(event.lease, event.identity)
+            if len(self._terms) == 1:
+                self.ask_again()
         else:
             term = self._terms.get(event.by)
             if term is not None:

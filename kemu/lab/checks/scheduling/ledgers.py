@@ -15,7 +15,8 @@ from kemu.emulated.objects import meta, selectors
 from kemu.emulated.objects.pods import pod_phases
 from kemu.lab.checks import scales
 from kemu.lab.checks.history import POD_PREFIX, History, parsed
-from kemu.lab.checks.history.facts import Change, WatchSession
+from kemu.lab.checks.history.facts import WatchSession
+from kemu.lab.checks.history.stores import Change
 from kemu.lab.checks.results import seconds
 from kemu.messages.k8s import core_v1_pb2, policy_v1_pb2
 from kemu.runtime.words import counted

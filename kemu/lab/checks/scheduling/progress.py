@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
-from kemu.emulated.objects import meta
 from kemu.emulated.objects.amounts import requests
-from kemu.lab.checks.history import NODE_PREFIX, POD_PREFIX, History, parsed
+from kemu.emulated.objects.pods import pod_phases
+from kemu.lab.checks.history import NODE_PREFIX, POD_PREFIX, STATUS, History, parsed
 from kemu.lab.checks.history.outages import Outages
 from kemu.lab.checks.limits import DEFAULT, MAX_WATCH_DELAY_NS, SECOND_NS, Limits
-from kemu.lab.checks.results import Check, Result, seconds
+from kemu.lab.checks.results import Check, Fold, Result, seconds
 from kemu.lab.checks.scheduling import rooms
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.runlog.events import (
     ActorCrashed,
     ActorStarted,
@@ -150,6 +152,13 @@ class PodsThatFitAreTried(Check):
     """
 
     id: ClassVar[str] = "pods-that-fit-are-tried"
+    folds: ClassVar[tuple[type[Fold], ...]] = (Fold,)
+    actors: ClassVar[Mapping[type[Event], str]] = {
+        WatchListed: SCHEDULER,
+        WatchDelivered: SCHEDULER,
+        WritesAcknowledged: SCHEDULER,
+    }
+    keys: ClassVar[tuple[str, ...]] = (NODE_PREFIX,)
 
     def __init__(self, limits: Limits = DEFAULT) -> None:
         self._slack_ns = _SLACK_NS + limits.max_watch_delay_ns - min(limits.max_watch_delay_ns, MAX_WATCH_DELAY_NS)
@@ -165,7 +174,6 @@ class PodsThatFitAreTried(Check):
         self._outages = Outages()
         self._extended: dict[str, None] = {}
         """Schedulers that ask extenders."""
-        self._now_ns = 0
         self._ended = ""
         self._findings: list[str] = []
         self._judged = 0
@@ -179,14 +187,11 @@ class PodsThatFitAreTried(Check):
     def is_asked(cls, limits: Limits) -> bool:
         return not limits.own_queues
 
-    def on_event(self, time_ns: int, actor: str, event: Any) -> None:  # noqa: ANN401  # of all that it takes
-        if self._ended:
-            return
-        if time_ns > self._now_ns:
-            self._now_ns = time_ns
-        if event.KIND == WatchDelivered.KIND and not actor.startswith(SCHEDULER):
-            return  # as most of them
-        self._handlers[event.KIND](time_ns, actor, event)
+    def given(self, *folds: Fold) -> None:
+        self._history = folds[0].history
+
+    def taker(self, kind: str) -> Callable[[int, str, Any], None] | None:
+        return None if self._ended else self._handlers[kind]
 
     def _on_run_ended(self, time_ns: int, actor: str, event: RunEnded) -> None:
         self._end(event)
@@ -231,7 +236,7 @@ class PodsThatFitAreTried(Check):
             scheduler.forget(history.revision)
         for key, value in history.values.items():
             if key.startswith(POD_PREFIX):
-                self._pod_changed(time_ns, history.revision, key, value)
+                self.on_pod(time_ns, history.revision, key, parsed.pod(value))
             elif key.startswith(NODE_PREFIX):
                 self._rooms.node_changed(time_ns, history.revision, key.removeprefix(NODE_PREFIX), value)
         self._schedulers = schedulers
@@ -243,38 +248,40 @@ class PodsThatFitAreTried(Check):
     def _on_txn(self, time_ns: int, actor: str, event: Transaction) -> None:
         revision = event.rev
         for op, key, value, _create, _version in event.changes:
-            if key.startswith(POD_PREFIX):
-                self._pod_changed(time_ns, revision, key, value if op == 0 else None)
-            elif key.startswith(NODE_PREFIX):
+            if key.startswith(NODE_PREFIX):
                 name = key.removeprefix(NODE_PREFIX)
                 self._rooms.node_changed(time_ns, revision, name, value if op == 0 else None)
 
-    def _pod_changed(self, time_ns: int, revision: int, key: str, value: bytes | None) -> None:
-        found = parsed.pod(value) if value is not None else None
-        uid = found.metadata.uid if found is not None else ""
+    def pod_changes(self) -> int | None:
+        return None if self._ended else STATUS
+
+    def on_pod(self, time_ns: int, revision: int, key: str, pod: core_v1_pb2.Pod | None) -> None:
+        uid = pod.metadata.uid if pod is not None else ""
         before = self._uid_of_key.pop(key, "")
         if before and before != uid:
             self._leaves(time_ns, before)
             self._rooms.put(time_ns, revision, before, "", {})
             self._pods.pop(before, None)
             self._gone[before] = revision
-        if found is None:
+        if pod is None:
             return
         self._uid_of_key[key] = uid
         known = self._pods.get(uid)
-        spec, status = found.spec, found.status
+        spec, status = pod.spec, pod.status
         is_gated = bool(spec.schedulingGates)
         if known is None:
-            wanted = dict(requests.pod_requests(found))
+            told = self._history.pods.get(uid)
+            is_new = told is not None and told.facts[-1].what == "created"
+            wanted = dict(told.requests if told is not None and is_new else requests.pod_requests(pod))
             wanted["pods"] = 1
             known = self._pods[uid] = _Pod(
-                uid, key.removeprefix(POD_PREFIX), spec.schedulerName, found, wanted, rooms.judged(found), revision,
+                uid, key.removeprefix(POD_PREFIX), spec.schedulerName, pod, wanted, rooms.judged(pod), revision,
                 waits=not is_gated,
             )  # fmt: skip
-        elif found.metadata.generation != known.value.metadata.generation:
+        elif pod.metadata.generation != known.value.metadata.generation:
             if known.waits and self._rooms.of(uid) is not None:
                 self._leaves(time_ns, uid, but_waits=True)
-            for resource, amount in requests.pod_requests(found).items():
+            for resource, amount in requests.pod_requests(pod).items():
                 known.wanted[resource] = max(amount, known.wanted.get(resource, 0))
         if is_gated:
             known.waits = False
@@ -282,21 +289,24 @@ class PodsThatFitAreTried(Check):
             known.waits, known.revision = True, revision
         elif status.nominatedNodeName != known.value.status.nominatedNodeName and self._rooms.of(uid) is not None:
             self._leaves(time_ns, uid, but_waits=True)
-            known.value = found
+            known.value = pod
             self._wait(time_ns, uid, known, (revision, revision))
-        known.value = found
-        condition = meta.get_condition(status.conditions, "PodScheduled")
-        if condition is not None and condition.message != known.said[1]:
-            known.said = revision, condition.message
-        is_over = rooms.is_over(found)
-        if spec.nodeName or is_over or found.metadata.HasField("deletionTimestamp"):
+        known.value = pod
+        for condition in status.conditions:
+            if condition.type == "PodScheduled":
+                if condition.message != known.said[1]:
+                    known.said = revision, condition.message
+                break
+        is_over = status.phase in pod_phases.TERMINAL
+        if known.waits and (spec.nodeName or is_over or pod.metadata.HasField("deletionTimestamp")):
             self._leaves(time_ns, uid)
         if is_over:
             self._rooms.put(time_ns, revision, uid, "", {})
         elif spec.nodeName or status.nominatedNodeName or uid not in self._placed:
             # The end of a nomination wakes pods that are not more important (``updatePodInSchedulingQueue``).
             where = spec.nodeName or status.nominatedNodeName
-            self._rooms.put(time_ns, revision, uid, where, known.wanted, spec.priority)
+            if where != self._rooms.where.get(uid, ""):
+                self._rooms.put(time_ns, revision, uid, where, known.wanted, spec.priority)
 
     # --- what schedulers do -------------------------------------------------------------------------------------------
 
@@ -333,25 +343,17 @@ class PodsThatFitAreTried(Check):
             preemption.over_ns = max(preemption.over_ns, seen_ns)
         return preemption.over_ns
 
-    def _on_events(self, time_ns: int, actor: str, event: WatchDelivered) -> None:
-        if actor.startswith(SCHEDULER):
-            self._saw(time_ns, actor, event.watch.partition("#")[0], event.revs[-1])
-
-    def _on_listed(self, time_ns: int, actor: str, event: WatchListed) -> None:
-        if actor.startswith(SCHEDULER):
-            self._saw(time_ns, actor, event.resource, event.rev)
-            scheduler = self._schedulers[actor]
-            if not scheduler.starts and scheduler.since_ns is not None:
-                scheduler.since_ns = time_ns  # It begins when all of its caches are filled.
-
-    def _saw(self, time_ns: int, actor: str, resource: str, revision: int) -> None:
+    def _on_news(self, time_ns: int, actor: str, event: WatchListed | WatchDelivered) -> None:
         scheduler = self._schedulers.get(actor)
         if scheduler is None:
             scheduler = self._schedulers[actor] = _Scheduler(time_ns)
-        seen = scheduler.seen.get(resource)
+        revision = event.rev if isinstance(event, WatchListed) else event.revs[-1]
+        seen = scheduler.seen.get(event.watch.partition("#")[0])
         if seen is not None and (not seen[0] or revision > seen[0][-1]):
             seen[0].append(revision)
             seen[1].append(time_ns)
+        if isinstance(event, WatchListed) and not scheduler.starts and scheduler.since_ns is not None:
+            scheduler.since_ns = time_ns  # It begins when all of its caches are filled.
 
     def _on_attempt(self, time_ns: int, actor: str, event: PodAttempted) -> None:
         uid, start_ns = event.uid, event.start
@@ -436,18 +438,19 @@ class PodsThatFitAreTried(Check):
             return
         if not but_waits:
             for actor, scheduler in self._schedulers.items():
-                self._judge(pod, scheduler, actor, self._now_ns)
+                self._judge(pod, scheduler, actor, self._history.now_ns)
                 scheduler.tries.pop(uid, None)
                 scheduler.preempts.pop(uid, None)
             pod.waits = False
-        self._rooms.no_longer(uid)
+        if uid in self._rooms.class_of:
+            self._rooms.no_longer(uid)
 
     def _closing(self, one: rooms.Class, room: rooms.Room) -> None:
-        if self._now_ns - room.since_ns <= self._slack_ns:
+        if self._history.now_ns - room.since_ns <= self._slack_ns:
             return
         for uid in one.pods:
             for actor, scheduler in self._schedulers.items():
-                self._judge_room(self._pods[uid], scheduler, actor, room, self._now_ns)
+                self._judge_room(self._pods[uid], scheduler, actor, room, self._history.now_ns)
 
     def _judge(self, pod: _Pod, scheduler: _Scheduler, actor: str, until_ns: int) -> None:
         """Until an attempt begins, or the pod stops waiting."""
@@ -502,7 +505,7 @@ class PodsThatFitAreTried(Check):
         for pod in self._pods.values():
             if pod.waits:
                 for actor, scheduler in self._schedulers.items():
-                    self._judge(pod, scheduler, actor, self._now_ns)
+                    self._judge(pod, scheduler, actor, self._history.now_ns)
 
     def result(self, history: History) -> Result:
         good = f"{counted(self._judged, 'attempt')} in time"

@@ -12,7 +12,6 @@ from typing import Any
 
 from kemu.emulated.objects import selectors
 from kemu.emulated.objects.amounts import requests
-from kemu.emulated.objects.pods import pod_phases
 from kemu.lab.checks.history import parsed
 from kemu.messages.k8s import core_v1_pb2
 
@@ -89,11 +88,15 @@ class Rooms:
     def __init__(self, closing: Callable[[Class, Room], None]) -> None:
         self.nodes: dict[str, Node] = {}
         self._classes: dict[tuple[Any, ...], Class] = {}
-        self._class_of: dict[str, Class] = {}
+        """All that there have been."""
+        self._waiting: dict[Class, None] = {}
+        """Those of which a pod waits: nominations to a thousand nodes make as many classes."""
+        self.class_of: dict[str, Class] = {}
+        """By UID, of pods that wait."""
         self._closing = closing
         self._freed: list[tuple[int, int, str]] = []
         """The latest changes that made room: the revisions of pods and nodes, and the node."""
-        self._where: dict[str, str] = {}
+        self.where: dict[str, str] = {}
         """By UID, the node on which the pod counts."""
 
     # --- nodes and what is on them ------------------------------------------------------------------------------------
@@ -128,7 +131,7 @@ class Rooms:
         ``most``: only pods up to this priority notice that. No scheduler notices that a pod is bound to another node
         than the one on which a scheduler had placed it (``addPodToCache`` tells of the new one alone).
         """
-        before = self._where.get(uid, "")
+        before = self.where.get(uid, "")
         if before == name:
             return
         if before:
@@ -138,7 +141,7 @@ class Rooms:
             if node is None:
                 node = self.nodes[name] = Node(name)
             node.holds[uid] = wanted
-            self._where[uid] = name
+            self.where[uid] = name
             for resource, amount in wanted.items():
                 node.used[resource] = node.used.get(resource, 0) + amount
             node.pods_revision = revision
@@ -146,7 +149,7 @@ class Rooms:
 
     def _take(self, time_ns: int, revision: int, uid: str, name: str, only: str = "", most: int | None = None) -> None:
         node = self.nodes[name]
-        del self._where[uid]
+        del self.where[uid]
         for resource, amount in node.holds.pop(uid).items():
             node.used[resource] -= amount
         if not only:
@@ -155,14 +158,14 @@ class Rooms:
 
     def give_back(self, time_ns: int, uid: str, name: str, actor: str) -> None:
         """A scheduler could not bind the pod that it had placed there."""
-        if self._where.get(uid) == name:
+        if self.where.get(uid) == name:
             self._take(time_ns, 0, uid, name, actor)
 
     # --- who waits ----------------------------------------------------------------------------------------------------
 
     def wait(self, time_ns: int, uid: str, pod: core_v1_pb2.Pod, wanted: dict[str, int], seen: tuple[int, int]) -> None:
         """The pod was tried in vain by a scheduler that had ``seen`` these revisions of pods and nodes."""
-        if uid in self._class_of:
+        if uid in self.class_of:
             return
         spec = pod.spec
         amounts = tuple(sorted(wanted.items()))
@@ -177,8 +180,9 @@ class Rooms:
             found = self._classes[key] = Class(spec.schedulerName, spec, amounts, pod.status.nominatedNodeName)
         is_first = not found.pods
         found.pods[uid] = None
-        self._class_of[uid] = found
+        self.class_of[uid] = found
         if is_first:
+            self._waiting[found] = None
             done: dict[str, None] = {}
             for pods_revision, nodes_revision, name in reversed(self._freed):
                 if pods_revision <= seen[0] and nodes_revision <= seen[1]:
@@ -191,18 +195,16 @@ class Rooms:
 
     def no_longer(self, uid: str) -> Class | None:
         """The pod does not wait any more; what it belonged to."""
-        found = self._class_of.pop(uid, None)
+        found = self.class_of.pop(uid, None)
         if found is not None:
             del found.pods[uid]
             if not found.pods:
                 found.rooms.clear()
+                del self._waiting[found]
         return found
 
     def of(self, uid: str) -> Class | None:
-        return self._class_of.get(uid)
-
-    def classes(self) -> list[Class]:
-        return [one for one in self._classes.values() if one.pods]
+        return self.class_of.get(uid)
 
     # --- where they fit -----------------------------------------------------------------------------------------------
 
@@ -211,9 +213,7 @@ class Rooms:
             self._freed.append((node.pods_revision, node.nodes_revision, node.name))
             if len(self._freed) > 2_000:
                 del self._freed[:1_000]
-        for one in self._classes.values():
-            if not one.pods:
-                continue
+        for one in self._waiting:
             room = one.rooms.get(node.name)
             fits = self._fits(node, one)
             if room is not None and not fits:
@@ -251,7 +251,3 @@ def suits_node(node: core_v1_pb2.Node, spec: core_v1_pb2.PodSpec) -> bool:
     ):
         return False
     return selectors.RequiredNodeAffinity(spec).matches(node.metadata.labels, node.metadata.name)
-
-
-def is_over(pod: core_v1_pb2.Pod) -> bool:
-    return pod_phases.is_terminal(pod)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from kemu.emulated.objects import selectors
 from kemu.emulated.objects.wire import wires
 from kemu.lab.checks.history import History, parsed
-from kemu.lab.checks.history.facts import Change
+from kemu.lab.checks.history.stores import Change
 
 ADDED, MODIFIED, DELETED = "AMD"
 

@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 from kemu.emulated.objects import meta, resources
 from kemu.emulated.objects.pods import pod_phases
 from kemu.lab.checks.attention import sort_of
-from kemu.lab.checks.history import NODE_PREFIX, POD_PREFIX, parsed
+from kemu.lab.checks.history import NODE_PREFIX, PHASE, POD_PREFIX, parsed
 from kemu.lab.checks.limits import DEFAULT, Limits
 from kemu.lab.checks.results import seconds
 from kemu.lab.checks.workloads.views import ByView, decided_since
@@ -108,6 +108,8 @@ class PodsAreCollectedForAReason(ByView):
     """
 
     id: ClassVar[str] = "pods-are-collected-for-a-reason"
+    verbs: ClassVar[tuple[str, ...]] = ("delete",)
+    keys: ClassVar[tuple[str, ...]] = (NODE_PREFIX,)
     nothing: ClassVar[str] = "the pod garbage collector deleted nothing"
     unit: ClassVar[str] = "pod"
 
@@ -130,12 +132,10 @@ class PodsAreCollectedForAReason(ByView):
         if isinstance(event, FaultBegun):
             self._are_clocks_right &= not event.what.startswith("clock")
         elif isinstance(event, Transaction):
-            for op, key, value, _create, _version in event.changes:
+            for op, key, _value, _create, _version in event.changes:
                 if key.startswith(NODE_PREFIX):
                     self._node_changed(time_ns, key.removeprefix(NODE_PREFIX), op == 0)
-                elif key.startswith(POD_PREFIX):
-                    self._pod_changed(time_ns, key, parsed.pod(value) if op == 0 else None)
-        elif event.verb == "delete" and sort_of(event.by) == _POD_COLLECTOR and not self._is_lost:
+        elif sort_of(event.by) == _POD_COLLECTOR and not self._is_lost:
             key = f"{POD_PREFIX}{event.namespace}/{event.name}"
             change = self._views.change(event.rev, key)
             if change is not None and change.previous is not None and change.time_ns >= event.start:
@@ -153,8 +153,11 @@ class PodsAreCollectedForAReason(ByView):
             self._nodes.pop(name, None)
             self._missing_ns.setdefault(name, time_ns)
 
-    def _pod_changed(self, time_ns: int, key: str, pod: core_v1_pb2.Pod | None) -> None:
-        if pod is None or not pod_phases.is_terminal(pod):
+    def pod_changes(self) -> int | None:
+        return PHASE
+
+    def on_pod(self, time_ns: int, revision: int, key: str, pod: core_v1_pb2.Pod | None) -> None:
+        if pod is None or pod.status.phase not in pod_phases.TERMINAL:
             self._ended.pop(key, None)
         else:
             self._ended[key] = None

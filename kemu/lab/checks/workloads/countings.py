@@ -11,7 +11,7 @@ from kemu.emulated.objects.amounts import requests
 from kemu.emulated.objects.pods import pod_phases
 from kemu.lab.checks import scales
 from kemu.lab.checks.attention import Punctual
-from kemu.lab.checks.history import POD_PREFIX, parsed
+from kemu.lab.checks.history import POD_PREFIX, STATUS, parsed
 from kemu.lab.checks.history.histories import History
 from kemu.messages.k8s import core_v1_pb2, policy_v1_pb2
 from kemu.runtime.runlog.events import RequestRefused, Transaction
@@ -60,30 +60,29 @@ class _Counts(Punctual):
         self._pods: dict[str, dict[str, _Pod]] = {}
         """By namespace and key."""
         self._counters: dict[str, dict[str, _Counter]] = {}
-        self._unread: dict[str, bytes] = {}
-        """Pods, as long as no controller counts them."""
 
     def saw(self, time_ns: int, actor: str, event: Transaction) -> None:
         for op, key, value, _create, _version in event.changes:
             self._changed(time_ns, key, value if op == 0 else None)
 
+    def pod_changes(self) -> int | None:
+        return STATUS if self._counters and not self._ended else None
+
+    def on_pod(self, time_ns: int, revision: int, key: str, pod: core_v1_pb2.Pod | None) -> None:
+        namespace = self._put(key, pod)
+        for counter in self._counters.get(namespace, {}).values():
+            self._look(time_ns, counter)
+
     def _changed(self, time_ns: int, key: str, value: bytes | None) -> None:
-        if key.startswith(POD_PREFIX):
-            if not self._counters:
-                if value is None:
-                    self._unread.pop(key, None)
-                else:
-                    self._unread[key] = value
-                return
-            namespace = self._put(key, value)
-            for counter in self._counters.get(namespace, {}).values():
-                self._look(time_ns, counter)
-        elif key.startswith(self.prefix):
+        if key.startswith(self.prefix):
+            if not self._counters:  # Pods count from now on.
+                for name, pod in self._attention.history.values.items():
+                    if name.startswith(POD_PREFIX):
+                        self._put(name, parsed.pod(pod))
             namespace = key.split("/", 4)[3]
             counters = self._counters.setdefault(namespace, {})
-            for unread, pod in self._unread.items():
-                self._put(unread, pod)
-            self._unread.clear()
+            if len(self._counters) == 1:
+                self.ask_again()
             if value is None:
                 if key in counters:
                     self._forget(time_ns, counters.pop(key))
@@ -91,14 +90,14 @@ class _Counts(Punctual):
                 counters[key] = self._counter(key, namespace, value)
                 self._look(time_ns, counters[key])
 
-    def _put(self, key: str, value: bytes | None) -> str:
+    def _put(self, key: str, pod: core_v1_pb2.Pod | None) -> str:
         """Keep what a pod is now; returns its namespace."""
         namespace = key.split("/", 4)[3]
         pods = self._pods.setdefault(namespace, {})
-        if value is None:
+        if pod is None:
             pods.pop(key, None)
         else:
-            pods[key] = _pod(parsed.pod(value))
+            pods[key] = _pod(pod)
         return namespace
 
     def _forget(self, time_ns: int, counter: _Counter) -> None:
@@ -109,9 +108,9 @@ class _Counts(Punctual):
     def rolled_back(self, time_ns: int, history: History) -> None:
         self._pods.clear()
         self._counters.clear()
-        self._unread.clear()
         for key, value in history.values.items():
             self._changed(time_ns, key, value)
+        self.ask_again()
         super().rolled_back(time_ns, history)
 
     @abstractmethod
@@ -135,6 +134,7 @@ class QuotasCountWhatExists(_Counts):
 
     id: ClassVar[str] = "quotas-count-what-exists"
     prefix: ClassVar[str] = _QUOTAS
+    keys: ClassVar[tuple[str, ...]] = (_QUOTAS,)
     nothing: ClassVar[str] = "no quota had to be counted"
     unit: ClassVar[str] = "count"
 
@@ -194,6 +194,7 @@ class BudgetsFollowTheirPods(_Counts):
 
     id: ClassVar[str] = "budgets-follow-their-pods"
     prefix: ClassVar[str] = _BUDGETS
+    keys: ClassVar[tuple[str, ...]] = (_BUDGETS, *scales.PREFIXES)
     nothing: ClassVar[str] = "no disruption budget had to change"
     unit: ClassVar[str] = "change"
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from kemu.emulated.objects import meta
 from kemu.emulated.objects.pods import pod_phases
-from kemu.lab.checks.history import POD_PREFIX, History, parsed
+from kemu.lab.checks.history import PHASE, History
 from kemu.lab.checks.results import Check, Result, seconds, several
 from kemu.messages.k8s import batch_v1_pb2, core_v1_pb2
 from kemu.runtime.runlog.events import Transaction
@@ -37,6 +37,7 @@ class JobCountsEachPodOnce(Check):
     """
 
     id: ClassVar[str] = "job-counts-each-pod-once"
+    keys: ClassVar[tuple[str, ...]] = (JOBS,)
 
     def __init__(self) -> None:
         self._jobs: dict[tuple[str, str], _Counted] = {}
@@ -47,14 +48,17 @@ class JobCountsEachPodOnce(Check):
 
     def on_event(self, time_ns: int, actor: str, event: Transaction) -> None:
         for op, key, value, _create, _version in event.changes:
-            if op == 0 and key.startswith(POD_PREFIX) and _INDEX_BYTES in value:
-                self._pod_written(parsed.pod(value))
-            elif op == 0 and key.startswith(JOBS):
+            if op == 0 and key.startswith(JOBS):
                 self._written(time_ns, key.removeprefix(JOBS), batch_v1_pb2.Job.FromString(value))
 
-    def _pod_written(self, pod: core_v1_pb2.Pod) -> None:
+    def pod_changes(self) -> int | None:
+        return PHASE if self._jobs else None  # A Job is there before its pods are.
+
+    def on_pod(self, time_ns: int, revision: int, key: str, pod: core_v1_pb2.Pod | None) -> None:
+        if pod is None or pod.status.phase != pod_phases.SUCCEEDED:
+            return
         index, controller = pod.metadata.annotations.get(_INDEX, ""), meta.controller_of(pod)
-        if pod.status.phase == pod_phases.SUCCEEDED and index.isdigit() and controller is not None:
+        if index.isdigit() and controller is not None:
             self._succeeded.setdefault(controller.uid, set()).add(int(index))
 
     def _indexes_written(self, time_ns: int, name: str, known: _Counted, job: batch_v1_pb2.Job) -> None:
@@ -75,6 +79,8 @@ class JobCountsEachPodOnce(Check):
 
     def _written(self, time_ns: int, name: str, job: batch_v1_pb2.Job) -> None:
         known = self._jobs.setdefault((name, job.metadata.uid), _Counted())
+        if len(self._jobs) == 1:
+            self.ask_again()
         before, now = known.status, job.status
         for field in _COUNTERS:
             if field == "succeeded" and job.spec.completionMode == "Indexed":

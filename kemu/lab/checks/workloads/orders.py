@@ -33,7 +33,7 @@ class RolloutsKeepTheirLimits(Check):
 
     def given(self, *folds: Any) -> None:
         self._attention, self._workloads = folds
-        self._workloads.on_owner.append(self._owner_changed)
+        self._workloads.tell_owner.append(self._owner_changed)
         self._sizes: dict[str, int] = {}
         self._judged = 0
         self._findings: list[str] = []
@@ -121,7 +121,7 @@ class JobsWaitAfterFailures(Check):
 
     def given(self, *folds: Any) -> None:
         self._attention, workloads = folds
-        workloads.on_pod.append(self._pod_changed)
+        workloads.tell_pod.append(self._pod_changed)
         self._jobs: dict[str, _Ends] = {}
         """By UID."""
         self._judged = 0
@@ -178,11 +178,12 @@ class StatefulSetsGoInOrder(Check):
     """
 
     id: ClassVar[str] = "stateful-sets-go-in-order"
+    verbs: ClassVar[tuple[str, ...]] = ("delete",)
     folds: ClassVar[tuple[type[Fold], ...]] = (Attention, Workloads)
 
     def given(self, *folds: Any) -> None:
         self._attention, self._workloads = folds
-        self._workloads.on_pod.append(self._pod_changed)
+        self._workloads.tell_pod.append(self._pod_changed)
         self._known: dict[str, tuple[Owner, Pod]] = {}
         """By UID."""
         self._judged = 0
@@ -218,7 +219,7 @@ class StatefulSetsGoInOrder(Check):
 
     def on_event(self, time_ns: int, actor: str, event: ApiRequest) -> None:
         known = self._known.get(event.uid)
-        if known is None or event.verb != "delete" or not event.by.startswith("controller/statefulset"):
+        if known is None or not event.by.startswith("controller/statefulset"):
             return
         owner, pod = known
         spec = owner.value.spec

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from kemu.emulated.objects import meta, resources
 from kemu.emulated.objects.pods import pod_phases
-from kemu.lab.checks.history import NODE_PREFIX, POD_PREFIX, History, parsed
+from kemu.lab.checks.history import NODE_PREFIX, POD_PREFIX, STATUS, History, parsed
 from kemu.lab.checks.results import Fold
 from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
@@ -88,7 +88,9 @@ class Owner:
 
 
 class Workloads(Fold):
-    """``on_owner``, ``on_pod`` and ``on_node`` are told of what has changed, after it has."""
+    """``tell_owner``, ``tell_pod`` and ``tell_node`` are told of what has changed, after it has."""
+
+    keys: ClassVar[tuple[str, ...]] = (NODE_PREFIX, *KINDS)
 
     def __init__(self, history: History) -> None:
         super().__init__(history)
@@ -100,26 +102,26 @@ class Workloads(Fold):
         self._orphans: dict[str, dict[str, Pod]] = {}
         """By the UID of an owner that is not there, their pods."""
         self._uid_of_key: dict[str, str] = {}
-        self.on_owner: list[Callable[[int, Owner, bool], object]] = []
+        self.tell_owner: list[Callable[[int, Owner, bool], object]] = []
         """When, whom, and whether it is gone."""
-        self.on_pod: list[Callable[[int, Owner, Pod, bool], object]] = []
-        self.on_node: list[Callable[[int, str], object]] = []
-        self.changed_node: str = ""
+        self.tell_pod: list[Callable[[int, Owner, Pod, bool], object]] = []
+        self.tell_node: list[Callable[[int, str], object]] = []
 
     def on_event(self, time_ns: int, actor: str, event: Transaction) -> None:
         for op, key, value, _create, _version in event.changes:
             self._changed(time_ns, key, value if op == 0 else None)
 
+    def pod_changes(self) -> int | None:
+        return STATUS
+
     def _changed(self, time_ns: int, key: str, value: bytes | None) -> None:
-        if key.startswith(POD_PREFIX):
-            self._pod_changed(time_ns, key, value)
-        elif key.startswith(NODE_PREFIX):
+        if key.startswith(NODE_PREFIX):
             name = key.removeprefix(NODE_PREFIX)
             if value is None:
                 self.nodes.pop(name, None)
             else:
                 self.nodes[name] = parsed.node(value)
-            for told in self.on_node:
+            for told in self.tell_node:
                 told(time_ns, name)
         else:
             prefix = key[: key.find("/", 10) + 1]
@@ -134,7 +136,7 @@ class Workloads(Fold):
         if uid and (found is None or found.metadata.uid != uid):
             gone = self.owners.pop(uid)
             self._orphans[uid] = gone.pods
-            for told in self.on_owner:
+            for told in self.tell_owner:
                 told(time_ns, gone, True)
         if found is None:
             return
@@ -150,51 +152,50 @@ class Workloads(Fold):
             if found.metadata.generation != owner.value.metadata.generation:
                 owner.changed_ns, owner.before = time_ns, owner.value
             owner.value = found
-        for told in self.on_owner:
+        for told in self.tell_owner:
             told(time_ns, owner, False)
 
-    def _pod_changed(self, time_ns: int, key: str, value: bytes | None) -> None:
-        found = parsed.pod(value) if value is not None else None
+    def on_pod(self, time_ns: int, revision: int, key: str, pod: core_v1_pb2.Pod | None) -> None:
         before = self._uid_of_key.pop(key, "")
-        if before and (found is None or found.metadata.uid != before):
+        if before and (pod is None or pod.metadata.uid != before):
             gone = self._pods.pop(before, None)
             if gone is not None:
                 self._leave(time_ns, gone)
-        if found is None:
+        if pod is None:
             return
-        uid = self._uid_of_key[key] = found.metadata.uid
+        uid = self._uid_of_key[key] = pod.metadata.uid
         is_new = uid not in self._pods
         if not is_new:
-            pod = self._pods[uid]
-            if pod is None:
+            known = self._pods[uid]
+            if known is None:
                 return
         else:
-            controller = meta.controller_of(found)
+            controller = meta.controller_of(pod) if pod.metadata.ownerReferences else None
             if controller is None:
                 self._pods[uid] = None
                 return
-            pod = Pod(uid, key.removeprefix(POD_PREFIX), controller.uid, time_ns, unready_ns=time_ns)
-            pod.began_s = found.metadata.creationTimestamp.seconds
-            pod.target = _target(found) if controller.kind == "DaemonSet" else ""
-            self._pods[uid] = pod
-            self._of(pod)[uid] = pod
-        was = pod.node, pod.over, pod.deleting, pod.ready
-        pod.node = found.spec.nodeName
-        pod.over = pod_phases.is_terminal(found)
-        pod.failed = found.status.phase == pod_phases.FAILED
-        if pod.over and not was[1]:
-            pod.ended_s = _ended_s(found)
-        pod.deleting = found.metadata.HasField("deletionTimestamp")
-        ready = meta.is_ready(found) and not pod.deleting
-        if pod.ready and not ready:
-            pod.unready_ns = time_ns
-        pod.ready = ready
-        owner = self.owners.get(pod.owner)
-        if owner is not None and (is_new or was != (pod.node, pod.over, pod.deleting, pod.ready)):
+            known = Pod(uid, key.removeprefix(POD_PREFIX), controller.uid, time_ns, unready_ns=time_ns)
+            known.began_s = pod.metadata.creationTimestamp.seconds
+            known.target = _target(pod) if controller.kind == "DaemonSet" else ""
+            self._pods[uid] = known
+            self._of(known)[uid] = known
+        was = known.node, known.over, known.deleting, known.ready
+        known.node = pod.spec.nodeName
+        known.over = pod_phases.is_terminal(pod)
+        known.failed = pod.status.phase == pod_phases.FAILED
+        if known.over and not was[1]:
+            known.ended_s = _ended_s(pod)
+        known.deleting = pod.metadata.HasField("deletionTimestamp")
+        ready = meta.is_ready(pod) and not known.deleting
+        if known.ready and not ready:
+            known.unready_ns = time_ns
+        known.ready = ready
+        owner = self.owners.get(known.owner)
+        if owner is not None and (is_new or was != (known.node, known.over, known.deleting, known.ready)):
             if owner.active is not None:
-                owner.active += pod.active - (not is_new and not was[1] and not was[2])
-            for told in self.on_pod:
-                told(time_ns, owner, pod, False)
+                owner.active += known.active - (not is_new and not was[1] and not was[2])
+            for told in self.tell_pod:
+                told(time_ns, owner, known, False)
 
     def _of(self, pod: Pod) -> dict[str, Pod]:
         owner = self.owners.get(pod.owner)
@@ -206,7 +207,7 @@ class Workloads(Fold):
         if owner is not None:
             if owner.active is not None:
                 owner.active -= pod.active
-            for told in self.on_pod:
+            for told in self.tell_pod:
                 told(time_ns, owner, pod, True)
 
 

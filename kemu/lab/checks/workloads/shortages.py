@@ -49,9 +49,9 @@ class WorkloadsCreateWhatTheyLack(Punctual):
     def given(self, *folds: Any) -> None:
         attention, self._workloads = folds
         super().given(attention)
-        self._workloads.on_owner.append(self._owner_changed)
-        self._workloads.on_pod.append(self._pod_changed)
-        self._workloads.on_node.append(self._node_changed)
+        self._workloads.tell_owner.append(self._owner_changed)
+        self._workloads.tell_pod.append(self._pod_changed)
+        self._workloads.tell_node.append(self._node_changed)
         self._refused: dict[tuple[str, str], None] = {}
         """Actors, and the namespaces in which they may not create pods."""
         self._daemons: dict[str, Owner] = {}

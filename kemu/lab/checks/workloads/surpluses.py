@@ -150,6 +150,7 @@ class ScaleDownsKeepWhatIsWanted(_Judging):
     """
 
     id: ClassVar[str] = "scale-downs-keep-what-is-wanted"
+    verbs: ClassVar[tuple[str, ...]] = ("delete",)
     nothing: ClassVar[str] = "no workload deleted a pod"
     unit: ClassVar[str] = "deletion"
 
@@ -162,7 +163,7 @@ class ScaleDownsKeepWhatIsWanted(_Judging):
         if isinstance(event, ActorStarted):
             self._asked.pop(actor, None)
             return
-        if event.verb != "delete" or not event.by.startswith("controller/") or self._is_lost:
+        if not event.by.startswith("controller/") or self._is_lost:
             return
         kinds = {f"controller/{name.lower()}": name for name in _REPLICATED}
         name = kinds.get(sort_of(event.by))

@@ -8,16 +8,18 @@ which it decided, and blames it only if nothing of that explains the write.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from kemu.emulated.objects import meta
 from kemu.emulated.objects.pods import pod_phases
 from kemu.lab.checks.attention import LAGS_NS, Attention, sort_of
-from kemu.lab.checks.history import POD_PREFIX, History, parsed
-from kemu.lab.checks.history.facts import Change
+from kemu.lab.checks.history import PHASE, POD_PREFIX, History, parsed
+from kemu.lab.checks.history.stores import Change
 from kemu.lab.checks.results import Check, Fold, Result
+from kemu.lab.checks.workloads.owners import KINDS
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.runlog.events import ActorStarted, Event, Transaction, WatchDelivered, WatchListed
 from kemu.runtime.words import counted
 
@@ -166,7 +168,9 @@ class Member:
 
 
 class Members(Fold):
-    """The pods of each workload."""
+    """The pods of each workload, from the first workload on."""
+
+    keys: ClassVar[tuple[str, ...]] = tuple(KINDS)
 
     def __init__(self, history: History) -> None:
         super().__init__(history)
@@ -175,16 +179,24 @@ class Members(Fold):
         self._by_key: dict[str, tuple[str, Member | None]] = {}
         """UID of the pod that has a name."""
         self._gone: list[Member] = []
+        self._is_any = False
+
+    def taker(self, kind: str) -> Callable[[int, str, Any], None] | None:
+        return None if self._is_any else super().taker(kind)
 
     def on_event(self, time_ns: int, actor: str, event: Transaction) -> None:
-        for op, key, value, _create, _version in event.changes:
+        self._is_any = True
+        for key, value in self.history.values.items():
             if key.startswith(POD_PREFIX):
-                self._changed(time_ns, event.rev, key, value if op == 0 else None)
+                self.on_pod(time_ns, event.rev, key, parsed.pod(value))
+        self.ask_again()
 
-    def _changed(self, time_ns: int, revision: int, key: str, value: bytes | None) -> None:
-        pod = parsed.pod(value) if value is not None else None
+    def pod_changes(self) -> int | None:
+        return PHASE if self._is_any else None
+
+    def on_pod(self, time_ns: int, revision: int, key: str, pod: core_v1_pb2.Pod | None) -> None:
         uid, member = self._by_key.get(key, ("", None))
-        controller = meta.controller_of(pod) if pod is not None else None
+        controller = meta.controller_of(pod) if pod is not None and pod.metadata.ownerReferences else None
         owner = controller.uid if controller is not None else ""
         if member is not None and (pod is None or pod.metadata.uid != uid or owner != member.owner):
             self._out(time_ns, revision, member)

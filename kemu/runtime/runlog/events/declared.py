@@ -17,7 +17,7 @@ Keys stand in the log in the order of the constructor's arguments; the order of 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from operator import itemgetter
+from operator import itemgetter, methodcaller
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar, dataclass_transform
 
 from kemu.runtime.runlog.events.words import Deed, Line, Names, Traced, filled
@@ -49,8 +49,7 @@ def field(*, key: str = "", default: object = _ABSENT) -> Any:  # noqa: ANN401  
 def _reader(one: Field) -> Callable[[Any], Any]:
     if not one.is_optional:
         return itemgetter(one.key)
-    key, default = one.key, one.default
-    return lambda event: event.get(key, default)
+    return methodcaller("get", one.key, one.default)
 
 
 def _renaming(renamed: Mapping[str, str]) -> Callable[..., None]:

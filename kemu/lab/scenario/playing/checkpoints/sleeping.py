@@ -54,8 +54,8 @@ def sleep(
     check: Callable[[], None],
     begun_ns: int,
 ) -> Woken:
-    """Call it in a process that was just forked. Returns in the copy that goes on, and nowhere else; :data:`SIGNALS` are
-    blocked there.
+    """Call it in a process that was just forked. Returns in the copy that goes on, and nowhere else, with
+    :data:`SIGNALS` blocked.
 
     ``tell``: the rest of :class:`waking.Found`. ``check``: called in that copy, raises KemuError where it cannot go on.
     ``begun_ns``: Unix time at which the run began.

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kemu.emulated.objects.plain import Json
-from kemu.lab.checks.history.histories import NODE_PREFIX, POD_PREFIX
+from kemu.lab.checks.history import NODE_PREFIX, POD_PREFIX
 from kemu.lab.tell.page.tables import FAULTS, NEVER, Tables, deltas, micros
 from kemu.lab.tell.page.views.view import Handler, Told
 from kemu.runtime.runlog.events import (

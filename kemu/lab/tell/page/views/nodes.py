@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kemu.emulated.kubelet.usage import usages
-from kemu.lab.checks.history import History, parsed
+from kemu.lab.checks.history import POD_PREFIX, History, parsed
 from kemu.lab.checks.history.facts import NodeHistory, PodHistory
-from kemu.lab.checks.history.histories import POD_PREFIX
 from kemu.lab.tell import happenings
 from kemu.lab.tell.page.tables import Tables, deltas, micros
 from kemu.lab.tell.page.views.view import Handler, Told
