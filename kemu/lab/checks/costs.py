@@ -6,9 +6,9 @@ run, whatever they use of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
-from kemu.lab.checks import counters
+from kemu.lab.checks import availability, counters
 from kemu.lab.checks.history import History
 from kemu.lab.checks.history.facts import PodHistory
 from kemu.lab.checks.scheduling.waiting import quantile
@@ -20,6 +20,10 @@ COSTS = (
     "running.p50_s",
     "running.p99_s",
     "running.max_s",
+    "ready.fewest",
+    "ready.missing_pod_s",
+    "ready.restored_s",
+    "settled_s",
     "preemptions.wasted",
     "decisions.per_binding",
     "bill.node_hours",
@@ -27,6 +31,12 @@ COSTS = (
 )
 """The figures that every run has; ``refused.<reason>`` comes on top of them."""
 REFUSED = "refused."
+_AVAILABILITY: Mapping[str, Callable[[History], float]] = {
+    "ready.fewest": availability.fewest,
+    "ready.missing_pod_s": availability.missing_pod_s,
+    "ready.restored_s": availability.restored_s,
+    "settled_s": availability.settled_s,
+}
 _ENDS = ("finished", "ended", "deleted")
 _LOST = ("preempted", "evicted", "oomKilled")
 
@@ -48,6 +58,8 @@ def value(history: History, name: str, priority: int | None = None) -> float:
         return _utilisation(history, figure)
     if family == "running":
         return _time_to_running(history, figure, priority)
+    if name in _AVAILABILITY:
+        return _AVAILABILITY[name](history)
     if name == "work.killed_pod_s":
         return _killed_s(history)
     if name == "preemptions.wasted":

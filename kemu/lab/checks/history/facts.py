@@ -131,6 +131,8 @@ class PodHistory:
     replaces: str = ""
     """``namespace/name`` of the pod whose place it takes."""
     evicted: bool = False
+    ready: bool = False
+    """Its object says so now, and is not being deleted."""
 
     @property
     def name(self) -> str:

@@ -151,6 +151,8 @@ class History:
         self.now_ns = 0
         self.window = windows.Window()
         """What of the run is measured."""
+        self.ready: list[tuple[int, int]] = []
+        """When pods became ready (1), or were no more, or began to be deleted (-1)."""
         self.victims: list[tuple[int, str, str]] = []
         """(time, victim's UID, preemptor's UID)."""
         self.faults: list[Fault] = []
@@ -370,6 +372,8 @@ class History:
             if uid is not None:
                 history = self.pods[uid]
                 history.gone_ns = time_ns
+                if history.ready:
+                    self._set_ready(time_ns, history, ready=False)
                 history.facts.append(Fact(time_ns, "deleted", history.node, reason=reason))
                 self.counts["pods_deleted"] += 1
             return
@@ -403,6 +407,9 @@ class History:
             history.facts.append(Fact(time_ns, "terminating", node))
         if not history.evicted and (status.reason == EVICTED or _MAY_BE_DISRUPTED in value):
             self._look_for_eviction(time_ns, history, status)
+        ready = history.deleting_ns is None and meta.is_ready(pod)
+        if ready != history.ready:
+            self._set_ready(time_ns, history, ready=ready)
         phase = status.phase or "Pending"
         if phase != history.phase:
             history.phase = phase
@@ -412,6 +419,10 @@ class History:
             elif phase in pod_phases.TERMINAL:
                 history.facts.append(Fact(time_ns, "finished", node, reason=phase, message=status.message))
                 self.counts["pods_succeeded" if phase == pod_phases.SUCCEEDED else "pods_failed"] += 1
+
+    def _set_ready(self, time_ns: int, history: PodHistory, *, ready: bool) -> None:
+        history.ready = ready
+        self.ready.append((time_ns, 1 if ready else -1))
 
     def _pod_created(self, time_ns: int, pod: core_v1_pb2.Pod) -> PodHistory:
         metadata, spec = pod.metadata, pod.spec
