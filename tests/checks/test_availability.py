@@ -19,6 +19,8 @@ def disturbed() -> Log:
     log.pod(15, "d", node="n1", phase="Running", ready=True)
     log.pod(22, "b", ready=True)
     log.node_status(30, "n1", {"Ready": "Unknown"}, [])
+    for second in (3, 18, 40):
+        log.add(second, "apiserver/0", "api.throttled", by="kubelet/n1", verb="update", retry_after_s=1)
     log.add(60, "store", "end")
     return log
 
@@ -29,7 +31,7 @@ def figures(log: Log, **window: int) -> dict[str, float]:
     for event in log.events:
         history.feed(*event)
     history.now_ns = 60 * SECOND
-    return {name: costs.value(history, name) for name in costs.COSTS if "ready" in name or "settled" in name}
+    return {name: costs.value(history, name) for name in costs.COSTS if "ready" in name or name.endswith("ed_s")}
 
 
 def test_pods_that_are_missing_until_others_are_ready() -> None:
@@ -37,6 +39,7 @@ def test_pods_that_are_missing_until_others_are_ready() -> None:
         "ready.fewest": 1,
         "ready.missing_pod_s": 2 * 1 + 3 * 2 + 7 * 1,
         "ready.restored_s": 22 - 5,
+        "overloaded_s": 40 - 5,
         "settled_s": 30 - 5,
     }
 
@@ -46,6 +49,7 @@ def test_what_is_not_over_when_the_time_measured_ends() -> None:
         "ready.fewest": 1,
         "ready.missing_pod_s": 2 * 1 + 3 * 2 + 5 * 1,
         "ready.restored_s": 15,
+        "overloaded_s": 18 - 5,
         "settled_s": 15 - 5,
     }
 

@@ -235,7 +235,7 @@ def test_a_lag_of_all_controllers_counts_less_than_one_of_their_own() -> None:
 ])  # fmt: skip
 def test_a_cordoned_node_gets_its_taint_where_pods_look_at_taints(policy: str, what: str, expected: list[str]) -> None:
     scenario = load(
-        f"events: [{{at: 5s, {what}: {{node: n1}}}}]\n"
+        f"events: [{{at: 5s, {what}: {{node: node-1}}}}]\n"
         "manifests:\n"
         "- apiVersion: apps/v1\n"
         "  kind: Deployment\n"

@@ -7,7 +7,7 @@ is not being deleted. A node that falls silent takes its pods away when the node
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from kemu.lab.checks.history import History
 
@@ -43,12 +43,21 @@ def restored_s(history: History) -> float:
     return ((restored_ns if before >= wanted else _end_ns(history)) - begin_ns) / 1e9
 
 
+def overloaded_s(history: History) -> float:
+    """From the beginning until an API server refused a request for the last time because there were too many."""
+    return _last_s(history, history.throttled_ns)
+
+
 def settled_s(history: History) -> float:
     """From the beginning until the last time that something became of a pod or a node."""
-    begin_ns, end_ns = history.window.from_ns, _end_ns(history)
     times = [time_ns for time_ns, _ in history.ready]
     times += [fact.time_ns for pod in history.pods.values() for fact in pod.facts if fact.what in _OF_PODS]
     times += [fact.time_ns for node in history.nodes.values() for fact in node.facts if fact.what in _OF_NODES]
+    return _last_s(history, times)
+
+
+def _last_s(history: History, times: Iterable[int]) -> float:
+    begin_ns, end_ns = history.window.from_ns, _end_ns(history)
     return (max((time_ns for time_ns in times if begin_ns < time_ns <= end_ns), default=begin_ns) - begin_ns) / 1e9
 
 

@@ -23,6 +23,7 @@ COSTS = (
     "ready.fewest",
     "ready.missing_pod_s",
     "ready.restored_s",
+    "overloaded_s",
     "settled_s",
     "preemptions.wasted",
     "decisions.per_binding",
@@ -35,6 +36,7 @@ _AVAILABILITY: Mapping[str, Callable[[History], float]] = {
     "ready.fewest": availability.fewest,
     "ready.missing_pod_s": availability.missing_pod_s,
     "ready.restored_s": availability.restored_s,
+    "overloaded_s": availability.overloaded_s,
     "settled_s": availability.settled_s,
 }
 _ENDS = ("finished", "ended", "deleted")

@@ -7,6 +7,7 @@ history consists of, ``counters`` what is counted in it.
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from sys import intern
@@ -153,6 +154,8 @@ class History:
         """What of the run is measured."""
         self.ready: list[tuple[int, int]] = []
         """When pods became ready (1), or were no more, or began to be deleted (-1)."""
+        self.throttled_ns = array("q")
+        """When API servers refused requests because there were too many."""
         self.victims: list[tuple[int, str, str]] = []
         """(time, victim's UID, preemptor's UID)."""
         self.faults: list[Fault] = []
@@ -732,6 +735,7 @@ class History:
 
     def _on_throttled(self, time_ns: int, actor: str, event: RequestThrottled) -> None:
         self.counts["requests_throttled"] += 1
+        self.throttled_ns.append(time_ns)
 
     def _on_refused(self, time_ns: int, actor: str, event: RequestRefused) -> None:
         self.counts["requests_refused"] += 1

@@ -61,6 +61,7 @@ _DOCS = {
     "ready.fewest": "the fewest pods that were ready, and not being deleted, at any time measured",
     "ready.missing_pod_s": "pod-seconds by which fewer pods were ready than when the time measured began",
     "ready.restored_s": "from when the time measured began until as many pods were ready again, for good; to its end if never",
+    "overloaded_s": "from when the time measured began until an API server last refused a request as one too many in it",
     "settled_s": "from when the time measured began until the last change of a pod or node in it",
     "preemptions.wasted": "victims whose preemptor was not bound to their node",
     "decisions.per_binding": "scheduling attempts for each binding",
