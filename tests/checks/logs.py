@@ -62,8 +62,8 @@ class Log:
         return self.txn(seconds, f"/registry/nodes/{name}", node.SerializeToString(deterministic=True))
 
     def pod(self, seconds: float, name: str, **fields: Any) -> int:
-        """Create or change a pod: cpu, priority, node, phase, reason, ready, nominated, deleting, scheduler, labels, and
-        the reason of its condition DisruptionTarget (disruption)."""
+        """Create or change a pod: cpu, priority, node, phase, reason, ready, nominated, deleting, scheduler, labels,
+        and the reason of its condition DisruptionTarget (disruption)."""
         pod = self.pods.setdefault(name, core_v1_pb2.Pod())
         if not pod.metadata.name:
             pod.metadata.name, pod.metadata.namespace = name, "default"

@@ -3,8 +3,8 @@
 Requests issued in the same tick of the event loop leave in one message. When the connection breaks, requests that were
 under way fail with :class:`kemu.errors.ConnectionLost` (their outcome is unknown). Requests made while it is away dial
 at once, as those of client-go do, and share the fate of the attempt: a caller that tries again has to wait by itself. A
-request that an overloaded API server has refused with Retry-After is sent again after that time, as by client-go, unless
-its patience ends before (``rest.Config.Timeout``).
+request that an overloaded API server has refused with Retry-After is sent again after that time, as by client-go,
+unless its patience ends before (``rest.Config.Timeout``).
 """
 
 from __future__ import annotations

@@ -58,8 +58,8 @@ class Calms:
 class OwnLease:
     """Own lease of one node. Nothing is renewed by itself before :meth:`start`."""
 
-    __slots__ = ("_calms", "_client", "_clock", "_created", "_duration_s", "_env", "_epoch_ns", "_lease", "_name", "_owner",
-                 "_renewing", "_schedule", "_statement", "_timer")  # fmt: skip
+    __slots__ = ("_calms", "_client", "_clock", "_created", "_duration_s", "_env", "_epoch_ns", "_lease", "_name",
+                 "_owner", "_renewing", "_schedule", "_statement", "_timer")  # fmt: skip
 
     def __init__(
         self,

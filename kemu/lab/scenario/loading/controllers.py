@@ -106,10 +106,10 @@ def _needed(
     )
     found = [controller_keys.NODE_LIFECYCLE, controller_keys.TAINT_EVICTION, controller_keys.POD_GC] if restless else []
     templates = [workload.template for workload in workloads if workload.template is not None]
-    if not restless and any(event.what in ("cordon", "drain") for event in events):
-        # Of a cordoned node such pods see only the taint.
-        if any(_honours_taints(one) for one in (*objects, *templates)):
-            found.append(controller_keys.NODE_LIFECYCLE)
+    is_cordoned = any(event.what in ("cordon", "drain") for event in events)
+    # Of a cordoned node such pods see only the taint.
+    if is_cordoned and not restless and any(_honours_taints(one) for one in (*objects, *templates)):
+        found.append(controller_keys.NODE_LIFECYCLE)
     if any(_stays_only_where_it_matches(one) for one in (*objects, *templates)):
         found.append(controller_keys.NODE_AFFINITY_EVICTION)
     found += dict.fromkeys(name for kind, names in _NEEDED_BY.items() if kind in kinds for name in names)

@@ -100,7 +100,9 @@ def title(metric: str) -> str:
     return _TITLES.get(metric) or f"{metric.replace('_', ' ').replace('.', ', ')} (count)"
 
 
-HIGHER_IS_BETTER = frozenset(("utilisation.cpu", "utilisation.memory", "pods_bound", "pods_running", "pods_succeeded", "ready.fewest"))
+HIGHER_IS_BETTER = frozenset(
+    ("utilisation.cpu", "utilisation.memory", "pods_bound", "pods_running", "pods_succeeded", "ready.fewest")
+)
 
 
 UNITS = {"/s": "per second", "/m": "per minute", "/h": "per hour", "s": "seconds", "m": "minutes", "ms": "milliseconds"}
