@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, cast
 
 from kemu.emulated.client import drains
 from kemu.emulated.objects.conversion import convert
-from kemu.messages.k8s import apps_v1_pb2
+from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2
 from kemu.runtime.env import SECOND_NS
 from tests.apiserver.apiserver_cluster import Cluster, budget, node, pod, run
 
@@ -197,7 +197,8 @@ def test_several_nodes_are_cordoned_first_and_drained_so_many_at_a_time() -> Non
         drain = await Drain(cluster, node=None, selector="zone=a", at_once=2).run()
         steps = [step for _, step, _, _ in drain.told]
         assert steps[:3] == ["cordoned"] * 3, "before anybody is evicted"
-        assert [one.spec.unschedulable for one in (await client.list("nodes")).items] == [True, True, True, False]
+        nodes = cast(list[core_v1_pb2.Node], (await client.list("nodes")).items)
+        assert [one.spec.unschedulable for one in nodes] == [True, True, True, False]
         assert drain.ended["n2"][1].endswith("(use --force to override): default/alone"), "which keeps nobody"
         assert drain.ended["n1"][1] == drain.ended["n3"][1] == ""
         assert drain.ended["n2"][0] < drain.ended["n1"][0] <= drain.ended["n3"][0]
