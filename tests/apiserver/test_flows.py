@@ -145,6 +145,25 @@ def test_a_client_gives_up_after_ten_attempts() -> None:
     run(main, servers=({"seats": 1, "queue_limit": 0, "service_time": 1000.0},))
 
 
+def test_a_client_without_patience_gives_up_when_the_next_attempt_would_come_too_late() -> None:
+    async def main(cluster: Cluster) -> None:
+        hog = cluster.stub(0, "hog").Session()
+        await hog.write(get_calls(0, 1))
+        await cluster.clock.sleep(0.1)
+        cluster.client.be_impatient((core_v1_pb2.Node,), round(2.5 * SECOND_NS))
+        start_ns = cluster.clock.now_ns()
+        with pytest.raises(errors.TooManyRequests):
+            await cluster.client.get("nodes", "n1")
+        assert cluster.clock.now_ns() - start_ns == round(2.5 * SECOND_NS)
+        assert [entry["retry_after_s"] for entry in cluster.recorder.of("api.throttled")] == [1, 1, 1]
+        other = asyncio.ensure_future(cluster.client.get("pods", "p"))
+        await cluster.clock.sleep(5)
+        assert not other.done(), "that is of other objects"
+        other.cancel()
+
+    run(main, servers=({"seats": 1, "queue_limit": 0, "service_time": 1000.0},))
+
+
 def test_unary_callers_learn_when_to_try_again() -> None:
     async def main(cluster: Cluster) -> None:
         session = cluster.stub(0, "writer").Session()

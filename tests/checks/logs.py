@@ -62,8 +62,8 @@ class Log:
         return self.txn(seconds, f"/registry/nodes/{name}", node.SerializeToString(deterministic=True))
 
     def pod(self, seconds: float, name: str, **fields: Any) -> int:
-        """Create or change a pod: cpu, priority, node, phase, reason, nominated, deleting, scheduler, labels, and the
-        reason of its condition DisruptionTarget (disruption)."""
+        """Create or change a pod: cpu, priority, node, phase, reason, ready, nominated, deleting, scheduler, labels,
+        and the reason of its condition DisruptionTarget (disruption)."""
         pod = self.pods.setdefault(name, core_v1_pb2.Pod())
         if not pod.metadata.name:
             pod.metadata.name, pod.metadata.namespace = name, "default"
@@ -84,6 +84,9 @@ class Log:
             pod.status.reason = fields["reason"]
         if "disruption" in fields:
             pod.status.conditions.add(type="DisruptionTarget", status="True", reason=fields["disruption"])
+        if "ready" in fields:
+            del pod.status.conditions[:]
+            pod.status.conditions.add(type="Ready", status=str(fields["ready"]))
         if "nominated" in fields:
             pod.status.nominatedNodeName = fields["nominated"]
         if "deleting" in fields:

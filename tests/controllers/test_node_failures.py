@@ -404,3 +404,21 @@ def test_everything_at_once(seed: int, tmp_path: Path) -> None:
     assert all(meta.has_condition(node.status.conditions, "Ready") for node in played.nodes.values())
     assert played.complete("web") == 20
     assert played.complete("db") == 8
+
+
+def test_a_node_that_is_heard_of_before_its_turn_comes_is_not_lost(tmp_path: Path) -> None:
+    """Thirty nodes fall silent at once, and the controller may send two requests a second: who is judged last has
+    renewed its lease by then."""
+    played = play(
+        tmp_path,
+        zones(a=30, b=3)
+        + """\
+duration: 3m
+controllers: {node-lifecycle: {clientConnection: {qps: 2, burst: 1}}}
+chaos:
+- {at: 30s, for: 50s, pause: {actor: kubelet/a-*, all: true}}
+""",
+    )
+    lost = [at for at, _ in played.of("node.unknown")]
+    assert 5 < len(lost) < 25
+    assert max(lost) < 91, "renewals come every ten seconds"

@@ -5,7 +5,12 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+import pytest
+
+from kemu import errors
+from kemu.emulated.client import clients
 from kemu.emulated.objects import meta
+from kemu.runtime.env import SECOND_NS
 from tests.kubelet.cluster import Cluster, node
 
 
@@ -157,3 +162,35 @@ def test_a_bad_configuration_is_refused_by_name(cluster: Cluster) -> None:
         kubelet_configurations.read({"nodeStatusUpdateFrequency": "often"}, {})
     with pytest.raises(ValueError, match=r"timing\.podStart"):
         kubelet_configurations.read({}, {"podStart": {"uniform": {"min": 2}}})
+
+
+def test_a_lease_that_was_deleted_is_created_again(cluster: Cluster) -> None:
+    async def main(cluster: Cluster) -> None:
+        await cluster.at(25)
+        await cluster.client.delete("leases", "n1", "kube-node-lease")
+        await cluster.at(50)
+        lease = await cluster.client.get("leases", "n1", "kube-node-lease")
+        assert cluster.clock.epoch_unix_s + 50 - lease.spec.renewTime.seconds <= 11
+
+    cluster.play(main)
+
+
+def test_a_renewal_that_is_refused_is_tried_again_at_once(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    update = clients.Client.update
+    refused: list[int] = []
+
+    async def overloaded(self: clients.Client, obj: Any, *more: Any) -> Any:
+        if cluster.clock.now_ns() > 30 * SECOND_NS and len(refused) < 4:
+            refused.append(cluster.clock.now_ns())
+            raise errors.TooManyRequests("later")
+        return await update(self, obj, *more)
+
+    async def main(cluster: Cluster) -> None:
+        await cluster.at(42)
+        lease = await cluster.client.get("leases", "n1", "kube-node-lease")
+        assert lease.spec.renewTime.seconds > cluster.clock.epoch_unix_s + 29
+        assert len(refused) == 4
+        assert len(set(refused)) == 1
+
+    monkeypatch.setattr(clients.Client, "update", overloaded)
+    cluster.play(main)

@@ -227,6 +227,31 @@ def test_a_lag_of_all_controllers_counts_less_than_one_of_their_own() -> None:
     assert lags("{}") == {**found, "controller/replicaset": None}
 
 
+@pytest.mark.parametrize(("policy", "what", "expected"), [
+    ("Honor", "drain", ["node-lifecycle", "deployment", "replicaset"]),
+    ("Honor", "cordon", ["node-lifecycle", "deployment", "replicaset"]),
+    ("Ignore", "drain", ["deployment", "replicaset"]),
+    ("Honor", "uncordon", ["deployment", "replicaset"]),
+])  # fmt: skip
+def test_a_cordoned_node_gets_its_taint_where_pods_look_at_taints(policy: str, what: str, expected: list[str]) -> None:
+    scenario = load(
+        f"events: [{{at: 5s, {what}: {{node: node-1}}}}]\n"
+        "manifests:\n"
+        "- apiVersion: apps/v1\n"
+        "  kind: Deployment\n"
+        "  metadata: {name: web}\n"
+        "  spec:\n"
+        "    selector: {matchLabels: {app: web}}\n"
+        "    template:\n"
+        "      metadata: {labels: {app: web}}\n"
+        "      spec:\n"
+        "        topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule,"
+        f" nodeTaintsPolicy: {policy}, labelSelector: {{matchLabels: {{app: web}}}}}}]\n"
+        "        containers: [{name: main}]\n"
+    )
+    assert sorted(scenario.controllers) == sorted(expected)
+
+
 def test_faults() -> None:
     scenario = load(
         "chaos:\n"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
-from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, overload
 
 from kemu.emulated import variants
@@ -87,6 +87,10 @@ class Client:
         if self.shares:
             return functools.partial(shared_objects.OBJECTS.see, message)
         return lambda revision, wire: shared_objects.seen(message, wire)
+
+    def be_impatient(self, kinds: Iterable[type[KubernetesObject]], patience_ns: int) -> None:
+        """Requests about these give up once they are so old (:meth:`sessions.Session.be_impatient`)."""
+        self._session.be_impatient(kinds, patience_ns)
 
     def create(self, obj: M) -> Coroutine[Any, Any, M]:
         """Whatever waits for the answer keeps bytes, not ``obj``."""

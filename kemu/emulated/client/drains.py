@@ -1,4 +1,4 @@
-"""Draining a node, as ``kubectl drain`` does: cordon it, choose its pods, evict them, wait until they are gone.
+"""Draining nodes, as ``kubectl drain`` does: cordon them, choose their pods, evict these, wait until they are gone.
 
 ``k8s.io/kubectl/pkg/drain`` and ``pkg/cmd/drain``: the filters with their texts, an eviction for each pod at the same
 time, another attempt every 5 s while a disruption budget refuses it, and a look every second whether the pod is gone.
@@ -16,7 +16,7 @@ from kemu import errors
 from kemu.emulated.client import clients
 from kemu.emulated.objects import meta, selectors
 from kemu.emulated.objects.pods import pod_phases
-from kemu.emulated.settings.declared import REQUIRED, Complaint, setting
+from kemu.emulated.settings.declared import Complaint, setting
 from kemu.emulated.settings.shapes import DURATION, NAME, Switch, Text, Whole
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env
@@ -39,7 +39,13 @@ UNMANAGED_WARNING = "deleting Pods that declare no controller"
 class Options:
     """The flags of ``kubectl drain``."""
 
-    node: str = setting(NAME, "A node.", REQUIRED)
+    node: str | None = setting(NAME, "A node.", choice=True)
+    selector: str | None = setting(
+        Text(), "A label selector of nodes: all are cordoned, then drained in the order of their names.", choice=True
+    )
+    at_once: int = setting(
+        Whole(1), "Of several nodes, how many are drained at a time; {default} by default, as kubectl.", 1,
+    )  # fmt: skip
     ignore_daemon_sets: bool = setting(Switch(), "Leave the pods of DaemonSets; without it they are an error.", False)
     delete_empty_dir_data: bool = setting(Switch(), "Pods with emptyDir volumes may go; without it, an error.", False)
     force: bool = setting(Switch(), "Pods without a controller may go; without it they are an error.", False)
@@ -52,10 +58,13 @@ class Options:
     )
 
     def complaints(self) -> Iterator[Complaint]:
-        try:
-            selectors.parse_labels(self.pod_selector)
-        except ValueError as error:
-            yield Complaint(("podSelector",), str(error))
+        for key, selector in (("selector", self.selector), ("podSelector", self.pod_selector)):
+            try:
+                selectors.parse_labels(selector or "")
+            except ValueError as error:
+                yield Complaint((key,), str(error))
+        if self.at_once > 1 and self.node is not None:
+            yield Complaint(("atOnce",), "is of the nodes that a selector selects", key=True)
 
 
 class Refused(errors.KemuError):
@@ -63,9 +72,9 @@ class Refused(errors.KemuError):
 
 
 class Teller(Protocol):
-    """Told of what the drain does: a step, and which pod it is about (``namespace/name``, or "") and why."""
+    """Told of what the drain of a node does: a step, and which pod it is about (``namespace/name``, or "") and why."""
 
-    def __call__(self, step: str, pod: str = "", why: str = "") -> None: ...
+    def __call__(self, node: str, step: str, pod: str = "", why: str = "") -> None: ...
 
 
 Insist = Callable[[Callable[[], Awaitable[Any]]], Awaitable[Any]]
@@ -73,21 +82,55 @@ Insist = Callable[[Callable[[], Awaitable[Any]]], Awaitable[Any]]
 
 
 async def drain(env: Env, client: clients.Client, options: Options, insist: Insist, tell: Teller) -> None:
-    """Until all pods that have to go are gone. Raises :class:`Refused`, or the ApiError of a request that is no
-    eviction."""
-    await _Drain(env, client, options, insist, tell).run()
+    """Until all pods that have to go are gone. Of each node it is told at last that it is ``drained``, or ``refused``
+    and why, which does not keep the others. Raises the ApiError of a list of nodes."""
+    names = [options.node] if options.node is not None else await _selected(client, options.selector or "", insist)
+    found = [_Drain(env, client, options, name, insist, functools.partial(tell, name)) for name in names]
+    waiting = iter([one for one in found if await one.cordon()])
+
+    async def work() -> None:
+        for one in waiting:
+            await one.run()
+
+    for task in [env.spawn(work(), "drain") for _ in range(min(options.at_once, len(found)))]:
+        await task
+
+
+async def _selected(client: clients.Client, selector: str, insist: Insist) -> list[str]:
+    listed = await insist(lambda: client.list("nodes", label_selector=selector))
+    return sorted(node.metadata.name for node in listed.items)
 
 
 class _Drain:
-    def __init__(self, env: Env, client: clients.Client, options: Options, insist: Insist, tell: Teller) -> None:
+    """One node's."""
+
+    def __init__(
+        self, env: Env, client: clients.Client, options: Options, node: str, insist: Insist, tell: Callable[..., None]
+    ) -> None:
         self._env = env
         self._client = client
         self._options = options
+        self._node = node
         self._insist = insist
         self._tell = tell
 
+    async def cordon(self) -> bool:
+        """Whether that went well."""
+        return await self._told(self._cordon)
+
     async def run(self) -> None:
-        await self._cordon()
+        if await self._told(self._empty):
+            self._tell("drained")
+
+    async def _told(self, what: Callable[[], Awaitable[None]]) -> bool:
+        try:
+            await what()
+        except (Refused, errors.ApiError) as error:
+            self._tell("refused", "", str(error))
+            return False
+        return True
+
+    async def _empty(self) -> None:
         pods = await self._chosen()
         timeout_ns = self._options.timeout_ns
         deadline_ns = self._env.clock.now_ns() + timeout_ns if timeout_ns else None
@@ -100,7 +143,7 @@ class _Drain:
             raise Refused(_aggregate(problems))
 
     async def _cordon(self) -> None:
-        name = self._options.node
+        name = self._node
         node = await self._insist(lambda: self._client.get("nodes", name))
         if node.spec.unschedulable:
             self._tell("already cordoned")
@@ -140,7 +183,7 @@ class _Drain:
                     self._client.list,
                     "pods",
                     label_selector=self._options.pod_selector,
-                    field_selector=f"spec.nodeName={self._options.node}",
+                    field_selector=f"spec.nodeName={self._node}",
                     limit=CHUNK,
                     continue_token=token,
                 )

@@ -3,13 +3,15 @@
 Requests issued in the same tick of the event loop leave in one message. When the connection breaks, requests that were
 under way fail with :class:`kemu.errors.ConnectionLost` (their outcome is unknown). Requests made while it is away dial
 at once, as those of client-go do, and share the fate of the attempt: a caller that tries again has to wait by itself. A
-request that an overloaded API server has refused with Retry-After is sent again after that time, as by client-go.
+request that an overloaded API server has refused with Retry-After is sent again after that time, as by client-go,
+unless its patience ends before (``rest.Config.Timeout``).
 """
 
 from __future__ import annotations
 
 import asyncio
 import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -150,6 +152,7 @@ class Session:
         "_env",
         "_in_flight",
         "_last_id",
+        "_patience_ns",
         "_peer",
         "_postponed",
         "_retries",
@@ -170,6 +173,7 @@ class Session:
         self._buckets = buckets
         self._throttled: set[int] = set()
         """Ids of requests that wait for a token."""
+        self._patience_ns: dict[type[KubernetesObject], int] = {}
         self._servers = servers
         self._peer = ""
         """The API server that the stream was last opened to."""
@@ -187,6 +191,11 @@ class Session:
         """Bytes of objects and patches in the growing batch."""
         self._stream = streams.Stream(env, servers, "Session", self, backs_off=False)
         env.awaits(self._awaited)
+
+    def be_impatient(self, kinds: Iterable[type[KubernetesObject]], patience_ns: int) -> None:
+        """A request about these is not sent again once it is so old: its caller gets the refusal at that time. As long
+        as the server holds a request its answer is waited for."""
+        self._patience_ns |= dict.fromkeys(kinds, patience_ns)
 
     def next_call(self) -> api_pb2.Call:
         """Room for one request in the growing batch, or, if it may have to wait for a token, outside of it. The caller
@@ -314,10 +323,20 @@ class Session:
     def _awaited(self) -> int:
         return self._postponed + sum(one.message not in _HOUSEKEEPING for one in self._in_flight.values())
 
-    def _postpone(self, pending: _Pending, after_s: int, retries: int) -> None:
+    def _postpone(self, pending: _Pending, refusal: errors.ApiError, retries: int) -> None:
         clock = self._env.clock
         self._postponed += 1
-        clock.call_at_ns(clock.now_ns() + after_s * SECOND_NS, self._send_again, pending, retries)
+        again_ns = clock.now_ns() + refusal.retry_after_s * SECOND_NS
+        patience_ns = self._patience_ns.get(pending.message)
+        if patience_ns is not None and again_ns > (until_ns := pending.start_ns + patience_ns):
+            clock.call_at_ns(max(until_ns, clock.now_ns()), self._give_up, pending, refusal)
+        else:
+            clock.call_at_ns(again_ns, self._send_again, pending, retries)
+
+    def _give_up(self, pending: _Pending, refusal: errors.ApiError) -> None:
+        self._postponed -= 1
+        if not pending.future.done():
+            pending.future.set_exception(refusal)
 
     def _send_again(self, pending: _Pending, retries: int) -> None:
         self._postponed -= 1
@@ -406,7 +425,7 @@ class Session:
             else:
                 answer = error_of(reply.error)
                 if answer.retry_after_s and retries < MAX_RETRIES:
-                    self._postpone(pending, answer.retry_after_s, retries + 1)
+                    self._postpone(pending, answer, retries + 1)
                     continue
                 if isinstance(answer, errors.NotFound) and pending.call.get.name == answer.name != "":
                     self._log_get(pending, "", 0)

@@ -235,6 +235,12 @@ class NodeLifecycle:
                     _swap(node, status, changes)
         return changes
 
+    def has_news(self, node: NodeView) -> bool:
+        """Whether something was heard of a node since the last look at it."""
+        health = self._health.get(node.name)
+        heartbeat_ns = node.heartbeat_ns if READY in node.conditions else None
+        return health is None or (health.heartbeat_ns, health.lease_ns) != (heartbeat_ns, node.lease_ns)
+
     def release(self, name: str) -> Health:
         """Forget a node that is ready and stays so: the caller sees to it that news of it keep coming."""
         return self._health.pop(name)

@@ -63,14 +63,14 @@ class NodeLifecycleController(controllers.Controller):
         self._watch_ns = int(config.get("watch_ns", 0))
         self._known: dict[str, Known] = {}
         """By name."""
-        self._looked_ns = 0
         self._queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env)
         """Nodes whose NoSchedule taints are to be looked at."""
         self._somebody_waits = asyncio.Event()
 
     async def run(self) -> None:
         await self.begin(self._leases, self._nodes)
-        self.env.spawn(self.work(self._queue, self._follow_conditions), "taints by condition")
+        by_condition = self.work(self._queue, self._follow_conditions, node_health.UPDATE_WORKERS)
+        self.env.spawn(by_condition, "taints by condition")
         self.env.spawn(self._taint_lost_nodes(), "taints of lost nodes")
         while True:
             now_ns = self.clock.now_ns()
@@ -90,7 +90,6 @@ class NodeLifecycleController(controllers.Controller):
         if len(known) > len(nodes):
             for gone in [name for name in known if name not in nodes]:
                 del known[gone]
-        self._looked_ns = now_ns
         steady.begin(now_ns)
         # All are steady, as a rule; of the others, the order in which they came counts.
         some = nodes.items() if len(steady) < len(nodes) else ()
@@ -154,7 +153,7 @@ class NodeLifecycleController(controllers.Controller):
                 self._somebody_waits.clear()
 
     async def _carry_out(self, changes: list[Change], decided_ns: int) -> None:
-        """Those of one node one after the other, the nodes at the same time."""
+        """Those of one node one after the other, a few nodes at the same time."""
         if not changes:
             return
         by_node: dict[str, list[Change]] = {}
@@ -162,28 +161,43 @@ class NodeLifecycleController(controllers.Controller):
             by_node.setdefault(change.name, []).append(change)
         if lag_s := self.lag_s():
             await self.clock.sleep(lag_s)
-        await self.all([self._change(some, decided_ns) for some in by_node.values()], "node changes")
+        waiting = iter(by_node.values())
+
+        async def work() -> None:
+            for some in waiting:
+                await self._change(some, decided_ns)
+
+        await self.all([work() for _ in range(min(node_health.UPDATE_WORKERS, len(by_node)))], "node changes")
 
     async def _change(self, changes: list[Change], decided_ns: int) -> None:
         for change in changes:
-            if change.unknown:
-                await self._set_unknown(change.name, change.unknown)
+            if change.unknown and not await self._set_unknown(change.name, change.unknown):
+                return
             if change.add or change.remove:
                 await self._set_taints(change.name, change.add, change.remove, decided_ns)
             if change.pods_not_ready:
                 await self._mark_pods(change.name)
 
-    async def _set_unknown(self, name: str, conditions: tuple[str, ...]) -> None:
-        """Nothing was heard of the node for too long. Not if something has come meanwhile."""
-        known = self._known.get(name)
-        heard_ns = known.seen(self._looked_ns).heartbeat_ns if known is not None else 0
+    async def _set_unknown(self, name: str, conditions: tuple[str, ...]) -> bool:
+        """Nothing was heard of the node for too long. False: something has come meanwhile, or the node has gone.
+
+        Its turn may come long after the look where many nodes are lost at once, as requests are limited: each is judged
+        when its turn comes (``tryUpdateNodeHealth``)."""
+        node: core_v1_pb2.Node | None = None
         while True:
-            node = await self._get(name)
-            if node is None:
-                return
-            ready = meta.get_condition(node.status.conditions, node_health.READY)
-            if ready is not None and meta.unix_ns(ready.lastHeartbeatTime) != heard_ns:
-                return
+            view = self._find(name)
+            if view is None or self._health.has_news(view):
+                return False
+            if node is None and view is self._known[name].written:
+                node = core_v1_pb2.Node()
+                node.CopyFrom(self._known[name].node)
+            else:
+                node = await self._get(name)
+                if node is None:
+                    return False
+                ready = meta.get_condition(node.status.conditions, node_health.READY)
+                if ready is not None and meta.unix_ns(ready.lastHeartbeatTime) != view.heartbeat_ns:
+                    return False
             for condition_type in conditions:
                 is_new = meta.get_condition(node.status.conditions, condition_type) is None
                 reason = "NodeStatusNeverUpdated" if is_new else "NodeStatusUnknown"
@@ -195,9 +209,14 @@ class NodeLifecycleController(controllers.Controller):
                     condition = meta.get_condition(node.status.conditions, condition_type)
                     assert condition is not None
                     condition.lastHeartbeatTime.CopyFrom(node.metadata.creationTimestamp)
-            if await self._written(partial(self.client.update_status, node)):
-                self.env.log(NodeUnknown(node=name, conditions=list(conditions)))
-                return
+            try:
+                await retries.patiently(self.env, partial(self.client.update_status, node))
+            except errors.NotFound:
+                return False
+            except errors.Conflict:
+                continue
+            self.env.log(NodeUnknown(node=name, conditions=list(conditions)))
+            return True
 
     async def _set_taints(self, name: str, add: tuple[Taint, ...], remove: tuple[Taint, ...], decided_ns: int) -> None:
         while True:

@@ -6,9 +6,9 @@ run, whatever they use of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
-from kemu.lab.checks import counters
+from kemu.lab.checks import availability, counters
 from kemu.lab.checks.history import History
 from kemu.lab.checks.history.facts import PodHistory
 from kemu.lab.checks.scheduling import lineages
@@ -21,6 +21,11 @@ COSTS = (
     "running.p50_s",
     "running.p99_s",
     "running.max_s",
+    "ready.fewest",
+    "ready.missing_pod_s",
+    "ready.restored_s",
+    "overloaded_s",
+    "settled_s",
     "preemptions.wasted",
     "preemptions.indirect",
     "preemptions.depth",
@@ -30,6 +35,13 @@ COSTS = (
 )
 """The figures that every run has; ``refused.<reason>`` comes on top of them."""
 REFUSED = "refused."
+_AVAILABILITY: Mapping[str, Callable[[History], float]] = {
+    "ready.fewest": availability.fewest,
+    "ready.missing_pod_s": availability.missing_pod_s,
+    "ready.restored_s": availability.restored_s,
+    "overloaded_s": availability.overloaded_s,
+    "settled_s": availability.settled_s,
+}
 _ENDS = ("finished", "ended", "deleted")
 _LOST = ("preempted", "evicted", "oomKilled")
 
@@ -51,6 +63,8 @@ def value(history: History, name: str, priority: int | None = None) -> float:
         return _utilisation(history, figure)
     if family == "running":
         return _time_to_running(history, figure, priority)
+    if name in _AVAILABILITY:
+        return _AVAILABILITY[name](history)
     if name == "work.killed_pod_s":
         return _killed_s(history)
     if name == "preemptions.wasted":

@@ -19,6 +19,8 @@ from kemu.messages.k8s import coordination_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env, Timer
 
 NAMESPACE = "kube-node-lease"
+MAX_UPDATES = 5
+"""How often a renewal is tried at once, before the lease is read or created anew (``maxUpdateRetries``)."""
 JITTER_PERCENT = 4
 """Renewals come up to so much later than their interval (``wait.JitterUntil``)."""
 
@@ -56,8 +58,8 @@ class Calms:
 class OwnLease:
     """Own lease of one node. Nothing is renewed by itself before :meth:`start`."""
 
-    __slots__ = ("_calms", "_client", "_clock", "_duration_s", "_env", "_epoch_ns", "_lease", "_name", "_owner",
-                 "_renewing", "_schedule", "_statement", "_timer")  # fmt: skip
+    __slots__ = ("_calms", "_client", "_clock", "_created", "_duration_s", "_env", "_epoch_ns", "_lease", "_name",
+                 "_owner", "_renewing", "_schedule", "_statement", "_timer")  # fmt: skip
 
     def __init__(
         self,
@@ -79,6 +81,8 @@ class OwnLease:
         self._epoch_ns = env.clock.epoch_unix_s * SECOND_NS
         self._lease = b""
         """As it was last answered; bytes take a tenth of the memory, and there is one for every node."""
+        self._created = False
+        """It was there once."""
         self._renewing = False
         self._schedule: heartbeats.Schedule | None = None
         self._statement: heartbeats.Statement | None = None
@@ -125,7 +129,7 @@ class OwnLease:
             self._wait(self._now())
 
     async def renew(self) -> None:
-        """Create the lease or renew it, once. Whatever comes of it, a kubelet goes on: the lease just grows older."""
+        """Create the lease or renew it. Whatever comes of it, a kubelet goes on: the lease just grows older."""
         try:
             await self._write()
         except errors.ApiError:
@@ -133,21 +137,46 @@ class OwnLease:
             self._statement = None
 
     async def _write(self) -> None:
-        client = self._client
         if self._lease:
-            lease = await client.update(self._renewed(coordination_v1_pb2.Lease.FromString(self._lease)))
+            lease = await self._update(self._lease)
+        elif self._created and (known := await self._read()):
+            lease = await self._update(known)
         else:
-            lease = coordination_v1_pb2.Lease()
-            lease.metadata.name = self._name
-            lease.metadata.namespace = NAMESPACE
-            lease.metadata.ownerReferences.append(meta.owner_reference(self._owner(), "v1", "Node", controller=False))
-            creation = client.create(self._renewed(lease))
-            del lease  # it takes more memory than its bytes
-            try:
-                lease = await creation
-            except errors.AlreadyExists:
-                lease = await client.update(self._renewed(await client.get("leases", self._name, NAMESPACE)))
+            lease = await self._create()
         self._lease = lease.SerializeToString(deterministic=True)
+        self._created = True
+
+    async def _read(self) -> bytes:
+        """Empty: it is gone."""
+        try:
+            lease = await self._client.get("leases", self._name, NAMESPACE)
+        except errors.NotFound:
+            return b""
+        return lease.SerializeToString(deterministic=True)
+
+    async def _update(self, known: bytes) -> coordination_v1_pb2.Lease:
+        """``retryUpdateLease``: again at once while an API server that is overloaded refuses it."""
+        attempts = MAX_UPDATES
+        while True:
+            attempts -= 1
+            try:
+                return await self._client.update(self._renewed(coordination_v1_pb2.Lease.FromString(known)))
+            except errors.TooManyRequests:
+                if not attempts:
+                    raise
+
+    async def _create(self) -> coordination_v1_pb2.Lease:
+        client = self._client
+        lease = coordination_v1_pb2.Lease()
+        lease.metadata.name = self._name
+        lease.metadata.namespace = NAMESPACE
+        lease.metadata.ownerReferences.append(meta.owner_reference(self._owner(), "v1", "Node", controller=False))
+        creation = client.create(self._renewed(lease))
+        del lease  # it takes more memory than its bytes
+        try:
+            return await creation
+        except errors.AlreadyExists:
+            return await client.update(self._renewed(await client.get("leases", self._name, NAMESPACE)))
 
     def _renewed(self, lease: coordination_v1_pb2.Lease) -> coordination_v1_pb2.Lease:
         lease.spec.holderIdentity = self._name

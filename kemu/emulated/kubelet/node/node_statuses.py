@@ -21,7 +21,7 @@ from kemu.emulated.client import clients, informers, recorders, retries
 from kemu.emulated.kubelet.node import boots, leases
 from kemu.emulated.kubelet.settings import kubelet_configurations
 from kemu.emulated.objects import heartbeats, meta
-from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s import coordination_v1_pb2, core_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import SECOND_NS, Env
 
@@ -145,6 +145,10 @@ class OwnNode:
         self._images_timer: Any = None
         self._news = False
         """The next report brings something new: it is waited for."""
+        # The client of heartbeats has a timeout (cmd/kubelet/app: heartbeatClientConfig).
+        stated = config.configuration
+        patience_ns = min(stated.node_status_update_frequency_ns, stated.node_lease_duration_seconds * SECOND_NS)
+        client.be_impatient((coordination_v1_pb2.Lease, core_v1_pb2.Node), patience_ns)
         self.lease = leases.OwnLease(env, client, config, self.name, self._calms, self.get)
 
     def get(self) -> core_v1_pb2.Node:

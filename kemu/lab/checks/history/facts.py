@@ -129,6 +129,8 @@ class PodHistory:
     evicted: bool = False
     change: Change | None = None
     """The change that wrote it last; None where no changes are kept."""
+    ready: bool = False
+    """Its object says so now, and is not being deleted."""
 
     @property
     def name(self) -> str:

@@ -7,6 +7,7 @@ history consists of, ``counters`` what is counted in it.
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from sys import intern
@@ -142,6 +143,10 @@ class History(StoreHistory):
         self.now_ns = 0
         self.window = windows.Window()
         """What of the run is measured."""
+        self.ready: list[tuple[int, int]] = []
+        """When pods became ready (1), or were no more, or began to be deleted (-1)."""
+        self.throttled_ns = array("q")
+        """When API servers refused requests because there were too many."""
         self.victims: list[tuple[int, str, str]] = []
         """(time, victim's UID, preemptor's UID)."""
         self.faults: list[Fault] = []
@@ -306,6 +311,8 @@ class History(StoreHistory):
         if uid is not None:
             history = self.pods[uid]
             history.gone_ns = time_ns
+            if history.ready:
+                self._set_ready(time_ns, history, ready=False)
             history.facts.append(Fact(time_ns, "deleted", history.node, reason=reason))
             self.counts["pods_deleted"] += 1
 
@@ -355,6 +362,9 @@ class History(StoreHistory):
             history.facts.append(Fact(time_ns, "terminating", node))
         if not history.evicted and (status.reason == EVICTED or _MAY_BE_DISRUPTED in value):
             self._look_for_eviction(time_ns, history, status)
+        ready = history.deleting_ns is None and meta.is_ready(pod)
+        if ready != history.ready:
+            self._set_ready(time_ns, history, ready=ready)
         if phase != history.phase:
             history.phase = phase
             if phase == "Running":
@@ -363,6 +373,10 @@ class History(StoreHistory):
             elif phase in pod_phases.TERMINAL:
                 history.facts.append(Fact(time_ns, "finished", node, reason=phase, message=status.message))
                 self.counts["pods_succeeded" if phase == pod_phases.SUCCEEDED else "pods_failed"] += 1
+
+    def _set_ready(self, time_ns: int, history: PodHistory, *, ready: bool) -> None:
+        history.ready = ready
+        self.ready.append((time_ns, 1 if ready else -1))
 
     def _pod_created(self, time_ns: int, pod: core_v1_pb2.Pod) -> PodHistory:
         metadata, spec = pod.metadata, pod.spec
@@ -687,6 +701,7 @@ class History(StoreHistory):
 
     def _on_throttled(self, time_ns: int, actor: str, event: RequestThrottled) -> None:
         self.counts["requests_throttled"] += 1
+        self.throttled_ns.append(time_ns)
 
     def _on_refused(self, time_ns: int, actor: str, event: RequestRefused) -> None:
         self.counts["requests_refused"] += 1

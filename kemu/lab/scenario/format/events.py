@@ -230,7 +230,7 @@ class Event:
     cordon: OfNode | None = setting(Section(OfNode), "Mark a node unschedulable.", choice=True)
     uncordon: OfNode | None = setting(Section(OfNode), "Mark it schedulable again.", choice=True)
     drain: drains.Options | None = setting(
-        Section(drains.Options), "Cordon a node and evict its pods, as kubectl drain.", choice=True
+        Section(drains.Options), "Cordon a node, or several, and evict their pods, as kubectl drain.", choice=True
     )
     taint: Taint | None = setting(
         Section(Taint), "Add a taint to a node, or replace the one of this key and effect.", choice=True
@@ -262,7 +262,7 @@ class Event:
     def target(self) -> Target:
         action = chosen(self)[1]
         if isinstance(action, drains.Options):
-            return Target("nodes", "", action.node)
+            return Target("nodes", "", action.node or "")
         return getattr(action, "target", Target())
 
     def complaints(self) -> Iterator[Complaint]:

@@ -23,7 +23,7 @@ from kemu.lab.scenario.format.events import OF_MACHINES, Event
 from kemu.lab.scenario.format.keys import controller_keys
 from kemu.lab.scenario.format.workloads import Workload
 from kemu.lab.scenario.loading.objects import manifests, volumes
-from kemu.messages.k8s import batch_v1_pb2
+from kemu.messages.k8s import batch_v1_pb2, core_v1_pb2
 from kemu.runtime.env import SECOND_NS
 
 T = TypeVar("T")
@@ -106,6 +106,10 @@ def _needed(
     )
     found = [controller_keys.NODE_LIFECYCLE, controller_keys.TAINT_EVICTION, controller_keys.POD_GC] if restless else []
     templates = [workload.template for workload in workloads if workload.template is not None]
+    is_cordoned = any(event.what in ("cordon", "drain") for event in events)
+    # Of a cordoned node such pods see only the taint.
+    if is_cordoned and not restless and any(_honours_taints(one) for one in (*objects, *templates)):
+        found.append(controller_keys.NODE_LIFECYCLE)
     if any(_stays_only_where_it_matches(one) for one in (*objects, *templates)):
         found.append(controller_keys.NODE_AFFINITY_EVICTION)
     found += dict.fromkeys(name for kind, names in _NEEDED_BY.items() if kind in kinds for name in names)
@@ -134,6 +138,16 @@ def _has_time_to_live(message: Message) -> bool:
     if isinstance(message, batch_v1_pb2.CronJob):
         return message.spec.jobTemplate.spec.HasField("ttlSecondsAfterFinished")
     return isinstance(message, batch_v1_pb2.Job) and message.spec.HasField("ttlSecondsAfterFinished")
+
+
+def _honours_taints(message: Any) -> bool:
+    """A pod whose spread constraints leave out nodes with taints, or an object that is a template of such pods."""
+    parts = (message, manifests.template(message))
+    return any(
+        isinstance(one, core_v1_pb2.Pod | core_v1_pb2.PodTemplateSpec)
+        and any(constraint.nodeTaintsPolicy == "Honor" for constraint in one.spec.topologySpreadConstraints)
+        for one in parts
+    )
 
 
 def _stays_only_where_it_matches(message: Any) -> bool:

@@ -375,15 +375,10 @@ class User:
         await self._insist(lambda: self._client.patch("nodes", event.target.name, "", patch))
 
     async def _drain(self, event: Event, options: drains.Options) -> None:
-        def tell(step: str, pod: str = "", why: str = "") -> None:
-            self._env.log(DrainStepped(index=event.index, node=options.node, step=step, pod=pod, why=why))
+        def tell(node: str, step: str, pod: str = "", why: str = "") -> None:
+            self._env.log(DrainStepped(index=event.index, node=node, step=step, pod=pod, why=why))
 
-        try:
-            await drains.drain(self._env, self._client, options, self._insist, tell)
-        except (drains.Refused, errors.ApiError) as error:
-            tell("refused", "", str(error))
-        else:
-            tell("drained")
+        await drains.drain(self._env, self._client, options, self._insist, tell)
 
     async def _taint(self, event: Event, stated: events.Taint | events.Untaint) -> None:
         """As kubectl: read, change, write; again when another client wrote meanwhile."""

@@ -83,6 +83,11 @@ _TITLES = {
     "utilisation.cpu": "cpu requested by running pods (share of allocatable)",
     "utilisation.memory": "memory requested by running pods (share of allocatable)",
     "work.killed_pod_s": "work killed (pod-seconds)",
+    "ready.fewest": "fewest pods ready at a time",
+    "ready.missing_pod_s": "missing pods that were ready before (pod-seconds)",
+    "ready.restored_s": "time until as many pods are ready again (s)",
+    "overloaded_s": "time until no request is refused any more (s)",
+    "settled_s": "time until the last change of a pod or node (s)",
     "preemptions.wasted": "victims preempted in vain",
     "preemptions.indirect": "victims of pods that replace victims",
     "preemptions.depth": "length of the longest cascade of preemptions",
@@ -97,7 +102,9 @@ def title(metric: str) -> str:
     return _TITLES.get(metric) or f"{metric.replace('_', ' ').replace('.', ', ')} (count)"
 
 
-HIGHER_IS_BETTER = frozenset(("utilisation.cpu", "utilisation.memory", "pods_bound", "pods_running", "pods_succeeded"))
+HIGHER_IS_BETTER = frozenset(
+    ("utilisation.cpu", "utilisation.memory", "pods_bound", "pods_running", "pods_succeeded", "ready.fewest")
+)
 
 
 UNITS = {"/s": "per second", "/m": "per minute", "/h": "per hour", "s": "seconds", "m": "minutes", "ms": "milliseconds"}
