@@ -69,14 +69,32 @@ HEADLINES: Sequence[Headline] = (
         "Cascades of preemptions stay shallow on a thousand nodes, even with eight priority classes",
     ),
     Headline(
-        "cascades",
-        {"a-full-cluster-multiplies-victims": "holds", "eight-classes-do-not-double-the-victims": "holds"},
-        "An important pod costs many more victims where the cluster is full to the last CPU than with a tenth free",
+        "slow-server",
+        {
+            "at-nine-tenths-it-lasts-several-times-as-long": "holds",
+            "at-half-load-a-slowdown-is-over-when-its-cause-is": "holds",
+            "even-at-97-percent-it-ends": "holds",
+        },
+        "Where heartbeats leave an API server little to spare, an overload outlives its cause by minutes, and ends by"
+        " itself all the same",
     ),
     Headline(
-        "starving",
-        {"preemption-does-not-care-for-the-load": "holds"},
-        "Preemption starts pods that need whole nodes as fast in an overloaded cluster as in one with room",
+        "lost-zone",
+        {
+            "who-loses-more-of-a-zone-gets-less-replaced": "holds",
+            "a-zone-that-is-lost-as-a-whole-is-evacuated-at-the-full-rate-again": "holds",
+        },
+        "At the default eviction rates, who loses more of a zone gets less replaced, until all of it is lost",
+    ),
+    Headline(
+        "drained-zone",
+        {"a-strict-spread-and-a-budget-block-the-drain-for-ever": "holds"},
+        "A disruption budget and a strict spread over zones block each other for ever when a zone is drained",
+    ),
+    Headline(
+        "drained-zone",
+        {"a-sixth-of-the-budget-takes-more-than-four-times-as-long": "holds", "but-costs-as-many-pod-seconds": "holds"},
+        "A smaller disruption budget makes a drain slower and costs as much",
     ),
 )
 
