@@ -273,7 +273,9 @@ class NodeLifecycleController(controllers.Controller):
         ]
         await self.all([self._mark_pod(pod) for pod in pods], "mark pods not ready")
 
-    async def _mark_pod(self, pod: core_v1_pb2.Pod) -> None:
+    async def _mark_pod(self, listed: core_v1_pb2.Pod) -> None:
+        pod = core_v1_pb2.Pod()
+        pod.CopyFrom(listed)
         metadata = pod.metadata
         while meta.set_condition(
             pod.status.conditions, node_health.READY, node_health.FALSE, "", "", self.unix_ns()
