@@ -30,7 +30,8 @@ _FOLDERS = {
     "emulated.controllers.workloads.daemon": "daemon_histories daemon_pods daemon_sets",
     "emulated.controllers.workloads.stateful": "stateful_claims stateful_pods stateful_sets",
     "lab.tell.explaining.drawings": "charts svgs texts",
-    "lab.scenario.playing.replaying": "log_differences recoveries replays",
+    "lab.scenario.playing.checkpoints": "log_differences",
+    "lab.scenario.playing.replaying": "recoveries replays",
 }
 """Modules that stood in the parent of the folder that they are in now."""
 

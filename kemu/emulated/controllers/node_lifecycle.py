@@ -22,7 +22,7 @@ from kemu.emulated.client import informers, retries, workqueues
 from kemu.emulated.controllers import controllers, node_health, steady_nodes, taint_queues
 from kemu.emulated.controllers.node_health import Change, NodeView, Taint
 from kemu.emulated.controllers.steady_nodes import Known
-from kemu.emulated.objects import meta
+from kemu.emulated.objects import heartbeats, meta
 from kemu.emulated.settings.declared import restored
 from kemu.messages.k8s import coordination_v1_pb2, core_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
@@ -188,9 +188,11 @@ class NodeLifecycleController(controllers.Controller):
             view = self._find(name)
             if view is None or self._health.has_news(view):
                 return False
-            if node is None and view is self._known[name].written:
+            if node is None:
                 node = core_v1_pb2.Node()
                 node.CopyFrom(self._known[name].node)
+                if view is not self._known[name].written:  # it states its heartbeats
+                    heartbeats.report(node, view.heartbeat_ns)
             else:
                 node = await self._get(name)
                 if node is None:

@@ -140,17 +140,21 @@ def reported_ns(node: core_v1_pb2.Node, written: int, now: int, later: int = 0) 
     return max(written, seen - seen % meta.SECOND_NS)
 
 
+def report(node: core_v1_pb2.Node, seen: int) -> None:
+    """Change a Node as its report of this time would have changed it."""
+    for condition in node.status.conditions[:]:
+        if condition.type in CONDITIONS:
+            time = condition.lastHeartbeatTime
+            meta.set_time(time, max(meta.unix_ns(time), seen))
+
+
 def show(message: type[Any], wire: bytes, now: int) -> bytes:
     """A serialised Lease or Node, changed as its heartbeats up to ``now`` would have changed it."""
     if MARK not in wire:
         return wire
     obj = message.FromString(wire)
     if message is core_v1_pb2.Node:
-        seen = reported_ns(obj, 0, now)
-        for condition in obj.status.conditions[:]:
-            if condition.type in CONDITIONS:
-                time = condition.lastHeartbeatTime
-                meta.set_time(time, max(meta.unix_ns(time), seen))
+        report(obj, reported_ns(obj, 0, now))
     else:
         renewed = renewed_ns(obj, now)
         if renewed is not None:

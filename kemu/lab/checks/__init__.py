@@ -9,6 +9,7 @@
     watches       what watches delivered: completeness, order, delay, content
     nodes         overcommitment, double bindings, two pods with one name, the rate of evictions
     workloads     what controllers decide: pods that are lacking, rollouts, orders, what is counted
+    availability  how many pods are ready, and when nothing changes any more
     autoscaling   what the cluster autoscaler decides: sizes of groups, nodes that come and go
     scheduling    priorities, disruption budgets, waiting, loops, schedulers' caches
     counters      what every verdict counts; ``costs``, what the run cost

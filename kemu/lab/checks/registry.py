@@ -172,11 +172,11 @@ class Judge:
         handler = self._handlers.get(kind)
         if handler is not None:
             handler(time_ns, actor, event)
-        if kind == _TRANSACTION:
+        if isinstance(event, Transaction):
             for what, key, pod in history.pods_changed:
                 for take_pod in self._of_pods[what]:
                     take_pod(time_ns, history.revision, key, pod)
-            changes = event["changes"]
+            changes = event.changes
             if len(changes) == 1:
                 name: str = changes[0][1]
                 prefix = name[: name.find("/", 10) + 1] or name  # after "/registry/"
@@ -190,9 +190,9 @@ class Judge:
                     if any(change[1].startswith(keys) for change in changes):
                         take(time_ns, actor, event)
             return
-        takers = self._takers.get(kind if kind != _REQUEST else kind + event["verb"])
-        if kind in _OF_WATCHES:
-            watch: str = event["watch"]
+        takers = self._takers.get(kind + event.verb if isinstance(event, ApiRequest) else kind)
+        if isinstance(event, WatchListed | WatchDelivered):
+            watch = event.watch
             for prefix, resource, take in takers or ():
                 if actor.startswith(prefix) and watch.startswith(resource):
                     take(time_ns, actor, event)

@@ -64,7 +64,7 @@ class Inline:
         tasks: Iterable[Task[SourceT, RecordT] | None],
         *,
         in_order: bool = True,
-        needs: Needs | None = None,
+        needs: Needs[Any] | None = None,
     ) -> Iterator[RecordT]:
         for task in tasks:
             assert task is not None, "every record before it is known"
@@ -181,7 +181,7 @@ class Workers:
         tasks: Iterable[Task[SourceT, RecordT] | None],
         *,
         in_order: bool = True,
-        needs: Needs | None = None,
+        needs: Needs[Any] | None = None,
     ) -> Iterator[RecordT]:
         key = self._key(source)
         queue = RunQueue(tasks, in_order=in_order)
@@ -212,7 +212,7 @@ class Workers:
         self._sources.append(source)
         return len(self._sources) - 1
 
-    def _hand_out(self, key: int, queue: RunQueue[Any], needs: Needs | None) -> None:
+    def _hand_out(self, key: int, queue: RunQueue[Any], needs: Needs[Any] | None) -> None:
         waiting = queue.waiting
         for process in self._processes:
             if not process.is_ready or process.left:
@@ -229,7 +229,9 @@ class Workers:
                 self._batches += 1
                 process.give(self._batches, key, self._sources[key], batch, self._limit_s, claim_bytes)
 
-    def _batch(self, waiting: deque[Task[Any, Any]], needs: Needs | None, claim_bytes: int) -> list[Task[Any, Any]]:
+    def _batch(
+        self, waiting: deque[Task[Any, Any]], needs: Needs[Any] | None, claim_bytes: int
+    ) -> list[Task[Any, Any]]:
         share = min(MOST_IN_A_BATCH, math.ceil(len(waiting) / (2 * self._jobs)))
         if needs is not None:
             batch = take_batch(waiting, needs, BATCH_S, share, claim_bytes)
@@ -244,7 +246,7 @@ class Workers:
             return True
         return claim_bytes - memory.resident_bytes(given.pid) <= self._room_bytes()
 
-    def _may_start(self, waiting: deque[Task[Any, Any]], needs: Needs | None) -> bool:
+    def _may_start(self, waiting: deque[Task[Any, Any]], needs: Needs[Any] | None) -> bool:
         """Whether one more process would find something to do, beside those that have nothing yet."""
         if needs is None or not self._processes or not waiting:
             return True
@@ -284,7 +286,7 @@ class Workers:
         queue: RunQueue[Any],
         deaths: Counter[int],
         first_batch: int,
-        needs: Needs | None,
+        needs: Needs[Any] | None,
     ) -> None:
         if message == "ready":
             process.is_ready = True

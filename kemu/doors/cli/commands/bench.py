@@ -20,8 +20,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser.add_argument(
         "name",
         nargs="*",
-        help="first-pod, sim-pods, work, ray-pods, ray-scale, sim-scale, idle, store, decide, cliffs, changed-pod, "
-        "racing, schedule, trace, explore, long; up (needs the real kube-apiserver, etcd, kube-scheduler and kwok)",
+        help="first-pod, sim-pods, deployments, up-load, work, ray-pods, ray-scale, ray-start, sim-scale, idle, store, "
+        "decide, racing, cliffs, changed-pod, trace, explore, explore-ray, cells, sweep-scaling, long, schedule; up "
+        "(needs the real kube-apiserver, etcd, kube-scheduler and kwok)",
     )
     parser.add_argument("--workload", help="only this workload, of benchmarks that have several")
     parser.add_argument("--nodes", type=_numbers, help="only these numbers of nodes, as 1000,5000,15000")

@@ -52,7 +52,7 @@ class JobCountsEachPodOnce(Check):
                 self._written(time_ns, key.removeprefix(JOBS), batch_v1_pb2.Job.FromString(value))
 
     def pod_changes(self) -> int | None:
-        return PHASE if self._jobs else None  # A Job is there before its pods are.
+        return PHASE  # From the beginning: what stands there at first may come in any order.
 
     def on_pod(self, time_ns: int, revision: int, key: str, pod: core_v1_pb2.Pod | None) -> None:
         if pod is None or pod.status.phase != pod_phases.SUCCEEDED:
@@ -79,8 +79,6 @@ class JobCountsEachPodOnce(Check):
 
     def _written(self, time_ns: int, name: str, job: batch_v1_pb2.Job) -> None:
         known = self._jobs.setdefault((name, job.metadata.uid), _Counted())
-        if len(self._jobs) == 1:
-            self.ask_again()
         before, now = known.status, job.status
         for field in _COUNTERS:
             if field == "succeeded" and job.spec.completionMode == "Indexed":

@@ -19,7 +19,7 @@ def receive(stream: BinaryIO) -> Any:
     return None if len(data) < length else pickle.loads(data)
 
 
-def send(stream: BinaryIO, message: Any) -> None:
+def send(stream: BinaryIO, message: object) -> None:
     data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
     stream.write(LENGTH.pack(len(data)) + data)
     stream.flush()

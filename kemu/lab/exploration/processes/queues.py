@@ -76,7 +76,7 @@ def with_kin(batch: list[Task[Any, RecordT]], waiting: deque[Task[Any, RecordT]]
 
 
 def take_batch(
-    waiting: deque[Task[Any, RecordT]], needs: Needs, most_s: float, most: int, claim_bytes: int
+    waiting: deque[Task[Any, RecordT]], needs: Needs[Any], most_s: float, most: int, claim_bytes: int
 ) -> list[Task[Any, RecordT]]:
     """The first that waits, and more that follow it if all of them take about that time together and none needs more
     memory than was claimed for it. One of which no time is known goes alone."""
@@ -91,7 +91,7 @@ def take_batch(
     return batch
 
 
-def refuse(queue: RunQueue[Any], needs: Needs, most_bytes: int) -> None:
+def refuse(queue: RunQueue[Any], needs: Needs[Any], most_bytes: int) -> None:
     """Those at the head of the queue that have no room on any machine. ``most_bytes``: of the largest; 0: not known."""
     while most_bytes and queue.waiting:
         record = needs.too_large(queue.waiting[0], most_bytes)

@@ -58,11 +58,11 @@ class Room:
         self._resources: list[dict[str, float]] = []
         self._free: list[list[float]] = []
         """CPUs and bytes of each node."""
-        self._placed: dict[Any, int] = {}
+        self._placed: dict[object, int] = {}
         """By handle: the node."""
-        self._claims: dict[Any, int] = {}
+        self._claims: dict[object, int] = {}
         """Bytes, of all batches."""
-        self.waiting: dict[Any, None] = {}
+        self.waiting: dict[object, None] = {}
         self.slots = 1
         self.most_bytes = 0
         """Memory of the largest node; 0: it is not known."""
@@ -84,11 +84,11 @@ class Room:
     def running(self) -> int:
         return len(self._placed)
 
-    def add(self, handle: Any, claim_bytes: int) -> None:
+    def add(self, handle: object, claim_bytes: int) -> None:
         self._claims[handle] = claim_bytes
         self._place(handle)
 
-    def remove(self, handle: Any) -> None:
+    def remove(self, handle: object) -> None:
         claim_bytes = self._claims.pop(handle)
         self.waiting.pop(handle, None)
         node = self._placed.pop(handle, None)
@@ -106,11 +106,11 @@ class Room:
         for handle in list(self._claims):
             self.remove(handle)
 
-    def _place(self, handle: Any) -> None:
+    def _place(self, handle: object) -> None:
         if not any(self._take(handle, node) for node in range(len(self._free))):
             self.waiting[handle] = None
 
-    def _take(self, handle: Any, node: int) -> bool:
+    def _take(self, handle: object, node: int) -> bool:
         free, claim_bytes = self._free[node], self._claims[handle]
         if free[0] < 1 or free[1] < claim_bytes:
             return False
@@ -127,7 +127,7 @@ class _Call(Generic[RecordT]):
     queue: RunQueue[RecordT]
     packed: bytes
     """Its source."""
-    needs: Needs | None
+    needs: Needs[Any] | None
     under_way: dict[Any, _Batch[RecordT]] = field(default_factory=dict)
     alone: set[int] = field(default_factory=set)
     """Runs of batches that were lost: each goes by itself."""
@@ -166,7 +166,7 @@ class RayWorkers:
         tasks: Iterable[Task[SourceT, RecordT] | None],
         *,
         in_order: bool = True,
-        needs: Needs | None = None,
+        needs: Needs[Any] | None = None,
     ) -> Iterator[RecordT]:
         """Raises InfrastructureError when the cluster is lost, and does not come back."""
         call: _Call[RecordT] = _Call(RunQueue(tasks, in_order=in_order), pickle.dumps(source), needs)
@@ -250,7 +250,7 @@ class RayWorkers:
             self._over(call, handle)
             self._lost(call, batch, TaskLost("it took too long"))
 
-    def _over(self, call: _Call[RecordT], handle: Any) -> None:
+    def _over(self, call: _Call[RecordT], handle: object) -> None:
         del call.under_way[handle]
         self._room.remove(handle)
         self._heard_s = time.monotonic()

@@ -29,6 +29,7 @@ class Record(Protocol):
 
 SourceT = TypeVar("SourceT")
 SourceT_contra = TypeVar("SourceT_contra", contravariant=True)
+TaskT_contra = TypeVar("TaskT_contra", contravariant=True)
 RecordT = TypeVar("RecordT", bound=Record)
 RecordT_co = TypeVar("RecordT_co", bound=Record, covariant=True)
 
@@ -59,23 +60,23 @@ class Task(Protocol[SourceT_contra, RecordT_co]):
         ...
 
 
-class Needs(Protocol):
+class Needs(Protocol[TaskT_contra]):
     """What tasks need of the machine that carries them out: where an executor places them, and when. It says nothing
     of how they are carried out."""
 
-    def memory_bytes(self, task: Any) -> int:
+    def memory_bytes(self, task: TaskT_contra) -> int:
         """What its process will hold at most, as far as it is known now."""
         ...
 
-    def seconds(self, task: Any) -> float:
+    def seconds(self, task: TaskT_contra) -> float:
         """Real time that it will take; 0: not known."""
         ...
 
-    def too_large(self, task: Any, most_bytes: int) -> Any:
+    def too_large(self, task: TaskT_contra, most_bytes: int) -> Record | None:
         """None, or the record that says so: no machine has more than ``most_bytes``."""
         ...
 
-    def out_of_memory(self, task: Any, claim_bytes: int, most_bytes: int) -> Any:
+    def out_of_memory(self, task: TaskT_contra, claim_bytes: int, most_bytes: int) -> Any:
         """Its process died of memory, or may have done so, where ``claim_bytes`` were set aside for it.
 
         None: it is tried again, and needs more from now on. Else the record that it failed.
@@ -97,7 +98,7 @@ class Executor(Protocol):
         tasks: Iterable[Task[SourceT, RecordT] | None],
         *,
         in_order: bool = True,
-        needs: Needs | None = None,
+        needs: Needs[Any] | None = None,
     ) -> Iterator[RecordT]:
         """In the order of the tasks, or else as they end. A caller that has seen enough may stop asking.
 

@@ -298,7 +298,7 @@ class Connection:
         finally:
             self._calls.pop(call, None)
 
-    def _called(self, function: str, argument: bytes, memory_bytes: int, alone: bool) -> Any:
+    def _called(self, function: str, argument: bytes, memory_bytes: int, alone: bool) -> object:
         """``alone``: the process ends after it."""
         # Ray would run a call again by itself, and it would not be known with which one its workers die. Of each remote
         # function it keeps the code: there are only two.

@@ -5,5 +5,6 @@ plot            ``kemu plot``: pictures of the results of a sweep, a run or a ma
 query_answers   how ``kemu results`` prints the answer to a query: as text, CSV or JSON
 report          ``kemu report``: a run, or a matrix of them, as one HTML file
 results         ``kemu results``: the tables of a sweep, a run or a matrix, by SQL, as text, CSV or JSON
-sweep_reports   what ``kemu sweep`` shows: how far it is, and at the end the variants, the claims
+sweep_progress  how far a sweep is, and how long it still takes
+sweep_reports   what ``kemu sweep`` shows at its end: the variants, the claims
 """
