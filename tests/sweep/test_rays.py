@@ -113,7 +113,7 @@ def test_a_node_and_the_broker_are_lost_and_the_bytes_are_the_same(tmp_path: Pat
         assert {(record.status, record.detail) for record in sweep.ordered()} == {(DONE, "")}
     assert lost_at
     # At each loss, on each node, one cell ran, and the next may have begun before its result was heard of.
-    assert 1 <= len(begun.read_text().split()) - experiment.size <= 4
+    assert 0 <= len(begun.read_text().split()) - experiment.size <= 4
     with Sweep(experiment, tmp_path / "here") as sweep:
         list(sweep.go(Inline()))
         assert sweep.write().read_bytes() == found
