@@ -99,7 +99,6 @@ _Take = Callable[[int, str, Any], None]
 _TakePod = Callable[[int, int, str, Any], None]
 _VERBS = "create", "bind", "delete", "evict"
 """Of requests about pods that are logged."""
-_OF_WATCHES = (WatchListed.KIND, WatchDelivered.KIND)
 _TRANSACTION, _REQUEST = Transaction.KIND, ApiRequest.KIND
 
 
