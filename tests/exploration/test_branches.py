@@ -19,7 +19,7 @@ from kemu.lab.sweep.cells import DONE, FAILED, SATURATED, Cell
 from kemu.lab.sweep.engine.cell_tasks import CellSource, CellTask
 from kemu.lab.sweep.experiments import loader
 from tests.exploration.scenarios import RACE
-from tests.sweep.test_sweeps import PLUGIN
+from tests.sweep.test_sweeps import PLUGIN, SCHEDULERS
 
 SPEC = """\
     duration: 20s
@@ -122,18 +122,7 @@ def test_runs_of_a_search_are_the_same() -> None:
 def test_a_cell_that_fails_is_a_record(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     (tmp_path / "moody.py").write_text(PLUGIN)
     monkeypatch.syspath_prepend(str(tmp_path))
-    config = """\
-    schedulers:
-      - name: default-scheduler
-        config:
-          apiVersion: kubescheduler.config.k8s.io/v1
-          kind: KubeSchedulerConfiguration
-          profiles:
-            - schedulerName: default-scheduler
-              plugins: {multiPoint: {enabled: [{name: "moody:Moody"}]}}
-              pluginConfig: [{name: "moody:Moody", args: {does: nothing}}]
-"""
-    spec = SPEC.replace("    schedulers: [{name: default-scheduler}]\n", config)
+    spec = SPEC.replace("    schedulers: [{name: default-scheduler}]\n", SCHEDULERS)
     vary = '{"schedulers[0].config.profiles[0].pluginConfig[0].args.does": [raises, dies, nothing]}'
     source = sweep(vary, spec)
     raises, dies, nothing = cells(source)[:3]

@@ -53,7 +53,7 @@ class Moody(NodeFilterPlugin):
 """
 
 
-_CONFIG = """\
+SCHEDULERS = """\
     schedulers:
       - name: default-scheduler
         config:
@@ -63,10 +63,10 @@ _CONFIG = """\
             - schedulerName: default-scheduler
               plugins: {multiPoint: {enabled: [{name: "moody:Moody"}]}}
               pluginConfig: [{name: "moody:Moody", args: {does: nothing}}]
-    workloads:
 """
+"""The plugin in use."""
 MOODY = (
-    TEXT.partition("  vary:")[0].replace("    workloads:\n", _CONFIG)
+    TEXT.partition("  vary:")[0].replace("    workloads:\n", f"{SCHEDULERS}    workloads:\n")
     + '  vary: {"schedulers[0].config.profiles[0].pluginConfig[0].args.does": [nothing, raises, dies]}\n  seeds: 2\n'
 )
 """With a plugin of the user's, which works, raises, or ends its process."""
