@@ -12,8 +12,10 @@ cluster lives in a thread of this process. The pytest plugin offers it as the fi
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import tempfile
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,6 +29,8 @@ from kemu.lab.up.virtual import sessions as virtual
 
 START_S = 60.0
 """Real time within which a cluster is up."""
+REAL_S = 300.0
+"""Real time that a step may take."""
 
 
 class Cluster:
@@ -47,19 +51,40 @@ class Cluster:
         return float(self._remote.call("GET", "clock")["now_s"])
 
     def step(
-        self, seconds: float | None = None, *, until: str = "", idle: bool = False, namespace: str = "default"
+        self,
+        seconds: float | None = None,
+        *,
+        until: str = "",
+        idle: bool = False,
+        namespace: str = "default",
+        seen_by: str = "",
+        real_s: float = REAL_S,
     ) -> bool:
         """Let time pass: so many seconds, or until a condition holds (docs/up.md has them), or until nothing is left to
         do. ``seconds``: the limit of those, an hour if nothing says so. Returns whether it came to that: a condition
-        that does not hold within the limit raises AssertionError."""
+        that does not hold within the limit raises AssertionError.
+
+        ``seen_by``: the condition holds only when watches of this client, a pattern of its User-Agent up to the first
+        space, have delivered the objects. ``real_s``: the limit in real time; KemuError says who kept the clock from
+        passing."""
         if seconds is None:
             if not until and not idle:
                 raise ValueError("how long? step(10), step(until='pod/a running'), step(idle=True)")
             seconds = 3600.0
-        asked = {"seconds": seconds, "until": until, "idle": idle, "namespace": namespace}
+        asked = {
+            "seconds": seconds,
+            "until": until,
+            "idle": idle,
+            "namespace": namespace,
+            "seen_by": seen_by,
+            "real_s": real_s,
+        }
         found = self._remote.step(asked)
+        if found["ended"] == "late":
+            raise KemuError(remotes.late(found, real_s))
         if until and found["ended"] != "reached":
-            raise AssertionError(f"at {found['now_s']:.3f} s: {until} does not hold after {seconds:g} s")
+            seen = f" as {seen_by} has seen it" if seen_by else ""
+            raise AssertionError(f"at {found['now_s']:.3f} s: {until}{seen} does not hold after {seconds:g} s")
         return bool(found["ended"] != "deadline") or not (until or idle)
 
     def chaos(self, fault: Mapping[str, Any]) -> str:
@@ -90,10 +115,11 @@ def up(
     chaos: Sequence[Mapping[str, Any]] = (),
     folder: Path | None = None,
     settle_s: float = drivers.SETTLE_S,
+    date: dt.datetime | None = None,
 ) -> Iterator[Cluster]:
     """``scenario``: as in :func:`kemu.run`; None: so many ``nodes`` with everything a cluster has. ``settings``: values
     by paths below spec. ``chaos``: faults in place of the scenario's. ``settle_s``: real time without a word from
-    clients after which they are taken to have reacted.
+    clients after which they are taken to have reacted. ``date``: when the virtual time begins; None: now.
 
     Raises ScenarioError and KemuError; at the end AssertionError where a check or an expectation does not hold.
     """
@@ -102,7 +128,8 @@ def up(
         given["chaos"] = list(chaos)
     made = clusters.of_nodes(nodes, given) if scenario is None else forms.load(scenario, given)
     with tempfile.TemporaryDirectory(prefix="kemu-up-") as own:
-        running = _Running(virtual.Session, clusters.completed(made), folder or Path(own), settle_s)
+        epoch_unix_s = int(time.time() if date is None else date.timestamp())
+        running = _Running(virtual.Session, clusters.completed(made), folder or Path(own), settle_s, epoch_unix_s)
         cluster = running.start()
         try:
             yield cluster
@@ -116,8 +143,10 @@ def up(
 class _Running:
     """The thread in which it lives."""
 
-    def __init__(self, session: type[virtual.Session], scenario: Any, folder: Path, settle_s: float) -> None:
-        settings = sessions.Settings(out=folder)
+    def __init__(
+        self, session: type[virtual.Session], scenario: Any, folder: Path, settle_s: float, epoch_unix_s: int
+    ) -> None:
+        settings = sessions.Settings(out=folder, epoch_unix_s=epoch_unix_s)
         self._up: sessions.Up | None = None
         self._ready = threading.Event()
         self._result: RunResult | None = None

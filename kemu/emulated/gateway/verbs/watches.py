@@ -11,6 +11,7 @@ from typing import Any
 from kemu.emulated.gateway.answers import representations
 from kemu.emulated.gateway.answers.responses import Response
 from kemu.emulated.gateway.backends import Refused
+from kemu.emulated.gateway.deliveries import Delivery
 from kemu.emulated.gateway.requests import envelopes, negotiation
 from kemu.emulated.gateway.requests.negotiation import Form
 from kemu.emulated.gateway.streams import Streams, Watch
@@ -74,6 +75,23 @@ def _create(call: Call) -> api_pb2.WatchCreate:
     return create
 
 
+def _delivery(call: Call) -> Delivery | None:
+    """None: nobody wants to know what the watch delivers."""
+    deliveries = call.settings.deliveries
+    if deliveries is None:
+        return None
+    create = _create(call)
+    begins = create.resource_version
+    return deliveries.open(
+        call.request.agent.partition(" ")[0],
+        call.row.plural,
+        call.path.namespace,
+        create.label_selector,
+        create.field_selector,
+        int(begins) if begins.isdigit() else 0,
+    )
+
+
 async def _accepted(found: Watch) -> None:
     """Wait until the API server has taken the watch. Raises :class:`kemu.emulated.gateway.backends.Refused`."""
     if not await found.wait(None):
@@ -99,6 +117,7 @@ async def _body(call: Call, form: Form, found: Watch, lasts_s: float) -> AsyncGe
     ends_at = loop.time() + lasts_s
     is_first, revision, size = True, 0, 0
     pieces: list[bytes] = []
+    delivery = _delivery(call)
     if call.request.reset is not None:
         found.on_cut = functools.partial(call.request.reset, True)
     try:
@@ -116,6 +135,9 @@ async def _body(call: Call, form: Form, found: Watch, lasts_s: float) -> AsyncGe
                             pieces.clear()
                             yield b""
                         found.written(size)
+                        if delivery is not None:
+                            # What is asked for next has left: faults that hold events up do so before.
+                            delivery.reach(revision)
                         pieces, size = [], 0
                 if events[-1].type == api_pb2.WatchEvent.ERROR:
                     return
@@ -125,6 +147,8 @@ async def _body(call: Call, form: Form, found: Watch, lasts_s: float) -> AsyncGe
             yield frame(call, form, bookmark, is_first)
     finally:
         gone.cancel()
+        if delivery is not None and call.settings.deliveries is not None:
+            call.settings.deliveries.close(delivery)
         await found.close()
 
 

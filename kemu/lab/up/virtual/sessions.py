@@ -14,6 +14,7 @@ from typing import Any
 
 import grpc
 
+from kemu.emulated.gateway.deliveries import Deliveries
 from kemu.lab.scenario.playing import runner
 from kemu.lab.scenario.scenarios import Scenario
 from kemu.lab.up import credentials, endpoints, live_lines, sessions
@@ -21,25 +22,22 @@ from kemu.lab.up.chaos import injectors
 from kemu.lab.up.virtual import channels, drivers, inputs, strikes, worlds
 from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.v1 import api_pb2, api_pb2_grpc
-from kemu.runtime.env import EPOCH_UNIX_S, SECOND_NS, Timer
-
-_EPOCH_NS = EPOCH_UNIX_S * SECOND_NS
+from kemu.runtime.env import SECOND_NS, Timer
 
 
 class Clock:
     """The world's time, for what is outside: ``env.Clock``."""
 
-    def __init__(self, driver: drivers.Driver) -> None:
+    def __init__(self, driver: drivers.Driver, epoch_unix_s: int) -> None:
         self._driver = driver
-
-    epoch_unix_s = EPOCH_UNIX_S
-    unix_offset_ns = _EPOCH_NS
+        self.epoch_unix_s = epoch_unix_s
+        self.unix_offset_ns = epoch_unix_s * SECOND_NS
 
     def now_ns(self) -> int:
         return self._driver.now_ns()
 
     def unix_ns(self) -> int:
-        return _EPOCH_NS + self._driver.now_ns()
+        return self.unix_offset_ns + self._driver.now_ns()
 
     async def started(self) -> None:
         await self._driver.begun()
@@ -108,6 +106,7 @@ class Session:
             listener=self.listen,
             drive=self.world.main,
             loop=self.world.loop,
+            epoch_unix_s=settings.epoch_unix_s,
         )
         return runner.run(self.scenario, options)
 
@@ -129,8 +128,9 @@ class Session:
             made = await asyncio.to_thread(
                 credentials.make, settings.host, credentials.users_of(scenario.users, settings.users)
             )
-            driver = drivers.Driver(self.world, settle_s=self._settle_s)
-            clock = Clock(driver)
+            deliveries = Deliveries()
+            driver = drivers.Driver(self.world, settle_s=self._settle_s, deliveries=deliveries)
+            clock = Clock(driver, settings.epoch_unix_s)
             api: Any = api_pb2_grpc.ApiStub(channels.channel(driver, "apiserver/0"))  # type: ignore[no-untyped-call]
             injector = injectors.Injector(
                 scenario,
@@ -149,6 +149,7 @@ class Session:
                 injector,
                 self._strikes.struck,
                 driver,
+                deliveries,
             )
             self._strikes.layer, self._strikes.driver = endpoint.layer, driver
             await endpoint.start()
