@@ -104,7 +104,23 @@ class _Connection(connections.LimitedConnection):
         self.transport = _Gathering(transport, self.loop)  # type: ignore[assignment]
 
 
+_TICK_S = 0.1
+"""How often uvicorn looks after itself."""
+
+
 class _Uvicorn(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.ending = asyncio.Event()
+
+    async def main_loop(self) -> None:
+        """As uvicorn's, which hears of its end with the next tick only."""
+        ticks = 0
+        while not await self.on_tick(ticks):
+            ticks += 1
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.ending.wait(), _TICK_S)
+
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Signals are the business of the owner of the event loop."""
@@ -179,6 +195,7 @@ class Server:
         if self._serving is not None:
             self._app.close()
             self._server.should_exit = True
+            self._server.ending.set()
             await self._serving
             self._serving = None
             self._tally.tell()

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import functools
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from kemu.lab.scenario.playing.runner import RunResult
 from kemu.lab.up import clusters, remotes, sessions
 from kemu.lab.up.virtual import drivers
 from kemu.lab.up.virtual import sessions as virtual
+from kemu.runtime import garbage
 
 START_S = 60.0
 """Real time within which a cluster is up."""
@@ -36,7 +38,8 @@ REAL_S = 300.0
 class Cluster:
     """One that is up. Times are virtual."""
 
-    def __init__(self, up: sessions.Up) -> None:
+    def __init__(self, up: sessions.Up, flush: Callable[[], None] = lambda: None) -> None:
+        """``flush``: brings the run log up to date."""
         self.kubeconfig = up.kubeconfig
         self.url = up.url
         self.token = up.token
@@ -44,6 +47,8 @@ class Cluster:
         """The run folder; ``kemu replay`` repeats it."""
         self.result: RunResult | None = None
         """After its end: the run, judged."""
+        self.flush = flush
+        """The run log in :attr:`folder` tells all that has happened so far."""
         self._remote = remotes.Remote(up.kubeconfig)
 
     @property
@@ -123,6 +128,7 @@ def up(
 
     Raises ScenarioError and KemuError; at the end AssertionError where a check or an expectation does not hold.
     """
+    _settle()
     given = {"duration": f"{clusters.FOREVER_S}s", "heartbeats": "exact", **(settings or {})}
     if chaos:
         given["chaos"] = list(chaos)
@@ -138,6 +144,13 @@ def up(
         verdict = cluster.result.verdict
         if verdict["verdict"] == "fails":
             raise AssertionError(verdict["headline"])
+
+
+@functools.cache
+def _settle() -> None:
+    """Collections between clusters look at what the last one has left, not at all the modules of the process: half of
+    the time until a cluster is up."""
+    garbage.settle()
 
 
 class _Running:
@@ -173,7 +186,7 @@ class _Running:
         if self._up is None:
             assert self._error is not None
             raise self._error
-        return Cluster(self._up)
+        return Cluster(self._up, self._session.flush)
 
     def end(self) -> RunResult:
         self._session.stop()

@@ -91,6 +91,8 @@ class Options:
     on_begin: Callable[[Path, str, int], None] | None = None
     """The log is followed while it is written: told the folder when it has one, the variant, and the virtual time
     that the run may take. What is logged is in the file within :data:`FOLLOWED_S`."""
+    on_writer: Callable[[Writer], None] | None = None
+    """Told what writes the log, which may be flushed at any time."""
     listener: LogSink | None = None
     """Told of every event, beside the log."""
     drive: plays.Drive = plays.drive
@@ -231,6 +233,8 @@ def _play(
         writer = _verifier(folder, header, lambda: recorder.stop.set())
     else:
         writer = Writer(folder / FILE_NAME, header, flush_every_s=flush_every_s)
+    if options.on_writer is not None:
+        options.on_writer(writer)
     exporter = _exporter(options, header)
     bounded = bounds.Bounded(writer, options.log_bytes)
     log = bounded.append if options.log_bytes else writer.append

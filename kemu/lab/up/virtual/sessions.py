@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -23,6 +24,10 @@ from kemu.lab.up.virtual import channels, drivers, inputs, strikes, worlds
 from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.v1 import api_pb2, api_pb2_grpc
 from kemu.runtime.env import SECOND_NS, Timer
+from kemu.runtime.runlog.frames import Writer
+
+FLUSH_S = 10.0
+"""Real time within which the log is flushed."""
 
 
 class Clock:
@@ -93,6 +98,7 @@ class Session:
         self._tell = tell
         self._settle_s = settle_s
         self._stop = asyncio.Event()
+        self._writer: Writer | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def run(self) -> runner.RunResult:
@@ -107,6 +113,7 @@ class Session:
             drive=self.world.main,
             loop=self.world.loop,
             epoch_unix_s=settings.epoch_unix_s,
+            on_writer=self._take_writer,
         )
         return runner.run(self.scenario, options)
 
@@ -115,6 +122,22 @@ class Session:
         with contextlib.suppress(RuntimeError):  # it has ended already
             if self._loop is not None:
                 self._loop.call_soon_threadsafe(self._stop.set)
+
+    def _take_writer(self, writer: Writer) -> None:
+        self._writer = writer
+
+    def flush(self) -> None:
+        """All that has happened is in the run log; from any other thread, while it is up."""
+        flushed = threading.Event()
+
+        def flush() -> None:
+            if self._writer is not None:
+                self._writer.flush()
+            flushed.set()
+
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(flush)
+            flushed.wait(FLUSH_S)
 
     def listen(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         """Takes the run log."""
