@@ -99,9 +99,13 @@ class Driver:
         record: inputs.Record | None = None,
         settle_s: float = SETTLE_S,
         deliveries: Deliveries | None = None,
+        on_time: Callable[[int], None] = lambda now_ns: None,
     ) -> None:
-        """``deliveries``: what watches of clients have delivered, for steps that wait for that."""
+        """``deliveries``: what watches of clients have delivered, for steps that wait for that. ``on_time``: told the
+        virtual time whenever it has passed, before clients can ask for it."""
         self.world = world
+        self._on_time = on_time
+        self._told_time_ns = -1
         self.deliveries = deliveries
         self.settle_s = settle_s
         self.failure: BaseException | None = None
@@ -356,7 +360,15 @@ class Driver:
 
     def _slice(self) -> bool:
         self._slice_over = time.monotonic() + SLICE_S
-        return self.world.loop.go(self._may_pass)
+        is_over = self.world.loop.go(self._may_pass)
+        self._tell_time()
+        return is_over
+
+    def _tell_time(self) -> None:
+        now_ns = self.world.now_ns
+        if now_ns != self._told_time_ns and self.world.stands:
+            self._told_time_ns = now_ns
+            self._on_time(now_ns)
 
     async def _between(self) -> None:
         """The world stands: the loop outside has its turn."""
@@ -371,6 +383,7 @@ class Driver:
         self._wake_sleepers()
         self._settle_step()
         self._end_late_step()
+        self._tell_time()
         is_told = self._told_ns is not None and self._under_way is not None
         if self._pending or is_told or self._goes_on():
             await asyncio.sleep(0)

@@ -20,7 +20,7 @@ from kemu.lab.scenario.playing import runner
 from kemu.lab.scenario.scenarios import Scenario
 from kemu.lab.up import credentials, endpoints, live_lines, sessions
 from kemu.lab.up.chaos import injectors
-from kemu.lab.up.virtual import channels, drivers, inputs, strikes, worlds
+from kemu.lab.up.virtual import channels, clock_files, drivers, inputs, strikes, worlds
 from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.v1 import api_pb2, api_pb2_grpc
 from kemu.runtime.env import SECOND_NS, Timer
@@ -152,7 +152,8 @@ class Session:
                 credentials.make, settings.host, credentials.users_of(scenario.users, settings.users)
             )
             deliveries = Deliveries()
-            driver = drivers.Driver(self.world, settle_s=self._settle_s, deliveries=deliveries)
+            shown = clock_files.ClockFile(settings.out / clock_files.NAME, settings.epoch_unix_s)
+            driver = drivers.Driver(self.world, settle_s=self._settle_s, deliveries=deliveries, on_time=shown.show)
             clock = Clock(driver, settings.epoch_unix_s)
             api: Any = api_pb2_grpc.ApiStub(channels.channel(driver, "apiserver/0"))  # type: ignore[no-untyped-call]
             injector = injectors.Injector(
@@ -197,6 +198,7 @@ class Session:
                     driver.put(["end", "stopped"])
                 await running
                 driver.record.close()
+                shown.close()
                 injector.script.write(settings.out)
 
     async def _until(self, stop: asyncio.Event, running: asyncio.Task[None], driver: drivers.Driver) -> None:
