@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+from collections import deque
 from collections.abc import Callable
 
 from kemu.emulated.objects import selectors
@@ -51,13 +52,18 @@ class Delivery:
         )
 
 
+REMEMBERED = 1_000
+"""Watches that have ended: what they have delivered was seen."""
+
+
 class Deliveries:
-    """Those of all open watches."""
+    """Those of all watches."""
 
     def __init__(self) -> None:
         self._open: dict[Delivery, None] = {}
+        self._ended: deque[Delivery] = deque(maxlen=REMEMBERED)
         self.changed: Callable[[], None] | None = None
-        """Called when something was delivered; None: nobody wants to know."""
+        """Called when a watch begins, and when something was delivered; None: nobody wants to know."""
 
     def open(
         self, agent: str, plural: str, namespace: str, label_selector: str, field_selector: str, revision: int
@@ -65,21 +71,24 @@ class Deliveries:
         """A watch begins whose selectors the API server has taken."""
         found = Delivery(agent, plural, namespace, label_selector, field_selector, revision, self._tell)
         self._open[found] = None
+        self._tell()
         return found
 
     def close(self, delivery: Delivery) -> None:
         del self._open[delivery]
+        self._ended.append(delivery)
 
     def have_shown(self, agent: str, plural: str, obj: KubernetesObject, revision: int) -> bool:
         """Whether a watch of a client has delivered ``obj`` as it was at ``revision``. ``agent``: a pattern."""
         return any(
             each.plural == plural and fnmatch.fnmatchcase(each.agent, agent) and each.has_shown(obj, revision)
-            for each in self._open
+            for each in (*self._open, *self._ended)
         )
 
-    def agents(self, plural: str) -> list[str]:
-        """The clients that watch a kind."""
-        return sorted({each.agent for each in self._open if each.plural == plural})
+    def is_watched(self, agent: str, plural: str) -> bool:
+        """Whether a client watches a kind, or has done so. ``agent``: a pattern."""
+        watches = (*self._open, *self._ended)
+        return any(each.plural == plural and fnmatch.fnmatchcase(each.agent, agent) for each in watches)
 
     def _tell(self) -> None:
         if self.changed is not None:

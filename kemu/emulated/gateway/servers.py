@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import socket
 import ssl
 import tempfile
@@ -103,6 +104,16 @@ class _Connection(connections.LimitedConnection):
         super().connection_made(transport)
         self.transport = _Gathering(transport, self.loop)  # type: ignore[assignment]
 
+
+class _Calm(logging.Filter):
+    """Requests that are cut short when the server stops are no errors: their clients did not read."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if record.exc_info else None
+        return not (isinstance(error, asyncio.CancelledError) or "timeout graceful shutdown" in str(record.msg))
+
+
+logging.getLogger("uvicorn.error").addFilter(_Calm())
 
 _TICK_S = 0.1
 """How often uvicorn looks after itself."""

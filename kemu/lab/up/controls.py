@@ -72,6 +72,9 @@ class Steps(Protocol):
     def waits_for(self) -> str: ...
 
     @property
+    def kept_by(self) -> str: ...
+
+    @property
     def patience_s(self) -> float: ...
 
 
@@ -170,6 +173,8 @@ class Controls:
         else:
             ended = await self._steps.step(seconds, idle=bool(asked.get("idle")), real_s=real_s)
         found = {"ended": ended, "passed_s": self._now_s() - begun_s, **self._clock()}
+        if ended == "late":
+            found["waits_for"] = self._steps.kept_by
         return {**found, "hurried": self._steps.hurried - hurried, "restless": self._steps.restless}
 
 

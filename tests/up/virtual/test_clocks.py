@@ -132,10 +132,15 @@ def test_a_condition_waits_for_the_watch_of_a_client(tmp_path: Path) -> None:
         assert 29 < cluster.now_s - begun_s < 120
         user.delete_namespaced_config_map("mine", "default")
         assert cluster.step(until="configmap/mine gone", seen_by="controller/*")
-        with pytest.raises(
-            AssertionError, match=r"configmap/kube-root-ca\.crt exists as nobody has seen it does not hold"
-        ):
-            cluster.step(5, until="configmap/kube-root-ca.crt exists", seen_by="nobody")
+        cluster.chaos({"delayEvents": {"by": "1h", "agent": "controller/*"}})
+        user.create_namespaced_config_map("default", {"metadata": {"name": "late"}})
+        with pytest.raises(AssertionError, match=r"configmap/late exists as controller/\* has seen it does not hold"):
+            cluster.step(5, until="configmap/late exists", seen_by="controller/*")
+        # Before somebody watches, no time passes.
+        now_s = cluster.now_s
+        with pytest.raises(KemuError, match="the cluster waits for a watch of configmaps by nobody"):
+            cluster.step(5, until="configmap/late exists", seen_by="nobody", real_s=0.5)
+        assert cluster.now_s - now_s < 1
 
 
 def test_time_begins_at_the_date_that_is_stated_also_when_it_is_replayed(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from kemu.emulated.gateway.backends import Refused
 from kemu.emulated.gateway.deliveries import Delivery
 from kemu.emulated.gateway.requests import envelopes, negotiation
 from kemu.emulated.gateway.requests.negotiation import Form
-from kemu.emulated.gateway.streams import Streams, Watch
+from kemu.emulated.gateway.streams import Event, Streams, Watch
 from kemu.emulated.gateway.verbs import reads
 from kemu.emulated.gateway.verbs.calls import Call
 from kemu.errors import Gone
@@ -28,7 +28,7 @@ BYTES_AT_A_TIME = 1 << 15
 LARGE_BYTES = 1 << 16
 """After more at a time the rest waits until the client has read it: the buffer of a connection holds no second one."""
 
-_TYPES = {
+_TYPES: dict[int, str] = {
     api_pb2.WatchEvent.ADDED: "ADDED",
     api_pb2.WatchEvent.MODIFIED: "MODIFIED",
     api_pb2.WatchEvent.DELETED: "DELETED",
@@ -143,7 +143,7 @@ async def _body(call: Call, form: Form, found: Watch, lasts_s: float) -> AsyncGe
                     return
         if revision and loop.time() >= ends_at and call.request.query.flag("allowWatchBookmarks"):
             # So that the client can go on from here however long ago the last event was.
-            bookmark = api_pb2.WatchEvent(type=api_pb2.WatchEvent.BOOKMARK, resource_version=revision)
+            bookmark = Event(api_pb2.WatchEvent.BOOKMARK, revision, b"", b"")
             yield frame(call, form, bookmark, is_first)
     finally:
         gone.cancel()
@@ -152,7 +152,7 @@ async def _body(call: Call, form: Form, found: Watch, lasts_s: float) -> AsyncGe
         await found.close()
 
 
-def frame(call: Call, form: Form, event: api_pb2.WatchEvent, is_first: bool) -> bytes:
+def frame(call: Call, form: Form, event: Event, is_first: bool) -> bytes:
     """One event, as it is sent."""
     kind = _TYPES.get(event.type)
     if kind is None:
@@ -168,7 +168,7 @@ def frame(call: Call, form: Form, event: api_pb2.WatchEvent, is_first: bool) -> 
     return b'{"type":"%b","object":%b}\n' % (kind.encode(), inner.rstrip())
 
 
-def _bookmark(call: Call, event: api_pb2.WatchEvent) -> bytes:
+def _bookmark(call: Call, event: Event) -> bytes:
     """Its object: empty but for the version, and, at the end of the initial state, an annotation."""
     found: Any = representations.stored(call.row).message.FromString(event.object)
     found.metadata.resourceVersion = str(event.resource_version)

@@ -63,6 +63,8 @@ class Step:
     real_s: float = math.inf
     late_at: float = math.inf
     """When its real time is over, as ``time.monotonic`` counts."""
+    missing: Callable[[], str] = lambda: ""
+    """What has to be there before time passes, in words; "": all is."""
     reached: bool = False
     """Set within a slice by the part that sees what is waited for: the world stands at the end of that instant."""
     done: asyncio.Future[str] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
@@ -127,6 +129,8 @@ class Driver:
         self._hurries_until_ns = -1
         self.hurried = 0
         """How many times time went on although a client outside had not fallen silent."""
+        self.kept_by = ""
+        """What the latest step waited for whose real time was over."""
         self._heard_at = 0.0
         """Real time at which a client that is waited for was told something, or said something."""
         self._activities: dict[str, _Activity] = {}
@@ -249,6 +253,7 @@ class Driver:
                 self.put(["observe", number, resource, condition.namespace, condition.field_selector], wait)
             if deliveries is not None:
                 deliveries.changed = lambda: self._reach(step, waits)
+                step.missing = lambda: next(filter(None, (wait.missing() for wait in waits)), "")
 
         try:
             return await self.step(seconds, real_s=real_s, watch=watch)
@@ -261,7 +266,7 @@ class Driver:
 
     def _reach(self, step: Step, waits: Sequence[_Wait]) -> None:
         """Something that a step waits for has changed."""
-        step.reached = all(wait.holds and wait.is_seen() for wait in waits)
+        step.reached = all(wait.holds and not wait.missing() and wait.is_seen() for wait in waits)
         self._wake.set()
 
     def now_ns(self) -> int:
@@ -272,9 +277,12 @@ class Driver:
         """What keeps time from passing now, in words; "": nothing that is outside."""
         if not self.world.stands:
             return "the cluster to be set up"
-        if self._told_ns is None:
-            return ""
+        missing = "" if self._under_way is None else self._under_way.missing()
+        if missing:
+            return missing
         loud = ", ".join(self._loud(time.monotonic()).values())
+        if self._told_ns is None and not (loud and self._under_way is not None):
+            return ""
         text = f"its clients to be silent for {self.settle_s:g} s (--settle of kemu up)"
         return f"{text}: {loud}" if loud else text
 
@@ -388,7 +396,10 @@ class Driver:
         if self._pending or is_told or self._goes_on():
             await asyncio.sleep(0)
         else:
-            await self._wake.wait()
+            late_at = math.inf if self._under_way is None else self._under_way.late_at
+            left_s = None if late_at == math.inf else max(0.0, late_at - time.monotonic())
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), left_s)
 
     async def _quiet(self) -> bool:
         """Whether nothing has come from outside for long enough, or all have had more than enough time."""
@@ -425,6 +436,7 @@ class Driver:
         """The real time that a step may take is over."""
         step = self._under_way
         if step is not None and time.monotonic() >= step.late_at:
+            self.kept_by = self.waits_for
             step.done.set_result("late")
 
     @property
@@ -464,7 +476,7 @@ class Driver:
         world = self.world
         goal_ns = max(world.now_ns, self._heard_ns, *self._unanswered.values())
         step = self._under_way
-        if step is not None and not step.reached and not (step.idle and world.loop.is_idle()):
+        if step is not None and not step.reached and not (step.idle and world.loop.is_idle()) and not step.missing():
             goal_ns = max(goal_ns, step.until_ns)
         return goal_ns
 
@@ -487,6 +499,8 @@ class Driver:
         if step is None or self._pending or loop.ready or self._told_ns is not None:
             return
         next_ns = loop.next_ns()
+        if step.missing():
+            return
         if step.reached:
             step.done.set_result("reached")
         elif step.idle and loop.is_idle():
@@ -530,6 +544,13 @@ class _Wait(Deaf):
             self._shown = found
         if self.holds or held:
             self._changed()
+
+    def missing(self) -> str:
+        """The watch that is to see it, while there is none."""
+        plural = self.condition.resource.plural
+        if self._deliveries is None or self._deliveries.is_watched(self._agent, plural):
+            return ""
+        return f"a watch of {plural} by {self._agent}"
 
     def is_seen(self) -> bool:
         """Whether the client has been told of what it holds with."""
