@@ -13,6 +13,7 @@ from typing import Any, cast
 from kemu import errors as kemu_errors
 from kemu.emulated.apiserver import selections
 from kemu.emulated.objects import meta, resources
+from kemu.emulated.objects.defaulting import definitions
 from kemu.emulated.objects.pods import pod_phases
 from kemu.emulated.objects.resources import Resource
 from kemu.emulated.objects.templates import generations
@@ -20,6 +21,7 @@ from kemu.emulated.objects.validation import finalizers, kinds, metadata
 from kemu.emulated.objects.validation.pod_specs import resizes
 from kemu.errors import Cause
 from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2
+from kemu.messages.k8s.apiextensions_v1_pb2 import CustomResourceDefinition
 from kemu.messages.k8s.objects import KubernetesObject
 
 
@@ -142,6 +144,11 @@ def _has_new_endpoints(new: KubernetesObject, old: KubernetesObject) -> bool:
     return bool(one != other)
 
 
+def _prepare_definition(new: CustomResourceDefinition, old: CustomResourceDefinition) -> None:
+    """``customresourcedefinition.strategy.PrepareForUpdate``."""
+    definitions.store(new)
+
+
 def _check_finalize(new: KubernetesObject, old: KubernetesObject) -> list[Cause]:
     found: list[Cause] = []
     metadata.check_metadata_update(new.metadata, old.metadata, found)
@@ -241,6 +248,11 @@ _RULES: dict[str, dict[str, Any]] = {
     "certificatesigningrequests": {"subresources": {"status": STATUS, "approval": STATUS}},
     "deviceclasses": {"counts": _has_new_spec},
     "resourceslices": {"counts": _has_new_spec},
+    "customresourcedefinitions": {
+        "counts": _has_new_spec,
+        "prepare_update": _prepare_definition,
+        "unconditional_update": False,
+    },
     "roles": {"create_on_update": True},
     "rolebindings": {"create_on_update": True},
     "clusterroles": {"create_on_update": True},
