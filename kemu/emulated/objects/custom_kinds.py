@@ -93,8 +93,9 @@ def rows(definition: CustomResourceDefinition) -> dict[str, CustomResource]:
 
 
 def placeholder(plural: str, namespaced: bool) -> Resource:
-    """For objects whose definition is not known."""
-    return Resource(plural, "", plural.partition(".")[2] + "/", apiextensions_v1_pb2.CustomObject, namespaced)
+    """Where only the name of the kind is known."""
+    group = plural.partition(".")[2]
+    return CustomResource(plural, "", f"{group}/", apiextensions_v1_pb2.CustomObject, namespaced)
 
 
 # Versions -------------------------------------------------------------------------------------------------------------

@@ -195,6 +195,11 @@ class Strategy:
     grace_s: Callable[[Any, int | None], int] | None = None
     """(object, what the request says): the kind is deleted gracefully."""
     dependents: str = DELETED
+    custom: Any = None
+    """Of a custom kind, the row of the version that requests speak (:mod:`kemu.emulated.apiserver.custom.served`)."""
+    validate_create: Callable[[Any], list[Cause]] = kinds.validate_create
+    validate_update: Callable[[Any, Any], list[Cause]] = kinds.validate_update
+    """(new, old)."""
 
 
 _RULES: dict[str, dict[str, Any]] = {
