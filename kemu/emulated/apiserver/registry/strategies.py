@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from kemu import errors as kemu_errors
 from kemu.emulated.apiserver import selections
+from kemu.emulated.apiserver.custom import checks
 from kemu.emulated.objects import meta, resources
 from kemu.emulated.objects.defaulting import definitions
 from kemu.emulated.objects.pods import pod_phases
@@ -257,6 +258,8 @@ _RULES: dict[str, dict[str, Any]] = {
         "counts": _has_new_spec,
         "prepare_update": _prepare_definition,
         "unconditional_update": False,
+        "validate_create": checks.validate_create,
+        "validate_update": checks.validate_update,
     },
     "roles": {"create_on_update": True},
     "rolebindings": {"create_on_update": True},
