@@ -75,7 +75,7 @@ class _Rules:
         found = self._type_problems(obj)
         if found:
             return found
-        check_metadata(obj.metadata, self._served.namespaced, names.dns_subdomain, found)
+        check_metadata(obj.metadata, self._served.namespaced, names.dns_subdomain, found, any_finalizer=True)
         self._served.schema.check_new(convert.to_manifest(obj), found, scale=self._served.scale)
         return found
 
@@ -89,9 +89,8 @@ class _Rules:
         found = self._type_problems(new)
         if found:
             return found
-        check_metadata_update(new.metadata, old.metadata, found)
-        # rest.BeforeUpdate checks it as well.
-        found += [cause for cause in found if not cause.field.startswith("metadata.finalizers[")]
+        check_metadata_update(new.metadata, old.metadata, found, any_finalizer=True)
+        found += found  # rest.BeforeUpdate checks it as well
         check(convert.to_manifest(new), convert.to_manifest(old), found, scale=self._served.scale)
         return found
 
