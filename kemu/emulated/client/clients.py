@@ -19,7 +19,7 @@ from kemu.emulated.client.watches import Watches
 from kemu.emulated.objects import custom_kinds, resources
 from kemu.emulated.objects.wire import shared_objects
 from kemu.messages.k8s import apps_v1_pb2, batch_v1_pb2, coordination_v1_pb2, core_v1_pb2, policy_v1_pb2, storage_v1_pb2
-from kemu.messages.k8s.apiextensions_v1_pb2 import CustomResourceDefinition
+from kemu.messages.k8s.apiextensions_v1_pb2 import CustomObject, CustomResourceDefinition
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import Env
@@ -96,15 +96,20 @@ class Client:
     def create(self, obj: M, resource: str = "") -> Coroutine[Any, Any, M]:
         """Whatever waits for the answer keeps bytes, not ``obj``. ``resource``: the kind of a custom object."""
         namespace: str = obj.metadata.namespace
-        return self.create_serialised(type(obj), namespace, obj.SerializeToString(deterministic=True), resource)
+        data, version = obj.SerializeToString(deterministic=True), ""
+        if resource:
+            version = cast(CustomObject, obj).apiVersion.rpartition("/")[2]
+        return self.create_serialised(type(obj), namespace, data, resource, version)
 
-    async def create_serialised(self, message: type[M], namespace: str, data: bytes, resource: str = "") -> M:
-        """An object of class ``message``."""
+    async def create_serialised(self, message: type[M], namespace: str, data: bytes, resource: str = "", version: str = "") -> M:
+        """An object of class ``message``. ``resource`` and ``version``: of a custom kind."""
         plural = resource or resources.BY_MESSAGE[message].plural
         call = self._session.next_call()
         request = call.create
         request.resource.resource = plural
         request.resource.namespace = namespace
+        if version:
+            request.resource.version = version
         request.object = data
         return await self._session.send(call, message, True, len(data))
 
@@ -246,13 +251,13 @@ class Client:
         request.delete.propagation_policy = propagation_policy
         return await self._session.send_list(call, message)
 
-    async def custom_kind(self, api_version: str, kind: str) -> custom_kinds.CustomResource | None:
-        """The custom kind of an object, by what its definition says now; None: none is established."""
-        group, _, version = api_version.rpartition("/")
+    async def custom_kind(self, group: str, kind: str) -> custom_kinds.CustomResource | None:
+        """A custom kind as its definition says now, in its preferred version; None: none is established."""
         for obj in (await self.list(custom_kinds.DEFINITIONS)).items:
             definition = cast(CustomResourceDefinition, obj)
             if definition.spec.group == group and definition.status.acceptedNames.kind == kind:
-                return custom_kinds.rows(definition).get(version)
+                rows = custom_kinds.rows(definition)
+                return rows[custom_kinds.by_priority(list(rows))[0]] if rows else None
         return None
 
     async def bind(

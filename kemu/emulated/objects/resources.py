@@ -205,9 +205,18 @@ SUBRESOURCE_MESSAGES: dict[type[Message], tuple[str, str]] = {
 
 
 def of(message: Message) -> Resource:
-    """The row of an object. Raises KeyError when the message is not an object of the table; an object of a custom kind
-    is none."""
-    return BY_MESSAGE[type(message)]
+    """The row of an object. Raises KeyError when the message is no object.
+
+    One of a custom kind gets a row of its own, named by kind and group (``Widget.example.com``): how requests name the
+    kind, and whether its objects have a namespace, only its definition says.
+    """
+    try:
+        return BY_MESSAGE[type(message)]
+    except KeyError:
+        if not isinstance(message, apiextensions_v1_pb2.CustomObject):
+            raise
+    group = message.apiVersion.rpartition("/")[0]
+    return Resource(f"{message.kind}.{group}", message.kind, message.apiVersion, type(message))
 
 
 def kind_of(message: Message) -> tuple[str, str]:

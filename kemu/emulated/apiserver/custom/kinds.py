@@ -169,7 +169,8 @@ class Kinds:
                 raise _terminating(row, name)
             if condition.type == custom_kinds.ESTABLISHED:
                 since_ns = self._clock.unix_ns() - condition.lastTransitionTime.seconds * SECOND_NS
-                if since_ns < SETTLING_NS:
+                # During the set-up the clock stands.
+                if since_ns < SETTLING_NS and self._clock.now_ns():
                     await self._clock.sleep(SETTLING_NS / SECOND_NS)
 
 
