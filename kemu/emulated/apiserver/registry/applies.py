@@ -10,10 +10,9 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 from kemu.emulated.apiserver.custom.served import Served
-from kemu.emulated.apiserver.registry import bodies, options
+from kemu.emulated.apiserver.registry import bodies
 from kemu.emulated.objects import times
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.managed_fields import managers, scales, shapes
@@ -65,14 +64,6 @@ def _manager(resource: Resource, subresource: str) -> managers.FieldManager:
     return managers.of(resource.api_version, resource.kind, subresource)
 
 
-def _prune(resource: Served, body: dict[str, Any], level: str, warnings: list[str]) -> None:
-    """What is applied loses unknown fields first, as any other body does. Raises BadRequest."""
-    found = [f'unknown field "{path}"' for path in resource.coerce(body, tells_unknown=level != options.IGNORE)]
-    if found and level == options.STRICT:
-        raise BadRequest(f"error strict decoding YAML: {bodies.strict(found)}")
-    warnings += [text for text in found if text not in warnings]
-
-
 def tidy(resource: Resource, obj: KubernetesObject) -> None:
     """Bring what a client sent into the shape that objects have here."""
     shapes.tidy(resource.kind, obj)
@@ -111,7 +102,7 @@ def restore_times(new: KubernetesObject, old: KubernetesObject) -> bool:
 class Apply:
     """One request to apply."""
 
-    __slots__ = ("_body", "_force", "_level", "_manager", "_resource", "_subresource", "_time", "warnings")
+    __slots__ = ("_body", "_force", "_manager", "_resource", "_subresource", "_time", "warnings")
 
     def __init__(self, resource: Resource, request: api_pb2.PatchRequest, now_ns: int) -> None:
         """Raises :class:`kemu.errors.BadRequest`."""
@@ -119,7 +110,6 @@ class Apply:
         self._subresource = request.subresource
         self._manager = request.options.field_manager
         self._force = request.force
-        self._level = request.options.field_validation or options.WARN
         self._time = _time(now_ns)
         self._body, self.warnings = bodies.read_applied(request.patch, request.options.field_validation)
 
@@ -128,8 +118,6 @@ class Apply:
         resource = self._resource
         manager = _manager(resource, self._subresource)
         live = convert.to_manifest(old) if old is not None else None
-        if isinstance(resource, Served):
-            _prune(resource, self._body, self._level, self.warnings)
         found = manager.apply(live, self._body, self._manager, self._time, force=self._force)
         made, problems = convert.partial_json(resource.message, found)
         if problems:
