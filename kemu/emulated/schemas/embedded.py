@@ -10,6 +10,7 @@ from kemu.emulated.objects import names
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.managed_fields import go_decoding
 from kemu.emulated.objects.managed_fields import schemas as go_schemas
+from kemu.emulated.objects.validation import finalizers
 from kemu.emulated.objects.validation import metadata as object_metadata
 from kemu.emulated.schemas import problems, structural
 from kemu.emulated.schemas.problems import child
@@ -71,6 +72,8 @@ def _known(kind: go_schemas.Type, value: Any) -> Any:
     if kind.kind == go_schemas.LIST and isinstance(value, list):
         element = go_schemas.resolve(kind.element)
         return [_known(element, one) for one in value]
+    if kind.kind == go_schemas.MAP and isinstance(value, dict):
+        return {name: "" if one is None else one for name, one in value.items()}
     if kind.fields is None or not isinstance(value, dict):
         return value
     return {
@@ -190,5 +193,7 @@ def _check_metadata(metadata: dict[str, Any], path: str, found: list[Cause]) -> 
     inner: list[Cause] = []
     object_metadata.check_metadata(message, bool(message.namespace), names.path_segment, inner)
     for cause in inner:
+        if cause.message.endswith(finalizers.NOT_STANDARD):
+            continue  # Finalizers of built-in kinds only must be standard ones.
         at = path + cause.field.removeprefix("metadata")
         found.append(Cause(at, cause.reason, cause.message))

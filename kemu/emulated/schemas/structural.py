@@ -258,7 +258,7 @@ def _head(node: Node, level: str, path: str) -> Iterator[Cause]:
 
 
 def _only_names(metadata: Node) -> bool:
-    left = replace(metadata, type="", description="", default=None, title="", nullable=False)
+    left = replace(metadata, type="", default=None)
     if left.properties.keys() <= {"name", "generateName"}:
         left.properties = {}
     return left == Node()

@@ -8,7 +8,7 @@ from kemu.emulated.apiserver.custom.served import Served
 from kemu.emulated.apiserver.registry.strategies import Strategy, Subresource
 from kemu.emulated.objects import names
 from kemu.emulated.objects.conversion import convert, custom_objects
-from kemu.emulated.objects.validation import causes
+from kemu.emulated.objects.validation import causes, finalizers
 from kemu.emulated.objects.validation.metadata import check_metadata, check_metadata_update
 from kemu.errors import Cause
 from kemu.messages.k8s.apiextensions_v1_pb2 import CustomObject
@@ -48,6 +48,11 @@ def prepare_status(new: CustomObject, old: CustomObject) -> None:
     custom_objects.put(new, before)
 
 
+def _without_standard(found: list[Cause]) -> list[Cause]:
+    """Finalizers of custom objects need not be standard ones."""
+    return [one for one in found if not one.message.endswith(finalizers.NOT_STANDARD)]
+
+
 class _Rules:
     def __init__(self, served: Served) -> None:
         self._served = served
@@ -76,6 +81,7 @@ class _Rules:
         if found:
             return found
         check_metadata(obj.metadata, self._served.namespaced, names.dns_subdomain, found)
+        found = _without_standard(found)
         self._served.schema.check_new(convert.to_manifest(obj), found, scale=self._served.scale)
         return found
 
@@ -90,6 +96,7 @@ class _Rules:
         if found:
             return found
         check_metadata_update(new.metadata, old.metadata, found)
+        found = _without_standard(found)
         # rest.BeforeUpdate checks it as well.
         found += [cause for cause in found if not cause.field.startswith("metadata.finalizers[")]
         check(convert.to_manifest(new), convert.to_manifest(old), found, scale=self._served.scale)

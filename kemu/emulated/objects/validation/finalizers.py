@@ -15,6 +15,7 @@ FOREGROUND = "foregroundDeletion"
 """The garbage collector deletes the dependents before this object goes."""
 KUBERNETES = "kubernetes"
 """Kubernetes of a namespace: the namespace controller empties it first."""
+NOT_STANDARD = "name is neither a standard finalizer name nor is it fully qualified"
 STANDARD = (KUBERNETES, ORPHAN, FOREGROUND)
 
 
@@ -45,5 +46,4 @@ def check_namespace(namespace: core_v1_pb2.Namespace, found: list[Cause], *, ind
 
 def _check_standard(name: str, path: str, found: list[Cause]) -> None:
     if "/" not in name and name not in STANDARD:
-        why = "name is neither a standard finalizer name nor is it fully qualified"
-        found.append(invalid(path, name, why))
+        found.append(invalid(path, name, NOT_STANDARD))
