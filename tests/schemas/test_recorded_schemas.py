@@ -14,7 +14,6 @@ from kemu import errors
 from kemu.emulated.objects import names
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.managed_fields import managers, resets
-from kemu.emulated.objects.validation import finalizers
 from kemu.emulated.objects.validation import metadata as object_metadata
 from kemu.emulated.schemas import definitions, problems
 from kemu.emulated.schemas.versions import CustomSchema
@@ -155,8 +154,7 @@ class _Life:
         scale = self._subresources.get("scale")
         if old is None:
             message, _ = convert.partial_json(meta_v1_pb2.ObjectMeta, document["metadata"])
-            object_metadata.check_metadata(message, False, names.dns_subdomain, found)
-            found[:] = [one for one in found if not one.message.endswith(finalizers.NOT_STANDARD)]
+            object_metadata.check_metadata(message, False, names.dns_subdomain, found, any_finalizer=True)
             if "status" in self._subresources:
                 document.pop("status", None)
             self._schema.check_new(document, found, scale=scale)

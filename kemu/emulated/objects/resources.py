@@ -218,12 +218,15 @@ def kind_of(message: Message) -> tuple[str, str]:
     return row.api_version, row.kind
 
 
-def message_of(plural: str) -> type[KubernetesObject]:
-    """The class of the objects of a kind; custom kinds, whose names have a dot, share one. Raises KeyError."""
-    row = BY_PLURAL.get(plural)
-    if row is None and "." in plural:
-        return apiextensions_v1_pb2.CustomObject
-    return BY_PLURAL[plural].message
+class _Messages(dict[str, type[KubernetesObject]]):
+    def __missing__(self, plural: str) -> type[KubernetesObject]:
+        if "." in plural:
+            return apiextensions_v1_pb2.CustomObject
+        raise KeyError(plural)
+
+
+MESSAGES = _Messages({plural: resource.message for plural, resource in BY_PLURAL.items()})
+"""By plural, the class of the objects of a kind; custom kinds, whose names have a dot, share one."""
 
 
 def find(name: str) -> Resource | None:

@@ -7,13 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from kemu.emulated.objects.conversion import convert
-from kemu.emulated.objects.validation import definitions as object_definitions
 from kemu.emulated.schemas import defaults, internals, paths, problems, structural
 from kemu.emulated.schemas.problems import child
 from kemu.emulated.schemas.structural import META, Node
 from kemu.errors import Cause
-from kemu.messages.k8s.apiextensions_v1_pb2 import CustomResourceDefinition, CustomResourceDefinitionVersion
 
 if TYPE_CHECKING:
     from kemu.emulated.schemas.costs import Scope
@@ -325,57 +322,3 @@ def _rule_problems(node: Node, rule: Mapping[str, Any], path: str) -> Iterator[C
 
 def _has_newlines(text: str) -> bool:
     return re.search(r"[\n\r]", text) is not None
-
-
-# Whole definitions ----------------------------------------------------------------------------------------------------
-
-MAX_SELECTABLE_FIELDS = 8
-
-
-def problems_of(new: CustomResourceDefinition, old: CustomResourceDefinition | None = None) -> list[Cause]:
-    """What is wrong with the schemas of a definition, and with the fields in them that it lets select."""
-    found: list[Cause] = []
-    before = {} if old is None else {one.name: one for one in old.spec.versions}
-    for path, version in object_definitions.places(new, "schema"):
-        if version.schema.HasField("openAPIV3Schema"):
-            known = before.get(version.name)
-            check(
-                convert.to_json(version.schema.openAPIV3Schema),
-                path,
-                found,
-                has_status=version.subresources.HasField("status"),
-                is_unchanged=known is not None and bool(known.schema == version.schema),
-            )
-    for path, version in object_definitions.places(new, "selectableFields"):
-        _check_selectable(version, path, found)
-    return found
-
-
-def _check_selectable(version: CustomResourceDefinitionVersion, path: str, found: list[Cause]) -> None:
-    """``ValidateCustomResourceSelectableFields``."""
-    if not version.selectableFields:
-        return
-    node = structural.parse(convert.to_json(version.schema.openAPIV3Schema))
-    if structural.unsupported(node):
-        return
-    seen: set[str] = set()
-    for index, field in enumerate(version.selectableFields):
-        here, text = f"{path}[{index}].jsonPath", field.jsonPath
-        if not text:
-            found.append(problems.required(here))
-            continue
-        try:
-            name, leaf = paths.resolve(text, node, has_brackets=False)
-        except ValueError as error:
-            found.append(problems.invalid(here, text, f"is an invalid path: {error}"))
-            continue
-        if name == "metadata" or name.startswith(("metadata.", "metadata[")):
-            found.append(problems.invalid(here, text, "must not point to fields in metadata"))
-        if leaf is None or leaf.type not in ("string", "boolean", "integer"):
-            kinds = "type string, boolean or integer. Enum string fields and strings with formats are allowed."
-            found.append(problems.invalid(here, text, f"must point to a field of {kinds}"))
-        if name in seen:
-            found.append(problems.duplicate(here, text))
-        seen.add(name)
-    if len(seen) > MAX_SELECTABLE_FIELDS:
-        found.append(problems.too_many(path, len(seen), MAX_SELECTABLE_FIELDS))

@@ -10,7 +10,6 @@ from kemu.emulated.objects import names
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.managed_fields import go_decoding
 from kemu.emulated.objects.managed_fields import schemas as go_schemas
-from kemu.emulated.objects.validation import finalizers
 from kemu.emulated.objects.validation import metadata as object_metadata
 from kemu.emulated.schemas import problems, structural
 from kemu.emulated.schemas.problems import child
@@ -191,9 +190,7 @@ def _check_metadata(metadata: dict[str, Any], path: str, found: list[Cause]) -> 
     if not message.name:
         message.name = "fakename"
     inner: list[Cause] = []
-    object_metadata.check_metadata(message, bool(message.namespace), names.path_segment, inner)
+    object_metadata.check_metadata(message, bool(message.namespace), names.path_segment, inner, any_finalizer=True)
     for cause in inner:
-        if cause.message.endswith(finalizers.NOT_STANDARD):
-            continue  # Finalizers of built-in kinds only must be standard ones.
         at = path + cause.field.removeprefix("metadata")
         found.append(Cause(at, cause.reason, cause.message))

@@ -31,7 +31,7 @@ class Served(CustomResource):
         version = self.version
         has_schema = version.schema.HasField("openAPIV3Schema")
         found = convert.to_json(version.schema.openAPIV3Schema) if has_schema else None
-        return CustomSchema(found, preserves_unknown=self.definition.spec.preserveUnknownFields)
+        return CustomSchema(found)
 
     @cached_property
     def has_defaults(self) -> bool:

@@ -8,7 +8,7 @@ from kemu.emulated.apiserver.custom.served import Served
 from kemu.emulated.apiserver.registry.strategies import Strategy, Subresource
 from kemu.emulated.objects import names
 from kemu.emulated.objects.conversion import convert, custom_objects
-from kemu.emulated.objects.validation import causes, finalizers
+from kemu.emulated.objects.validation import causes
 from kemu.emulated.objects.validation.metadata import check_metadata, check_metadata_update
 from kemu.errors import Cause
 from kemu.messages.k8s.apiextensions_v1_pb2 import CustomObject
@@ -48,11 +48,6 @@ def prepare_status(new: CustomObject, old: CustomObject) -> None:
     custom_objects.put(new, before)
 
 
-def _without_standard(found: list[Cause]) -> list[Cause]:
-    """Finalizers of custom objects need not be standard ones."""
-    return [one for one in found if not one.message.endswith(finalizers.NOT_STANDARD)]
-
-
 class _Rules:
     def __init__(self, served: Served) -> None:
         self._served = served
@@ -80,8 +75,7 @@ class _Rules:
         found = self._type_problems(obj)
         if found:
             return found
-        check_metadata(obj.metadata, self._served.namespaced, names.dns_subdomain, found)
-        found = _without_standard(found)
+        check_metadata(obj.metadata, self._served.namespaced, names.dns_subdomain, found, any_finalizer=True)
         self._served.schema.check_new(convert.to_manifest(obj), found, scale=self._served.scale)
         return found
 
@@ -95,10 +89,8 @@ class _Rules:
         found = self._type_problems(new)
         if found:
             return found
-        check_metadata_update(new.metadata, old.metadata, found)
-        found = _without_standard(found)
-        # rest.BeforeUpdate checks it as well.
-        found += [cause for cause in found if not cause.field.startswith("metadata.finalizers[")]
+        check_metadata_update(new.metadata, old.metadata, found, any_finalizer=True)
+        found += found  # rest.BeforeUpdate checks it as well
         check(convert.to_manifest(new), convert.to_manifest(old), found, scale=self._served.scale)
         return found
 

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from kemu import errors as kemu_errors
 from kemu.emulated.apiserver import selections
+from kemu.emulated.apiserver.custom import checks
 from kemu.emulated.objects import meta, resources
 from kemu.emulated.objects.defaulting import definitions
 from kemu.emulated.objects.pods import pod_phases
@@ -19,7 +20,6 @@ from kemu.emulated.objects.resources import Resource
 from kemu.emulated.objects.templates import generations
 from kemu.emulated.objects.validation import finalizers, kinds, metadata
 from kemu.emulated.objects.validation.pod_specs import resizes
-from kemu.emulated.schemas import definitions as schema_definitions
 from kemu.errors import Cause
 from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2
 from kemu.messages.k8s.apiextensions_v1_pb2 import CustomResourceDefinition
@@ -145,14 +145,6 @@ def _has_new_endpoints(new: KubernetesObject, old: KubernetesObject) -> bool:
     return bool(one != other)
 
 
-def _validate_definition(new: CustomResourceDefinition) -> list[Cause]:
-    return [*kinds.validate_create(new), *schema_definitions.problems_of(new)]
-
-
-def _validate_definition_update(new: CustomResourceDefinition, old: CustomResourceDefinition) -> list[Cause]:
-    return [*kinds.validate_update(new, old), *schema_definitions.problems_of(new, old)]
-
-
 def _prepare_definition(new: CustomResourceDefinition, old: CustomResourceDefinition) -> None:
     """``customresourcedefinition.strategy.PrepareForUpdate``."""
     definitions.store(new)
@@ -266,8 +258,8 @@ _RULES: dict[str, dict[str, Any]] = {
         "counts": _has_new_spec,
         "prepare_update": _prepare_definition,
         "unconditional_update": False,
-        "validate_create": _validate_definition,
-        "validate_update": _validate_definition_update,
+        "validate_create": checks.validate_create,
+        "validate_update": checks.validate_update,
     },
     "roles": {"create_on_update": True},
     "rolebindings": {"create_on_update": True},

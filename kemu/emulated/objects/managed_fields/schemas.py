@@ -217,15 +217,24 @@ def as_go_writes(expression: str | Type, value: Json) -> Json:
 class _Struct:
     """Writes the fields of a struct."""
 
-    __slots__ = ("_fields", "_zeros")
+    __slots__ = ("_fields", "_known", "_zeros")
 
-    def __init__(self, fields: dict[str, Field]) -> None:
+    def __init__(self, known: dict[str, Field]) -> None:
+        self._known = known
+        self._fields: dict[str, tuple[Callable[[Any], Any] | None, bool]] = {}
+        self._zeros: list[tuple[str, Any, Callable[[Any], Any] | None]] = []
+
+    def _prepare(self) -> None:
+        """When it is used first: structs may hold themselves."""
+        fields = self._known
         self._fields = {name: (_writer(one.type), one.omits or one.has_zero) for name, one in fields.items()}
         self._zeros = [(name, one.zero, _writer(one.type)) for name, one in fields.items() if one.has_zero]
 
     def __call__(self, value: Json) -> Json:
         if not isinstance(value, dict):
             return value
+        if not self._fields:
+            self._prepare()
         fields = self._fields
         found: dict[str, Any] = {}
         for name, inner in value.items():

@@ -15,19 +15,20 @@ FOREGROUND = "foregroundDeletion"
 """The garbage collector deletes the dependents before this object goes."""
 KUBERNETES = "kubernetes"
 """Kubernetes of a namespace: the namespace controller empties it first."""
-NOT_STANDARD = "name is neither a standard finalizer name nor is it fully qualified"
 STANDARD = (KUBERNETES, ORPHAN, FOREGROUND)
 
 
-def check_new(finalizers: Sequence[str], found: list[Cause]) -> None:
-    """Those in the metadata of an object that is created."""
+def check_new(finalizers: Sequence[str], found: list[Cause], *, any_name: bool = False) -> None:
+    """Those in the metadata of an object that is created. ``any_name``: of a kind of apiextensions.k8s.io, which allows
+    names without a domain."""
     path = "metadata.finalizers"
     for name in finalizers:
         found.extend(invalid(path, name, problem) for problem in names.label_key(name))
     if ORPHAN in finalizers and FOREGROUND in finalizers:
         why = f"finalizer {ORPHAN} and {FOREGROUND} cannot be both set"
         found.append(invalid(path, list(finalizers), why))
-    check_standard(finalizers, path, found)
+    if not any_name:
+        check_standard(finalizers, path, found)
 
 
 def check_standard(finalizers: Sequence[str], path: str, found: list[Cause]) -> None:
@@ -46,4 +47,5 @@ def check_namespace(namespace: core_v1_pb2.Namespace, found: list[Cause], *, ind
 
 def _check_standard(name: str, path: str, found: list[Cause]) -> None:
     if "/" not in name and name not in STANDARD:
-        found.append(invalid(path, name, NOT_STANDARD))
+        why = "name is neither a standard finalizer name nor is it fully qualified"
+        found.append(invalid(path, name, why))
