@@ -172,6 +172,40 @@ def steps(server: Server, name: str, case: cases.Definition, key: str) -> list[d
     return found
 
 
+def publish(server: Server) -> dict[str, Any]:
+    """What OpenAPI says of a kind, without Kubernetes' sentences."""
+    body = definition_of("thing", cases.Definition(cases.PUBLISHED))
+    body["spec"]["versions"][0]["selectableFields"] = [{"jsonPath": ".spec.a"}]
+    code, answer, _ = server.send("POST", DEFINITIONS, body)
+    assert code == 201, answer
+    group = f"{'.'.join(reversed(cases.GROUP.split('.')))}.v1"
+    found: dict[str, Any] = {}
+    try:
+        for path, part in ((f"/openapi/v3/apis/{cases.GROUP}/v1", ("components", "schemas")), ("/openapi/v2", ("definitions",))):
+            for _ in range(120):
+                _, document, _ = server.send("GET", path)
+                for name in part:
+                    document = document.get(name) or {}
+                if f"{group}.Thing" in document:
+                    break
+                time.sleep(0.5)
+            found[path] = {name: bare(document[f"{group}.{name}"]) for name in ("Thing", "ThingList")}
+        return found
+    finally:
+        server.send("DELETE", f"{DEFINITIONS}/{body['metadata']['name']}")
+
+
+def bare(value: Any) -> Any:
+    """Without descriptions that are not those of the cases."""
+    if isinstance(value, dict):
+        return {
+            name: bare(one)
+            for name, one in value.items()
+            if not (name == "description" and isinstance(one, str) and ("More info" in one or " is a list " in one))
+        }
+    return [bare(one) for one in value] if isinstance(value, list) else value
+
+
 def main() -> None:
     server = Server(sys.argv[1])
     chosen = sys.argv[2:]
@@ -181,7 +215,9 @@ def main() -> None:
             continue
         recording[name] = record(server, name, case)
         print(name, recording[name]["definition"]["code"], len(recording[name].get("objects", ())))
-    recording = {name: recording[name] for name in cases.DEFINITIONS if name in recording}
+    if not chosen or "published" in chosen:
+        recording["published"] = publish(server)
+    recording = {name: recording[name] for name in (*cases.DEFINITIONS, "published") if name in recording}
     text = json.dumps(recording, sort_keys=True, indent=0, ensure_ascii=False)
     RECORDING.write_bytes(gzip.compress(text.encode(), mtime=0))
 

@@ -15,11 +15,12 @@ from kemu.emulated.objects import names
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.managed_fields import managers, resets
 from kemu.emulated.objects.validation import metadata as object_metadata
-from kemu.emulated.schemas import definitions, problems
+from kemu.emulated.schemas import definitions, openapi, problems
 from kemu.emulated.schemas.versions import CustomSchema
 from kemu.errors import Cause
 from kemu.messages.k8s import meta_v1_pb2
 from tests.schemas import cases
+from tests.schemas.record import bare
 
 RECORDING = json.loads(gzip.decompress((pathlib.Path(__file__).parent / "recording.json.gz").read_bytes()))
 
@@ -41,6 +42,14 @@ def test_a_definition_is_judged_as_by_kubernetes(name: str) -> None:
     definitions.check(case.schema, "spec.validation", found, has_status=has_status)
     assert _told(found) == _recorded(answer)
     assert bool(found) == (answer["code"] != 201)
+
+
+def test_openapi_says_what_kubernetes_publishes() -> None:
+    kind = openapi.Kind(cases.GROUP, "v1", "Thing", "ThingList", "things", (".spec.a",))
+    for path, recorded in RECORDING["published"].items():
+        found = openapi.definitions(cases.PUBLISHED, kind, v2=path.endswith("v2"))
+        for name, one in recorded.items():
+            assert bare(found[f"com.example.cases.v1.{name}"]) == one, path
 
 
 STEPS = [(name, key) for name, case in cases.DEFINITIONS.items() for key in case.objects]
