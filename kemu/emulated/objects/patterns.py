@@ -31,8 +31,6 @@ def compiled(pattern: str) -> Any:
 
     options = re2.Options()
     options.log_errors = False
-    if repeated := _repeated_name(pattern):
-        raise BadPattern(f"error parsing regexp: duplicate capture group name: `{repeated}`")
     try:
         found = re2.compile(pattern.encode("utf-8", "replace").decode(), options)
     except re2.error as error:
@@ -66,11 +64,3 @@ def _as_go(text: str, pattern: str) -> str:
     shown = pattern if what in _WHOLE else where
     return f"error parsing regexp: {_SAYS.get(what, what)}: `{shown}`"
 
-
-def _repeated_name(pattern: str) -> str:
-    seen: set[str] = set()
-    for name in re.findall(r"(?<!\\)\(\?P?<([A-Za-z_][A-Za-z0-9_]*)>", pattern):
-        if name in seen:
-            return str(name)
-        seen.add(name)
-    return ""

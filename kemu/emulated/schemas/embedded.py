@@ -71,6 +71,8 @@ def _known(kind: go_schemas.Type, value: Any) -> Any:
     if kind.kind == go_schemas.LIST and isinstance(value, list):
         element = go_schemas.resolve(kind.element)
         return [_known(element, one) for one in value]
+    if kind.kind == go_schemas.MAP and isinstance(value, dict):
+        return {name: "" if one is None else one for name, one in value.items()}
     if kind.fields is None or not isinstance(value, dict):
         return value
     return {
@@ -188,7 +190,7 @@ def _check_metadata(metadata: dict[str, Any], path: str, found: list[Cause]) -> 
     if not message.name:
         message.name = "fakename"
     inner: list[Cause] = []
-    object_metadata.check_metadata(message, bool(message.namespace), names.path_segment, inner)
+    object_metadata.check_metadata(message, bool(message.namespace), names.path_segment, inner, any_finalizer=True)
     for cause in inner:
         at = path + cause.field.removeprefix("metadata")
         found.append(Cause(at, cause.reason, cause.message))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Sequence
 from typing import Any
 
+from kemu.emulated.objects.conversion import go_json
 from kemu.emulated.objects.plain import Json
 from kemu.emulated.objects.validation import causes
 from kemu.errors import Cause
@@ -17,6 +17,7 @@ TYPE_INVALID = "FieldValueTypeInvalid"
 INTERNAL = "InternalError"
 NO_PATH = "<nil>"
 """The path of a whole object."""
+_INT64 = 1 << 63
 OMITTED: Any = object()
 """In place of a value that the text does not show."""
 
@@ -106,7 +107,7 @@ def shown(value: Any) -> str:
         return str(value)
     if isinstance(value, str):
         return quoted(value)
-    if isinstance(value, float):
+    if isinstance(value, int | float):
         return number(value)
     return as_json(value)
 
@@ -129,46 +130,29 @@ def _escape(letter: str) -> str:
 
 
 def number(value: float) -> str:
-    """``%v`` of a float64 or int64."""
-    if isinstance(value, int):
+    """``%v`` of an int64, or of a float64, which all other numbers are: with an exponent below 1e-4 and from 1e6 on."""
+    if isinstance(value, int) and -_INT64 <= value < _INT64:
         return str(value)
-    return _float(value, 21)
+    return _float(float(value))
 
 
-def _float(value: float, large: int) -> str:
-    """The shortest decimal text, with an exponent below 1e-4 and from ``10**large``."""
+def _float(value: float) -> str:
     if math.isinf(value) or math.isnan(value):
         return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
-    if value == 0:
-        return "-0" if math.copysign(1, value) < 0 else "0"
-    digits, _, exponent = f"{value!r}".lower().partition("e")
-    sign = "-" if digits.startswith("-") else ""
-    whole, _, fraction = digits.lstrip("-").partition(".")
-    power = int(exponent or 0) + len(whole)
-    figures = (whole + fraction).lstrip("0")
-    power -= len(whole + fraction) - len(figures)
-    figures = figures.rstrip("0") or "0"
-    if power - 1 < -4 or power - 1 >= large:
-        mantissa = figures[0] + (f".{figures[1:]}" if len(figures) > 1 else "")
-        return f"{sign}{mantissa}e{'-' if power - 1 < 0 else '+'}{abs(power - 1):02d}"
-    if power <= 0:
-        return f"{sign}0.{'0' * -power}{figures}"
-    if len(figures) <= power:
-        return f"{sign}{figures}{'0' * (power - len(figures))}"
-    return f"{sign}{figures[:power]}.{figures[power:]}"
+    text = f"{value!r}"
+    if "e" not in text and abs(value) < 1e6:
+        return text.removesuffix(".0")
+    sign, mantissa, power = re.fullmatch(r"(-?)([0-9.]+)(?:e([-+][0-9]+))?", text).groups()  # type: ignore[union-attr]
+    whole, _, fraction = mantissa.partition(".")
+    figures = (whole + fraction).lstrip("0").rstrip("0")
+    exponent = int(power or 0) + len(whole) - 1
+    if exponent < -4 or exponent >= 6:
+        rest = f".{figures[1:]}" if len(figures) > 1 else ""
+        return f"{sign}{figures[0]}{rest}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
+    return text.removesuffix(".0")
 
 
 def as_json(value: Any) -> str:
-    """``json.Marshal``: sorted keys, HTML escaped, whole floats without a fraction."""
-    text = json.dumps(_whole(value), ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    """``json.Marshal``: sorted keys, HTML escaped, numbers as Go writes them."""
+    text = go_json.encode(value).decode()
     return re.sub("[<>&\u2028\u2029]", lambda match: _HTML[match[0]], text)
-
-
-def _whole(value: Any) -> Any:
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
-        return int(value)
-    if isinstance(value, dict):
-        return {name: _whole(one) for name, one in value.items()}
-    if isinstance(value, list):
-        return [_whole(one) for one in value]
-    return value

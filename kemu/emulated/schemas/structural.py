@@ -189,6 +189,15 @@ _ROOT, _ITEM, _FIELD = "at the root", "for specified array items", "for specifie
 _INT_OR_STRING = (Node(type="integer"), Node(type="string"))
 
 
+def says_int_or_string(node: Node) -> bool:
+    """Whether the value validations of a node say already that it is an integer or a string."""
+    return node.any_of == _INT_OR_STRING or _first_says_int_or_string(node)
+
+
+def _first_says_int_or_string(node: Node) -> bool:
+    return bool(node.all_of) and node.all_of[0].any_of == _INT_OR_STRING
+
+
 def check(node: Node, path: str) -> list[Cause]:
     """Why a tree is not structural (``ValidateStructural``)."""
     found = [*_invariants(node, _ROOT, path), *_missing_of(node, node, path, path)]
@@ -214,7 +223,7 @@ def _invariants(node: Node, level: str, path: str) -> Iterator[Cause]:
                 detail = "must be false if x-kubernetes-int-or-string is true"
                 yield problems.invalid(child(path, f"x-kubernetes-{word}"), value, detail)
     skips_any = node.any_of == _INT_OR_STRING
-    skips_first = bool(node.all_of) and node.all_of[0].any_of == _INT_OR_STRING
+    skips_first = _first_says_int_or_string(node)
     yield from _junctors(node, skips_any, skips_first, path)
     yield from _type(node, level, path)
     yield from _head(node, level, path)
@@ -258,7 +267,7 @@ def _head(node: Node, level: str, path: str) -> Iterator[Cause]:
 
 
 def _only_names(metadata: Node) -> bool:
-    left = replace(metadata, type="", description="", default=None, title="", nullable=False)
+    left = replace(metadata, type="", default=None)
     if left.properties.keys() <= {"name", "generateName"}:
         left.properties = {}
     return left == Node()

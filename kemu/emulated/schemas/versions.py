@@ -27,8 +27,12 @@ class CustomSchema:
     """Made once for each version of a definition; holds nothing of the objects. The schema must have passed
     :func:`.definitions.check`."""
 
-    def __init__(self, schema: Mapping[str, Any] | None) -> None:
-        """``schema``: ``openAPIV3Schema`` in JSON, None where a version has none."""
+    def __init__(self, schema: Mapping[str, Any] | None, *, preserves_unknown: bool = False) -> None:
+        """``schema``: ``openAPIV3Schema`` in JSON, None where a version has none.
+
+        ``preserves_unknown``: ``spec.preserveUnknownFields``, with which nothing is pruned.
+        """
+        self._preserves = preserves_unknown
         self.node: Node | None = structural.parse(schema) if schema is not None else None
         if self.node is not None:
             definitions.prune_defaults(self.node)
@@ -53,8 +57,9 @@ class CustomSchema:
                 kind = problems.as_json(value) if value is None else _go_type(value)
                 raise ValueError(f".{name} accessor error: {_plain(value)} is of the type {kind}, expected string")
         metadata = embedded.metadata_of(document, "", drops=drops, unknown=unknown)
-        pruning.prune(document, self.node, is_root=True, unknown=unknown)
-        defaulting.prune_nulls(document, self.node)
+        if not self._preserves:
+            pruning.prune(document, self.node, is_root=True, unknown=unknown)
+            defaulting.prune_nulls(document, self.node)
         if self._embeds:
             inner: list[str] = []
             try:
