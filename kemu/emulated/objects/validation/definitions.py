@@ -117,9 +117,7 @@ def _preserves(definition: CustomResourceDefinition) -> Cause:
     return invalid("spec.preserveUnknownFields", True, why)
 
 
-def _check_approval(
-    new: CustomResourceDefinition, old: CustomResourceDefinition | None, found: list[Cause]
-) -> None:
+def _check_approval(new: CustomResourceDefinition, old: CustomResourceDefinition | None, found: list[Cause]) -> None:
     if not is_protected(new.spec.group):
         return
     state, why = approval(new)
@@ -314,7 +312,7 @@ def _check_conversion(one: CustomResourceConversion, recognised: bool, found: li
 
 def _check_url(url: str, path: str, found: list[Cause]) -> None:
     """``webhook.ValidateWebhookURL``."""
-    form = '; desired format: https://host[/path]'
+    form = "; desired format: https://host[/path]"
     try:
         parts = urllib.parse.urlsplit(url)
         host = parts.hostname or ""
