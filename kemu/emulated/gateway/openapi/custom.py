@@ -21,8 +21,8 @@ from kemu.messages.k8s.apiextensions_v1_pb2 import CustomResourceDefinition
 
 _TEXTS = {
     "apiVersion": (
-        "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized "
-        "schemas to the latest internal value, and may reject unrecognized values. More info: "
+        "APIVersion defines the versioned schema of this representation of an object. Servers should convert "
+        "recognized schemas to the latest internal value, and may reject unrecognized values. More info: "
         "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources"
     ),
     "kind": (
