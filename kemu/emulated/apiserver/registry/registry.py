@@ -149,7 +149,8 @@ class Registry:
                 stored = value if strategy.custom is None else strategy.custom.stored(value)
                 revision, current = await self.storage.swap(new_key, 0, stored)
                 if revision:
-                    return Entry(new_key, revision, value), obj
+                    entry = Entry(new_key, revision, stored)
+                    return entry if strategy.custom is None else strategy.custom.shown(entry), obj
                 attempts -= 1
                 if attempts == 0:
                     break
@@ -325,7 +326,7 @@ class Registry:
                 raise errors.modified(resource, name)
         elif not strategy.unconditional_update:
             why = causes.invalid("metadata.resourceVersion", 0, "must be specified for an update")
-            raise causes.error_of_kind(resource.qualified, resource.collection, name, [why])
+            raise causes.error_of_kind(resource.qualified, errors.named(resource), name, [why])
         sent.ClearField("resourceVersion")
 
     def has_uid(self, wanted: str, uid: str) -> bool:
@@ -688,8 +689,10 @@ class Registry:
                         return Entry(key, entry.revision, value), True
                 else:
                     revision, current = await self.storage.swap(key, entry.revision, stored)
+                    if revision and stored is None:
+                        return Entry(key, revision, shown.value), True
                     if revision:
-                        return Entry(key, revision, shown.value if value is None else value), value is None
+                        return row.shown(Entry(key, revision, stored)), False
                 entry, certain = current, True
         finally:
             self.turns.leave(key)
