@@ -38,7 +38,9 @@ def already_exists(resource: Resource, name: str) -> errors.AlreadyExists:
 def conflict(resource: Resource, name: str, why: str, subresource: str = "") -> errors.Conflict:
     what = f"{resource.collection}/{subresource}" if subresource else resource.collection
     qualified = f"{what}.{resource.group}" if resource.group else what
-    return errors.Conflict(f'Operation cannot be fulfilled on {qualified} "{name}": {why}', kind=named(resource, what), name=name)
+    return errors.Conflict(
+        f'Operation cannot be fulfilled on {qualified} "{name}": {why}', kind=named(resource, what), name=name
+    )
 
 
 def conflict_of_kind(resource: Resource, name: str, why: str) -> errors.Conflict:

@@ -130,7 +130,9 @@ GADGET: dict[str, Any] = {
                 "name": "v1",
                 "served": True,
                 "storage": True,
-                "schema": {"openAPIV3Schema": _spec(n={"type": "integer"}) | {"x-kubernetes-preserve-unknown-fields": True}},
+                "schema": {
+                    "openAPIV3Schema": _spec(n={"type": "integer"}) | {"x-kubernetes-preserve-unknown-fields": True}
+                },
             }
         ],
     },
@@ -269,7 +271,9 @@ def _discovery() -> list[Step]:
 def _objects() -> list[Step]:
     a = f"{WIDGETS}/a"
     return [
-        Step("POST", WIDGETS, widget("a", replicas=3, free={"x": None, "y": [1, 1.5, {}], "z": []}, none=None), pause_s=2),
+        Step(
+            "POST", WIDGETS, widget("a", replicas=3, free={"x": None, "y": [1, 1.5, {}], "z": []}, none=None), pause_s=2
+        ),
         Step("POST", WIDGETS, widget("a")),
         Step("POST", f"{WIDGETS}?fieldValidation=Strict", widget("b", unknown=1)),
         Step("POST", f"{WIDGETS}?fieldValidation=Warn", widget("b", unknown=1, tags=["x", "y"], weight=2, big=True)),
@@ -284,7 +288,12 @@ def _objects() -> list[Step]:
         Step("POST", WIDGETS, {**widget("d"), "metadata": {"name": "d", "resourceVersion": "1"}}),
         Step("POST", f"/apis/{GROUP}/v1/namespaces/nowhere/widgets", widget("a")),
         Step("POST", WIDGETS, "kind: Widget\nmetadata: {name: yaml}\nspec: {color: green}", kind="application/yaml"),
-        Step("POST", WIDGETS, f"{{apiVersion: {GROUP}/v1, kind: Widget, metadata: {{name: yaml}}}}", kind="application/yaml"),
+        Step(
+            "POST",
+            WIDGETS,
+            f"{{apiVersion: {GROUP}/v1, kind: Widget, metadata: {{name: yaml}}}}",
+            kind="application/yaml",
+        ),
         Step("POST", WIDGETS, widget("d"), kind="text/plain"),
         Step("GET", a),
         Step("GET", f"{WIDGETS}/nothing"),
@@ -323,7 +332,9 @@ def _objects() -> list[Step]:
         Step("PATCH", a, {"spec": {"replicas": 5}}, "text/plain"),
         # Status and scale
         Step("GET", f"{a}/status"),
-        Step("PUT", f"{a}/status", {**widget("a", replicas=50), "status": {"replicas": 2, "selector": "x=y"}}, fresh=True),
+        Step(
+            "PUT", f"{a}/status", {**widget("a", replicas=50), "status": {"replicas": 2, "selector": "x=y"}}, fresh=True
+        ),
         Step("PATCH", f"{a}/status", {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}, MERGE),
         Step("PATCH", f"{a}/status", {"status": {"replicas": "many"}}, MERGE),
         Step("GET", a, accept=TABLE),
@@ -343,7 +354,11 @@ def _objects() -> list[Step]:
         Step("PATCH", f"{WIDGETS}/new?fieldManager=one", widget("new", color="green"), APPLY),
         Step("PATCH", a, widget("a"), APPLY),
         # Gadgets have no subresources: their status is a field like any other.
-        Step("POST", GADGETS, {"apiVersion": f"{GROUP}/v1", "kind": "Gadget", "metadata": {"name": "g"}, "status": {"a": 1}}),
+        Step(
+            "POST",
+            GADGETS,
+            {"apiVersion": f"{GROUP}/v1", "kind": "Gadget", "metadata": {"name": "g"}, "status": {"a": 1}},
+        ),
         Step("PATCH", f"{GADGETS}/g", {"status": {"a": 2}, "more": [1]}, MERGE),
         Step("GET", f"{GADGETS}/g/status"),
         Step("GET", f"{GADGETS}/g/scale"),

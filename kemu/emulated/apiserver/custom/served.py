@@ -52,7 +52,9 @@ class Served(CustomResource):
     def manager(self, subresource: str) -> managers.FieldManager:
         """That of managed fields."""
         reset = resets.of_custom(self.has_status, subresource)
-        return managers.FieldManager(self.schema.merging, self.api_version, self.kind, subresource, reset, self._other_versions)
+        return managers.FieldManager(
+            self.schema.merging, self.api_version, self.kind, subresource, reset, self._other_versions
+        )
 
     @cached_property
     def _other_versions(self) -> tuple[str, ...]:

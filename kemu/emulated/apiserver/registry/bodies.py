@@ -97,8 +97,10 @@ def _check_custom_kind(resource: Served, plain: dict[str, Any]) -> None:
     kind, version = plain.get("kind"), plain.get("apiVersion", "")
     if not kind:
         shown = json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
-        raise BadRequest(f"the object provided is unrecognized (must be of type {resource.kind}): couldn't get "
-                         f"version/kind; json parse error: Object 'Kind' is missing in '{shown}'")
+        raise BadRequest(
+            f"the object provided is unrecognized (must be of type {resource.kind}): couldn't get "
+            f"version/kind; json parse error: Object 'Kind' is missing in '{shown}'"
+        )
     if version != resource.api_version:
         raise BadRequest(
             f"the API version in the data ({version}) does not match the expected API version ({resource.api_version})"

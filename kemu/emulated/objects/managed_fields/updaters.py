@@ -108,9 +108,7 @@ def _compared(kind: Type, old: Json, new: Json, keep: Filter) -> values.Comparis
     return values.Comparison(keep(found.added), keep(found.modified), keep(found.removed))
 
 
-def _reconciled(
-    kind: Type, managers: Mapping[Identity, Managed], version: str, others: Collection[str]
-) -> Managers:
+def _reconciled(kind: Type, managers: Mapping[Identity, Managed], version: str, others: Collection[str]) -> Managers:
     return {
         who: Managed(values.reconciled(kind, one.fields), one.api_version, one.applied)
         for who, one in managers.items()
