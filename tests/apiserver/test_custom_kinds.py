@@ -14,7 +14,6 @@ from kemu.emulated.objects import custom_kinds
 from kemu.emulated.objects.conversion import convert, custom_objects
 from kemu.messages.k8s.apiextensions_v1_pb2 import CustomObject, CustomResourceDefinition
 from kemu.messages.v1 import api_pb2
-
 from kemu.runtime.sim.simulation import SimRuntime
 from kemu.testing import sim
 from tests.apiserver.apiserver_cluster import Cluster, refusal, run
@@ -227,5 +226,3 @@ def test_kinds_of_one_cluster_are_not_those_of_another() -> None:
 
     run(main)
     run(empty)
-
-

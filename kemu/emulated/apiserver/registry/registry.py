@@ -33,6 +33,7 @@ from kemu.emulated.objects.fields import refusals
 from kemu.emulated.objects.validation import causes
 from kemu.emulated.objects.wire import shared_objects
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
+from kemu.messages.k8s.apiextensions_v1_pb2 import CustomObject
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import Env
@@ -446,7 +447,7 @@ class Registry:
         entry, _ = await self.rewrite_in_turn(strategy, namespace, name, write, (change, by))
         obj = parse(strategy.resource, entry)
         if is_custom:
-            found, _ = custom_scales.of(strategy.custom, obj, str(entry.revision))
+            found, _ = custom_scales.of(strategy.custom, cast(CustomObject, obj), str(entry.revision))
         else:
             found = scales.of(cast(scales.Scaled, obj), str(entry.revision))
         scale: bytes = found.SerializeToString(deterministic=True)
@@ -456,7 +457,7 @@ class Registry:
         self, strategy: Strategy, entry: Entry, argument: tuple[Callable[[Any], Any], Writer | None]
     ) -> bytes | None:
         change, by = argument
-        row, obj = strategy.custom, parse(strategy.resource, entry)
+        row, obj = strategy.custom, cast(CustomObject, parse(strategy.resource, entry))
         old, is_set = custom_scales.of(row, obj, str(entry.revision))
         if by is not None:
             applies.show_entries(row, obj, old)
@@ -660,6 +661,7 @@ class Registry:
         entry = self.cache.collections[row.plural].entries.get(key)
         certain = False
         try:
+            stored: bytes | None
             while True:
                 if entry is None:
                     if certain:
