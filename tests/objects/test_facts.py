@@ -29,7 +29,7 @@ def _disagreements() -> list[str]:
         struct = message.full_name.removeprefix("kemu.k8s.")
         fields = {one.json or one.type.rpartition(".")[2]: one.type for one in go_types.fields_of(struct) or ()}
         for field in message.fields if fields else ():
-            name = field.message_type.name if descriptors.is_inline(field) and field.message_type else field.name
+            name = field.message_type.name if descriptors.is_inline(field) and field.message_type else field.json_name
             go = fields.get(name)
             if go is None:
                 found.append(f"{struct}.{name} is missing")
@@ -51,7 +51,7 @@ def test_enums_may_have_spaces() -> None:
 @pytest.fixture
 def planted(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
     """A function that replaces a line of the table by a wrong one."""
-    caches = (go_types._table, go_types.fields_of, go_values._plan, schemas.resolve, schemas.find_type)
+    caches = (go_types._table, go_types.fields_of, go_values._plan, schemas._resolved, schemas.find_type)
 
     def plant(right: str, wrong: str) -> None:
         text = resources.files("kemu.emulated.objects.facts").joinpath("facts.txt").read_text()

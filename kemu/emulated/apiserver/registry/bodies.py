@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 from google.protobuf.message import DecodeError
 
+from kemu.emulated.apiserver.custom.served import Served
 from kemu.emulated.apiserver.registry import options
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.conversion import convert, go_values, json_readers, sizes, yaml_texts
@@ -39,6 +40,8 @@ class _Mapping(dict[str, Any]):
 def read(resource: Resource, data: bytes, content_type: str, level: str) -> tuple[Any, list[str]]:
     """The object and warnings about it. ``level``: of :mod:`options`, or "". Raises :class:`kemu.errors.BadRequest`."""
     message: Any = resource.message
+    if isinstance(resource, Served):
+        return _read_custom(resource, data, content_type, level)
     if content_type in (PROTOBUF, GO_PROTOBUF):
         try:
             obj = message.FromString(data)
@@ -64,6 +67,44 @@ def read(resource: Resource, data: bytes, content_type: str, level: str) -> tupl
     if name is not None and content_type == JSON and (problems or more):
         return obj, judged(go_decoding.strict(name, plain), level, what)
     return obj, judged([*problems, *unknown(more)], level, what)
+
+
+def _read_custom(resource: Served, data: bytes, content_type: str, level: str) -> tuple[Any, list[str]]:
+    """As :func:`read`: there is no protobuf of custom kinds but kemu's own."""
+    if content_type == PROTOBUF:
+        try:
+            return resource.message.FromString(data), []
+        except DecodeError as error:
+            raise BadRequest(f"the object is not a {resource.kind}: {error}") from None
+    plain, problems = parse(data, content_type, f"must be of type {resource.kind}")
+    _check_custom_kind(resource, plain)
+    what = (
+        f'{resource.kind} in version "{resource.api_version.rpartition("/")[2]}" cannot be handled as a {resource.kind}'
+    )
+    tells = level != options.IGNORE
+    try:
+        more = [f'unknown field "{path}"' for path in resource.coerce(plain, tells_unknown=tells)]
+    except BadRequest as error:
+        raise BadRequest(f"{what}: {error.message}") from None
+    obj, wrong = convert.partial_json(resource.message, plain)
+    if wrong:
+        raise BadRequest(f"{what}: {'; '.join(map(str, wrong))}")
+    return obj, judged([*problems, *more], level, what)
+
+
+def _check_custom_kind(resource: Served, plain: dict[str, Any]) -> None:
+    """The version is that of the request; validation looks at the kind."""
+    kind, version = plain.get("kind"), plain.get("apiVersion", "")
+    if not kind:
+        shown = json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
+        raise BadRequest(
+            f"the object provided is unrecognized (must be of type {resource.kind}): couldn't get "
+            f"version/kind; json parse error: Object 'Kind' is missing in '{shown}'"
+        )
+    if version != resource.api_version:
+        raise BadRequest(
+            f"the API version in the data ({version}) does not match the expected API version ({resource.api_version})"
+        )
 
 
 def parse(data: bytes, content_type: str, what: str) -> tuple[dict[str, Any], list[str]]:

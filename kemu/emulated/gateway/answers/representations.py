@@ -15,6 +15,7 @@ from kemu.emulated.gateway.requests import envelopes, negotiation
 from kemu.emulated.gateway.requests.negotiation import Form
 from kemu.emulated.gateway.tables import tables
 from kemu.emulated.objects import events
+from kemu.emulated.objects.custom_kinds import CustomResource
 from kemu.emulated.objects.resources import Resource
 from kemu.errors import NotAcceptable
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
@@ -96,7 +97,7 @@ class Representations:
             shown = _headed(f"meta.k8s.io/{form.version}", negotiation.PARTIAL, self._partial(row, wire))
         else:
             shown = b"null"
-        return b'%b,"object":%b}' % (documents.text(tables.cells(message, now_ns))[:-1], shown)
+        return b'%b,"object":%b}' % (documents.text(tables.cells(row, message, now_ns))[:-1], shown)
 
     def _packed(self, form: Form, row: Resource, wire: bytes) -> bytes:
         if form.transform:
@@ -132,7 +133,7 @@ class Representations:
             raise NotAcceptable(
                 f"you requested PartialObjectMetadata, but the requested object is a list ({_go_type(row)}List)"
             )
-        version, kind = row.api_version, f"{row.kind}List"
+        version, kind = row.api_version, row.list_kind if isinstance(row, CustomResource) else f"{row.kind}List"
         if form.transform:
             version, kind = f"meta.k8s.io/{form.version}", form.transform
         now_ns = self._clock.unix_ns()
@@ -143,9 +144,12 @@ class Representations:
             items.append(self._item(form, row, wire, now_ns))
         if form.media == negotiation.PROTOBUF:
             return envelopes.list_of(version, kind, metadata.SerializeToString(deterministic=True), items)
-        head: dict[str, Any] = {"kind": kind, "apiVersion": version, "metadata": documents.of(metadata)}
+        stated = documents.of(metadata)
+        if isinstance(row, CustomResource) and not form.transform:
+            stated = {"continue": "", **stated}
+        head: dict[str, Any] = {"kind": kind, "apiVersion": version, "metadata": stated}
         if form.transform == negotiation.TABLE:
-            head["columnDefinitions"] = tables.columns(stored(row).message)
+            head["columnDefinitions"] = tables.columns(stored(row))
             return documents.list_of(_style(form), head, "rows", items)
         return documents.list_of(_style(form), head, "items", items)
 
@@ -155,7 +159,7 @@ class Representations:
             return _metadata_only(row, wire) if form.transform else _wire(row, wire)
         if form.transform == negotiation.TABLE:
             item = self._row(form, row, wire, stored(row).message.FromString(wire), now_ns)
-        elif form.transform:
+        elif form.transform or isinstance(row, CustomResource):
             item = self.json(form, row, wire)
         else:
             item = self._whole(row, wire)
@@ -174,7 +178,9 @@ def _shown(row: Resource, wire: bytes) -> KubernetesObject:
 
 
 def _wire(row: Resource, wire: bytes) -> bytes:
-    """The bytes for clients."""
+    """The bytes for clients. Raises :class:`kemu.errors.NotAcceptable`."""
+    if isinstance(row, CustomResource):
+        raise NotAcceptable(f"only the following media types are accepted: {', '.join(negotiation.SERVED)}")
     return _shown(row, wire).SerializeToString(deterministic=True) if row is events.ROW else wire
 
 
@@ -204,7 +210,7 @@ def _headed(api_version: str, kind: str, document: bytes) -> bytes:
 
 def _table_head(form: Form, row: Resource, metadata: dict[str, Any], with_columns: bool) -> bytes:
     """Until where the rows begin."""
-    columns = documents.text(tables.columns(stored(row).message)) if with_columns else b"null"
+    columns = documents.text(tables.columns(stored(row))) if with_columns else b"null"
     head = f'{{"kind":"Table","apiVersion":"meta.k8s.io/{form.version}","metadata":'.encode()
     return b'%b%b,"columnDefinitions":%b,"rows":[' % (head, documents.text(metadata), columns)
 

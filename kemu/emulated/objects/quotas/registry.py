@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
-from kemu.emulated.objects import resources
+from kemu.emulated.objects import custom_kinds, resources
 from kemu.emulated.objects.quotas import claims, evaluators, pods, services
 
 IGNORED = ("events",)
@@ -22,3 +24,29 @@ EVALUATORS: dict[str, evaluators.Evaluator[Any]] = {
     if resource.namespaced and plural not in IGNORED
 }
 """By plural."""
+
+
+def find(resource: resources.Resource) -> evaluators.Evaluator[Any] | None:
+    """That of any kind, also of a custom one; None: no quota counts it."""
+    if custom_kinds.is_custom(resource.plural):
+        return _custom(resource.plural) if resource.namespaced else None
+    return EVALUATORS.get(resource.plural)
+
+
+_COUNTS = frozenset(evaluators.count_name(one.resource) for one in EVALUATORS.values())
+
+
+def custom_kinds_in(names: Iterable[str]) -> list[str]:
+    """Custom kinds that a quota with these resources counts, if they are there."""
+    found = (name.removeprefix("count/") for name in names if name.startswith("count/") and name not in _COUNTS)
+    return sorted(plural for plural in found if custom_kinds.is_custom(plural))
+
+
+def of_custom(plural: str) -> evaluators.Evaluator[Any]:
+    """That of a custom kind whose objects have a namespace."""
+    return _custom(plural)
+
+
+@lru_cache(1024)
+def _custom(plural: str) -> evaluators.Evaluator[Any]:
+    return evaluators.Evaluator(custom_kinds.placeholder(plural, True))
