@@ -24,7 +24,7 @@ import yaml
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2]))
 
-from tests.schemas import cases  # noqa: E402
+from tests.schemas import cases
 
 HERE = pathlib.Path(__file__).parent
 RECORDING = HERE / "recording.json.gz"
@@ -181,7 +181,10 @@ def publish(server: Server) -> dict[str, Any]:
     group = f"{'.'.join(reversed(cases.GROUP.split('.')))}.v1"
     found: dict[str, Any] = {}
     try:
-        for path, part in ((f"/openapi/v3/apis/{cases.GROUP}/v1", ("components", "schemas")), ("/openapi/v2", ("definitions",))):
+        for path, part in (
+            (f"/openapi/v3/apis/{cases.GROUP}/v1", ("components", "schemas")),
+            ("/openapi/v2", ("definitions",)),
+        ):
             for _ in range(120):
                 _, document, _ = server.send("GET", path)
                 for name in part:

@@ -142,5 +142,8 @@ def _exceeds(what: str, cost: int, limit: int) -> str:
         shown = f"{factor:.6f}x"
     else:
         shown = f"{factor:.1f}x"
-    hint = "try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared"
+    hint = (
+        "try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are "
+        "declared"
+    )
     return f"{what} exceeds budget by factor of {shown} ({hint})"

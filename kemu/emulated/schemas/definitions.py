@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ _AT_ROOT = (
     "MinLength", "Pattern", "MaxItems", "MinItems", "UniqueItems", "MultipleOf", "Required", "Items", "Properties",
     "ExternalDocs", "Example", "XPreserveUnknownFields", "XValidations",
 )  # fmt: skip
+_IF_STATUS = "at the root of the schema if the status subresource is enabled"
 _UNSUPPORTED = (
     ("id", "id"), ("additionalItems", "additionalItems"), ("patternProperties", "patternProperties"),
     ("definitions", "definitions"), ("dependencies", "dependencies"), ("$ref", "$ref"),
@@ -78,7 +79,7 @@ def prune_defaults(node: Node) -> None:
         defaults.prune(node)
 
 
-def _any(node: Node, holds: Any) -> bool:
+def _any(node: Node, holds: Callable[[Node], bool]) -> bool:
     """Whether something holds of any node, also below junctors."""
     if holds(node):
         return True
@@ -91,12 +92,12 @@ def _check_root(node: Node, path: str, found: list[Cause]) -> None:
     for name in internals.names_set(node):
         if name == "Type":
             if node.type != "object":
-                detail = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
+                detail = f'only "object" is allowed as the type {_IF_STATUS}'
                 found.append(problems.invalid(f"{path}.openAPIV3Schema.type", node.type, detail))
                 return
         elif name not in _AT_ROOT:
             known = " ".join(_AT_ROOT)
-            detail = f"only [{known}] fields are allowed at the root of the schema if the status subresource is enabled"
+            detail = f"only [{known}] fields are allowed {_IF_STATUS}"
             shown = problems.Verbatim(internals.schema(node))
             found.append(problems.invalid(f"{path}.openAPIV3Schema", shown, detail))
             return

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from kemu.emulated.schemas import correlation, defaulting, definitions, embedded, lists, problems, pruning, structural
+from kemu.emulated.schemas.problems import Value
 from kemu.emulated.schemas.structural import Node
 from kemu.emulated.schemas.values import Validator
 from kemu.errors import Cause
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from kemu.emulated.objects.managed_fields.schemas import Type
     from kemu.emulated.schemas.rules import Rules
 
+_GO_MAP = "map[string]interface{}"
 MAX_VALUE_DEPTH = 500
 """Deeper objects are refused before anything follows them."""
 SKIPPED_RULES = (
@@ -221,7 +223,7 @@ def _nested(document: dict[str, Any], path: str, kind: type, name: str) -> tuple
             at = "." + ".".join(steps[: index + 1])
             return (
                 None,
-                f"{at} accessor error: {_plain(value)} is of the type {_go_type(value)}, expected map[string]interface{{}}",
+                f"{at} accessor error: {_plain(value)} is of the type {_go_type(value)}, expected {_GO_MAP}",
             )
         if step not in value:
             return None, ""
@@ -232,13 +234,13 @@ def _nested(document: dict[str, Any], path: str, kind: type, name: str) -> tuple
     return value, ""
 
 
-def _go_type(value: Any) -> str:
+def _go_type(value: Value) -> str:
     from kemu.emulated.objects.managed_fields import go_texts
 
     return go_texts.type_of(value)
 
 
-def _plain(value: Any) -> str:
+def _plain(value: Value) -> str:
     from kemu.emulated.objects.managed_fields import go_texts
 
     return go_texts.plain(value)
