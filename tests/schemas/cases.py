@@ -41,7 +41,7 @@ def _string(**more: Any) -> Schema:
     return {"type": "string", **more}
 
 
-def _object(properties: Schema | None = None, **more: Any) -> Schema:
+def _object(properties: Any = None, **more: Any) -> Schema:
     return {"type": "object", **({"properties": properties} if properties is not None else {}), **more}
 
 

@@ -1,7 +1,7 @@
 """Schemas of custom resources: what a CustomResourceDefinition says of its objects, on plain JSON.
 
-Begin at :mod:`.versions`: a `CustomSchema` is made once of the schema of a version, and then prunes, defaults and judges
-any number of objects. :mod:`.definitions` judges schemas themselves, before they are served.
+Begin at :mod:`.versions`: a `CustomSchema` is made once of the schema of a version, and then prunes, defaults and
+judges any number of objects. :mod:`.definitions` judges schemas themselves, before they are served.
 
     schema = versions.CustomSchema(version["schema"]["openAPIV3Schema"])
     unknown = schema.coerce(document, tells_unknown=True)   # in place; ["spec.replcias"]

@@ -87,11 +87,9 @@ class _Check:
             self._check_rules(node, value, path, node is root)
 
     def _check_rules(self, node: Node, value: Value, path: str, is_root: bool) -> None:
-        from kemu.emulated.schemas import definitions
-
-        if not definitions.has_rules(node):
+        if not structural.has_rules(node):
             return
-        from kemu.emulated.schemas import rules
+        from kemu.emulated.schemas import rules  # Loads CEL.
 
         one = rules.Rules(node, is_root=is_root)
         budget = rules.BUDGET if self._budget is None else self._budget

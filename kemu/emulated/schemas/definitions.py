@@ -56,7 +56,7 @@ def check(
         not_made.append(problems.invalid(here, "", why))
     elif wrong := structural.check(node, here) or defaults.check(node, here):
         found += wrong
-    elif has_rules(node):
+    elif structural.has_rules(node):
         from kemu.emulated.schemas import costs  # Loads CEL.
 
         scope = costs.Scope.of_root(node, tells_of_each=not is_unchanged)
@@ -66,11 +66,6 @@ def check(
         found += not_made
     if scope is not None:
         scope.check_total(here, found)
-
-
-def has_rules(node: Node) -> bool:
-    """Whether there are ``x-kubernetes-validations`` anywhere at the spine."""
-    return bool(node.rules) or any(map(has_rules, node.children()))
 
 
 def prune_defaults(node: Node) -> None:

@@ -148,6 +148,11 @@ def as_root(node: Node | None) -> Node:
     return node if node.embedded else replace(node, embedded=True)
 
 
+def has_rules(node: Node) -> bool:
+    """Whether there are ``x-kubernetes-validations`` anywhere at the spine."""
+    return bool(node.rules) or any(map(has_rules, node.children()))
+
+
 def depth_of(value: Value) -> int:
     """How deeply a value is nested."""
     deepest, level = 0, [value]

@@ -123,7 +123,7 @@ class _Check:
 
     def __init__(self, node: Node, is_default: bool) -> None:
         self._node = node
-        types = (node.type,) if node.type else ()
+        types: tuple[str, ...] = (node.type,) if node.type else ()
         if node.int_or_string and not is_default:
             types = ("integer", "string")
         self._types = types

@@ -53,7 +53,7 @@ class CustomSchema:
         if structural.depth_of(document) > MAX_VALUE_DEPTH:
             raise structural.TooDeep(f"object is nested more than {MAX_VALUE_DEPTH} levels deep")
         unknown: list[str] | None = [] if tells_unknown else None
-        head = {name: document[name] for name in ("apiVersion", "kind") if name in document}
+        head: dict[str, Any] = {name: document[name] for name in ("apiVersion", "kind") if name in document}
         for name, value in head.items():
             if not isinstance(value, str):
                 kind = problems.as_json(value) if value is None else _go_type(value)
@@ -174,7 +174,7 @@ class CustomSchema:
 
     @cached_property
     def _rules(self) -> Rules | None:
-        if self.node is None or not definitions.has_rules(self.node):
+        if self.node is None or not structural.has_rules(self.node):
             return None
         from kemu.emulated.schemas import rules  # Loads CEL.
 

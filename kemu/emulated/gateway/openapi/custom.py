@@ -22,7 +22,7 @@ from kemu.messages.k8s.apiextensions_v1_pb2 import CustomResourceDefinition
 _TEXTS = {
     "apiVersion": "APIVersion defines the group and version of the kind.",
     "kind": "The kind of the object.",
-    "metadata": "Name, labels and everything else that all objects have.",
+    "metadata": "Standard object's metadata: name, labels and everything else that all objects have.",
     "listMetadata": "What belongs to the list as a whole.",
     "items": "The objects.",
 }
