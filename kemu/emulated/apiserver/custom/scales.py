@@ -8,6 +8,7 @@ from typing import Any
 from kemu.emulated.apiserver import errors
 from kemu.emulated.apiserver.custom.served import Served
 from kemu.emulated.objects.conversion import custom_objects
+from kemu.emulated.objects.plain import Json
 from kemu.errors import BadRequest, InternalError
 from kemu.messages.k8s import autoscaling_v1_pb2
 from kemu.messages.k8s.apiextensions_v1_pb2 import CustomObject
@@ -70,8 +71,8 @@ def change(row: Served, obj: CustomObject, revision: int, wanted: autoscaling_v1
     custom_objects.put(obj, fields)
 
 
-def _at(fields: dict[str, Any], path: str) -> Any:
-    value: Any = fields
+def _at(fields: dict[str, Any], path: str) -> Json:
+    value: Json = fields
     for step in _steps(path):
         if not isinstance(value, dict):
             return None

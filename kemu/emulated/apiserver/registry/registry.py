@@ -18,11 +18,11 @@ from kemu import errors as kemu_errors
 from kemu.emulated.apiserver import errors
 from kemu.emulated.apiserver.admission import Chain
 from kemu.emulated.apiserver.custom import scales as custom_scales
-from kemu.emulated.apiserver.custom.kinds import Kinds
 from kemu.emulated.apiserver.lives import Lives
 from kemu.emulated.apiserver.registry import applies, deletions, options, patches, scales, strategies
 from kemu.emulated.apiserver.registry.applies import Writer
 from kemu.emulated.apiserver.registry.deletions import Deletion
+from kemu.emulated.apiserver.registry.kinds import Kinds
 from kemu.emulated.apiserver.registry.strategies import Strategy
 from kemu.emulated.apiserver.registry.turns import Turns
 from kemu.emulated.apiserver.storage import Entry, Storage

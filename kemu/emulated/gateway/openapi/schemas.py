@@ -28,7 +28,10 @@ _SCALARS: dict[str, dict[str, Any]] = {
     "MicroTime": {"format": "date-time", "type": "string"},
     "RawExtension": {"type": "object"},
     "FieldsV1": {"type": "object"},
-    **dict.fromkeys(("JSON", "JSONSchemaPropsOrArray", "JSONSchemaPropsOrBool", "JSONSchemaPropsOrStringArray"), {}),
+    "JSON": {},
+    "JSONSchemaPropsOrArray": {},
+    "JSONSchemaPropsOrBool": {},
+    "JSONSchemaPropsOrStringArray": {},
     "ExtraValue": {"type": "array", "items": {"type": "string", "default": ""}},
 }
 """Messages that are no objects of their fields in JSON."""

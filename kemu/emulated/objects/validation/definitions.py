@@ -175,9 +175,8 @@ def _check_spec(
     if sum(one.storage for one in versions) != 1:
         why = "must have exactly one version marked as storage version"
         found.append(invalid("spec.versions", list(versions), why))
-    for name in ("plural", "singular", "kind", "listKind"):
-        if not getattr(spec.names, name):
-            found.append(required(f"spec.names.{name}"))
+    needed = ("plural", "singular", "kind", "listKind")
+    found.extend(required(f"spec.names.{name}") for name in needed if not getattr(spec.names, name))
     _check_names(spec.names, "spec.names", found)
     for path, version in places(definition, "subresources"):
         _check_subresources(version.subresources, path, found)

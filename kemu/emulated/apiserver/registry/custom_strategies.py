@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 from kemu.emulated.apiserver.custom.served import Served
 from kemu.emulated.apiserver.registry.strategies import Strategy, Subresource
@@ -85,7 +85,7 @@ class _Rules:
     def validate_status(self, new: CustomObject, old: CustomObject) -> list[Cause]:
         return self._changed(new, old, self._served.schema.check_status)
 
-    def _changed(self, new: CustomObject, old: CustomObject, check: Any) -> list[Cause]:
+    def _changed(self, new: CustomObject, old: CustomObject, check: Callable[..., None]) -> list[Cause]:
         found = self._type_problems(new)
         if found:
             return found

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 
 from kemu import errors
-from kemu.emulated.apiserver.custom.kinds import Kinds
+from kemu.emulated.apiserver.registry.kinds import Kinds
 from kemu.emulated.apiserver.registry.registry import Registry
 from kemu.emulated.objects import custom_kinds, meta, resources
 from kemu.emulated.objects.conversion import convert
@@ -82,10 +82,9 @@ class Definitions:
             self._look_at_group(name)
         elif self._establish(definition) or self._judge_schemas(definition) or self._judge_approval(definition):
             await self._write(definition)
-        elif definition.metadata.HasField("deletionTimestamp"):
-            if custom_kinds.CLEANUP in definition.metadata.finalizers and name not in self._ending:
-                self._ending.add(name)
-                self._env.spawn(self._end(name), f"end of {name}")
+        elif custom_kinds.is_ending(definition) and name not in self._ending:
+            self._ending.add(name)
+            self._env.spawn(self._end(name), f"end of {name}")
 
     async def _write(self, definition: CustomResourceDefinition) -> None:
         written = await self._registry.write_status(custom_kinds.DEFINITIONS, "", definition)

@@ -1,0 +1,69 @@
+"""Plays the steps of :mod:`tests.gateway.custom.cases` on a server, and brings its answers into a form to compare."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from typing import Any
+
+import httpx
+
+from tests.gateway.custom.cases import Step
+
+TRIES = 200
+_CHANGING = ("uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "lastTransitionTime", "time", "continue")
+_UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+
+
+async def play(http: httpx.AsyncClient, steps: list[Step], *, pauses: bool) -> list[dict[str, Any]]:
+    """An answer for each step."""
+    return [await _one(http, step, pauses) for step in steps]
+
+
+async def _one(http: httpx.AsyncClient, step: Step, pauses: bool) -> dict[str, Any]:
+    if step.pause_s and pauses:
+        await asyncio.sleep(step.pause_s)
+    body = step.body
+    if step.fresh:
+        found = (await http.get(step.path.removesuffix("/status"))).json()
+        metadata = {**body["metadata"], "resourceVersion": found["metadata"]["resourceVersion"]}
+        body = {**body, "metadata": metadata}
+    for _ in range(TRIES):
+        answer = await _send(http, step, body)
+        if not step.until or _is_reached(answer, step.until):
+            break
+        await asyncio.sleep(0.1 if pauses else 0.02)
+    return answer
+
+
+def _is_reached(answer: dict[str, Any], until: str) -> bool:
+    if until == "gone":
+        return bool(answer["code"] == 404)
+    conditions = ((answer["body"] or {}).get("status") or {}).get("conditions") or []
+    return any(one["type"] == until and one["status"] == "True" for one in conditions)
+
+
+async def _send(http: httpx.AsyncClient, step: Step, body: Any) -> dict[str, Any]:
+    content = None if body is None else body if isinstance(body, str) else json.dumps(body)
+    headers = {"Accept": step.accept, "User-Agent": "cases"} | ({"Content-Type": step.kind} if content is not None else {})
+    answer = await http.request(step.method, step.path, content=content, headers=headers)
+    warnings = [one.partition(" - ")[2] for one in answer.headers.get_list("warning")]
+    try:
+        found = answer.json()
+    except ValueError:
+        found = answer.text
+    media = answer.headers.get("content-type", "").partition(";")[0]
+    return {"code": answer.status_code, "media": media, "warnings": warnings, "body": _plain(found)}
+
+
+def _plain(value: Any) -> Any:
+    """Without what differs from run to run."""
+    if isinstance(value, dict):
+        return {key: "…" if key in _CHANGING and one else _plain(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    if isinstance(value, str):
+        value = _TIME.sub("…", _UID.sub("…", value))
+    return value
