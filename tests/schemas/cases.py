@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.schemas import operators
+
 GROUP = "cases.example.com"
 
 Schema = dict[str, Any]
@@ -587,6 +589,44 @@ DEFINITIONS["ratchet"] = Definition(
         ]
     },
 )
+_BEFORE = {
+    "a": _string(),
+    "b": _string(),
+    "n": _string(nullable=True),
+    "o": _object({"p": _string()}),
+    "e": _object(**{_X + "embedded-resource": True, _X + "preserve-unknown-fields": True}),
+    "f": _object(**{_X + "preserve-unknown-fields": True}),
+}
+_AFTER = {
+    "a": _string(),
+    "c": _string(default="c"),
+    "n": _string(default="n"),
+    "o": _object({"q": _string(default="q")}),
+    "e": _object({"spec": _object({})}, **{_X + "embedded-resource": True}),
+    "f": _EMBEDDED_ANY,
+}
+DEFINITIONS["reread"] = Definition(
+    _object({"spec": _object(_BEFORE)}),
+    objects={
+        "v1": [
+            {
+                "verb": "create",
+                "object": {
+                    "spec": {
+                        "a": "a",
+                        "b": "b",
+                        "n": None,
+                        "o": {"p": "p"},
+                        "e": {**_HEAD, "x": 1, "metadata": {"name": "e"}},
+                        "f": {"kind": 1, "metadata": {"name": 1, "labels": {"a": "b"}}, "z": 1},
+                    }
+                },
+            },
+            {"verb": "schema", "schema": _object({"spec": _object(_AFTER)})},
+            {"verb": "get"},
+        ]
+    },
+)
 _SHORT_ITEM = _object({"k": _string(maxLength=9), "v": _string(maxLength=9)}, required=["k"])
 _RULED = _object({"spec": _rules(
     _object({
@@ -700,6 +740,25 @@ DEFINITIONS["applied"] = Definition(
         ]
     },
 )  # fmt: skip
+
+# Operators ------------------------------------------------------------------------------------------------------------
+
+for _name, _operator in operators.load().items():
+    _specs = _operator["objects"]
+    DEFINITIONS[f"operator{_name}"] = Definition(
+        _object({"spec": _operator["schema"]}),
+        objects={
+            **{f"v{index}": [{"verb": "create", "object": {"spec": spec}}] for index, spec in enumerate(_specs)},
+            # From the first, which is right, to each other one: what has not changed is not judged again.
+            **{
+                f"u{index}": [
+                    {"verb": "create", "object": {"spec": _specs[0]}, "validation": "Warn"},
+                    {"verb": "update", "object": {"spec": {**_specs[0], **spec}}, "validation": "Warn"},
+                ]
+                for index, spec in enumerate(_specs[1:])
+            },
+        },
+    )
 
 # What is published ----------------------------------------------------------------------------------------------------
 

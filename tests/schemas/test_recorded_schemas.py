@@ -92,8 +92,7 @@ class _Life:
     def _read(self) -> dict[str, Any]:
         document = copy.deepcopy(self._live)
         assert document is not None
-        self._schema.coerce(document, drops=True)
-        self._schema.default(document)
+        self._schema.read(document)
         return document
 
     def _check_read(self, answer: dict[str, Any]) -> None:

@@ -81,6 +81,16 @@ class CustomSchema:
         """Fill in defaults in place, after :meth:`coerce`: of a request as well as of what comes from the store."""
         defaulting.default(document, self.node)
 
+    def read(self, content: dict[str, Any]) -> None:
+        """Make of an object from the store, in place, what it is by this schema; it was stored by another one perhaps.
+        It needs no metadata. What is wrong in the metadata of embedded objects goes."""
+        if not self._preserves:
+            pruning.prune(content, self.node, is_root=True)
+            defaulting.prune_nulls(content, self.node)
+        if self._embeds:
+            embedded.coerce(content, self.node, "", is_root=False, drops=True)
+        defaulting.default(content, self.node)
+
     # --- what is refused ----------------------------------------------------------------------------------------------
 
     def check_new(

@@ -38,6 +38,11 @@ class Served(CustomResource):
         """Whether objects may have to be shown with more than they were stored with."""
         return '"default":' in json.dumps(convert.to_json(self.version.schema), separators=(",", ":"))
 
+    @property
+    def has_changed(self) -> bool:
+        """Whether objects may have been stored by another schema than this one."""
+        return self.definition.metadata.generation > 1
+
     @cached_property
     def scale(self) -> dict[str, Any] | None:
         """The paths of the subresource ``scale``."""
@@ -76,10 +81,10 @@ class Served(CustomResource):
         before = obj.content
         if obj.apiVersion != self.api_version or obj.kind != self.kind:
             obj.apiVersion, obj.kind = self.api_version, self.kind
-        elif not self.has_defaults:
+        elif not self.has_defaults and not self.has_changed:
             return wire
         manifest = custom_objects.content(obj)
-        self.schema.default(manifest)
+        self.schema.read(manifest)
         custom_objects.put(obj, manifest)
         if obj.content == before and obj.apiVersion == self.stored_as:
             return wire
