@@ -258,7 +258,6 @@ STANDARD = Macros(
         ("exists", 3, True): _exists,
         ("exists_one", 2, True): _exists_one,
         ("exists_one", 3, True): _exists_one,
-        ("existsOne", 2, True): _exists_one,
         ("existsOne", 3, True): _exists_one,
         ("map", 2, True): _map,
         ("map", 3, True): _map,

@@ -262,10 +262,8 @@ class _Parser:
         if optional:
             self._next()
         if self.token.kind == "ESC_IDENTIFIER":
-            self._next()
-            node = self.issue(operand.offset if operand.offset >= 0 else dot.offset, "unsupported syntax: '`'")
-            node.offset = operand.offset
-            return node
+            self.issue(self._next().offset, "unsupported syntax: '`'")
+            return Select(dot.offset, operand, "")
         if self.token.kind != "IDENTIFIER":
             self._no_alternative(".?" if optional else ".")
         name = self._next()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from kemu.emulated.cel import access, actual_costs, times
+from kemu.emulated.cel import access, actual_costs, patterns, times
 from kemu.emulated.cel.declarations import Function, Functions, Implementation, Overload
 from kemu.emulated.cel.errors import InstantiationError
 from kemu.emulated.cel.providers import Provider
@@ -355,7 +355,7 @@ class _Planner:
         compute, variadic = _bind(function, overload, len(arguments))
         if name in actual_costs.REGEX_FUNCTIONS and len(arguments) > 1 and arguments[1].constant:
             variadic = True
-            self._check_pattern(arguments[1].value)
+            compute = self._with_pattern(compute, arguments[1].value)
         cost = actual_costs.of_call(name, overload)
         if len(arguments) == 1 and arguments[0].constant and name in actual_costs.CONVERSIONS:
             value = compute(arguments[0].value)
@@ -365,14 +365,20 @@ class _Planner:
         steps = [argument.step() for argument in arguments]
         return _Plan(_invoke(steps, compute, cost, variadic, function.strict))
 
-    def _check_pattern(self, pattern: Value) -> None:
+    def _with_pattern(self, compute: Implementation, pattern: Value) -> Implementation:
+        """A call whose pattern is a constant: a pattern that is none is found now, and other types have shorter errors."""
         if type(pattern) is not str:
-            return
-        from kemu.emulated.cel import patterns
-
+            return compute
         compiled = patterns.compiled(pattern)
         if isinstance(compiled, Error):
             raise InstantiationError(compiled.message)
+
+        def call(*arguments: Value) -> Value:
+            if type(arguments[0]) is not str or type(arguments[-1]) not in (str, int):
+                return NO_OVERLOAD
+            return compute(*arguments)
+
+        return call
 
     def _list(self, node: ListOf) -> _Plan:
         elements = [self.plan(element) for element in node.elements]
@@ -686,9 +692,11 @@ def _invoke(steps: list[Step], compute: Implementation, cost: actual_costs.CallC
             arguments: list[Value] = []
             for argument in steps:
                 value = argument(run)
-                if type(value) is Error:
-                    return value
                 arguments.append(value)
+                if type(value) is Error:
+                    if len(arguments) == len(steps):
+                        charge(run, arguments, value)
+                    return value
             result = compute(*arguments)
             charge(run, arguments, result)
             return result

@@ -91,6 +91,11 @@ def object_of(name: str, fields: Mapping[str, Type], min_serialized: int = 2) ->
     return Type("struct", name, fields=fields, min_serialized=min_serialized)
 
 
+def abstract(name: str) -> Type:
+    """An object that only functions know: it has no fields, and no expression names its type."""
+    return Type("struct", name)
+
+
 def opaque(name: str, *parameters: Type) -> Type:
     """An abstract type that only functions know."""
     return Type("opaque", name, parameters)

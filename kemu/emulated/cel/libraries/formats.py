@@ -12,12 +12,12 @@ from kemu.emulated.cel.types import STRING
 from kemu.emulated.cel.values import NO_OVERLOAD, NONE, Error, Opaque, Optional, Value
 from kemu.emulated.objects import names
 
-_FORMAT = types.object_of("kubernetes.NamedFormat", {})
+_FORMAT = types.abstract("kubernetes.NamedFormat")
 _UUID = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}", re.IGNORECASE | re.ASCII)
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})")
 _TIME = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))")
-_TIME_PATTERN_SIZE = 76
-_UUID_PATTERN_SIZE = 80
+_TIME_PATTERN_SIZE = 71
+_UUID_PATTERN_SIZE = 70
 
 #: Says what is wrong with a text; nothing if it is of the format.
 Check = Callable[[str], Sequence[str]]

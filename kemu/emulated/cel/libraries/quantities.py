@@ -15,8 +15,9 @@ from kemu.emulated.cel.types import BOOL, DOUBLE, INT, STRING
 from kemu.emulated.cel.values import INT_MAX, INT_MIN, NO_OVERLOAD, Error, Opaque, Value
 from kemu.emulated.objects.amounts import quantities
 
-_QUANTITY = types.object_of("kubernetes.Quantity", {})
+_QUANTITY = types.abstract("kubernetes.Quantity")
 _TEXT = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([eE][+-]?[0-9]+|[A-Za-z]*)", re.ASCII)
+_SHAPE = re.compile(r"[+-]?[0-9]*(?:\.[0-9]*)?[eEinumkKMGTP]*[-+]?[0-9]*", re.ASCII)
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _WRONG_FORMAT = (
@@ -55,7 +56,8 @@ def parse(text: str) -> Quantity | Error:
     try:
         amount = quantities.parse(text)
     except ValueError as error:
-        return Error(_WRONG_SUFFIX if str(error).startswith(_WRONG_SUFFIX) else _WRONG_FORMAT)
+        of_suffix = str(error).startswith(_WRONG_SUFFIX) and _SHAPE.fullmatch(text)
+        return Error(_WRONG_SUFFIX if of_suffix else _WRONG_FORMAT)
     small = _small(text)
     return Quantity(amount, small, text if small is not None else "")
 
