@@ -34,7 +34,7 @@ def answer(case: dict[str, Any]) -> dict[str, Any]:
     given: dict[str, Any] = dict(case.get("variables", {}))
     root: cel.types.Type | None = None
     if "schema" in case:
-        root = cel.schemas.declared(case["schema"], root=case.get("root", False), name="self")
+        root = cel.schemas.declared(case["schema"], root=case.get("root", False))
         assert root is not None
         old = cel.types.optional_of(root) if case.get("optionalOldSelf") else root
         declared |= {"self": root, "oldSelf": old}
@@ -52,7 +52,7 @@ def answer(case: dict[str, Any]) -> dict[str, Any]:
     except cel.errors.InstantiationError as error:
         return {"program": str(error)}
     except cel.CompileError as error:
-        return {"issues": str(error)}
+        return {"issues": str(error).replace("selfType", "self")}
     low, high = program.estimate()
     result: dict[str, Any] = {"type": str(program.type), "low": low, "high": high}
     if case.get("compileOnly"):
