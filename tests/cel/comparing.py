@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kemu.emulated import cel
-from kemu.emulated.cel import numbers, values
+from kemu.emulated.cel import numbers, stacks, values
 from kemu.emulated.cel.libraries.addresses import Cidr, Ip
 from kemu.emulated.cel.libraries.quantities import Quantity
 from kemu.emulated.cel.libraries.semvers import Semver
@@ -45,7 +45,9 @@ def answer(case: dict[str, Any]) -> dict[str, Any]:
     if "authorizer" in libraries:
         declared["authorizer"] = cel.authorizers.AUTHORIZER
         given["authorizer"] = cel.authorizers.Authorizer(decide)
-    chosen = [name for name in ("bindings", "mutation") if name in libraries]
+    chosen = ["bindings"] if "bindings" in libraries else []
+    if libraries & {"jsonpatch", "mutation"}:
+        chosen.append("mutation")
     environment = cel.Environment(declared, libraries=chosen)  # type: ignore[arg-type]
     try:
         program = environment.compile(case["expression"])
@@ -61,7 +63,8 @@ def answer(case: dict[str, Any]) -> dict[str, Any]:
         value, cost = program.evaluate(given, case.get("limit") or cel.PER_CALL_LIMIT)
     except cel.EvaluationError as error:
         return {**result, "error": str(error), "cost": error.cost}
-    return {**result, "value": show(value), "cost": cost}
+    with stacks.room():
+        return {**result, "value": show(value), "cost": cost}
 
 
 def show(value: Any) -> str:

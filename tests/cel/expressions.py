@@ -134,7 +134,6 @@ def _fixed() -> Iterator[str]:
             yield f"url('{text}').get{function}()"
         yield f"url('{text}') == url('http://example.com')"
     for text in QUANTITIES:
-        yield f"quantity('{text}')"
         yield f"isQuantity('{text}')"
         for function in ("isInteger", "asInteger", "asApproximateFloat"):
             yield f"quantity('{text}').{function}()"

@@ -227,8 +227,7 @@ class SetList(List):
             if _key(value) not in known:
                 known.add(_key(value))
                 values.append(value)
-        # Kubernetes' sum is a list of its own kind no more.
-        return List(values, self.items)
+        return SetList(values, self.items)
 
 
 class MapList(List):

@@ -92,6 +92,8 @@ class Program:
                 value = self._step(run)
         except (plans.Exceeded, Oversized):
             raise BudgetExceeded("operation cancelled: actual cost limit exceeded", run.cost) from None
+        except plans.Panicked as panicked:
+            raise EvaluationError(str(panicked), run.cost) from None
         if type(value) is Error:
             raise EvaluationError(value.message, run.cost)
         return value, run.cost

@@ -19,6 +19,7 @@ from kemu.emulated.cel.types import Type
 from kemu.emulated.cel.values import (
     NO_OVERLOAD,
     NONE,
+    UINT_MAX,
     Error,
     MutableList,
     MutableMap,
@@ -26,6 +27,8 @@ from kemu.emulated.cel.values import (
     TypeValue,
     Uint,
     Value,
+    as_key,
+    go_type,
     is_list,
     is_map,
     item,
@@ -38,11 +41,10 @@ MAP_COST: Final = 30
 STRUCT_COST: Final = 40
 
 _UNSET: Final = object()
-_GO_TYPES: Final = {
-    "bool": "types.Bool", "bytes": "types.Bytes", "double": "types.Double", "int": "types.Int", "null_type": "types.Null",
-    "string": "types.String", "uint": "types.Uint", "google.protobuf.Timestamp": "types.Timestamp",
-    "google.protobuf.Duration": "types.Duration", "optional_type": "*types.Optional", "type": "*types.Type",
-}  # fmt: skip
+_UNHASHABLE: Final = frozenset({"bytes", "kubernetes.Semver", "kubernetes.NamedFormat"})
+
+class Panicked(Exception):  # noqa: N818
+    """Where cel-go panics: the evaluation ends at once, whatever else would do without the value."""
 
 
 class Exceeded(Exception):
@@ -132,7 +134,10 @@ class _Plan:
             assert self.attribute is not None, "a plan is a step or an attribute"
             resolve = self.attribute.resolve()
             free = self.attribute.test_only or self.attribute.condition is not None
-            self._step = _tested(resolve) if self.attribute.test_only else resolve if free else _charged(resolve)
+            if self.attribute.test_only:
+                self._step = _tested(resolve, self.attribute.condition is not None)
+            else:
+                self._step = resolve if free else _charged(resolve)
         return self._step
 
 
@@ -147,9 +152,14 @@ def _charged(resolve: Step) -> Step:
     return step
 
 
-def _tested(resolve: Step) -> Step:
+def _tested(resolve: Step, conditional: bool) -> Step:
+    """A test of presence costs nothing; cel-go takes its one off even from a condition, for which it never asked one."""
+
     def step(run: Run) -> Value:
         value = resolve(run)
+        if conditional:
+            run.cost = run.cost - 1 & UINT_MAX
+            run.charge(0)
         return value.present if type(value) is Optional else value
 
     return step
@@ -317,6 +327,9 @@ class _Planner:
         operand, index = self.plan(node.arguments[0]), self.plan(node.arguments[1])
         attribute = self._attribute(operand)
         if index.constant:
+            refused = access.refusal(index.value)
+            if refused is not None:
+                raise InstantiationError(refused.message)
             qualifier = _Qualifier(index.value, None, optional, self._is_dynamic_object(node.arguments[0].type))
         elif index.attribute is not None:
             resolve = index.attribute.resolve()
@@ -409,8 +422,9 @@ class _Planner:
 
     def _map(self, node: MapOf) -> _Plan:
         entries = [(self.plan(entry.key), self.plan(entry.value), entry.optional) for entry in node.entries]
-        if all(key.constant and value.constant and not optional for key, value, optional in entries):
-            return _Plan.of({key.value: value.value for key, value, _ in entries})
+        constant = all(key.constant and value.constant and not optional for key, value, optional in entries)
+        if constant and not any(type_name(key.value) in _UNHASHABLE for key, _, _ in entries):
+            return _Plan.of({as_key(key.value): value.value for key, value, _ in entries})
         steps = [(key.step(), value.step(), optional) for key, value, optional in entries]
 
         def build(run: Run) -> Value:
@@ -429,10 +443,9 @@ class _Planner:
                         result.pop(key, None)
                         continue
                     value = value.value
-                try:
-                    result[key] = value
-                except TypeError:
-                    return Error(f"internal error: runtime error: hash of unhashable type {_GO_TYPES.get(type_name(key), 'types')}")
+                if type_name(key) in _UNHASHABLE:
+                    raise Panicked(f"internal error: runtime error: hash of unhashable type {go_type(key)}")
+                result[as_key(key)] = value
             return result
 
         def step(run: Run) -> Value:
@@ -527,10 +540,9 @@ def _fold(over: Step, condition: Step, body: Step, result: Step, indexes: tuple[
         elif is_map(aggregate):
             entries = ((key, _entry(aggregate, key)) for key in aggregate) if pairs else ((key, None) for key in aggregate)
         else:
-            go_type = _GO_TYPES.get(type_name(aggregate), type_name(aggregate))
             if pairs:
-                return Error(f"unsupported comprehension range type: {go_type}")
-            return Error(f"got '{go_type}', expected iterable type")
+                return Error(f"unsupported comprehension range type: {go_type(aggregate)}")
+            return Error(f"got '{go_type(aggregate)}', expected iterable type")
         for one, other in entries:
             slots[first], slots[second] = one, other
             if condition(run) is False:

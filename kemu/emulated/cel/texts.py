@@ -10,7 +10,7 @@ from kemu.emulated.cel.errors import Issue
 _MAX_ISSUES = 100
 _MAX_SNIPPET = 16_384
 #: An issue without a place.
-NOWHERE = (-1, 0)
+NOWHERE = (-1, -1)
 
 
 class Text:

@@ -37,6 +37,12 @@ class Duration(Opaque):
     def equal(self, other: Value) -> Value:
         return type(other) is Duration and other.nanoseconds == self.nanoseconds
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Duration) and other.nanoseconds == self.nanoseconds
+
+    def __hash__(self) -> int:
+        return hash(self.nanoseconds)
+
     def __str__(self) -> str:
         """Seconds, such as ``1.5s``."""
         whole = numbers.truncated_division(self.nanoseconds, SECOND)
@@ -56,6 +62,12 @@ class Timestamp(Opaque):
 
     def equal(self, other: Value) -> Value:
         return type(other) is Timestamp and self.key == other.key
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Timestamp) and (other.key, other.offset) == (self.key, self.offset)
+
+    def __hash__(self) -> int:
+        return hash((self.key, self.offset))
 
     @property
     def key(self) -> tuple[int, int]:

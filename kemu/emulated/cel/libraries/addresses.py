@@ -254,7 +254,8 @@ def _is_global_unicast(address: Ip) -> bool:
 
 def _contains_ip(network: Value, address: Value) -> Value:
     if type(address) is not Ip:
-        return address if type(address) is Error else NO_OVERLOAD
+        # Kubernetes asks whether the network is the error, so that of the address is lost.
+        return NO_OVERLOAD
     return address.within(network.address.number, network.length, network.address.version)
 
 

@@ -15,6 +15,7 @@ from kemu.emulated.cel.values import (
     INT_MIN,
     NO_OVERLOAD,
     UINT_MAX,
+    Constructed,
     Error,
     ListLike,
     MapLike,
@@ -309,7 +310,7 @@ def _identity(value: Value) -> Value:
 
 
 def _type(value: Value) -> Value:
-    return TypeValue(type_name(value))
+    return TypeValue("type" if isinstance(value, Constructed) else type_name(value))
 
 
 # Strings and times
