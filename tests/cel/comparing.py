@@ -116,7 +116,11 @@ def _ascii(text: str) -> str:
     """Go's QuoteToASCII."""
     quoted = numbers.quoted(text)
     return "".join(
-        character if character.isascii() else f"\\u{ord(character):04x}" if ord(character) < 0x10000 else f"\\U{ord(character):08x}"
+        character
+        if character.isascii()
+        else f"\\u{ord(character):04x}"
+        if ord(character) < 0x10000
+        else f"\\U{ord(character):08x}"
         for character in quoted
     )
 

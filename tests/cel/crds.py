@@ -99,7 +99,9 @@ class Documents:
     def _object(self, schema: dict[str, Any], density: float) -> Any:
         values = schema.get("additionalProperties")
         if isinstance(values, dict):
-            keys = self.draw.sample(["a", "app.kubernetes.io/name", "karpenter.sh/x", *self.strings], k=self.draw.randint(0, 3))
+            keys = self.draw.sample(
+                ["a", "app.kubernetes.io/name", "karpenter.sh/x", *self.strings], k=self.draw.randint(0, 3)
+            )
             return {key: self.value(values, density) for key in keys}
         required = set(schema.get("required") or ())
         result = {}
@@ -150,7 +152,11 @@ def cases(paths: list[str]) -> Iterator[dict[str, Any]]:
                             case["oldSelf"] = drawn.value(reduced, density)
                         if root:
                             case["root"] = True
-                            case["self"] |= {"apiVersion": "example.com/v1", "kind": "Example", "metadata": {"name": "one"}}
+                            case["self"] |= {
+                                "apiVersion": "example.com/v1",
+                                "kind": "Example",
+                                "metadata": {"name": "one"},
+                            }
                         if optional:
                             case["optionalOldSelf"] = True
                         yield {"case": case}

@@ -33,7 +33,9 @@ _TRAVERSE_OVERLOADS: Final = frozenset(
     "starts_with_string ends_with_string string_to_bytes bytes_to_string strings_quote string_format".split()
 )
 _COMPARE_OVERLOADS: Final = frozenset(
-    f"{comparison}_{kind}" for comparison in ("less", "greater", "less_equals", "greater_equals") for kind in ("string", "bytes")
+    f"{comparison}_{kind}"
+    for comparison in ("less", "greater", "less_equals", "greater_equals")
+    for kind in ("string", "bytes")
 )
 
 

@@ -294,7 +294,9 @@ class _Checker:
             expected = self._field_type(field.offset, node.name, field.name) or types.ERROR
             value = self._optional_value(field.value) if field.optional else field.value.type
             if not self._assign(expected, value):
-                message = f"expected type of field '{field.name}' is '{expected.text}' but provided type is '{value.text}'"
+                message = (
+                    f"expected type of field '{field.name}' is '{expected.text}' but provided type is '{value.text}'"
+                )
                 self.issue(field.offset, message)
         return node
 

@@ -438,7 +438,9 @@ class _Parser:
                 return Literal(offset, number)
             case "NUM_UINT":
                 digits = text[:-1]
-                number = int(digits, 16) if digits.startswith("0x") else int(digits) if len(digits) < 40 else UINT_MAX + 1
+                number = (
+                    int(digits, 16) if digits.startswith("0x") else int(digits) if len(digits) < 40 else UINT_MAX + 1
+                )
                 if number > UINT_MAX:
                     return self.issue(offset, "invalid uint literal")
                 return Literal(offset, Uint(number))
@@ -447,7 +449,9 @@ class _Parser:
                 return self.issue(offset, "invalid double literal") if double is None else Literal(offset, double)
             case "STRING" | "BYTES":
                 try:
-                    return Literal(offset, literals.string(text) if token.kind == "STRING" else literals.byte_string(text[1:]))
+                    return Literal(
+                        offset, literals.string(text) if token.kind == "STRING" else literals.byte_string(text[1:])
+                    )
                 except ValueError as error:
                     self.issue(offset, str(error))
                     return Literal(offset, "")

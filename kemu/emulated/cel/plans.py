@@ -43,6 +43,7 @@ STRUCT_COST: Final = 40
 _UNSET: Final = object()
 _UNHASHABLE: Final = frozenset({"bytes", "kubernetes.Semver", "kubernetes.NamedFormat"})
 
+
 class Panicked(Exception):  # noqa: N818
     """Where cel-go panics: the evaluation ends at once, whatever else would do without the value."""
 
@@ -89,7 +90,9 @@ class _Attribute:
 
     __slots__ = ("branches", "condition", "qualifiers", "root", "test_only")
 
-    def __init__(self, root: Step | None, condition: _Plan | None = None, branches: tuple[_Attribute, ...] = ()) -> None:
+    def __init__(
+        self, root: Step | None, condition: _Plan | None = None, branches: tuple[_Attribute, ...] = ()
+    ) -> None:
         self.root = root
         self.condition = condition
         self.branches = branches
@@ -438,7 +441,9 @@ class _Planner:
                     return value
                 if optional:
                     if type(value) is not Optional:
-                        return Error(f"cannot initialize optional entry '{text(key)}' from non-optional value {text(value)}")
+                        return Error(
+                            f"cannot initialize optional entry '{text(key)}' from non-optional value {text(value)}"
+                        )
                     if not value.present:
                         result.pop(key, None)
                         continue
@@ -467,7 +472,9 @@ class _Planner:
                     return value
                 if optional:
                     if type(value) is not Optional:
-                        return Error(f"cannot initialize optional entry '{field}' from non-optional value {text(value)}")
+                        return Error(
+                            f"cannot initialize optional entry '{field}' from non-optional value {text(value)}"
+                        )
                     if not value.present:
                         result.pop(field, None)
                         continue
@@ -538,7 +545,9 @@ def _fold(over: Step, condition: Step, body: Step, result: Step, indexes: tuple[
         if is_list(aggregate):
             entries = enumerate(aggregate) if pairs else ((value, None) for value in aggregate)
         elif is_map(aggregate):
-            entries = ((key, _entry(aggregate, key)) for key in aggregate) if pairs else ((key, None) for key in aggregate)
+            entries = (
+                ((key, _entry(aggregate, key)) for key in aggregate) if pairs else ((key, None) for key in aggregate)
+            )
         else:
             if pairs:
                 return Error(f"unsupported comprehension range type: {go_type(aggregate)}")
@@ -647,7 +656,9 @@ def _refused(name: str, arguments: tuple[Value, ...]) -> Error:
 
 def _guarded(name: str, overload: Overload) -> Implementation:
     compute = overload.compute
-    checked = [(index, declared) for index, declared in enumerate(overload.arguments) if declared.kind not in ("dyn", "param")]
+    checked = [
+        (index, declared) for index, declared in enumerate(overload.arguments) if declared.kind not in ("dyn", "param")
+    ]
 
     def call(*arguments: Value) -> Value:
         assert compute is not None
@@ -689,7 +700,9 @@ def admits(declared: Type, value: Value) -> bool:
     return True
 
 
-def _invoke(steps: list[Step], compute: Implementation, cost: actual_costs.CallCost, variadic: bool, strict: bool) -> Step:
+def _invoke(
+    steps: list[Step], compute: Implementation, cost: actual_costs.CallCost, variadic: bool, strict: bool
+) -> Step:
     fixed = cost if isinstance(cost, int) else None
     varying = None if isinstance(cost, int) else cost
 

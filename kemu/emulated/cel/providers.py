@@ -39,7 +39,9 @@ _STANDARD: Final[Mapping[str, Type]] = {
 class Provider:
     """Variables by name, objects by the name of their type."""
 
-    def __init__(self, variables: Mapping[str, Type], objects: Mapping[str, Type], resolve: Callable[[str], Type | None]) -> None:
+    def __init__(
+        self, variables: Mapping[str, Type], objects: Mapping[str, Type], resolve: Callable[[str], Type | None]
+    ) -> None:
         self.variables = dict(variables)
         self._resolve = resolve
         self._objects = dict(objects)

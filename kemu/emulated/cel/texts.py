@@ -52,5 +52,3 @@ class Text:
         at_mark = line[issue.column : issue.column + 1]
         mark = "^" if at_mark.isascii() else "＾"
         return f"{head}\n | {line}\n | {dots}{mark}"
-
-

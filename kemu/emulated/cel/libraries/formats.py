@@ -81,7 +81,11 @@ _FORMATS = {
     "dns1035LabelPrefix": Format("DNS1035LabelPrefix", _prefix(names.dns_1035_label), 30),
     "labelValue": Format("LabelValue", names.label_value, 40),
     "uri": Format("URI", _uri, 1103),
-    "uuid": Format("uuid", _test(lambda text: _UUID.fullmatch(text) is not None, "does not match the UUID format"), _UUID_PATTERN_SIZE),
+    "uuid": Format(
+        "uuid",
+        _test(lambda text: _UUID.fullmatch(text) is not None, "does not match the UUID format"),
+        _UUID_PATTERN_SIZE,
+    ),
     "byte": Format("byte", _test(lambda text: _BASE64.fullmatch(text) is not None, "invalid base64"), 84),
     "date": Format("date", _test(lambda text: times.parse_date(text) is not None, "invalid date"), _TIME_PATTERN_SIZE),
     "datetime": Format("datetime", _test(_is_date_time, "invalid datetime"), _TIME_PATTERN_SIZE),

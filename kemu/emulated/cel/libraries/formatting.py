@@ -44,7 +44,9 @@ class _Refused(Exception):  # noqa: N818
 def format_values(template: Value, values: Value) -> Value:
     """The template with its clauses replaced by the values."""
     try:
-        return _expand(template, len(values), lambda letter, precision, index: _formatted(letter, precision, item(values, index)))
+        return _expand(
+            template, len(values), lambda letter, precision, index: _formatted(letter, precision, item(values, index))
+        )
     except _Refused as refused:
         return Error(str(refused))
 

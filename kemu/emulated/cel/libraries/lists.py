@@ -11,7 +11,19 @@ from kemu.emulated.cel.libraries.standard import add, compare, is_comparer
 from kemu.emulated.cel.sizes import bounded
 from kemu.emulated.cel.times import Duration
 from kemu.emulated.cel.types import BOOL, BYTES, DOUBLE, DURATION, INT, STRING, TIMESTAMP, UINT
-from kemu.emulated.cel.values import NO_OVERLOAD, Error, ListLike, Uint, Value, contains, equal, is_list, is_map, item, type_name
+from kemu.emulated.cel.values import (
+    NO_OVERLOAD,
+    Error,
+    ListLike,
+    Uint,
+    Value,
+    contains,
+    equal,
+    is_list,
+    is_map,
+    item,
+    type_name,
+)
 
 _T = types.param("T")
 _LIST = types.list_of(_T)
