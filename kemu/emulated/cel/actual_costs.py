@@ -21,16 +21,66 @@ STRING_FACTOR: Final = 0.1
 REGEX_FACTOR: Final = 0.25
 
 _ONE: Final = frozenset(
-    "serviceAccount path group resource subresource namespace name allowed reason error errored masked prefixLength family "
-    "isUnspecified isLoopback isLinkLocalMulticast isLinkLocalUnicast isGlobalUnicast format.named sign asInteger isInteger "
-    "asApproximateFloat isGreaterThan isLessThan compareTo add sub major minor patch getScheme getHostname getHost getPort "
-    "getEscapedPath getQuery".split()
+    [
+        "serviceAccount",
+        "path",
+        "group",
+        "resource",
+        "subresource",
+        "namespace",
+        "name",
+        "allowed",
+        "reason",
+        "error",
+        "errored",
+        "masked",
+        "prefixLength",
+        "family",
+        "isUnspecified",
+        "isLoopback",
+        "isLinkLocalMulticast",
+        "isLinkLocalUnicast",
+        "isGlobalUnicast",
+        "format.named",
+        "sign",
+        "asInteger",
+        "isInteger",
+        "asApproximateFloat",
+        "isGreaterThan",
+        "isLessThan",
+        "compareTo",
+        "add",
+        "sub",
+        "major",
+        "minor",
+        "patch",
+        "getScheme",
+        "getHostname",
+        "getHost",
+        "getPort",
+        "getEscapedPath",
+        "getQuery",
+    ]
 )
 _TRAVERSE: Final = frozenset(
-    "url lowerAscii upperAscii substring trim jsonpatch.escapeKey cidr isIP isCIDR quantity isQuantity semver isSemver".split()
+    [
+        "url",
+        "lowerAscii",
+        "upperAscii",
+        "substring",
+        "trim",
+        "jsonpatch.escapeKey",
+        "cidr",
+        "isIP",
+        "isCIDR",
+        "quantity",
+        "isQuantity",
+        "semver",
+        "isSemver",
+    ]
 )
 _TRAVERSE_OVERLOADS: Final = frozenset(
-    "starts_with_string ends_with_string string_to_bytes bytes_to_string strings_quote string_format".split()
+    ["starts_with_string", "ends_with_string", "string_to_bytes", "bytes_to_string", "strings_quote", "string_format"]
 )
 _COMPARE_OVERLOADS: Final = frozenset(
     f"{comparison}_{kind}"

@@ -20,6 +20,7 @@ from kemu.emulated.cel import (
 )
 from kemu.emulated.cel.errors import BudgetExceeded, CompileError, EvaluationError
 from kemu.emulated.cel.providers import ANY_FIELD, Provider
+from kemu.emulated.cel.runs import Exceeded, Panicked, Run, Step
 from kemu.emulated.cel.sizes import Oversized
 from kemu.emulated.cel.syntax import Node, depth
 from kemu.emulated.cel.texts import Text
@@ -47,9 +48,9 @@ class Cost(NamedTuple):
 class Program:
     """A compiled expression; it may be evaluated any number of times, and keeps nothing of an evaluation."""
 
-    __slots__ = ("_deep", "_step", "_slots", "_tree", "_variables", "text", "type")
+    __slots__ = ("_deep", "_slots", "_step", "_tree", "_variables", "text", "type")
 
-    def __init__(self, text: str, tree: Node, step: plans.Step, slots: int, variables: Mapping[str, Type]) -> None:
+    def __init__(self, text: str, tree: Node, step: Step, slots: int, variables: Mapping[str, Type]) -> None:
         #: The expression's text.
         self.text = text
         #: What the checker found the expression to be.
@@ -83,16 +84,16 @@ class Program:
         Raises `EvaluationError` with cel-go's message, `BudgetExceeded` when the cost passes `limit`; both know the cost.
         """
         given = {name: _read(value, self._variables.get(name)) for name, value in variables.items()}
-        run = plans.Run(given, _UNBOUNDED if limit is None else limit, self._slots)
+        run = Run(given, _UNBOUNDED if limit is None else limit, self._slots)
         try:
             if self._deep:
                 with stacks.room():
                     value = self._step(run)
             else:
                 value = self._step(run)
-        except (plans.Exceeded, Oversized):
+        except (Exceeded, Oversized):
             raise BudgetExceeded("operation cancelled: actual cost limit exceeded", run.cost) from None
-        except plans.Panicked as panicked:
+        except Panicked as panicked:
             raise EvaluationError(str(panicked), run.cost) from None
         if type(value) is Error:
             raise EvaluationError(value.message, run.cost)

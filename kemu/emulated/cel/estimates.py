@@ -454,13 +454,49 @@ class _Coster:
 
 
 _ONE_EACH: Final = frozenset(
-    "serviceAccount path group resource subresource namespace name allowed reason error errored masked prefixLength family "
-    "isUnspecified isLoopback isLinkLocalMulticast isLinkLocalUnicast isGlobalUnicast format.named sign asInteger isInteger "
-    "asApproximateFloat isGreaterThan isLessThan compareTo add sub major minor patch getScheme getHostname getHost getPort "
-    "getEscapedPath getQuery".split()
+    [
+        "serviceAccount",
+        "path",
+        "group",
+        "resource",
+        "subresource",
+        "namespace",
+        "name",
+        "allowed",
+        "reason",
+        "error",
+        "errored",
+        "masked",
+        "prefixLength",
+        "family",
+        "isUnspecified",
+        "isLoopback",
+        "isLinkLocalMulticast",
+        "isLinkLocalUnicast",
+        "isGlobalUnicast",
+        "format.named",
+        "sign",
+        "asInteger",
+        "isInteger",
+        "asApproximateFloat",
+        "isGreaterThan",
+        "isLessThan",
+        "compareTo",
+        "add",
+        "sub",
+        "major",
+        "minor",
+        "patch",
+        "getScheme",
+        "getHostname",
+        "getHost",
+        "getPort",
+        "getEscapedPath",
+        "getQuery",
+    ]
 )
-_OVER_LISTS: Final = frozenset("isSorted sum max min indexOf lastIndexOf".split())
-_PARSED: Final = frozenset("cidr isIP isCIDR ip quantity isQuantity semver isSemver".split())
+_OVER_LISTS: Final = frozenset(["isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"])
+_PARSED: Final = frozenset(["cidr", "isIP", "isCIDR", "ip", "quantity", "isQuantity", "semver", "isSemver"])
 _COMPARED: Final = frozenset(
     [f"{name}_{kind}" for name in ("less", "greater", "less_equals", "greater_equals") for kind in ("string", "bytes")]
     + ["equals", "not_equals"]

@@ -19,8 +19,29 @@ MAX_LENGTH = 100_000
 MAX_DEPTH = 250
 
 _RESERVED = frozenset(
-    "as break const continue else false for function if import in let loop package namespace null return true var void "
-    "while".split()
+    [
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "false",
+        "for",
+        "function",
+        "if",
+        "import",
+        "in",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "null",
+        "return",
+        "true",
+        "var",
+        "void",
+        "while",
+    ]
 )
 _LITERALS = ("true", "false", "null", "NUM_FLOAT", "NUM_INT", "NUM_UINT", "STRING", "BYTES")
 _BEGINNING = ("[", "{", "(", ".", "-", "!", *_LITERALS, "IDENTIFIER")
@@ -33,7 +54,7 @@ _SUMS = {"+": "_+_", "-": "_-_"}
 _PRODUCTS = {"*": "_*_", "/": "_/_", "%": "_%_"}
 
 
-class _Stop(Exception):  # noqa: N818
+class _Stop(Exception):
     """Nothing behind this place is read."""
 
 
@@ -57,6 +78,7 @@ class _Parser:
         self.text = text
         self.issues: list[Issue] = []
         self.macros = available
+        self.copies = macros.Copies()
         self.tokens, strays = scan(text.content)
         for offset, stray in strays:
             self._syntax_error(offset, f"token recognition error at: '{stray}'")
@@ -464,7 +486,7 @@ class _Parser:
         if expand is None:
             return Call(offset, function, target, arguments)
         try:
-            expanded = expand(macros.Builder(offset), target, arguments)
+            expanded = expand(macros.Builder(offset, self.copies), target, arguments)
         except macros.MacroError as error:
             return self.issue(error.offset if error.offset >= 0 else offset, error.message)
         return Call(offset, function, target, arguments) if expanded is None else expanded

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from kemu.emulated.cel import numbers
+from kemu.emulated.cel.libraries.conversions import to_string
 from kemu.emulated.cel.sizes import bounded
 from kemu.emulated.cel.syntax import ListOf, MapOf, Node
 from kemu.emulated.cel.times import Duration, Timestamp
@@ -33,7 +34,7 @@ _KINDS = {
 }
 
 
-class _Refused(Exception):  # noqa: N818
+class _Refused(Exception):
     """A clause or an argument is wrong; `at` is the node of the argument, for the validator."""
 
     def __init__(self, message: str, at: Node | None = None) -> None:
@@ -147,8 +148,6 @@ def _wrong(letter: str, value: Value) -> _Refused:
 
 
 def _string(value: Value, precision: int) -> str:
-    from kemu.emulated.cel.libraries.standard import to_string
-
     if is_list(value):
         return _list(value)
     if is_map(value):
