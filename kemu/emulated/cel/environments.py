@@ -20,6 +20,7 @@ from kemu.emulated.cel import (
 )
 from kemu.emulated.cel.errors import BudgetExceeded, CompileError, EvaluationError
 from kemu.emulated.cel.providers import ANY_FIELD, Provider
+from kemu.emulated.cel.runs import Exceeded, Panicked, Run, Step
 from kemu.emulated.cel.sizes import Oversized
 from kemu.emulated.cel.syntax import Node, depth
 from kemu.emulated.cel.texts import Text
@@ -47,9 +48,9 @@ class Cost(NamedTuple):
 class Program:
     """A compiled expression; it may be evaluated any number of times, and keeps nothing of an evaluation."""
 
-    __slots__ = ("_deep", "_step", "_slots", "_tree", "_variables", "text", "type")
+    __slots__ = ("_deep", "_slots", "_step", "_tree", "_variables", "text", "type")
 
-    def __init__(self, text: str, tree: Node, step: plans.Step, slots: int, variables: Mapping[str, Type]) -> None:
+    def __init__(self, text: str, tree: Node, step: Step, slots: int, variables: Mapping[str, Type]) -> None:
         #: The expression's text.
         self.text = text
         #: What the checker found the expression to be.
@@ -64,10 +65,13 @@ class Program:
         """The cost as Kubernetes estimates it from declared sizes.
 
         `root` is the type whose sizes count, that of the variable ``self`` unless stated: Kubernetes takes every path for
-        one from there, whatever variable it begins with.
+        one from there, whatever variable it begins with. Without such a type all sizes are unknown.
         """
+        own = self._variables.get("self")
+        if root is None and own is not None and (own.schema is not None or own.fields is not None or own.max_elements):
+            root = own
         with stacks.room():
-            return Cost(*estimates.estimate(self._tree, root or self._variables.get("self")))
+            return Cost(*estimates.estimate(self._tree, root))
 
     def evaluate(self, variables: Mapping[str, Value], limit: int | None = PER_CALL_LIMIT) -> tuple[Value, int]:
         """The value of the expression and its actual cost.
@@ -80,15 +84,17 @@ class Program:
         Raises `EvaluationError` with cel-go's message, `BudgetExceeded` when the cost passes `limit`; both know the cost.
         """
         given = {name: _read(value, self._variables.get(name)) for name, value in variables.items()}
-        run = plans.Run(given, _UNBOUNDED if limit is None else limit, self._slots)
+        run = Run(given, _UNBOUNDED if limit is None else limit, self._slots)
         try:
             if self._deep:
                 with stacks.room():
                     value = self._step(run)
             else:
                 value = self._step(run)
-        except (plans.Exceeded, Oversized):
+        except (Exceeded, Oversized):
             raise BudgetExceeded("operation cancelled: actual cost limit exceeded", run.cost) from None
+        except Panicked as panicked:
+            raise EvaluationError(str(panicked), run.cost) from None
         if type(value) is Error:
             raise EvaluationError(value.message, run.cost)
         return value, run.cost

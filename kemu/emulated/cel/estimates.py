@@ -210,7 +210,9 @@ class _Coster:
         path = self._path(node.range)
         is_list = (entries.kind if entries is not None else node.range.type.kind) == "list"
         key = _Local((*path, "@indices" if is_list else "@keys"), entries.key if entries is not None else None, None)
-        value = _Local((*path, "@items" if is_list else "@values"), entries.value if entries is not None else None, None)
+        value = _Local(
+            (*path, "@items" if is_list else "@values"), entries.value if entries is not None else None, None
+        )
         if node.second:
             self._push(node.variable, key)
             self._push(node.second, value)
@@ -452,20 +454,59 @@ class _Coster:
 
 
 _ONE_EACH: Final = frozenset(
-    "serviceAccount path group resource subresource namespace name allowed reason error errored masked prefixLength family "
-    "isUnspecified isLoopback isLinkLocalMulticast isLinkLocalUnicast isGlobalUnicast format.named sign asInteger isInteger "
-    "asApproximateFloat isGreaterThan isLessThan compareTo add sub major minor patch getScheme getHostname getHost getPort "
-    "getEscapedPath getQuery".split()
+    [
+        "serviceAccount",
+        "path",
+        "group",
+        "resource",
+        "subresource",
+        "namespace",
+        "name",
+        "allowed",
+        "reason",
+        "error",
+        "errored",
+        "masked",
+        "prefixLength",
+        "family",
+        "isUnspecified",
+        "isLoopback",
+        "isLinkLocalMulticast",
+        "isLinkLocalUnicast",
+        "isGlobalUnicast",
+        "format.named",
+        "sign",
+        "asInteger",
+        "isInteger",
+        "asApproximateFloat",
+        "isGreaterThan",
+        "isLessThan",
+        "compareTo",
+        "add",
+        "sub",
+        "major",
+        "minor",
+        "patch",
+        "getScheme",
+        "getHostname",
+        "getHost",
+        "getPort",
+        "getEscapedPath",
+        "getQuery",
+    ]
 )
-_OVER_LISTS: Final = frozenset("isSorted sum max min indexOf lastIndexOf".split())
-_PARSED: Final = frozenset("cidr isIP isCIDR ip quantity isQuantity semver isSemver".split())
+_OVER_LISTS: Final = frozenset(["isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"])
+_PARSED: Final = frozenset(["cidr", "isIP", "isCIDR", "ip", "quantity", "isQuantity", "semver", "isSemver"])
 _COMPARED: Final = frozenset(
     [f"{name}_{kind}" for name in ("less", "greater", "less_equals", "greater_equals") for kind in ("string", "bytes")]
     + ["equals", "not_equals"]
 )
 _CONSTANT_EQUALITY: Final = frozenset(
     ["kubernetes.Quantity", "kubernetes.Semver", "net.IP", "net.CIDR"]
-    + [f"kubernetes.authorization.{name}" for name in ("Authorizer", "PathCheck", "GroupCheck", "ResourceCheck", "Decision")]
+    + [
+        f"kubernetes.authorization.{name}"
+        for name in ("Authorizer", "PathCheck", "GroupCheck", "ResourceCheck", "Decision")
+    ]
 )
 
 

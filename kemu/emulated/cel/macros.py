@@ -19,6 +19,7 @@ from kemu.emulated.cel.syntax import (
     Node,
     Select,
     Struct,
+    walk,
 )
 
 #: The variable of a loop that is never entered.
@@ -35,11 +36,28 @@ class MacroError(Exception):
         self.message = message
 
 
+class Copies:
+    """How many nodes macros may still copy. A chain of optMap doubles its target at each link; cel-go has no limit."""
+
+    LIMIT = 50_000
+
+    def __init__(self) -> None:
+        self._left = self.LIMIT
+
+    def copy(self, node: Node) -> Node:
+        """The same tree again, of nodes of its own. Raises `MacroError`."""
+        self._left -= sum(1 for _ in walk(node, self._left + 1))
+        if self._left < 0:
+            raise MacroError(-1, f"macros copy more than {self.LIMIT} nodes")
+        return copy(node)
+
+
 class Builder:
     """Makes nodes that all stand where the macro was called."""
 
-    def __init__(self, offset: int) -> None:
+    def __init__(self, offset: int, copies: Copies) -> None:
         self.offset = offset
+        self.copy = copies.copy
 
     def literal(self, value: bool | int) -> Node:
         return Literal(self.offset, value)
@@ -59,7 +77,9 @@ class Builder:
     def list_of(self, *elements: Node) -> Node:
         return ListOf(self.offset, list(elements))
 
-    def loop(self, over: Node, names: tuple[str, str], initial: Node, condition: Node, step: Node, result: Node) -> Node:
+    def loop(
+        self, over: Node, names: tuple[str, str], initial: Node, condition: Node, step: Node, result: Node
+    ) -> Node:
         return Comprehension(self.offset, over, *names, ACCUMULATOR, initial, condition, step, result)
 
     def binding(self, name: str, value: Node, result: Node) -> Node:
@@ -184,14 +204,14 @@ def _transform_map_entry(build: Builder, target: Node | None, arguments: list[No
 
 def _optional_map(build: Builder, target: Node | None, arguments: list[Node]) -> Node:
     name = _variable(arguments[0], "optMap() variable name must be a simple identifier")
-    value = build.member("value", copy(_target(target)))
+    value = build.member("value", build.copy(_target(target)))
     mapped = build.call("optional.of", build.binding(name, value, arguments[1]))
     return build.call("_?_:_", build.member("hasValue", _target(target)), mapped, build.call("optional.none"))
 
 
 def _optional_flat_map(build: Builder, target: Node | None, arguments: list[Node]) -> Node:
     name = _variable(arguments[0], "optFlatMap() variable name must be a simple identifier")
-    value = build.member("value", copy(_target(target)))
+    value = build.member("value", build.copy(_target(target)))
     mapped = build.binding(name, value, arguments[1])
     return build.call("_?_:_", build.member("hasValue", _target(target)), mapped, build.call("optional.none"))
 
@@ -228,10 +248,14 @@ def copy(node: Node) -> Node:
         case ListOf():
             return ListOf(at, [copy(element) for element in node.elements], node.optional)
         case MapOf():
-            entries = [Entry(entry.offset, copy(entry.key), copy(entry.value), entry.optional) for entry in node.entries]
+            entries = [
+                Entry(entry.offset, copy(entry.key), copy(entry.value), entry.optional) for entry in node.entries
+            ]
             return MapOf(at, entries)
         case Struct():
-            return Struct(at, node.name, [Field(part.offset, part.name, copy(part.value), part.optional) for part in node.fields])
+            return Struct(
+                at, node.name, [Field(part.offset, part.name, copy(part.value), part.optional) for part in node.fields]
+            )
         case Comprehension():
             return Comprehension(
                 at,
@@ -258,7 +282,6 @@ STANDARD = Macros(
         ("exists", 3, True): _exists,
         ("exists_one", 2, True): _exists_one,
         ("exists_one", 3, True): _exists_one,
-        ("existsOne", 2, True): _exists_one,
         ("existsOne", 3, True): _exists_one,
         ("map", 2, True): _map,
         ("map", 3, True): _map,

@@ -171,13 +171,14 @@ def children(node: Node) -> list[Node]:
             return []
 
 
-def walk(root: Node) -> Iterator[tuple[Node, tuple[str, ...]]]:
-    """All nodes from the root down, each with the functions whose arguments it is within."""
+def walk(root: Node, most: int | None = None) -> Iterator[tuple[Node, tuple[str, ...]]]:
+    """All nodes from the root down (at most `most`), each with ``format`` if it is within an argument of it."""
     stack: list[tuple[Node, tuple[str, ...]]] = [(root, ())]
-    while stack:
+    while stack and most != 0:
+        most = None if most is None else most - 1
         node, within = stack.pop()
         yield node, within
-        inner = (*within, node.function) if isinstance(node, Call) and node.function == "format" else within
+        inner = ("format",) if isinstance(node, Call) and node.function == "format" else within
         stack.extend((child, inner) for child in reversed(children(node)))
 
 
