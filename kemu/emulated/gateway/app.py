@@ -92,6 +92,8 @@ class Gateway:
         self._metrics.count(asked.told, response.status, time.perf_counter() - begin)
         if asked.warning:
             response.add(*responses.warnings([asked.warning]))
+        if request.takes_gzip:
+            await response.compress()
         return response
 
     async def _serve(self, request: Request, scope: Scope, asked: _Asked) -> Response:

@@ -35,6 +35,11 @@ class Request:
         self.user: User = identities.ADMINISTRATOR
 
     @property
+    def takes_gzip(self) -> bool:
+        """As kube-apiserver reads Accept-Encoding: without regard to qualities."""
+        return "gzip" in map(str.strip, self.headers.get("accept-encoding", "").split(","))
+
+    @property
     def agent(self) -> str:
         return self.headers.get("user-agent", "")
 
