@@ -20,7 +20,8 @@ AUTHORIZATION_CHECK: Final = 350_000
 STRING_FACTOR: Final = 0.1
 REGEX_FACTOR: Final = 0.25
 
-_ONE: Final = frozenset(
+#: Functions whose calls cost one.
+FIXED: Final = frozenset(
     [
         "serviceAccount",
         "path",
@@ -100,7 +101,7 @@ def of_call(function: str, overload: str) -> CallCost:
         return lambda arguments, result: _self_comparison(arguments[1])
     if function == "check":
         return AUTHORIZATION_CHECK
-    if function in _ONE or overload == "cidr_ip":
+    if function in FIXED or overload == "cidr_ip":
         return 1
     if function in _TRAVERSE or function == "ip":
         return lambda arguments, result: _traversal(extent(arguments[0]))

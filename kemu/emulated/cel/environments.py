@@ -64,8 +64,8 @@ class Program:
     def estimate(self, root: Type | None = None) -> Cost:
         """The cost as Kubernetes estimates it from declared sizes.
 
-        `root` is the type whose sizes count, that of the variable ``self`` unless stated: Kubernetes takes every path for
-        one from there, whatever variable it begins with. Without such a type all sizes are unknown.
+        `root` is the type whose sizes count, that of the variable ``self`` unless stated: Kubernetes takes every path
+        for one from there, whatever variable it begins with. Without such a type all sizes are unknown.
         """
         own = self._variables.get("self")
         if root is None and own is not None and (own.schema is not None or own.fields is not None or own.max_elements):
@@ -78,10 +78,11 @@ class Program:
 
         Variables are plain JSON values: those of types with a schema are read through it, others are as they are, or
         `LazyFields`, an `Authorizer`, or values of other evaluations. Those that are not given, are not declared. The
-        result is a CEL value: bool, int, float, str, bytes and None are themselves; `kemu.emulated.cel.plain` makes JSON
-        of the rest.
+        result is a CEL value: bool, int, float, str, bytes and None are themselves; `kemu.emulated.cel.plain` makes
+        JSON of the rest.
 
-        Raises `EvaluationError` with cel-go's message, `BudgetExceeded` when the cost passes `limit`; both know the cost.
+        Raises `EvaluationError` with cel-go's message, `BudgetExceeded` when the cost passes `limit`; both know the
+        cost.
         """
         given = {name: _read(value, self._variables.get(name)) for name, value in variables.items()}
         run = Run(given, _UNBOUNDED if limit is None else limit, self._slots)
@@ -116,8 +117,8 @@ def _read(value: Value, declared: Type | None) -> Value:
 class Environment:
     """Declared variables, object types and libraries; compiles expressions.
 
-    `variables`: their types by name. `objects`: further object types that expressions may name; those that are reachable
-    from `variables` are known. `libraries`: see `Library`.
+    `variables`: their types by name. `objects`: further object types that expressions may name; those that are
+    reachable from `variables` are known. `libraries`: see `Library`.
     """
 
     def __init__(

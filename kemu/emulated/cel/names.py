@@ -39,7 +39,9 @@ _SEQUENCE = re.compile(r"__([^_]+)__")
 
 @lru_cache(maxsize=16_384)
 def escape(name: str) -> str | None:
-    """The identifier by which expressions know the property `name`, such as ``foo__dot__bar``; None if there is none."""
+    """The identifier by which expressions know the property `name`, such as ``foo__dot__bar``; None if there is
+    none.
+    """
     if not name or name[0] in "0123456789" or not _ALLOWED.fullmatch(name):
         return None
     if name in _KEYWORDS:

@@ -1,7 +1,7 @@
 """From text to a syntax tree: the grammar of CEL, with cel-go's limits and messages.
 
-cel-go's parser is made by ANTLR. Messages name what ANTLR would, and one token too many or too few is passed over as ANTLR
-does; what ANTLR says of the text behind the first place that it cannot mend is left out.
+cel-go's parser is made by ANTLR. Messages name what ANTLR would, and one token too many or too few is passed over as
+ANTLR does; what ANTLR says of the text behind the first place that it cannot mend is left out.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class _Parser:
         if self.token.kind in follows:
             self._syntax_error(self.token.offset, f"missing '{kind}' at {_shown(self.token)}")
             return Token(kind, kind, self.token.offset)
-        self._mismatched((kind,))
+        return self._mismatched((kind,))
 
     # Grammar, from the loosest to the tightest
 
@@ -175,16 +175,18 @@ class _Parser:
 
     def _logic(self, operator: str, function: str) -> Node:
         """A chain of ``||``, or of ``&&`` within it, as a balanced tree."""
-        operand = (lambda: self._logic("&&", "_&&_")) if operator == "||" else self._relation
-        terms, offsets = [operand()], []
+        terms, offsets = [self._term(operator)], []
         while self.token.kind == operator:
             offsets.append(self._next().offset)
-            terms.append(operand())
+            terms.append(self._term(operator))
         if not offsets:
             return terms[0]
         tree = self._balanced(function, terms, offsets, 0, len(offsets) - 1)
         tree.height = max(term.height for term in terms)
         return tree
+
+    def _term(self, operator: str) -> Node:
+        return self._logic("&&", "_&&_") if operator == "||" else self._relation()
 
     def _balanced(self, function: str, terms: list[Node], offsets: list[int], low: int, high: int) -> Node:
         middle = (low + high + 1) // 2

@@ -1,7 +1,7 @@
 """Regular expressions as Go's package regexp has them: RE2, in time linear in the text.
 
-The engine is RE2 itself (google-re2), which is imported with the first expression that needs it. Errors are Go's: its parser
-and RE2's have the same errors in different words.
+The engine is RE2 itself (google-re2), which is imported with the first expression that needs it. Errors are Go's: its
+parser and RE2's have the same errors in different words.
 """
 
 from __future__ import annotations
@@ -71,10 +71,8 @@ def find_all(pattern: Any, text: str, limit: int) -> list[str]:  # noqa: ANN401 
         if match is None:
             break
         start, end = match.span()
-        if start != end or start != last_end:
+        if start < end or start != last_end:
             found.append(match.group())
         last_end = end
-        at = end + 1 if end == start or end == at else end
-        if end > start:
-            at = end
+        at = end if end > start else end + 1
     return found

@@ -1,8 +1,9 @@
 """From a checked tree to closures that evaluate it and count what that costs.
 
-The plan follows cel-go's planner and its tracker of costs step by step, as both decide what costs: a chain of selections is
-one attribute with qualifiers; constants are folded; membership in a list of constants is a look-up; a call costs when all of
-its arguments were evaluated, even if one is an error. A closure takes the `Run` and returns a value or an `Error`.
+The plan follows cel-go's planner and its tracker of costs step by step, as both decide what costs: a chain of
+selections is one attribute with qualifiers; constants are folded; membership in a list of constants is a look-up; a
+call costs when all of its arguments were evaluated, even if one is an error. A closure takes the `Run` and returns a
+value or an `Error`.
 """
 
 from __future__ import annotations
@@ -161,7 +162,9 @@ class _Planner:
         return Plan(calls.invoke(steps, compute, cost, variadic, function.strict))
 
     def _with_pattern(self, compute: Implementation, pattern: Value) -> Implementation:
-        """A call whose pattern is a constant: a pattern that is none is found now, and other types have shorter errors."""
+        """A call whose pattern is a constant: a pattern that is none is found now, and other types have shorter
+        errors.
+        """
         if type(pattern) is not str:
             return compute
         compiled = patterns.compiled(pattern)

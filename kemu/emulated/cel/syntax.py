@@ -1,7 +1,7 @@
 """The syntax tree of an expression.
 
-Every node knows the offset in the text that messages point at, or -1. The checker writes the `type` of each node, and the
-`overloads` that a call may resolve to; it replaces names by qualified ones in place.
+Every node knows the offset in the text that messages point at, or -1. The checker writes the `type` of each node, and
+the `overloads` that a call may resolve to; it replaces names by qualified ones in place.
 """
 
 from __future__ import annotations
@@ -122,7 +122,9 @@ class Struct(Node):
 
 
 class Comprehension(Node):
-    """A loop over a list or a map that accumulates a value; all macros over aggregates become one, and so does a binding."""
+    """A loop over a list or a map that accumulates a value; all macros over aggregates become one, and so does a
+    binding.
+    """
 
     __slots__ = ("accumulator", "condition", "initial", "range", "result", "second", "step", "variable")
 

@@ -53,7 +53,9 @@ def format_values(template: Value, values: Value) -> Value:
 
 
 def check(template: str, arguments: Sequence[Node]) -> tuple[str, Node | None] | None:
-    """What is wrong with a constant template and a list of arguments: a message, and the argument if it is one of them."""
+    """What is wrong with a constant template and a list of arguments: a message, and the argument if it is one of
+    them.
+    """
     seen = 0
 
     def clause(letter: str, precision: int | None, index: int) -> str:
@@ -197,7 +199,7 @@ def _scientific(value: Value, precision: int) -> str:
     shown = _special(number)
     if shown is None:
         mantissa, exponent = f"{number + 0.0:.{_PRECISION}e}".split("e")
-        shown = f"{mantissa}×10{exponent.removeprefix('+').translate(_SUPERSCRIPT)}"
+        shown = f"{mantissa}\u00d710{exponent.removeprefix('+').translate(_SUPERSCRIPT)}"
     return shown.rjust(precision)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from kemu.emulated.cel import types
 from kemu.emulated.cel.declarations import Functions, Overload
@@ -110,7 +110,7 @@ def _flatten(values: Value, depth: Value = None) -> Value:
     if depth < 0:
         return Error("level must be non-negative")
     result: list[Value] = []
-    stack = [(iter(values), depth)]
+    stack: list[tuple[Iterator[Value], int]] = [(iter(values), depth)]
     while stack:
         iterator, level = stack[-1]
         value = next(iterator, _END)
@@ -123,7 +123,7 @@ def _flatten(values: Value, depth: Value = None) -> Value:
     return result
 
 
-_END = object()
+_END: Value = object()
 
 
 def _sort(values: Value) -> Value:
