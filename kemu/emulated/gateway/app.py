@@ -21,10 +21,20 @@ from kemu.emulated.gateway.requests.messages import Receive, Request, Scope, Sen
 from kemu.emulated.gateway.requests.paths import Path
 from kemu.emulated.gateway.settings import Settings
 from kemu.emulated.gateway.streams import Backlog, Streams
-from kemu.emulated.gateway.verbs import calls, deletes, metrics, reads, reviews, subresources, watches, writes
+from kemu.emulated.gateway.verbs import (
+    calls,
+    component_statuses,
+    deletes,
+    metrics,
+    reads,
+    reviews,
+    subresources,
+    watches,
+    writes,
+)
 from kemu.emulated.gateway.verbs.calls import Call
 from kemu.emulated.gateway.verbs.subresources import Handler
-from kemu.emulated.objects import events
+from kemu.emulated.objects import components, events
 from kemu.emulated.objects.resources import Resource
 from kemu.errors import (
     ApiError,
@@ -41,6 +51,7 @@ from kemu.runtime.env import Channel, Clock
 log = logging.getLogger(__name__)
 
 DEPRECATED = {
+    ("v1", "componentstatuses"): "v1 ComponentStatus is deprecated in v1.19+",
     ("v1", "endpoints"): "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
 }
 """What clients are told of a kind (``APILifecycleDeprecated``)."""
@@ -143,6 +154,8 @@ class Gateway:
             return await _of(subresources.find(call.row, path.subresource), method)(call)
         if call.row.api_version == metrics.API_VERSION:
             return await _of(metrics.HANDLERS, method)(call)
+        if call.row is components.ROW:
+            return await _of(component_statuses.ONE if path.name else component_statuses.ALL, method)(call)
         if verb == "watch" and method != "HEAD":
             return await watches.watch(call, self._streams)
         if verb == "list" and method != "HEAD":
@@ -192,7 +205,10 @@ def _part(path: Path) -> str:
 
 
 _PARTS = frozenset(
-    ("status", "scale", "resize", "finalize", "binding", "eviction", "token", "log", *subresources.STREAMS)
+    (
+        *("approval", "binding", "ephemeralcontainers", "eviction", "finalize", "log", "resize", "scale", "status"),
+        *("token", *subresources.STREAMS),
+    )
 )
 _WITH_BODY = ("POST", "PUT", "PATCH", "DELETE")
 _METHODS = {"create": "POST", "update": "PUT"}
@@ -217,6 +233,8 @@ def _row(path: Path) -> Resource | None:
     """None: there is no such group. Raises :class:`kemu.errors.NotFound` for what it does not have."""
     which = f"{path.group}/{path.version}" if path.group else path.version, path.resource
     row = calls.BY_URL.get(which) or reviews.ROWS.get(which) or metrics.ROWS.get(which)
+    if row is None and which == (components.ROW.api_version, components.ROW.plural):
+        row = components.ROW
     if row is None:
         if discoveries.is_unknown_group(path):
             return None

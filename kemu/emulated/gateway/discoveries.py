@@ -18,7 +18,6 @@ from kemu.emulated.gateway.openapi import documents as openapi
 from kemu.emulated.gateway.requests import negotiation
 from kemu.emulated.gateway.requests.messages import Request
 from kemu.emulated.gateway.requests.paths import Path
-from kemu.errors import NotAcceptable
 
 VERSION = {
     "major": "1",
@@ -51,10 +50,13 @@ def version() -> Response:
 
 
 def document(request: Request) -> Response:
+    """Raises :class:`kemu.errors.NotAcceptable` for a document of discovery in a form that the server does not have."""
     path = request.path.rstrip("/")
-    if path in _AGGREGATED and _wants_aggregated(request):
-        body, tag = _aggregated(path)
-        return _tagged(request, aggregated.MEDIA_TYPE, body, tag)
+    if path in _AGGREGATED:
+        media = _aggregated_form(request)
+        if media:
+            body, tag = _aggregated(path, media)
+            return _tagged(request, f"{media};{aggregated.PARAMETERS}", body, tag)
     if path == "/api":
         body = documents.text(legacy.api_versions(request.headers.get("host", "")))
     elif path.startswith(openapi.ROOT):
@@ -67,10 +69,15 @@ def document(request: Request) -> Response:
         body = _legacy(path)
     if not body:
         return responses.text(404, "404 page not found\n")
-    if _wants_protobuf(request):
-        packed = protobufs.encoded(json.loads(body))
-        if packed is not None:
-            return Response(200, negotiation.PROTOBUF, (packed,))
+    if not path:
+        return Response(200, negotiation.JSON, (documents.indented(body),))
+    form = negotiation.negotiate(request.headers.get("accept", ""))
+    if form.transform:
+        raise negotiation.not_acceptable()
+    if form.media == negotiation.PROTOBUF and (packed := protobufs.encoded(json.loads(body))) is not None:
+        return Response(200, negotiation.PROTOBUF, (packed,))
+    if form.media == negotiation.YAML:
+        return Response(200, form.media, (documents.as_yaml(body),))
     if negotiation.is_human(request.query.text("pretty"), request.agent):
         body = documents.indented(body)
     return Response(200, negotiation.JSON, (body + b"\n",))
@@ -98,30 +105,30 @@ def _legacy(path: str) -> bytes:
     return documents.text(found) if found is not None else b""
 
 
-@lru_cache(2)
-def _aggregated(path: str) -> tuple[bytes, str]:
-    body = documents.text(_AGGREGATED[path]()) + b"\n"
-    return body, tag_of(body)
+@lru_cache(6)
+def _aggregated(path: str, media: str) -> tuple[bytes, str]:
+    """The document, and the tag that all its forms share."""
+    found = _AGGREGATED[path]()
+    body = documents.text(found) + b"\n"
+    tag = tag_of(body)
+    if media == negotiation.YAML:
+        return documents.as_yaml(body), tag
+    return (protobufs.encoded(found) or b"") if media == negotiation.PROTOBUF else body, tag
 
 
-def _wants_aggregated(request: Request) -> bool:
-    """Whether that is the first form of all that the client takes and the server has."""
+def _aggregated_form(request: Request) -> str:
+    """The media type of the aggregated document, where that is the first form of all that the client takes and the
+    server has; empty: it is not."""
     for clause in negotiation.clauses(request.headers.get("accept", "")):
-        if clause.type in (negotiation.JSON, "application/*", "*/*"):
+        for media in negotiation.SERVED:
+            if clause.type not in (media, "application/*", "*/*"):
+                continue
             asked = tuple(clause.parameters.get(name, "") for name in ("g", "v", "as"))
             if asked == ("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList"):
-                return True
+                return media
             if not any(asked):
-                return False
-    return False
-
-
-def _wants_protobuf(request: Request) -> bool:
-    """Whether that is the first form of all that the client takes. A client that takes none gets JSON all the same."""
-    try:
-        return negotiation.negotiate(request.headers.get("accept", "")).media == negotiation.PROTOBUF
-    except NotAcceptable:
-        return False
+                return ""
+    return ""
 
 
 def _schema(request: Request, path: str) -> Response:

@@ -50,6 +50,8 @@ class Settings:
     """How long a watch lasts at least that does not say so; at most twice as long (``MinRequestTimeout``)."""
     node_usage: Callable[[str, int], Mapping[str, int]] = lambda node, second: {}
     """What a node uses besides its pods, by the seconds since the start: ``cpu`` in millicores, ``memory`` in bytes."""
+    components: frozenset[str] = frozenset()
+    """Components of the control plane that kemu runs, by their names in ``componentstatuses``."""
     yaml: Yaml = field(default_factory=Yaml)
     max_watches: int = 10_000
     """Most watches of one user."""

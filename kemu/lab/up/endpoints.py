@@ -15,6 +15,7 @@ from kemu.emulated.gateway.limits import files, sites
 from kemu.emulated.gateway.servers import Server
 from kemu.emulated.gateway.settings import Authenticator, Everybody
 from kemu.emulated.gateway.settings import Settings as GatewaySettings
+from kemu.emulated.gateway.verbs import component_statuses
 from kemu.emulated.kubelet.usage import usages
 from kemu.lab.scenario.scenarios import Scenario
 from kemu.lab.up import controls, credentials
@@ -78,7 +79,11 @@ class Endpoint:
             )
         names = tuple(f"apiserver/{number}" for number in range(scenario.api_servers.replicas))
         settings = GatewaySettings(
-            apiservers=names, authenticator=authenticator, accounts=accounts, node_usage=_usage_of_nodes(scenario)
+            apiservers=names,
+            authenticator=authenticator,
+            accounts=accounts,
+            node_usage=_usage_of_nodes(scenario),
+            components=_components(scenario),
         )
         gateway = Gateway(dial, clock, settings)
         self.layer = Layer(gateway, time, authenticator, listener.revisions, on_strike)
@@ -107,6 +112,16 @@ class Endpoint:
         """May be repeated."""
         self._app.close()
         await self.server.stop()
+
+
+def _components(scenario: Scenario) -> frozenset[str]:
+    """What of the control plane the scenario has."""
+    found = set[str]()
+    if scenario.schedulers:
+        found.add(component_statuses.SCHEDULER)
+    if scenario.controllers:
+        found.add(component_statuses.CONTROLLER_MANAGER)
+    return frozenset(found)
 
 
 def _usage_of_nodes(scenario: Scenario) -> Callable[[str, int], Mapping[str, int]]:

@@ -13,6 +13,8 @@
     storage                        DefaultStorageClass: the class of claims that name none; and
                                    StorageObjectInUseProtection: finalizers of claims and volumes
     runtime_classes                RuntimeClass: overhead, node selector and tolerations of the pod's runtime class
+    certificates                   always: who asks for a certificate; CertificateApproval, CertificateSigning,
+                                   CertificateSubjectRestriction: whom their signers obey
     role_escalations               always: roles and bindings give nothing that their writers do not have
     quotas                         ResourceQuota: what exceeds a quota is refused, what does not is charged
 
@@ -32,6 +34,7 @@ from typing import Any
 
 from kemu.emulated.apiserver.admission.anti_affinity_topologies import LimitPodHardAntiAffinityTopology
 from kemu.emulated.apiserver.admission.base import Host, Plugin
+from kemu.emulated.apiserver.admission.certificates import Certificates
 from kemu.emulated.apiserver.admission.extended_resource_tolerations import ExtendedResourceToleration
 from kemu.emulated.apiserver.admission.limit_ranges import LimitRanger
 from kemu.emulated.apiserver.admission.namespaces import NamespaceLifecycle
@@ -83,7 +86,7 @@ class Chain:
         if unknown:
             raise ValueError(f"unknown admission plugin {unknown[0]!r}; there are {', '.join(PLUGINS)}")
         plugins = [plugin(storage, cache) for name, plugin in PLUGINS.items() if name in names]
-        plugins += [RoleEscalations(storage, cache), ServiceAddresses(storage, cache)]
+        plugins += [RoleEscalations(storage, cache), Certificates(storage, cache), ServiceAddresses(storage, cache)]
         self._plugins = plugins
         self._creates = _by_plural(plugins, "create")
         self._validations = _by_plural(plugins, "validate")

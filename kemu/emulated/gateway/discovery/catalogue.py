@@ -20,6 +20,7 @@ PROXY = ("create", "delete", "get", "patch", "update")
 
 GROUPS = (
     "",
+    "apiregistration.k8s.io",
     "apps",
     "events.k8s.io",
     "authentication.k8s.io",
@@ -37,6 +38,7 @@ GROUPS = (
     "node.k8s.io",
     "discovery.k8s.io",
     "resource.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
     "metrics.k8s.io",
 )
 """From the preferred one on; those that nothing is served of are left out."""
@@ -91,6 +93,7 @@ _SUBRESOURCES: dict[str, tuple[Subresource, ...]] = {
     "pods": (
         Subresource("attach", Kind("PodAttachOptions"), STREAM),
         Subresource("binding", Kind("Binding"), CREATE),
+        Subresource("ephemeralcontainers", Kind("Pod"), CHANGE),
         Subresource("eviction", Kind("Eviction", "policy", "v1"), CREATE),
         Subresource("exec", Kind("PodExecOptions"), STREAM),
         Subresource("log", Kind("Pod"), ("get",)),
@@ -133,7 +136,18 @@ def _posted(plural: str, kind: str, namespaced: bool = False) -> Entry:
 
 
 _POSTED: dict[str, tuple[Entry, ...]] = {
-    "v1": (_posted("bindings", "Binding", True),),
+    "v1": (
+        _posted("bindings", "Binding", True),
+        Entry(
+            "componentstatuses",
+            "componentstatus",
+            "ComponentStatus",
+            False,
+            ("get", "list"),
+            ("cs",),
+            is_stored=False,
+        ),
+    ),
     "authentication.k8s.io/v1": (
         _posted("selfsubjectreviews", "SelfSubjectReview"),
         _posted("tokenreviews", "TokenReview"),
@@ -154,7 +168,7 @@ _METRICS = tuple(
 
 
 def _categories(row: Resource) -> tuple[str, ...]:
-    if row.group == "admissionregistration.k8s.io":
+    if row.group in ("admissionregistration.k8s.io", "apiregistration.k8s.io"):
         return ("api-extensions",)
     return ("all",) if row.plural in _IN_ALL else ()
 

@@ -43,12 +43,16 @@ _TYPES = {
 _ZEROS: dict[str, Any] = {"string": "", "integer": 0, "boolean": False, "number": 0}
 
 
+_PREFIXES = {"apiregistration.v1": "io.k8s.kube-aggregator.pkg.apis."}
+"""Of the names of messages that are not in ``k8s.io/api``."""
+
+
 def name_of(descriptor: Descriptor) -> str:
     """``io.k8s.api.core.v1.Pod``."""
     package = descriptor.full_name.removeprefix("kemu.k8s.").removesuffix(f".{descriptor.name}")
     if package == "meta.v1":
         return _ELSEWHERE.get(descriptor.name, f"{META}{descriptor.name}")
-    return f"io.k8s.api.{package}.{descriptor.name}"
+    return f"{_PREFIXES.get(package, 'io.k8s.api.')}{package}.{descriptor.name}"
 
 
 _ROWS = {row.message.DESCRIPTOR.full_name: row for row in (*resources.RESOURCES, events.ROW)}
