@@ -53,7 +53,8 @@ def test_requests_for_certificates_wait_until_somebody_approves_them() -> None:
         assert 'updates may not add a condition of type "Approved"' in refused.json()["message"]
         approved = (await cluster.http.patch(f"{REQUESTS}/a/approval", content=patch, headers=MERGE)).json()
         found = approved["status"]["conditions"][0]
-        assert found["type"] == "Approved" and found["lastUpdateTime"] == found["lastTransitionTime"]
+        assert found["type"] == "Approved"
+        assert found["lastUpdateTime"] == found["lastTransitionTime"]
         assert approved["spec"]["usages"] == ["client auth"]
         patch = json.dumps({"status": {"conditions": []}})
         refused = await cluster.http.patch(f"{REQUESTS}/a/approval", content=patch, headers=MERGE)

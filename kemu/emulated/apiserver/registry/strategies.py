@@ -76,7 +76,7 @@ def _prepare_deployment_status(new: KubernetesObject, old: KubernetesObject) -> 
 
 
 def _keep_spec_and_metadata(new: KubernetesObject, old: KubernetesObject) -> None:
-    """``PrepareForUpdate`` of status strategies with ``ResetObjectMetaForStatus``, such as that of VolumeAttachments."""
+    """``PrepareForUpdate`` of status strategies with ``ResetObjectMetaForStatus``, as of VolumeAttachments."""
     _keep_spec(new, old)
     fields = new.metadata.managedFields[:]
     new.metadata.CopyFrom(old.metadata)

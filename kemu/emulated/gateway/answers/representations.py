@@ -17,7 +17,7 @@ from kemu.emulated.gateway.tables import tables
 from kemu.emulated.objects import events
 from kemu.emulated.objects.resources import Resource
 from kemu.errors import NotAcceptable
-from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
+from kemu.messages.k8s import core_v1_pb2, flowcontrol_v1_pb2, meta_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import Clock
 
@@ -136,6 +136,8 @@ class Representations:
         if form.transform:
             version, kind = f"meta.k8s.io/{form.version}", form.transform
         now_ns = self._clock.unix_ns()
+        if form.transform == negotiation.TABLE and row.message is flowcontrol_v1_pb2.FlowSchema:
+            wires = tables.by_precedence(wires)
         items: list[bytes] = []
         for index, wire in enumerate(wires):
             if index and not index % ITEMS_AT_A_TIME:

@@ -1,7 +1,7 @@
 """The documents of discovery in protobuf, as clients ask that prefer it.
 
-The messages are those of ``apimachinery/pkg/apis/meta/v1`` and ``apidiscovery.k8s.io/v2``; each is a table of fields, by
-their names in JSON.
+The messages are those of ``apimachinery/pkg/apis/meta/v1`` and ``apidiscovery.k8s.io/v2``; each is a table of fields,
+by their names in JSON.
 """
 
 from __future__ import annotations

@@ -186,9 +186,11 @@ def check_change(new: Request, old: Request, found: list[Cause], subresource: st
     if new.status.certificate != old.status.certificate and (problem := _certificate_problem(new.status.certificate)):
         found.append(invalid("status.certificate", "<certificate data>", problem))
     path = "status.conditions"
-    for kind in (APPROVED, DENIED, FAILED):
-        if len(_of_type(new, kind)) < len(_of_type(old, kind)):
-            found.append(forbidden(path, f'updates may not remove a condition of type "{kind}"'))
+    found += [
+        forbidden(path, f'updates may not remove a condition of type "{kind}"')
+        for kind in (APPROVED, DENIED, FAILED)
+        if len(_of_type(new, kind)) < len(_of_type(old, kind))
+    ]
     if subresource != "approval":
         for kind in (APPROVED, DENIED):
             after, before = _of_type(new, kind), _of_type(old, kind)
