@@ -74,6 +74,8 @@ class Gateway:
         """End all that goes on: watches, logs that are followed."""
         self._streams.close()
         self._closing.set()
+        if self._settings.issuer is not None:
+            self._settings.issuer.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -123,6 +125,8 @@ class Gateway:
             await backend.require_path(request.user, info.verb, request.path)
             if request.path == "/metrics":
                 return self._metrics.response(self._streams.count())
+            if self._settings.accounts is not None and (found := discoveries.issuer(request, self._settings.accounts)):
+                return found
             return discoveries.document(request)
         row = _row(path)
         if row is None:
@@ -134,7 +138,10 @@ class Gateway:
             # Before the body is read, let alone parsed (``WithAuthorization`` comes before the handlers).
             await call.require(info.verb, _part(path))
         try:
-            return await self._carry_out(call)
+            response = await self._carry_out(call)
+            if request.method in _WRITES and self._settings.issuer is not None and response.status < 300:
+                self._settings.issuer.written(row, backend)
+            return response
         except Refused as refused:
             if refused.status.reason == ServiceUnavailable.reason:
                 self._backends.lost(request.peer, backend)
@@ -210,6 +217,7 @@ _PARTS = frozenset(
         *("token", *subresources.STREAMS),
     )
 )
+_WRITES = ("POST", "PUT", "PATCH")
 _WITH_BODY = ("POST", "PUT", "PATCH", "DELETE")
 _METHODS = {"create": "POST", "update": "PUT"}
 _LABELS = ("GET", "LIST", "WATCH", "POST", "PUT", "PATCH", "DELETE", "DELETECOLLECTION", "OPTIONS")

@@ -13,6 +13,7 @@ from typing import Any
 
 from kemu.emulated.gateway.answers import documents, responses
 from kemu.emulated.gateway.answers.responses import Response
+from kemu.emulated.gateway.authentication.service_accounts import Tokens
 from kemu.emulated.gateway.discovery import aggregated, catalogue, legacy, protobufs
 from kemu.emulated.gateway.openapi import documents as openapi
 from kemu.emulated.gateway.requests import negotiation
@@ -47,6 +48,17 @@ asks for it when version 3 has no such kind, and then says that the kind is not 
 
 def version() -> Response:
     return Response(200, negotiation.JSON, (documents.text(VERSION) + b"\n",))
+
+
+def issuer(request: Request, tokens: Tokens) -> Response | None:
+    """What others need to read the tokens of service accounts; None: another document is meant."""
+    control = ((b"cache-control", b"public, max-age=3600"),)
+    if request.path == "/.well-known/openid-configuration":
+        url = f"{request.scheme}://{request.headers.get('host', '')}"
+        return Response(200, negotiation.JSON, (tokens.configuration(url),), control)
+    if request.path == "/openid/v1/jwks":
+        return Response(200, "application/jwk-set+json", (tokens.keys(),), control)
+    return None
 
 
 def document(request: Request) -> Response:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from kemu import errors
+from kemu.emulated.gateway import issuers
 from kemu.emulated.gateway.app import Gateway
 from kemu.emulated.gateway.authentication import authenticators, service_accounts
 from kemu.emulated.gateway.faults.layer import Layer, Strike, Time
@@ -59,7 +60,7 @@ class Endpoint:
         scenario: Scenario,
         dial: Callable[[str], Channel],
         clock: Clock,
-        account_uid: Callable[[str, str], Awaitable[str]],
+        look: authenticators.Look,
         time: Time,
         listener: Listener,
         injector: Injector,
@@ -74,7 +75,7 @@ class Endpoint:
             authenticator = authenticators.Authenticator(
                 made.users,
                 accounts=accounts,
-                account_uid=account_uid,
+                look=look,
                 now_s=lambda: clock.unix_ns() / SECOND_NS,
             )
         names = tuple(f"apiserver/{number}" for number in range(scenario.api_servers.replicas))
@@ -84,6 +85,7 @@ class Endpoint:
             accounts=accounts,
             node_usage=_usage_of_nodes(scenario),
             components=_components(scenario),
+            issuer=issuers.Issuer(None if place.insecure_http else made.authority, accounts),
         )
         gateway = Gateway(dial, clock, settings)
         self.layer = Layer(gateway, time, authenticator, listener.revisions, on_strike)

@@ -29,6 +29,7 @@ from kemu.lab.scenario.scenarios import Scenario
 from kemu.lab.up import bootstrap_objects, credentials, endpoints, kubeconfigs, live_lines
 from kemu.lab.up.chaos import annotated_faults, injectors
 from kemu.lab.up.chaos import clients as faults
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.faults.hits import CHAOS
 from kemu.runtime.runlog.events import FaultEnded
 from kemu.runtime.runtimes import Runtime
@@ -190,7 +191,7 @@ class Session:
             scenario,
             env.dial,
             env.clock,
-            lambda namespace, name: _uid_of(client, namespace, name),
+            lambda plural, namespace, name: _look(client, plural, namespace, name),
             env.clock,
             self.listener,
             injectors.Injector(
@@ -242,11 +243,11 @@ def announced(settings: Settings, url: str, made: credentials.Credentials, nodes
     return Up(called, file, settings.out, nodes, tuple(actors), made.token, take_back)
 
 
-async def _uid_of(client: clients.Client, namespace: str, name: str) -> str:
+async def _look(client: clients.Client, plural: str, namespace: str, name: str) -> KubernetesObject | None:
     try:
-        return str((await client.get("serviceaccounts", name, namespace)).metadata.uid)
+        return await client.get(plural, name, namespace)
     except errors.NotFound:
-        return ""
+        return None
 
 
 @contextlib.contextmanager

@@ -155,6 +155,8 @@ class Collection:
         if message is None:
             scalar = _TYPES[field.type]
             return dict(scalar) if "format" in scalar and scalar["type"] == "string" else _with_zero(scalar)
+        if message.name == "ExtraValue":
+            return dict(_SCALARS[message.name])  # a list without a schema of its own
         reference = self.refer(message)
         if message.name in _SCALARS:
             return dict(reference)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-
-from google.protobuf.message import Message
+from typing import Any
 
 from kemu.emulated.objects import flow_defaults, names
 from kemu.emulated.objects.validation import checks
@@ -255,10 +254,13 @@ def _bits(deck: int, hand: int) -> int:
     return math.ceil(math.log2(deck) * hand)
 
 
-def _check_status(new: Message, old: Message, found: list[Cause]) -> None:
-    assert isinstance(new, flowcontrol_v1_pb2.FlowSchema | flowcontrol_v1_pb2.PriorityLevelConfiguration)
+Configuration = flowcontrol_v1_pb2.FlowSchema | flowcontrol_v1_pb2.PriorityLevelConfiguration
+
+
+def _check_status(new: Configuration, old: Configuration, found: list[Cause]) -> None:
     seen: set[str] = set()
-    for index, condition in enumerate(new.status.conditions):
+    conditions: Any = new.status.conditions
+    for index, condition in enumerate(conditions):
         path = f"status.conditions[{index}].type"
         if condition.type in seen:
             found.append(duplicate(path, condition.type))
