@@ -28,11 +28,14 @@ class Bootstrap:
         self._flows = flow_keepers.FlowKeeper(env, client)
         self._services = api_service_keepers.ApiServiceKeeper(env, client)
 
+    async def furnish(self) -> None:
+        """What pods need. Returns when it is there."""
+        await self._namespaces.begin()
+
     async def begin(self, address: str, port: int) -> None:
-        """``address``, ``port``: where the API is served. Returns when everything is there."""
+        """``address``, ``port``: where the API is served. Returns when the rest is there, too."""
         await self._make(_service())
         await self._make(_endpoint_slice(address, port))
-        await self._namespaces.begin()
         await self._flows.begin()
         await self._services.begin()
 

@@ -133,14 +133,25 @@ class Session:
         with answering(self.stop, self.settings.give_up):
             users = credentials.users_of(scenario.users, self.settings.users)
             making = asyncio.create_task(asyncio.to_thread(credentials.make, self.settings.host, users))
-            self.roster = await plays.launch(runtime, scenario, beats, recorder.progress)
+            bootstrap: bootstrap_objects.Bootstrap | None = None
+
+            async def furnish() -> None:
+                nonlocal bootstrap
+                env = runtime.env(HOUSEKEEPER)
+                client = clients.Client(env, plans.apiservers_of(scenario, 0))
+                authority = "" if self.settings.insecure_http else (await making).authority.certificate.decode()
+                bootstrap = bootstrap_objects.Bootstrap(env, client, authority)
+                await bootstrap.furnish()
+
+            self.roster = await plays.launch(runtime, scenario, beats, recorder.progress, furnish)
+            assert bootstrap is not None
             # What a request needs lives as long as the request: young collections mostly find nothing.
             gc.set_threshold(*_COLLECTIONS)
             made = await making
             endpoint = self._endpoint(runtime, scenario, made)
             await endpoint.start()
             try:
-                return await self._serve(runtime, scenario, recorder, beats, endpoint, made)
+                return await self._serve(runtime, scenario, recorder, beats, endpoint, made, bootstrap)
             finally:
                 await endpoint.stop()
                 if self.listener.injector is not None:
@@ -154,11 +165,9 @@ class Session:
         beats: Heartbeats,
         endpoint: endpoints.Endpoint,
         made: credentials.Credentials,
+        bootstrap: bootstrap_objects.Bootstrap,
     ) -> judging.End:
-        env = runtime.env(HOUSEKEEPER)
-        client = clients.Client(env, plans.apiservers_of(scenario, 0))
-        authority = "" if self.settings.insecure_http else made.authority.certificate.decode()
-        await bootstrap_objects.Bootstrap(env, client, authority).begin(*endpoint.address)
+        await bootstrap.begin(*endpoint.address)
         await runtime.begin()
         self.course = plays.Course(runtime, scenario, beats, self.roster, recorder.triggers, tells_restart=True)
         env = runtime.env(CARRIERS)

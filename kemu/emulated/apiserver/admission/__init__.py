@@ -4,6 +4,8 @@
     anti_affinity_topologies       LimitPodHardAntiAffinityTopology: required anti-affinity by node only; off by default
     node_restrictions              NodeRestriction: a kubelet changes its own Node and the pods on it
     limit_ranges                   LimitRanger: defaults and bounds of what containers, pods and claims ask for
+    service_accounts               ServiceAccount: the account of a pod must exist, and its containers mount a token;
+                                   off by default, on in ``kemu up``
     priority                       Priority: class name → value and preemption policy; one global default
     tolerations                    DefaultTolerationSeconds: 300 s on nodes that are not ready or unreachable
     pod_tolerations                PodTolerationRestriction: tolerations by namespace and of memory pressure; off by
@@ -44,6 +46,7 @@ from kemu.emulated.apiserver.admission.priority import Priority
 from kemu.emulated.apiserver.admission.quotas.plugin import ResourceQuota
 from kemu.emulated.apiserver.admission.role_escalations import RoleEscalations
 from kemu.emulated.apiserver.admission.runtime_classes import RuntimeClass
+from kemu.emulated.apiserver.admission.service_accounts import ServiceAccount
 from kemu.emulated.apiserver.admission.services import ServiceAddresses
 from kemu.emulated.apiserver.admission.storage import DefaultStorageClass, StorageObjectInUseProtection
 from kemu.emulated.apiserver.admission.tolerations import DefaultTolerationSeconds
@@ -57,6 +60,7 @@ PLUGINS: dict[str, type[Plugin[Any]]] = {
     "NamespaceLifecycle": NamespaceLifecycle,
     "LimitPodHardAntiAffinityTopology": LimitPodHardAntiAffinityTopology,
     "LimitRanger": LimitRanger,
+    "ServiceAccount": ServiceAccount,
     "NodeRestriction": NodeRestriction,
     "Priority": Priority,
     "DefaultTolerationSeconds": DefaultTolerationSeconds,
@@ -68,7 +72,10 @@ PLUGINS: dict[str, type[Plugin[Any]]] = {
     "ResourceQuota": ResourceQuota,
 }
 """In the order in which they run."""
-DEFAULT_OFF = ("LimitPodHardAntiAffinityTopology", "PodTolerationRestriction", "ExtendedResourceToleration")
+OFF_IN_KUBERNETES = ("LimitPodHardAntiAffinityTopology", "PodTolerationRestriction", "ExtendedResourceToleration")
+DEFAULT_OFF = (*OFF_IN_KUBERNETES, "ServiceAccount")
+"""The last one is on in Kubernetes. Pods of a scenario need no accounts, as none of their containers calls the API
+server."""
 DEFAULT_ON = tuple(name for name in PLUGINS if name not in DEFAULT_OFF)
 
 

@@ -132,11 +132,14 @@ class World:
         """In the place of ``plays.drive``."""
         assert isinstance(runtime, SimRuntime)
         self.runtime, self.scenario = runtime, scenario
-        roster = await plays.launch(runtime, scenario, beats, recorder.progress)
-        if self.served_at is not None:
+        if self.served_at is None:
+            roster = await plays.launch(runtime, scenario, beats, recorder.progress)
+        else:
             env, (address, port, authority) = runtime.env(HOUSEKEEPER), self.served_at
             client = clients.Client(env, plans.apiservers_of(scenario, 0))
-            await bootstrap_objects.Bootstrap(env, client, authority).begin(address, port)
+            bootstrap = bootstrap_objects.Bootstrap(env, client, authority)
+            roster = await plays.launch(runtime, scenario, beats, recorder.progress, bootstrap.furnish)
+            await bootstrap.begin(address, port)
         for what in CLIENT_FAULTS:
             runtime.env(GATEWAY).on_fault(what, functools.partial(self._strike_clients, what))
         self._env = runtime.env(GATEWAY)
