@@ -29,7 +29,7 @@ KUBERNETES_VERSION = "v1.36.3"
 """What kubelets say, and the API server."""
 
 PLUGINS = ("ServiceAccount",)
-"""Admission plugins that a cluster has and a scenario only if it says so: pods of clients expect what they give."""
+"""Admission plugins that a cluster of clients has and a scenario only if it says so."""
 MOST_EVENTS = 20_000
 """Event objects that the cluster keeps."""
 
@@ -90,7 +90,7 @@ def _of_nodes(count: int, settings: Mapping[str, Any] | None, manifests: Sequenc
         "schedulers": [{"name": "default-scheduler"}],
         "eventObjects": "all",
         # Some pods a second for an hour leave a gigabyte of them, too many to read.
-        "apiServers": {"mostEvents": MOST_EVENTS, "enableAdmissionPlugins": [*PLUGINS]},
+        "apiServers": {"mostEvents": MOST_EVENTS},
         # What is a task ends: it has no process of its own that would.
         "lives": [{"selector": {"matchExpressions": [_OF_A_JOB]}, "runSeconds": TASK_S}],
         **_everywhere(),
@@ -109,9 +109,6 @@ def equipped(scenario: Scenario, data: Path | None = None) -> Scenario:
     """The same, with everything that a cluster has and of which it does not say that it is otherwise."""
     stated = scenario.resolved["spec"]
     lacking = {key: value for key, value in _everywhere().items() if stated.get(key) is None}
-    plugins = (stated.get("apiServers") or {}).get("enableAdmissionPlugins") or ()
-    if missing := [one for one in PLUGINS if one not in plugins]:
-        lacking["apiServers.enableAdmissionPlugins"] = [*plugins, *missing]
     if not lacking:
         return scenario
     found = loader.loads(scenario.to_yaml(), scenario.file, data, lacking)
@@ -122,6 +119,14 @@ def completed(scenario: Scenario) -> Scenario:
     """The same, with nodes that tell what kubelets tell."""
     nodes = tuple(_completed(node, index) for index, node in enumerate(scenario.nodes))
     return dataclasses.replace(scenario, nodes=nodes)
+
+
+def with_accounts(scenario: Scenario) -> Scenario:
+    """The same, whose pods have service accounts as in every cluster, which ``bootstrap_objects`` make and keep."""
+    servers = scenario.api_servers
+    missing = [one for one in PLUGINS if one not in servers.enable_admission_plugins]
+    plugins = [*servers.enable_admission_plugins, *missing]
+    return dataclasses.replace(scenario, api_servers=dataclasses.replace(servers, enable_admission_plugins=plugins))
 
 
 def without_kubelets(scenario: Scenario) -> Scenario:

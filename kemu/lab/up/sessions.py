@@ -26,7 +26,7 @@ from kemu.emulated.objects.identities import User
 from kemu.lab.scenario.playing import judging, plans, plays, runner
 from kemu.lab.scenario.playing.heartbeats import Heartbeats
 from kemu.lab.scenario.scenarios import Scenario
-from kemu.lab.up import bootstrap_objects, credentials, endpoints, kubeconfigs, live_lines
+from kemu.lab.up import bootstrap_objects, clusters, credentials, endpoints, kubeconfigs, live_lines
 from kemu.lab.up.chaos import annotated_faults, injectors
 from kemu.lab.up.chaos import clients as faults
 from kemu.messages.k8s.objects import KubernetesObject
@@ -143,7 +143,8 @@ class Session:
                 bootstrap = bootstrap_objects.Bootstrap(env, client, authority)
                 await bootstrap.furnish()
 
-            self.roster = await plays.launch(runtime, scenario, beats, recorder.progress, furnish)
+            made_of = clusters.with_accounts(scenario)
+            self.roster = await plays.launch(runtime, made_of, beats, recorder.progress, furnish)
             assert bootstrap is not None
             # What a request needs lives as long as the request: young collections mostly find nothing.
             gc.set_threshold(*_COLLECTIONS)
