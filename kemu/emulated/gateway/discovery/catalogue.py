@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from kemu.emulated.objects import events, resources
+from kemu.emulated.objects import autoscalers, events, resources
 from kemu.emulated.objects.resources import Resource
 
 ALL = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
@@ -189,15 +189,19 @@ def _entry(row: Resource) -> Entry:
     )
 
 
+_OLD = ("autoscaling/v1",)
+"""Versions that come after the others of their group."""
+
+
 @lru_cache(1)
 def versions() -> tuple[Version, ...]:
     """Groups and versions with what they hold, the preferred ones first."""
     found: dict[str, list[Entry]] = {api_version: list(entries) for api_version, entries in _POSTED.items()}
     found["metrics.k8s.io/v1beta1"] = list(_METRICS)
-    for row in (*resources.RESOURCES, events.ROW):
+    for row in (*resources.RESOURCES, events.ROW, autoscalers.ROW):
         found.setdefault(row.api_version, []).append(_entry(row))
     made = []
     for api_version, entries in found.items():
         group, _, version = api_version.rpartition("/")
         made.append(Version(group, version, tuple(sorted(entries, key=lambda entry: entry.plural))))
-    return tuple(sorted(made, key=lambda one: (GROUPS.index(one.group), one.version)))
+    return tuple(sorted(made, key=lambda one: (GROUPS.index(one.group), one.api_version in _OLD, one.version)))

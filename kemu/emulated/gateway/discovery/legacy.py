@@ -76,8 +76,12 @@ def _documents(version: Version, entry: Entry) -> list[dict[str, Any]]:
 
 
 def _hash(version: Version, entry: Entry) -> str:
-    """``StorageVersionHash``. Events are stored as those of the core group."""
-    group, stored = ("", "v1") if entry.kind == "Event" else (version.group, version.version)
+    """``StorageVersionHash``. Events are stored as those of the core group, autoscalers as those of v2."""
+    group, stored = version.group, version.version
+    if entry.kind == "Event":
+        group, stored = "", "v1"
+    elif group == "autoscaling":
+        stored = "v2"
     digest = hashlib.sha256(f"{group}/{stored}/{entry.kind}".encode()).digest()
     return base64.b64encode(digest[:8]).decode()
 
