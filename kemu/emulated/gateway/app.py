@@ -7,9 +7,9 @@ import functools
 import logging
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from kemu.emulated.gateway import discoveries, monitoring
+from kemu.emulated.gateway import discoveries, flows, monitoring
 from kemu.emulated.gateway.answers import refusals, responses
 from kemu.emulated.gateway.answers.representations import Representations
 from kemu.emulated.gateway.answers.responses import Response
@@ -67,6 +67,7 @@ class Gateway:
         self._backends = Backends(dial, settings.apiservers)
         self._representations = Representations(settings.cache_bytes, clock)
         self._metrics = Metrics()
+        self._flows = flows.Flows(clock)
         self._closing = asyncio.Event()
         self._streams = Streams(Backlog(settings.watch_backlog_bytes, settings.all_backlog_bytes), settings.max_watches)
 
@@ -102,6 +103,8 @@ class Gateway:
         finally:
             self._metrics.in_flight[kind] -= 1
         self._metrics.count(asked.told, response.status, time.perf_counter() - begin)
+        for header in asked.flow:
+            response.add(header)
         if asked.warning:
             response.add(*responses.warnings([asked.warning]))
         return response
@@ -120,6 +123,7 @@ class Gateway:
         backend = self._backends.of(request.peer, number)
         user = await self._settings.authenticator.authenticate(request.headers, certificate)
         request.user = await impersonations.impersonated(user, request.impersonation(), backend.allows)
+        asked.flow = await self._flows.headers(request, backend)
         path = info.parts
         if path is None:
             await backend.require_path(request.user, info.verb, request.path)
@@ -139,6 +143,8 @@ class Gateway:
             await call.require(info.verb, _part(path))
         try:
             response = await self._carry_out(call)
+            if row.group == flows.GROUP and request.method not in _READS:
+                self._flows.changed()
             if request.method in _WRITES and self._settings.issuer is not None and response.status < 300:
                 self._settings.issuer.written(row, backend)
             return response
@@ -194,11 +200,13 @@ class Gateway:
 class _Asked:
     """What is found out of a request on its way."""
 
-    __slots__ = ("told", "warning")
+    __slots__ = ("flow", "told", "warning")
 
     def __init__(self) -> None:
         self.told = monitoring.Asked("GET")
         self.warning = ""
+        self.flow: Sequence[responses.Header] = ()
+        """Which flow schema it belongs to."""
 
 
 def _label(verb: str) -> str:
