@@ -14,7 +14,7 @@ from kemu.emulated.gateway.answers import refusals, responses
 from kemu.emulated.gateway.answers.representations import Representations
 from kemu.emulated.gateway.answers.responses import Response
 from kemu.emulated.gateway.authentication import impersonations
-from kemu.emulated.gateway.backends import Backends, Refused
+from kemu.emulated.gateway.backends import Backend, Backends, Refused
 from kemu.emulated.gateway.limits import connections, lanes
 from kemu.emulated.gateway.monitoring import Metrics
 from kemu.emulated.gateway.requests.messages import Receive, Request, Scope, Send
@@ -34,7 +34,7 @@ from kemu.emulated.gateway.verbs import (
 )
 from kemu.emulated.gateway.verbs.calls import Call
 from kemu.emulated.gateway.verbs.subresources import Handler
-from kemu.emulated.objects import components, events
+from kemu.emulated.objects import components, events, identities
 from kemu.emulated.objects.resources import Resource
 from kemu.errors import (
     ApiError,
@@ -46,6 +46,8 @@ from kemu.errors import (
     ServiceUnavailable,
     UnsupportedMediaType,
 )
+from kemu.messages.k8s import apiregistration_v1_pb2
+from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import Channel, Clock
 
 log = logging.getLogger(__name__)
@@ -131,9 +133,14 @@ class Gateway:
                 return self._metrics.response(self._streams.count())
             if self._settings.accounts is not None and (found := discoveries.issuer(request, self._settings.accounts)):
                 return found
-            return discoveries.document(request)
+            document = discoveries.document(request)
+            if document.status == 404 and await self._is_elsewhere(request, backend):
+                return responses.text(503, "service unavailable\n")
+            return document
         row = _row(path)
         if row is None:
+            if await self._is_elsewhere(request, backend):
+                return responses.text(503, "service unavailable\n")
             return responses.text(404, "404 page not found\n")
         asked.told = monitoring.Asked(_label(info.verb), path.group, path.version, row.plural, _part(path))
         asked.warning = DEPRECATED.get((row.api_version, row.plural), "")
@@ -158,6 +165,18 @@ class Gateway:
             # Found before any API server was asked. Who has no right is told that first.
             await call.require(info.verb, _part(path))
             raise
+
+    async def _is_elsewhere(self, request: Request, backend: Backend) -> bool:
+        """Whether an APIService says that another server answers, which none here can reach (``proxyHandler``)."""
+        parts = request.path.strip("/").split("/")
+        if len(parts) < 3 or parts[0] != "apis":
+            return False
+        get = api_pb2.GetRequest(resource=api_pb2.Resource(resource="apiservices"), name=f"{parts[2]}.{parts[1]}")
+        try:
+            found = await backend.call("Get", get, identities.ADMINISTRATOR)
+        except Refused:
+            return False
+        return apiregistration_v1_pb2.APIService.FromString(found.object).spec.HasField("service")
 
     async def _carry_out(self, call: Call) -> Response:
         method, path, verb = call.request.method, call.path, call.request.info.verb

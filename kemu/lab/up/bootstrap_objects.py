@@ -9,7 +9,7 @@ import contextlib
 
 from kemu import errors
 from kemu.emulated.client import clients, retries
-from kemu.lab.up import api_service_keepers, flow_keepers, namespace_keepers
+from kemu.lab.up import api_service_keepers, credential_keepers, flow_keepers, namespace_keepers
 from kemu.messages.k8s import core_v1_pb2, discovery_v1_pb2, meta_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import Env
@@ -26,6 +26,7 @@ class Bootstrap:
         self._client = client
         self._namespaces = namespace_keepers.NamespaceKeeper(env, client, authority)
         self._flows = flow_keepers.FlowKeeper(env, client)
+        self._credentials = credential_keepers.CredentialKeeper(env, client)
         self._services = api_service_keepers.ApiServiceKeeper(env, client)
 
     async def furnish(self) -> None:
@@ -38,6 +39,7 @@ class Bootstrap:
         await self._make(_endpoint_slice(address, port))
         await self._flows.begin()
         await self._services.begin()
+        await self._credentials.begin()
 
     async def _make(self, found: KubernetesObject) -> None:
         # It may be there, or its namespace gone again.
