@@ -67,7 +67,9 @@ class Client:
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
     with embedded.up(nodes=1) as cluster:
-        yield Client(cluster)
+        client = Client(cluster)
+        yield client
+        client.http.close()
 
 
 def test_accounts_and_the_authority_come_back(client: Client) -> None:
@@ -285,3 +287,45 @@ def test_others_find_the_key_of_tokens(client: Client) -> None:
     assert (key["alg"], key["use"]) == ("ES256", "sig")
     with httpx.Client(base_url=client.cluster.url, verify=client.context) as nobody:
         assert nobody.get("/openid/v1/jwks").status_code == 403
+
+
+def test_containers_are_added_to_a_pod_that_runs(client: Client) -> None:
+    pod = {"metadata": {"name": "d"}, "spec": {"containers": [{"name": "a", "image": "b"}]}}
+    client.post(f"{CORE}/pods", pod)
+    client.cluster.step(until="pod/d running")
+    headers = {"content-type": "application/strategic-merge-patch+json"}
+    parts = f"{CORE}/pods/d/ephemeralcontainers"
+
+    def patch(**container: Any) -> Any:
+        body = {"spec": {"ephemeralContainers": [container]}, "metadata": {"labels": {"ignored": "yes"}}}
+        return client.http.patch(parts, json=body, headers=headers).json()
+
+    # The words of kube-apiserver v1.36.3.
+    wrong = patch(name="x", image="b", targetContainerName="none", ports=[{"containerPort": 1}], lifecycle={})
+    assert wrong["message"] == (
+        'Pod "d" is invalid: [spec.ephemeralContainers[0].targetContainerName: Not found: "none", '
+        "spec.ephemeralContainers[0].ports: Forbidden: cannot be set for an Ephemeral Container, "
+        "spec.ephemeralContainers[0].lifecycle: Forbidden: cannot be set for an Ephemeral Container]"
+    )
+    assert 'spec.ephemeralContainers[0].name: Duplicate value: "a"' in patch(name="a", image="b")["message"]
+    found = patch(name="debug", image="busybox", targetContainerName="a", stdin=True)
+    assert "labels" not in found["metadata"]
+    assert found["metadata"]["generation"] == 2
+    running = client.until(
+        f"{CORE}/pods/d",
+        lambda found: "running" in found["status"].get("ephemeralContainerStatuses", [{}])[0].get("state", {}),
+    )
+    assert running["status"]["phase"] == "Running"
+    text = 'spec.ephemeralContainers: Forbidden: existing ephemeral containers "debug" may not be changed'
+    assert text in patch(name="debug", image="other")["message"]
+    events = client.get(f"{CORE}/events")["items"]
+    paths = {one["involvedObject"].get("fieldPath") for one in events if one["reason"] == "Started"}
+    assert "spec.ephemeralContainers{debug}" in paths
+    client.patch(f"{CORE}/pods/d", {"metadata": {"finalizers": ["example.com/a"]}})
+    client.delete(f"{CORE}/pods/d")
+    ended = client.until(
+        f"{CORE}/pods/d",
+        lambda found: "terminated" in found["status"]["ephemeralContainerStatuses"][0]["state"],
+    )
+    assert ended["status"]["ephemeralContainerStatuses"][0]["state"]["terminated"]["exitCode"] == 137
+    client.patch(f"{CORE}/pods/d", {"metadata": {"finalizers": None}})
