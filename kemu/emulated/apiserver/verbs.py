@@ -9,7 +9,7 @@ from google.protobuf.message import DecodeError
 
 from kemu import errors as kemu_errors
 from kemu.emulated.apiserver import connections, dry_runs, errors
-from kemu.emulated.apiserver.admission import Chain
+from kemu.emulated.apiserver.admission import Chain, certificates
 from kemu.emulated.apiserver.authorization import attributes, escalations, requesters
 from kemu.emulated.apiserver.authorization.authorizers import Authorizer
 from kemu.emulated.apiserver.custom import scales as custom_scales
@@ -41,6 +41,8 @@ all other fields of a request. etcd's own limit, half as large, applies to what 
 
 _Give = api_pb2.CreateRequest | api_pb2.UpdateRequest | api_pb2.PatchRequest
 """With these, roles and bindings give rights away."""
+_BY_USER = escalations.KINDS | {certificates.KIND}
+"""Kinds whose writes depend on more of the user than that it may write."""
 
 _LONGEST_LOGGED = 20_000
 """Characters of a refused request that the run log keeps of each field: names in Kubernetes have at most 253."""
@@ -96,7 +98,7 @@ class Requests:
                 if body_bytes > MAX_BODY_BYTES or request.ByteSize() - body_bytes > MAX_BODY_BYTES:
                     raise errors.entity_too_large(MAX_BODY_BYTES)
             requester = self.authorizer.check(by, verb, request)
-            if isinstance(request, _Give) and request.resource.resource in escalations.KINDS:
+            if isinstance(request, _Give) and request.resource.resource in _BY_USER:
                 return await self._give(verb, request, by, start_ns)
             try:
                 if requester is None:
@@ -130,12 +132,16 @@ class Requests:
         by: str,
         start_ns: int,
     ) -> Answer:
-        """A write of a role or a binding."""
-        was = escalations.CHECK.set(escalations.check_of(self.authorizer, by))
+        """A write of a role or a binding, or of a request for a certificate."""
+        authorizer = self.authorizer
+        was = escalations.CHECK.set(escalations.check_of(authorizer, by))
+        asking = requesters.Asking(authorizer.user(by), lambda asked: authorizer.allows(by, asked)[0])
+        before = requesters.ASKING.set(asking)
         try:
             answer = await self._verbs[verb](request, by, start_ns)
             return _written(*answer) if isinstance(answer, tuple) else answer
         finally:
+            requesters.ASKING.reset(before)
             escalations.CHECK.reset(was)
 
     def log_refusal(

@@ -5,7 +5,9 @@
     settings     what the gateway is told
     backends     the API servers behind it, and which one a connection sticks to
     streams      watches of clients on streams to API servers
-    discoveries  groups, kinds, schemas, version
+    discoveries  groups, kinds, schemas, version; the keys of tokens
+    flows        the flow schema of a request
+    issuers      who signs: certificates that were asked for, tokens in secrets
     monitoring   health and metrics
     requests/    what is asked: path, query, media types, body
     answers/     what is answered: objects in JSON, YAML and protobuf, lists, refusals

@@ -28,6 +28,8 @@ _TYPE = "kemu.large"
 KUBERNETES_VERSION = "v1.36.3"
 """What kubelets say, and the API server."""
 
+PLUGINS = ("ServiceAccount",)
+"""Admission plugins that a cluster of clients has and a scenario only if it says so."""
 MOST_EVENTS = 20_000
 """Event objects that the cluster keeps."""
 
@@ -117,6 +119,14 @@ def completed(scenario: Scenario) -> Scenario:
     """The same, with nodes that tell what kubelets tell."""
     nodes = tuple(_completed(node, index) for index, node in enumerate(scenario.nodes))
     return dataclasses.replace(scenario, nodes=nodes)
+
+
+def with_accounts(scenario: Scenario) -> Scenario:
+    """The same, whose pods have service accounts as in every cluster, which ``bootstrap_objects`` make and keep."""
+    servers = scenario.api_servers
+    missing = [one for one in PLUGINS if one not in servers.enable_admission_plugins]
+    plugins = [*servers.enable_admission_plugins, *missing]
+    return dataclasses.replace(scenario, api_servers=dataclasses.replace(servers, enable_admission_plugins=plugins))
 
 
 def without_kubelets(scenario: Scenario) -> Scenario:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from kemu import errors
+from kemu.emulated.gateway import issuers
 from kemu.emulated.gateway.app import Gateway
 from kemu.emulated.gateway.authentication import authenticators, service_accounts
 from kemu.emulated.gateway.deliveries import Deliveries
@@ -16,6 +17,7 @@ from kemu.emulated.gateway.limits import files, sites
 from kemu.emulated.gateway.servers import Server
 from kemu.emulated.gateway.settings import Authenticator, Everybody
 from kemu.emulated.gateway.settings import Settings as GatewaySettings
+from kemu.emulated.gateway.verbs import component_statuses
 from kemu.emulated.kubelet.usage import usages
 from kemu.lab.scenario.scenarios import Scenario
 from kemu.lab.up import controls, credentials
@@ -59,7 +61,7 @@ class Endpoint:
         scenario: Scenario,
         dial: Callable[[str], Channel],
         clock: Clock,
-        account_uid: Callable[[str, str], Awaitable[str]],
+        look: authenticators.Look,
         time: Time,
         listener: Listener,
         injector: Injector,
@@ -75,7 +77,7 @@ class Endpoint:
             authenticator = authenticators.Authenticator(
                 made.users,
                 accounts=accounts,
-                account_uid=account_uid,
+                look=look,
                 now_s=lambda: clock.unix_ns() / SECOND_NS,
             )
         names = tuple(f"apiserver/{number}" for number in range(scenario.api_servers.replicas))
@@ -84,6 +86,8 @@ class Endpoint:
             authenticator=authenticator,
             accounts=accounts,
             node_usage=_usage_of_nodes(scenario),
+            components=_components(scenario),
+            issuer=issuers.Issuer(None if place.insecure_http else made.authority, accounts),
             deliveries=deliveries,
         )
         gateway = Gateway(dial, clock, settings)
@@ -115,6 +119,16 @@ class Endpoint:
         """May be repeated."""
         self._app.close()
         await self.server.stop()
+
+
+def _components(scenario: Scenario) -> frozenset[str]:
+    """What of the control plane the scenario has."""
+    found = set[str]()
+    if scenario.schedulers:
+        found.add(component_statuses.SCHEDULER)
+    if scenario.controllers:
+        found.add(component_statuses.CONTROLLER_MANAGER)
+    return frozenset(found)
 
 
 def _usage_of_nodes(scenario: Scenario) -> Callable[[str, int], Mapping[str, int]]:

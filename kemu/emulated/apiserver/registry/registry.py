@@ -138,6 +138,8 @@ class Registry:
             if strategy.prepare_create is not None:
                 strategy.prepare_create(obj)
             meta.set_time(metadata.creationTimestamp, self._unix_ns())
+            if strategy.stamp is not None:
+                strategy.stamp(obj, self._unix_ns())
             for field in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
                 metadata.ClearField(field)
             problems = strategy.validate_create(obj) + unbuilt
@@ -279,6 +281,8 @@ class Registry:
             if tracked_by is not None:
                 applies.track(resource, subresource, new, old, tracked_by, self.unix_now_ns())
             part.prepare(new, old)
+            if part.stamp is not None:
+                part.stamp(new, old, self.unix_now_ns())
             self._admission.update_part(resource, subresource, new, old)
             if part.defaults:
                 self._admission.update(resource, new, old)

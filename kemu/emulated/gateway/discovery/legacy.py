@@ -74,10 +74,12 @@ def _documents(version: Version, entry: Entry) -> list[dict[str, Any]]:
 
 
 def _hash(version: Version, entry: Entry) -> str:
-    """``StorageVersionHash``. Events are stored as those of the core group."""
+    """``StorageVersionHash``. Events are stored as those of the core group, autoscalers as those of v2."""
     group, stored = version.group, entry.stored_as or version.version
     if entry.kind == "Event" and version.api_version in ("v1", "events.k8s.io/v1"):
         group, stored = "", "v1"
+    elif group == "autoscaling":
+        stored = "v2"
     digest = hashlib.sha256(f"{group}/{stored}/{entry.kind}".encode()).digest()
     return base64.b64encode(digest[:8]).decode()
 

@@ -20,7 +20,19 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 class Request:
     """Made of an ASGI scope."""
 
-    __slots__ = ("_headers", "_receive", "headers", "info", "method", "path", "peer", "query", "reset", "user")
+    __slots__ = (
+        "_headers",
+        "_receive",
+        "headers",
+        "info",
+        "method",
+        "path",
+        "peer",
+        "query",
+        "reset",
+        "scheme",
+        "user",
+    )
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self._receive = receive
@@ -28,6 +40,7 @@ class Request:
         self.method, self.path, self.query = info.method, info.path, info.query
         self._headers: Sequence[tuple[bytes, bytes]] = scope["headers"]
         self.headers: Mapping[str, str] = headers_of(scope)
+        self.scheme: str = scope.get("scheme", "https")
         self.peer: Any = scope.get("client")
         """Address of the client's end of the connection."""
         self.reset: Callable[[bool], None] | None = (scope.get("extensions") or {}).get(connections.RESET)

@@ -149,6 +149,7 @@ _HANDLERS: dict[tuple[str, str], dict[str, Handler]] = {
     ("pods", "binding"): {"POST": bind},
     ("pods", "eviction"): {"POST": _evict},
     ("pods", "resize"): _WHOLE,
+    ("pods", "ephemeralcontainers"): _WHOLE,
     ("pods", "log"): {"GET": logs.read},
     ("namespaces", "finalize"): {"PUT": writes.update},
     ("certificatesigningrequests", "approval"): _WHOLE,

@@ -24,6 +24,8 @@ INIT = "init"
 """Runs to its end before the next one starts."""
 SIDECAR = "sidecar"
 """An init container with restartPolicy Always: the next one starts when it has started, and it runs on."""
+EPHEMERAL = "ephemeral"
+"""Was added to a pod that runs, and counts for nothing of it."""
 
 IDLE = "idle"
 PULLING = "pulling"
@@ -94,7 +96,9 @@ class Container:
         "waiting",
     )
 
-    def __init__(self, kind: str, index: int, spec: core_v1_pb2.Container) -> None:
+    def __init__(
+        self, kind: str, index: int, spec: core_v1_pb2.Container | core_v1_pb2.EphemeralContainerCommon
+    ) -> None:
         """``spec``: of the container; it is not kept. ``index``: its place in the list that it stands in."""
         self.kind = kind
         self.index = index

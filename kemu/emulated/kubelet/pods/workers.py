@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from kemu.emulated.kubelet.pods import claims, containers, mirrors, statuses
@@ -39,6 +39,7 @@ class Worker:
         "deadline_timer",
         "deleting",
         "dirty",
+        "ephemeral",
         "failure",
         "grace_s",
         "has_run",
@@ -79,6 +80,8 @@ class Worker:
         self.state = WAITING
         self.containers: list[containers.Container] = []
         """From its admission on: init containers in their order, then the others."""
+        self.ephemeral: Sequence[containers.Container] = ()
+        """Those that were added to it."""
         self.busy: containers.Container | None = None
         """The one that is being started: one after the other, as in the kubelet."""
         self.pull: Timer | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from kemu.emulated.client import recorders
 from kemu.emulated.kubelet.images import pulls
-from kemu.emulated.kubelet.pods.containers import MAIN, Container
+from kemu.emulated.kubelet.pods.containers import EPHEMERAL, MAIN, Container
 from kemu.emulated.kubelet.pods.workers import Worker
 
 _MILLISECOND_NS = 1_000_000
@@ -56,9 +56,13 @@ class LifeEvents:
         self._tell(worker, container, "BackOff", note, recorders.WARNING)
 
     def _tell(self, worker: Worker, container: Container, reason: str, note: str, kind: str = recorders.NORMAL) -> None:
-        place = "containers" if container.kind == MAIN else "initContainers"
+        place = _PLACES.get(container.kind, "initContainers")
         path = f"spec.{place}{{{container.name}}}"
         self._recorder.event(worker.pod, kind, reason, reason, note, routine=True, field_path=path)
+
+
+_PLACES = {MAIN: "containers", EPHEMERAL: "ephemeralContainers"}
+"""Where in the spec containers of a kind stand."""
 
 
 def _duration(ns: int) -> str:

@@ -22,7 +22,7 @@ from kemu.emulated.kubelet.pressure import eviction_loops
 from kemu.emulated.kubelet.probes import probers
 from kemu.emulated.kubelet.resizes import allocations, resources
 from kemu.emulated.kubelet.settings import kubelet_configurations
-from kemu.emulated.kubelet.sync import adoptions, life_events, starts, status_managers, terminations
+from kemu.emulated.kubelet.sync import adoptions, ephemeral, life_events, starts, status_managers, terminations
 from kemu.emulated.kubelet.volumes import managers
 from kemu.emulated.objects import meta
 from kemu.emulated.objects.pods import pod_phases
@@ -81,6 +81,7 @@ class PodWorkers:
         puller = pulls.Pulls(env, self.images, config.image_pull, config.configuration.pulls_at_once)
         self._adoptions = adoptions.Adoptions(env, self.images, self, boot)
         self._starts = starts.Starts(env, config, puller, self, boot, events)
+        self._ephemeral = ephemeral.EphemeralContainers(env, puller, self, events)
         self._terminations = terminations.Terminations(env, self._starts)
         self.allocations = allocations.Allocations(env, self, recorder)
         self.probers = probers.Probers(env, self, up_since_ns or -1, recorder)
@@ -163,6 +164,8 @@ class PodWorkers:
         else:
             if worker.pod.spec.HasField("activeDeadlineSeconds"):
                 self._watch_deadline(worker)
+            if worker.has_sandbox and worker.pod.spec.ephemeralContainers:
+                self._ephemeral.look(worker)
             if lives.FINISH in metadata.annotations:
                 self.has_run(worker)
 
@@ -362,6 +365,8 @@ class PodWorkers:
 
     def _stopped(self, worker: Worker) -> None:
         """No container is left."""
+        if worker.ephemeral:
+            self._ephemeral.stop(worker)
         if worker.told_to_go:
             forced = any(one.forced for one in worker.containers)
             self.log(PodTerminated(**worker.named, start=worker.stop_ns, forced=forced))
@@ -430,6 +435,8 @@ class PodWorkers:
 
     def has_run(self, worker: Worker) -> None:
         """Apply the ``kemu.dev/finish`` annotation, now that the pod runs."""
+        if worker.pod.spec.ephemeralContainers and worker.state == ACTIVE:
+            self._ephemeral.look(worker)
         code = lives.finish(worker.pod)
         if code is None or not worker.has_run or worker.state != ACTIVE:
             return

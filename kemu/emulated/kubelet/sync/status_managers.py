@@ -230,6 +230,8 @@ class StatusManager:
         )
         if self._sandboxes is not None:
             self._sandboxes.describe(status, worker, is_up=worker.has_sandbox)
+        if worker.ephemeral:
+            statuses.write_ephemeral(status, worker.pod, worker.ephemeral, epoch_ns)
         if worker.resize is not None:
             statuses.resize(status, worker.resize, now_unix_ns)
         if known.status.phase in pod_phases.TERMINAL:

@@ -16,7 +16,6 @@ from kemu.errors import Cause
 from kemu.messages.k8s import (
     admissionregistration_v1_pb2,
     autoscaling_v2_pb2,
-    certificates_v1_pb2,
     coordination_v1_pb2,
     discovery_v1_pb2,
     meta_v1_pb2,
@@ -147,17 +146,6 @@ def _check_service_range(service_range: networking_v1_pb2.ServiceCIDR, found: li
             found.append(invalid(f"spec.cidrs[{index}]", cidr, "must be a valid CIDR value"))
 
 
-def _check_signing_request(request: certificates_v1_pb2.CertificateSigningRequest, found: list[Cause]) -> None:
-    """The part of ``validateCertificateSigningRequest`` that does not look into the request."""
-    spec = request.spec
-    if not spec.usages:
-        found.append(required("spec.usages"))
-    if "/" not in spec.signerName:
-        found.append(invalid("spec.signerName", spec.signerName, "must be a fully qualified domain and path"))
-    if not spec.request:
-        found.append(invalid("spec.request", "", "PEM block type must be CERTIFICATE REQUEST"))
-
-
 def _refuse_policy(policy: admissionregistration_v1_pb2.ValidatingAdmissionPolicy, found: list[Cause]) -> None:
     """A policy that is not enforced would be a lie; the kind is there for those that list it."""
     found.append(forbidden("spec", "kemu has no such admission, so nothing would enforce it"))
@@ -167,7 +155,6 @@ _FIXED_ROLE = checks.fixed("roleRef", detail="cannot change roleRef")
 
 RULES = {
     admissionregistration_v1_pb2.ValidatingAdmissionPolicy: Rules(_refuse_policy),
-    certificates_v1_pb2.CertificateSigningRequest: Rules(_check_signing_request, name_rule=names.path_segment),
     networking_v1_pb2.IPAddress: Rules(_check_address, checks.fixed("spec"), name_rule=names.path_segment),
     networking_v1_pb2.ServiceCIDR: Rules(_check_service_range),
     policy_v1_pb2.PodDisruptionBudget: Rules(_check_disruption_budget, status_update=_check_disruption_budget_status),

@@ -173,6 +173,26 @@ class Template:
         self.spread_constraints = tuple(terms.spread_constraint(one) for one in spec.topologySpreadConstraints)
 
 
+_TOKEN_PREFIX = "kube-api-access-"
+
+
+def _volume_of_token(spec: core_v1_pb2.PodSpec) -> str:
+    """The name of the volume with a token that admission gave to the pod, another one to each pod; empty: none."""
+    last = spec.volumes[-1]
+    is_token = last.name.startswith(_TOKEN_PREFIX) and last.volumeSource.HasField("projected")
+    return str(last.name) if is_token else ""
+
+
+def _forget_volume(spec: core_v1_pb2.PodSpec, name: str) -> None:
+    """Take a volume away that is the last one, and the mounts of it."""
+    del spec.volumes[-1]
+    for container in (*spec.initContainers, *spec.containers):
+        mounts = container.volumeMounts
+        for index in range(len(mounts) - 1, -1, -1):
+            if mounts[index].name == name:
+                del mounts[index]
+
+
 def indexed(amounts: dict[str, int], names: ResourceNames) -> tuple[tuple[int, int], ...]:
     """Amounts above 0 by resource number: cpu, memory, ephemeral storage, then the others by name."""
     found = [(number, amounts[name]) for number, name in enumerate(_NATIVE) if amounts.get(name, 0) > 0]
@@ -217,11 +237,14 @@ class Templates:
     def of(self, pod: core_v1_pb2.Pod, *, keep_node_name: bool = False) -> Template:
         """``keep_node_name``: the node name is a demand of a pending pod, not where the pod runs."""
         spec = pod.spec
-        if spec.hostname or (spec.nodeName and not keep_node_name):
+        token = _volume_of_token(spec) if spec.volumes else ""
+        if token or spec.hostname or (spec.nodeName and not keep_node_name):
             # A new message each time: memory of copied fields is freed only together with the message.
             scratch = core_v1_pb2.PodSpec()
             scratch.CopyFrom(spec)
             scratch.ClearField("hostname")
+            if token:
+                _forget_volume(scratch, token)
             if not keep_node_name:
                 scratch.ClearField("nodeName")
             spec = scratch

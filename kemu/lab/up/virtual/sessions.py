@@ -16,12 +16,13 @@ from typing import Any
 import grpc
 
 from kemu.emulated.gateway.deliveries import Deliveries
+from kemu.emulated.objects import resources
 from kemu.lab.scenario.playing import runner
 from kemu.lab.scenario.scenarios import Scenario
 from kemu.lab.up import credentials, endpoints, live_lines, sessions
 from kemu.lab.up.chaos import injectors
 from kemu.lab.up.virtual import channels, clock_files, drivers, inputs, strikes, worlds
-from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2, api_pb2_grpc
 from kemu.runtime.env import SECOND_NS, Timer
 from kemu.runtime.runlog.frames import Writer
@@ -167,7 +168,7 @@ class Session:
                 scenario,
                 lambda name: channels.channel(driver, name),
                 clock,
-                lambda namespace, name: _uid_of(api, namespace, name),
+                lambda plural, namespace, name: _look(api, plural, namespace, name),
                 clock,
                 self.listener,
                 injector,
@@ -218,14 +219,13 @@ class Session:
             stopping.cancel()
 
 
-async def _uid_of(api: Any, namespace: str, name: str) -> str:
-    resource = api_pb2.Resource(resource="serviceaccounts", namespace=namespace)
+async def _look(api: Any, plural: str, namespace: str, name: str) -> KubernetesObject | None:
+    resource = api_pb2.Resource(resource=plural, namespace=namespace)
     try:
         found = await api.Get(api_pb2.GetRequest(resource=resource, name=name))
     except grpc.aio.AioRpcError:
-        return ""
-
-    return str(core_v1_pb2.ServiceAccount.FromString(found.object).metadata.uid)
+        return None
+    return resources.BY_PLURAL[plural].message.FromString(found.object)
 
 
 def run(
