@@ -13,10 +13,13 @@ import asyncio
 import socket
 import ssl
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from kemu.errors import KemuError
+
+if TYPE_CHECKING:
+    import aiohttp
 
 MOST_BYTES = 16 << 20
 """Most bytes of an answer. kube-apiserver reads all that comes."""
@@ -24,7 +27,7 @@ CONNECTIONS = 100
 """Most of them at the same time from one process; further questions wait for one."""
 
 _LOOPBACK = "127.0.0.1"
-_UNKNOWN_AUTHORITY = (2, 18, 19, 20, 21)
+_UNKNOWN_AUTHORITY = (2, 7, 18, 19, 20, 21)
 """OpenSSL's codes for chains that end in nobody who is trusted."""
 _EXPIRED, _WRONG_NAME, _WRONG_ADDRESS = (9, 10), 62, 64
 
@@ -112,12 +115,18 @@ async def _ask(question: Question, context: ssl.SSLContext) -> Answer:
         raise Unanswered(_one_line(str(error))) from None
 
 
-async def _read(response: object) -> bytes:
+async def _read(response: aiohttp.ClientResponse) -> bytes:
     found = bytearray()
-    async for chunk in response.content.iter_any():  # type: ignore[attr-defined]
-        found += chunk
-        if len(found) > MOST_BYTES:
-            raise Unanswered(f"the answer is larger than {MOST_BYTES >> 20} MiB, which kemu does not read")
+    connection = response.connection
+    try:
+        async for chunk in response.content.iter_any():
+            found += chunk
+            if len(found) > MOST_BYTES:
+                raise Unanswered(f"the answer is larger than {MOST_BYTES >> 20} MiB, which kemu does not read")
+    except BaseException:
+        if connection is not None and connection.transport is not None:
+            connection.transport.abort()  # it may have more to say than anybody reads
+        raise
     return bytes(found)
 
 

@@ -19,7 +19,7 @@ from kemu.emulated.objects.templates import generations
 from kemu.emulated.objects.validation import finalizers, kinds, metadata
 from kemu.emulated.objects.validation.pod_specs import resizes
 from kemu.errors import Cause
-from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2
+from kemu.messages.k8s import admissionregistration_v1_pb2, apps_v1_pb2, core_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 
 
@@ -108,6 +108,13 @@ def _keep_addresses(new: core_v1_pb2.Service, old: core_v1_pb2.Service) -> None:
 
 def _has_new_spec(new: apps_v1_pb2.ReplicaSet | core_v1_pb2.Pod, old: apps_v1_pb2.ReplicaSet | core_v1_pb2.Pod) -> bool:
     return bool(new.spec != old.spec)
+
+
+def _has_new_webhooks(
+    new: admissionregistration_v1_pb2.MutatingWebhookConfiguration,
+    old: admissionregistration_v1_pb2.MutatingWebhookConfiguration,
+) -> bool:
+    return list(new.webhooks) != list(old.webhooks)
 
 
 def _number_template(daemon_set: apps_v1_pb2.DaemonSet) -> None:
@@ -241,6 +248,19 @@ _RULES: dict[str, dict[str, Any]] = {
     "certificatesigningrequests": {"subresources": {"status": STATUS, "approval": STATUS}},
     "deviceclasses": {"counts": _has_new_spec},
     "resourceslices": {"counts": _has_new_spec},
+    **dict.fromkeys(
+        (
+            "validatingadmissionpolicies",
+            "validatingadmissionpolicybindings",
+            "mutatingadmissionpolicies",
+            "mutatingadmissionpolicybindings",
+        ),
+        {"counts": _has_new_spec, "unconditional_update": False},
+    ),
+    **dict.fromkeys(
+        ("validatingwebhookconfigurations", "mutatingwebhookconfigurations"),
+        {"counts": _has_new_webhooks, "unconditional_update": False},
+    ),
     "roles": {"create_on_update": True},
     "rolebindings": {"create_on_update": True},
     "clusterroles": {"create_on_update": True},

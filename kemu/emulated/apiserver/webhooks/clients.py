@@ -18,7 +18,7 @@ from kemu.emulated.apiserver.watch.cache import WatchCache
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.conversion import sizes
 from kemu.emulated.objects.plain import Json
-from kemu.errors import KemuError
+from kemu.errors import KemuError, RequestEntityTooLarge
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime import outside
 from kemu.runtime.env import Env
@@ -146,7 +146,7 @@ def _read(data: bytes) -> dict[str, Any]:
     try:
         sizes.check_json(data)
         found = json.loads(data)
-    except (ValueError, RecursionError) as error:
+    except (ValueError, RecursionError, RequestEntityTooLarge) as error:
         text = data[:_LONGEST_QUOTED].decode("utf-8", "replace").strip()
         what = "is no JSON" if text else "is empty"
         raise CallFailed(f"couldn't get version/kind; json parse error: the answer {what}: {error}") from None

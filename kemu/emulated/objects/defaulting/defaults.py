@@ -13,6 +13,7 @@ from typing import Any
 from google.protobuf.message import Message
 
 from kemu.emulated.objects.defaulting import (
+    admission_registration,
     apps,
     autoscaling,
     batch,
@@ -24,7 +25,7 @@ from kemu.emulated.objects.defaulting import (
     storage,
 )
 
-_GROUPS = (pods, core, quotas, storage, apps, batch, autoscaling, devices, small_groups)
+_GROUPS = (pods, core, quotas, storage, apps, batch, autoscaling, devices, admission_registration, small_groups)
 
 _FILL: dict[type[Message], Callable[[Any], None]] = {
     kind: fill for group in _GROUPS for kind, fill in group.FILL.items()

@@ -14,7 +14,6 @@ from kemu.emulated.objects.validation.pod_specs import pods
 from kemu.emulated.objects.validation.rules import Rules
 from kemu.errors import Cause
 from kemu.messages.k8s import (
-    admissionregistration_v1_pb2,
     autoscaling_v2_pb2,
     certificates_v1_pb2,
     coordination_v1_pb2,
@@ -158,15 +157,9 @@ def _check_signing_request(request: certificates_v1_pb2.CertificateSigningReques
         found.append(invalid("spec.request", "", "PEM block type must be CERTIFICATE REQUEST"))
 
 
-def _refuse_policy(policy: admissionregistration_v1_pb2.ValidatingAdmissionPolicy, found: list[Cause]) -> None:
-    """A policy that is not enforced would be a lie; the kind is there for those that list it."""
-    found.append(forbidden("spec", "kemu has no such admission, so nothing would enforce it"))
-
-
 _FIXED_ROLE = checks.fixed("roleRef", detail="cannot change roleRef")
 
 RULES = {
-    admissionregistration_v1_pb2.ValidatingAdmissionPolicy: Rules(_refuse_policy),
     certificates_v1_pb2.CertificateSigningRequest: Rules(_check_signing_request, name_rule=names.path_segment),
     networking_v1_pb2.IPAddress: Rules(_check_address, checks.fixed("spec"), name_rule=names.path_segment),
     networking_v1_pb2.ServiceCIDR: Rules(_check_service_range),
