@@ -29,12 +29,6 @@ UNSIMULATED: Mapping[str, Unsimulated] = {
         "kemu's API server has no custom resources, and their controllers do not run", _NO_PODS_FROM
     ),
     "APIService": Unsimulated("kemu's API server is never extended", LEAVE_OUT),
-    "MutatingWebhookConfiguration": Unsimulated("kemu calls no webhooks", "write what they would change"),
-    "ValidatingWebhookConfiguration": Unsimulated("kemu calls no webhooks", LEAVE_OUT),
-    "MutatingAdmissionPolicy": Unsimulated("kemu has no such admission", "write what it would change"),
-    "MutatingAdmissionPolicyBinding": Unsimulated("kemu has no such admission", LEAVE_OUT),
-    "ValidatingAdmissionPolicy": Unsimulated("kemu has no such admission", LEAVE_OUT),
-    "ValidatingAdmissionPolicyBinding": Unsimulated("kemu has no such admission", LEAVE_OUT),
     "CertificateSigningRequest": Unsimulated(_NO_CERTIFICATES, LEAVE_OUT),
     "IPAddress": Unsimulated(_NO_NETWORK, LEAVE_OUT),
     "ServiceCIDR": Unsimulated(_NO_NETWORK, LEAVE_OUT),

@@ -198,7 +198,8 @@ def _check_webhooks(configuration: Configuration, old: Configuration | None, fou
     seen: dict[str, None] = {}
     for index, webhook in enumerate(configuration.webhooks):
         path = f"webhooks[{index}]"
-        _check_webhook(webhook, path, _NO_SIDE_EFFECTS if strict else _SIDE_EFFECTS, found)
+        _check_webhook(webhook, f"{path}.", _NO_SIDE_EFFECTS if strict else _SIDE_EFFECTS, found)
+        check_client(webhook.clientConfig, f"{path}.clientConfig", found)
         if not same:
             _check_conditions(webhook.matchConditions, compiler_of(False), f"{path}.matchConditions", found)
         _check_versions(list(webhook.admissionReviewVersions), f"{path}.admissionReviewVersions", known, found)
@@ -206,26 +207,30 @@ def _check_webhooks(configuration: Configuration, old: Configuration | None, fou
             checks.unique(webhook.name, seen, f"{path}.name", webhook.name, found)
 
 
+def check_hook(webhook: Webhook, found: list[Cause]) -> None:
+    """A webhook without a client."""
+    _check_webhook(webhook, "", _NO_SIDE_EFFECTS, found)
+    _check_conditions(webhook.matchConditions, compiler_of(False), "matchConditions", found)
+
+
 def _check_webhook(webhook: Webhook, path: str, side_effects: Sequence[str], found: list[Cause]) -> None:
-    _check_qualified(webhook.name, f"{path}.name", found)
+    _check_qualified(webhook.name, f"{path}name", found)
     for index, rule in enumerate(webhook.rules):
-        _check_rule(rule, f"{path}.rules[{index}]", found)
+        _check_rule(rule, f"{path}rules[{index}]", found)
     _check_set(webhook, "failurePolicy", _FAILURE_POLICIES, path, found)
     _check_set(webhook, "matchPolicy", _MATCH_POLICIES, path, found)
     if not webhook.HasField("sideEffects"):
-        found.append(required(f"{path}.sideEffects", f"must specify one of {', '.join(side_effects)}"))
+        found.append(required(f"{path}sideEffects", f"must specify one of {', '.join(side_effects)}"))
     else:
-        checks.listed(webhook.sideEffects, f"{path}.sideEffects", side_effects, found)
+        checks.listed(webhook.sideEffects, f"{path}sideEffects", side_effects, found)
     if webhook.HasField("timeoutSeconds") and not 1 <= webhook.timeoutSeconds <= 30:
         why = "the timeout value must be between 1 and 30 seconds"
-        found.append(invalid(f"{path}.timeoutSeconds", webhook.timeoutSeconds, why))
-    if webhook.HasField("namespaceSelector"):
-        check_label_selector(webhook.namespaceSelector, f"{path}.namespaceSelector", found)
-    if webhook.HasField("objectSelector"):
-        check_label_selector(webhook.objectSelector, f"{path}.objectSelector", found)
+        found.append(invalid(f"{path}timeoutSeconds", webhook.timeoutSeconds, why))
+    for field in ("namespaceSelector", "objectSelector"):
+        if webhook.HasField(field):
+            check_label_selector(getattr(webhook, field), f"{path}{field}", found)
     if isinstance(webhook, v1.MutatingWebhook):
         _check_set(webhook, "reinvocationPolicy", _REINVOCATIONS, path, found)
-    check_client(webhook.clientConfig, f"{path}.clientConfig", found)
 
 
 def check_client(client: Any, path: str, found: list[Cause]) -> None:
@@ -305,9 +310,9 @@ def _check_versions(versions: list[str], path: str, must_be_known: bool, found: 
 
 
 def _check_set(message: Any, field: str, choices: Sequence[str], path: str, found: list[Cause]) -> None:
-    """A value that may be absent, but not empty."""
+    """A value that may be absent, but not empty. ``path``: what precedes the field."""
     if message.HasField(field):
-        checks.listed(getattr(message, field), f"{path}.{field}", choices, found)
+        checks.listed(getattr(message, field), f"{path}{field}", choices, found)
 
 
 # Policies ------------------------------------------------------------------------------------------------------------
@@ -420,7 +425,7 @@ def _check_validation(validation: v1.Validation, compiler: Compiler, path: str, 
         found.append(invalid(f"{path}.message", message, "must be non-empty if specified"))
     elif any(one in message.strip() for one in "\n\r"):
         found.append(invalid(f"{path}.message", message, "must not contain line breaks"))
-    _check_set(validation, "reason", _REASONS, path, found)
+    _check_set(validation, "reason", _REASONS, f"{path}.", found)
 
 
 def _check_annotation(

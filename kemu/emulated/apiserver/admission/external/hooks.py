@@ -20,7 +20,8 @@ from kemu.emulated.apiserver.admission.external import reviews
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.defaulting import admission_registration
 from kemu.emulated.objects.plain import Json
-from kemu.errors import SimulationError
+from kemu.emulated.objects.validation import admission_registration as admission_registration_checks
+from kemu.errors import Cause, SimulationError
 from kemu.messages.k8s import admissionregistration_v1_pb2 as v1
 from kemu.runtime import user_code
 from kemu.runtime.env import Random
@@ -111,6 +112,20 @@ def webhook_of(settings: Mapping[str, Any]) -> v1.MutatingWebhook | v1.Validatin
     webhook: Any = convert.from_json(kind, {"sideEffects": "None", "admissionReviewVersions": ["v1"], **fields})
     admission_registration.default_webhook(webhook)
     return webhook  # type: ignore[no-any-return]
+
+
+def problems(settings: Mapping[str, Any]) -> list[str]:
+    """What is wrong with the hook, but for its function."""
+    if not settings.get("rules"):
+        more = [key for key in settings if key not in ("name", "hook", "mutates", "rules")]
+        return [f"{key} takes rules: without them the hook stands for a webhook, which has its own" for key in more]
+    try:
+        webhook = webhook_of(settings)
+    except convert.ConversionError as error:
+        return [str(problem) for problem in error.problems]
+    found: list[Cause] = []
+    admission_registration_checks.check_hook(webhook, found)
+    return [f"{cause.field}: {cause.message}" for cause in found]
 
 
 def _plain(name: str, value: Json) -> Any:
