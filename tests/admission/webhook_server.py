@@ -64,6 +64,11 @@ def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivate
     )
 
 
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Clients that hang up, or do not trust it, are what is tested."""
+
+
 class Server:
     """Serves until it is closed; notes what it was asked."""
 
@@ -78,7 +83,7 @@ class Server:
         class Handler(_Handler):
             server_of = owner
 
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._http = _Server(("127.0.0.1", 0), Handler)
         self._http.daemon_threads = True
         if tls:
             made, key = certificate(signer, signer_key)

@@ -7,6 +7,8 @@
     hooks        functions in Python in the place of webhooks
     conditions   CEL: match conditions, and what all expressions may name
     policies     ValidatingAdmissionPolicy and MutatingAdmissionPolicy
+    params       the objects that parametrise a policy
+    mutations    what a mutation of a policy makes of an object
 
 All writes of clients go through it, those of kemu's own actors, too; not what the server writes on its own behalf, nor
 webhooks and policies themselves. Where there are none of these objects, a write costs a look at empty mappings.
@@ -22,6 +24,8 @@ from kemu.emulated.apiserver.admission.external.attributes import ASKING, Asking
 from kemu.emulated.apiserver.admission.external.conditions import Conditions
 from kemu.emulated.apiserver.admission.external.hooks import Hooks
 from kemu.emulated.apiserver.admission.external.matching import Selectors
+from kemu.emulated.apiserver.admission.external.params import Params
+from kemu.emulated.apiserver.admission.external.policies import MutatingPolicies, ValidatingPolicies
 from kemu.emulated.apiserver.admission.external.webhooks import Invocations, Webhooks
 from kemu.emulated.apiserver.authorization.authorizers import Authorizer
 from kemu.emulated.apiserver.storage import Storage
@@ -53,14 +57,17 @@ class External:
         """``hooks``: see :class:`Hooks`."""
         self._authorizer = authorizer
         self._selectors = Selectors(storage, cache)
-        conditions = Conditions(cache, authorizer)
+        conditions = Conditions(authorizer)
         found = Hooks(hooks, lambda name: env.stream("admission hook", env.name, name))
         self.webhooks = Webhooks(env, cache, self._selectors, client, found, conditions, new_uid)
+        params = Params(cache)
+        self._validating = ValidatingPolicies(cache, self._selectors, conditions, params)
+        self._mutating = MutatingPolicies(cache, self._selectors, conditions, params)
 
     @property
     def is_there(self) -> bool:
         """Whether anybody is to be asked about anything."""
-        return self.webhooks.are_there
+        return self.webhooks.are_there or self._validating.are_there or self._mutating.are_there
 
     def asking(self) -> Asking | None:
         """The request that is being carried out, if somebody may be to be asked about it."""
@@ -95,9 +102,16 @@ class External:
             await self._mutate(attributes, invocations)
 
     async def _mutate(self, attributes: Attributes, invocations: Invocations) -> None:
-        await self.webhooks.mutate(attributes, invocations)
+        if self._mutating.are_there:
+            await self._mutating.mutate(attributes, invocations)
+        if self.webhooks.are_there:
+            await self.webhooks.mutate(attributes, invocations)
 
     async def validate(self, attributes: Attributes) -> None:
         """Raises :class:`kemu.errors.ApiError`."""
-        if not matching.is_exempt(attributes):
+        if matching.is_exempt(attributes):
+            return
+        if self._validating.are_there:
+            await self._validating.validate(attributes)
+        if self.webhooks.are_there:
             await self.webhooks.validate(attributes)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, cast
 
 from kemu.emulated.apiserver import dry_runs
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.identities import User
+from kemu.emulated.objects.managed_fields import schemas
 from kemu.emulated.objects.resources import Resource
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2
@@ -95,13 +96,13 @@ class Attributes:
     def plain(self) -> dict[str, Any] | None:
         """The object as JSON; not to be changed."""
         if self._plain is None and self.obj is not None:
-            self._plain = convert.to_manifest(self.obj)
+            self._plain = as_go_writes(self.obj)
         return self._plain
 
     @property
     def old_plain(self) -> dict[str, Any] | None:
         if self._old_plain is None and self.old is not None:
-            self._old_plain = convert.to_manifest(self.old)
+            self._old_plain = as_go_writes(self.old)
         return self._old_plain
 
     def touched(self) -> None:
@@ -113,6 +114,13 @@ class Attributes:
 
     def warn(self, text: str) -> None:
         self.asking.warnings.append(text)
+
+
+def as_go_writes(obj: KubernetesObject) -> dict[str, Any]:
+    """JSON as Kubernetes has it: patches and expressions meet also what is set to nothing."""
+    plain = convert.to_manifest(obj)
+    name = schemas.find(plain["apiVersion"], plain["kind"])
+    return plain if name is None else cast(dict[str, Any], schemas.as_go_writes(name, plain))
 
 
 def _options(operation: str, asking: Asking) -> dict[str, Any] | None:

@@ -183,8 +183,8 @@ class Webhooks:
         if matched is None or not await self._selectors.admits(message, attributes):
             return None
         if message.matchConditions:
-            of = f'webhook "{webhook.name}"'
-            if not self._conditions.hold(message.matchConditions, attributes, None, message.failurePolicy != IGNORE, of):
+            fails = message.failurePolicy != IGNORE
+            if not self._conditions.hold(message.matchConditions, attributes, matched, fails=fails):
                 return None
         return matched
 
