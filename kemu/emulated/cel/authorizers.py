@@ -6,6 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from kemu.emulated.cel import types
+from kemu.emulated.cel.values import NO_OVERLOAD, Error, Opaque, Value
+
+#: The declared type of an `Authorizer`.
+AUTHORIZER = types.object_of("kubernetes.authorization.Authorizer", {})
+#: The declared type of a `ResourceCheck`, such as the variable ``authorizer.requestResource``.
+RESOURCE_CHECK = types.object_of("kubernetes.authorization.ResourceCheck", {})
+
 
 @dataclass(frozen=True, slots=True)
 class Access:
@@ -32,8 +40,31 @@ class Decision:
     error: str | None = None
 
 
-class Authorizer:
+class Authorizer(Opaque):
     """The value of the variable ``authorizer``; `decide` answers accesses. Its declared type is `AUTHORIZER`."""
 
-    def __init__(self, decide: Callable[[Access], Decision]) -> None:
+    __slots__ = ("decide", "user")
+    type_name = AUTHORIZER.name
+    constant_equality = True
+
+    def __init__(self, decide: Callable[[Access], Decision], user: str | None = None) -> None:
         self.decide = decide
+        self.user = user
+
+    def equal(self, other: Value) -> Value:
+        return other if type(other) is Error else NO_OVERLOAD
+
+
+class ResourceCheck(Opaque):
+    """An access to a resource whose verb is still open. The value of ``authorizer.requestResource`` is one."""
+
+    __slots__ = ("access", "authorizer")
+    type_name = RESOURCE_CHECK.name
+    constant_equality = True
+
+    def __init__(self, authorizer: Authorizer, access: Access) -> None:
+        self.authorizer = authorizer
+        self.access = access
+
+    def equal(self, other: Value) -> Value:
+        return other if type(other) is Error else NO_OVERLOAD

@@ -25,6 +25,10 @@ class CompileError(errors.KemuError):
         self.issues = tuple(issues)
 
 
+class InstantiationError(CompileError):
+    """The expression is valid, but no program can be made of it: a constant in it is no value, such as ``int('x')``."""
+
+
 class EvaluationError(errors.KemuError):
     """The evaluation ended with an error; ``str()`` is cel-go's message, `cost` is what it cost until then."""
 

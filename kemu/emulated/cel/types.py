@@ -15,6 +15,8 @@ Kind = Literal[
     "string", "timestamp", "type", "param", "uint",
 ]  # fmt: skip
 
+_SHORT = {"any": "any", "duration": "duration", "error": "!error!", "null": "null", "timestamp": "timestamp"}
+
 #: A size that nothing bounds.
 UNBOUNDED = (1 << 63) - 1
 
@@ -26,34 +28,37 @@ class Type:
     ``max_elements`` is the largest number of characters, bytes, items or entries that a declared value has (Kubernetes'
     ``MaxElements``; 0 for what has no size). ``fields`` are the fields of an object, by the names by which expressions
     know them (see :func:`kemu.emulated.cel.schemas.escape`). ``min_serialized`` is the least number of bytes of a value
-    in JSON.
+    in JSON. ``schema`` is the OpenAPI schema that the type was made of: it says how JSON is read as values of the type.
     """
 
     kind: Kind
     name: str
     parameters: tuple[Type, ...] = ()
-    nullable: bool = False
     fields: Mapping[str, Type] | None = field(default=None, compare=False, repr=False)
     max_elements: int = field(default=0, compare=False, repr=False)
     min_serialized: int = field(default=1, compare=False, repr=False)
+    schema: Mapping[str, object] | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
-        """The type as cel-go's error messages print it."""
-        match self.kind:
-            case "list" | "map":
-                return f"{self.name}({', '.join(map(str, self.parameters))})"
-            case "opaque" if self.parameters:
-                return f"{self.name}({', '.join(map(str, self.parameters))})"
-            case "type":
-                return f"type({self.parameters[0]})" if self.parameters else "type"
-            case "null":
-                return "null"
-            case "error":
-                return "!error!"
-            case _ if self.nullable:
-                return f"wrapper({self.name})"
-            case _:
-                return self.name
+        """The type as cel-go prints the type of an expression, such as ``list(google.protobuf.Timestamp)``."""
+        if self.kind == "param":
+            return f"<{self.name}>"
+        if self.parameters:
+            return f"{self.name}({', '.join(map(str, self.parameters))})"
+        return self.name
+
+    @property
+    def text(self) -> str:
+        """The type as cel-go's error messages print it, such as ``list(timestamp)``."""
+        short = _SHORT.get(self.kind)
+        if short is not None:
+            return short
+        if self.kind == "opaque" and self.name == "function":
+            result, *arguments = self.parameters
+            return f"({', '.join(argument.text for argument in arguments)}) -> {result.text}"
+        if self.parameters:
+            return f"{self.name}({', '.join(parameter.text for parameter in self.parameters)})"
+        return self.name
 
 
 ANY = Type("any", "any")
@@ -109,4 +114,4 @@ def type_of(value: Type) -> Type:
 def sized(type_: Type, max_elements: int, min_serialized: int | None = None) -> Type:
     """`type_` with another size, such as that of a string with ``maxLength``."""
     least = type_.min_serialized if min_serialized is None else min_serialized
-    return Type(type_.kind, type_.name, type_.parameters, type_.nullable, type_.fields, max_elements, least)
+    return Type(type_.kind, type_.name, type_.parameters, type_.fields, max_elements, least, type_.schema)
