@@ -10,10 +10,11 @@ failures are those of Go's HTTP client.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import ssl
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from kemu.errors import KemuError
@@ -48,6 +49,8 @@ class Question(NamedTuple):
 class Answer(NamedTuple):
     status: int
     body: bytes
+    is_text: bool = False
+    """It says that it is for people."""
 
 
 class Unanswered(KemuError):
@@ -81,9 +84,18 @@ async def _ask(question: Question, context: ssl.SSLContext) -> Answer:
 
     place = urlsplit(question.url)
     host, port = (_LOOPBACK, question.port) if question.port else (place.hostname or "", place.port or 443)
+    opened: list[socket.socket] = []
+
+    def open_socket(address: tuple[Any, ...]) -> socket.socket:
+        opened.append(socket.socket(*address[:3]))
+        return opened[-1]
+
+    connector = aiohttp.TCPConnector(
+        resolver=_resolver(host, port), ssl=context, force_close=True, socket_factory=open_socket
+    )
     try:
         async with (
-            aiohttp.TCPConnector(resolver=_resolver(host, port), ssl=context, force_close=True) as connector,
+            connector,
             aiohttp.ClientSession(connector=connector, auto_decompress=False, trust_env=False) as session,
             session.post(
                 question.url,
@@ -96,7 +108,8 @@ async def _ask(question: Question, context: ssl.SSLContext) -> Answer:
                 max_field_size=8190,
             ) as response,
         ):
-            return Answer(response.status, await _read(response))
+            kind = response.headers.get("content-type", "")
+            return Answer(response.status, await _read(response), not kind or kind.startswith("text/"))
     except aiohttp.ClientConnectorCertificateError as error:
         raise Unanswered(_certificate_problem(error.certificate_error)) from None
     except aiohttp.ClientConnectorSSLError as error:
@@ -113,20 +126,19 @@ async def _ask(question: Question, context: ssl.SSLContext) -> Answer:
         raise Unanswered(f"net/http: HTTP/1.x transport connection broken: {_one_line(error.message)}") from None
     except (aiohttp.ClientError, OSError, ValueError) as error:
         raise Unanswered(_one_line(str(error))) from None
+    finally:
+        # TLS ends politely, which takes as long as the other side likes.
+        for one in opened:
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
 
 
 async def _read(response: aiohttp.ClientResponse) -> bytes:
     found = bytearray()
-    connection = response.connection
-    try:
-        async for chunk in response.content.iter_any():
-            found += chunk
-            if len(found) > MOST_BYTES:
-                raise Unanswered(f"the answer is larger than {MOST_BYTES >> 20} MiB, which kemu does not read")
-    except BaseException:
-        if connection is not None and connection.transport is not None:
-            connection.transport.abort()  # it may have more to say than anybody reads
-        raise
+    async for chunk in response.content.iter_any():
+        found += chunk
+        if len(found) > MOST_BYTES:
+            raise Unanswered(f"the answer is larger than {MOST_BYTES >> 20} MiB, which kemu does not read")
     return bytes(found)
 
 

@@ -145,7 +145,7 @@ FAILURES = {
     "not-a-review": 'expected response.uid="',
     "wrong-uid": 'received invalid webhook response: expected response.uid="',
     "404": "failed to call webhook: the server could not find the requested resource",
-    "500": 'failed to call webhook: an error on the server ("it broke") has prevented the request from succeeding',
+    "500-text": 'failed to call webhook: an error on the server ("it broke") has prevented the request from succeeding',
     "503": "failed to call webhook: the server is currently unable to handle the request",
     "204": "json parse error",
     "redirect": "the server responded with the status code 307",

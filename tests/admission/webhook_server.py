@@ -29,9 +29,9 @@ Json = dict[str, Any]
 NAMES = ("localhost", "hook.default.svc", "hook.other.svc")
 
 
-def authority() -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
+def authority(called: str = "webhooks") -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
     key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "webhooks")])
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, called)])
     made = _builder(name, name, key).add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
     usage = x509.KeyUsage(
         digital_signature=True, content_commitment=False, key_encipherment=False, data_encipherment=False,
@@ -75,7 +75,7 @@ class Server:
     def __init__(self, *, tls: bool = True) -> None:
         signer, signer_key = authority()
         self.authority = signer.public_bytes(serialization.Encoding.PEM)
-        self.other_authority = authority()[0].public_bytes(serialization.Encoding.PEM)
+        self.other_authority = authority("others")[0].public_bytes(serialization.Encoding.PEM)
         self.asked: list[tuple[str, Json]] = []
         """Path and review."""
         owner = self
@@ -142,9 +142,11 @@ class _Handler(BaseHTTPRequestHandler):
             return
         self.answer(200, json.dumps(_answer(path, review)).encode())
 
-    def answer(self, status: int, body: bytes, headers: tuple[tuple[str, str], ...] = ()) -> None:
+    def answer(
+        self, status: int, body: bytes, headers: tuple[tuple[str, str], ...] = (), kind: str = "application/json"
+    ) -> None:
         self.send_response(status)
-        self.send_header("content-type", "application/json")
+        self.send_header("content-type", kind)
         self.send_header("content-length", str(len(body)))
         for name, value in headers:
             self.send_header(name, value)
@@ -306,6 +308,7 @@ _RAW: dict[str, Callable[[_Handler], None]] = {
     "not-a-review": _status(200, json.dumps({"apiVersion": "v1", "kind": "Pod", "response": {}})),
     "404": _status(404, "nothing here"),
     "500": _status(500, "it broke"),
+    "500-text": lambda handler: handler.answer(500, b"it broke", kind="text/plain"),
     "503": _status(503, "away"),
     "204": _status(204),
     "redirect": lambda handler: handler.answer(307, b"", (("location", handler.path.replace("redirect", "allow")),)),

@@ -132,7 +132,7 @@ class WebhookClient:
 
 
 def _refusal(answer: outside.Answer) -> str:
-    text = answer.body[:_LONGEST_QUOTED].decode("utf-8", "replace").strip()
+    text = answer.body[:_LONGEST_QUOTED].decode("utf-8", "replace").strip() if answer.is_text else ""
     words = _BY_STATUS.get(answer.status)
     if words is None and answer.status >= 500:
         words = _BY_STATUS[500]

@@ -265,8 +265,9 @@ def check_url(url: str, path: str, found: list[Cause]) -> None:
 
 
 def check_service(service: Any, path: str, found: list[Cause]) -> None:
-    """``ValidateWebhookService``."""
-    found += [required(f"{path}.{field}") for field in ("name", "namespace") if not getattr(service, field)]
+    """``ValidateWebhookService``, which is given the name as the namespace, and the namespace as the name."""
+    found += [required(f"{path}.name")] if not service.namespace else []
+    found += [required(f"{path}.namespace")] if not service.name else []
     if not 1 <= service.port <= 65535:
         why = "port is not valid: must be between 1 and 65535, inclusive"
         found.append(invalid(f"{path}.port", service.port, why))

@@ -139,16 +139,16 @@ class Driver:
 
     async def _ask(self, number: int, question: outside.Question) -> None:
         try:
-            status, data = await outside.ask(question)
+            answer = await outside.ask(question)
         except outside.Unanswered as error:
-            status, data = 0, str(error).encode()
+            answer = outside.Answer(0, str(error).encode())
         except outside.BadAuthorities as error:
-            status, data = -1, str(error).encode()
+            answer = outside.Answer(-1, str(error).encode())
         del self._asking[number]
         if not self._asking:
             self._held.clear()
         with contextlib.suppress(Ended):
-            self.put(["answer", number, status, data])
+            self.put(["answer", number, *answer])
 
     def _begin_asking(self) -> None:
         questions, self._questions = self._questions, []

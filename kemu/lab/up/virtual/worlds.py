@@ -270,14 +270,14 @@ class World:
         finally:
             del self._questions[number]
 
-    def _on_answer(self, hearer: Hearer, number: int, status: int, data: bytes) -> None:
+    def _on_answer(self, hearer: Hearer, number: int, status: int, data: bytes, is_text: bool) -> None:
         """Answer of a process outside to the question of that number, counted from 1; or, with status 0, why there is
         none (-1: because of its authorities)."""
         future = self._questions.get(number)
         if future is None or future.done():
             return  # who asked is gone
         if status > 0:
-            future.set_result(outside.Answer(status, data))
+            future.set_result(outside.Answer(status, data, is_text))
         else:
             found = outside.BadAuthorities if status < 0 else outside.Unanswered
             future.set_exception(found(data.decode()))

@@ -128,10 +128,6 @@ def _options(operation: str, asking: Asking) -> dict[str, Any] | None:
     if kind is None:
         return None
     request = asking.request
-    if operation == UPDATE and isinstance(request, api_pb2.PatchRequest):
-        kind = "PatchOptions"
-    elif isinstance(request, api_pb2.PatchRequest):
-        kind = "CreateOptions" if operation == CREATE else kind
     found: dict[str, Any] = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
     if isinstance(request, api_pb2.DeleteCollectionRequest):
         request = request.delete
@@ -155,6 +151,4 @@ def _options(operation: str, asking: Asking) -> dict[str, Any] | None:
             found["fieldManager"] = options.field_manager
         if options.field_validation:
             found["fieldValidation"] = options.field_validation
-    if isinstance(request, api_pb2.PatchRequest) and request.HasField("force") and kind == "PatchOptions":
-        found["force"] = request.force
     return found

@@ -125,19 +125,7 @@ def _environment(has_params: bool, has_authorizer: bool, patches: bool) -> cel.E
         variables[_REQUEST_RESOURCE] = cel.authorizers.RESOURCE_CHECK
     if not patches:
         return cel.Environment(variables)
-    return cel.Environment(variables, objects=_mutation_type, libraries=("jsonpatch",))
-
-
-def _mutation_type(name: str) -> cel.types.Type | None:
-    """Of ``Object{…}``, ``Object.spec{…}`` and ``JSONPatch{…}`` (``DynamicTypeResolver``)."""
-    from kemu.emulated.cel import providers, types
-
-    if name == JSON_PATCH:
-        fields = {"op": types.STRING, "path": types.STRING, "from": types.STRING, "value": types.DYN}
-        return types.object_of(name, fields)
-    if name == OBJECT or name.startswith(f"{OBJECT}."):
-        return types.object_of(name, providers.ANY_FIELD)
-    return None
+    return cel.Environment(variables, libraries=("mutation",))
 
 
 @lru_cache(256)
@@ -164,9 +152,7 @@ def _wanted(use: str) -> Sequence[Any]:
         return (types.STRING, types.NULL)
     if use == APPLY:
         return (types.object_of(OBJECT, {}),)
-    if use == PATCH:
-        return (types.list_of(types.object_of(JSON_PATCH, {})),)
-    return (types.ANY, types.DYN)
+    return (types.list_of(types.object_of(JSON_PATCH, {})),)
 
 
 @lru_cache(4096)
@@ -178,10 +164,16 @@ def _compiled(
 
     environment = _composed(has_params, use != MESSAGE, use in (APPLY, PATCH), declared)
     try:
-        return environment.compile(text, () if use == VARIABLE else _wanted(use))
+        program = environment.compile(text)
+    except cel.errors.InstantiationError as error:
+        return f"program instantiation failed: {error}"
     except cel.CompileError as error:
-        said = str(error)
-        return said if said.startswith("must evaluate to") else f"compilation failed: {said}"
+        return f"compilation failed: {error}"
+    wanted = () if use == VARIABLE else _wanted(use)
+    if not wanted or program.type in wanted:
+        return program
+    names = str(wanted[0]) if len(wanted) == 1 else f"one of [{' '.join(map(str, wanted))}]"
+    return f"must evaluate to {names} but got {program.type}"
 
 
 class Compiled:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kemu import errors as kemu_errors
 from kemu.emulated.apiserver.admission.external.attributes import Attributes
 from kemu.emulated.apiserver.admission.external.conditions import OBJECT, Activation
-from kemu.emulated.apiserver.admission.external.webhooks import replace
+from kemu.emulated.apiserver.admission.external.webhooks import patched, replace
 from kemu.emulated.apiserver.registry import json_patches
 from kemu.emulated.objects.managed_fields import schemas, values
 from kemu.emulated.objects.plain import Json
@@ -38,13 +37,12 @@ def _patched(operations: Any, attributes: Attributes) -> dict[str, Any] | None:
     assert before is not None
     for one in operations:
         _check_names(getattr(one, "fields", {}).get("value"))
-    found = cel.plain(operations)
     try:
-        return json_patches.apply(before, json_patches.check(found))
-    except kemu_errors.ApiError as error:
-        if any(one.get("op") == "test" for one in found):
+        return patched(before, cel.plain(operations))
+    except json_patches.DoesNotApply as error:
+        if error.is_test:
             return None
-        raise BadMutation(f"JSON Patch: {error.message}") from None
+        raise BadMutation(f"JSON Patch: {error}") from None
 
 
 def _applied(made: Any, attributes: Attributes) -> dict[str, Any]:

@@ -260,19 +260,31 @@ def _apply(webhook: Webhook, answer: reviews.Answer, attributes: Attributes) -> 
         return False
     before = attributes.plain
     if before is None or attributes.obj is None:
-        raise kemu_errors.InternalError(
-            "Internal error occurred: admission webhook "
-            f'"{webhook.name}" attempted to modify the object, which is not supported for this operation'
+        raise internal(
+            f'admission webhook "{webhook.name}" attempted to modify the object, which is not supported for this operation'
         )
     if answer.changed is not None:
         after: dict[str, Any] = answer.changed
     else:
         assert answer.patch is not None
         try:
-            after = json_patches.apply(before, json_patches.check(answer.patch))
-        except kemu_errors.ApiError as error:
-            raise kemu_errors.InternalError(f"Internal error occurred: {error.message}") from None
+            after = patched(before, answer.patch)
+        except json_patches.DoesNotApply as error:
+            raise internal(str(error)) from None
     return replace(attributes, after, f'admission webhook "{webhook.name}"')
+
+
+def internal(why: str) -> kemu_errors.InternalError:
+    """``NewInternalError``."""
+    return kemu_errors.InternalError(f"Internal error occurred: {why}", causes=[kemu_errors.Cause("", "", why)])
+
+
+def patched(before: dict[str, Any], operations: Sequence[Any]) -> dict[str, Any]:
+    """Raises :class:`kemu.emulated.apiserver.registry.json_patches.DoesNotApply`."""
+    try:
+        return json_patches.apply_told(before, json_patches.check(list(operations)))
+    except kemu_errors.ApiError as error:
+        raise json_patches.DoesNotApply(error.message) from None
 
 
 def replace(attributes: Attributes, after: dict[str, Any], who: str) -> bool:
@@ -282,18 +294,16 @@ def replace(attributes: Attributes, after: dict[str, Any], who: str) -> bool:
     try:
         sizes.check_json(json.dumps(after).encode())
     except (kemu_errors.RequestEntityTooLarge, RecursionError, ValueError) as error:
-        raise kemu_errors.InternalError(f"Internal error occurred: {who} made an object of the request: {error}") from None
+        raise internal(f"{who} made too large an object: {error}") from None
     expected = {"apiVersion": attributes.subject[0], "kind": attributes.subject[1]}
     for key, value in expected.items():
         if after.get(key) != value:
-            raise kemu_errors.InternalError(
-                f"Internal error occurred: {who} changed {key} of the object to {json.dumps(after.get(key))}"
-            )
+            raise internal(f"{who} changed {key} of the object to {json.dumps(after.get(key))}")
     made, problems = convert.partial_json(type(obj), after)
     wrong = [problem for problem in problems if not str(problem).endswith("unknown field")]
     if wrong:
         texts = "; ".join(str(problem) for problem in wrong)
-        raise kemu_errors.InternalError(f"Internal error occurred: {who} made an object that cannot be read: {texts}")
+        raise internal(f"{who} made an object that cannot be read: {texts}")
     changed = convert.to_manifest(made) != before
     defaults.apply(made)
     put(obj, made)
@@ -317,7 +327,7 @@ def _flatten(found: Iterable[Any], standalone: Sequence[Any]) -> list[Webhook]:
 
 def _failed(webhook: Webhook, why: _CallFailed) -> kemu_errors.ApiError:
     """``ErrCallingWebhook``, of which an internal error is made."""
-    return kemu_errors.InternalError(f'Internal error occurred: failed calling webhook "{webhook.name}": {why}')
+    return internal(f'failed calling webhook "{webhook.name}": {why}')
 
 
 def _denied(name: str, status: dict[str, Any] | None) -> kemu_errors.ApiError:
