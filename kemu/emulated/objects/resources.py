@@ -209,9 +209,18 @@ SUBRESOURCE_MESSAGES: dict[type[Message], tuple[str, str]] = {
 
 
 def of(message: Message) -> Resource:
-    """The row of an object. Raises KeyError when the message is not an object of the table; an object of a custom kind
-    is none."""
-    return BY_MESSAGE[type(message)]
+    """The row of an object. Raises KeyError when the message is no object.
+
+    One of a custom kind gets a row of its own, named by kind and group (``Widget.example.com``): how requests name the
+    kind, and whether its objects have a namespace, only its definition says.
+    """
+    try:
+        return BY_MESSAGE[type(message)]
+    except KeyError:
+        if not isinstance(message, apiextensions_v1_pb2.CustomObject):
+            raise
+    group = message.apiVersion.rpartition("/")[0]
+    return Resource(f"{message.kind}.{group}", message.kind, message.apiVersion, type(message))
 
 
 def kind_of(message: Message) -> tuple[str, str]:
@@ -222,12 +231,15 @@ def kind_of(message: Message) -> tuple[str, str]:
     return row.api_version, row.kind
 
 
-def message_of(plural: str) -> type[KubernetesObject]:
-    """The class of the objects of a kind; custom kinds, whose names have a dot, share one. Raises KeyError."""
-    row = BY_PLURAL.get(plural)
-    if row is None and "." in plural:
-        return apiextensions_v1_pb2.CustomObject
-    return BY_PLURAL[plural].message
+class _Messages(dict[str, type[KubernetesObject]]):
+    def __missing__(self, plural: str) -> type[KubernetesObject]:
+        if "." in plural:
+            return apiextensions_v1_pb2.CustomObject
+        raise KeyError(plural)
+
+
+MESSAGES = _Messages({plural: resource.message for plural, resource in BY_PLURAL.items()})
+"""By plural, the class of the objects of a kind; custom kinds, whose names have a dot, share one."""
 
 
 def find(name: str) -> Resource | None:

@@ -14,7 +14,7 @@ from kemu.emulated.objects.conversion import go_json, json_readers
 from kemu.messages.k8s import apiextensions_v1_pb2
 from kemu.messages.k8s.apiextensions_v1_pb2 import CustomObject
 
-_HEAD = ("apiVersion", "kind", "metadata")
+HEAD = ("apiVersion", "kind", "metadata")
 _METADATA = {"metadata": json_readers.table_of(CustomObject.DESCRIPTOR)["metadata"]}
 
 
@@ -35,7 +35,7 @@ def read(message: CustomObject, data: Mapping[str, Any], reader: json_readers.Re
     if data.get("metadata") is not None:
         json_readers.read_fields(message, {"metadata": data["metadata"]}, _METADATA, None, reader)
     try:
-        put(message, {name: value for name, value in data.items() if name not in _HEAD})
+        put(message, {name: value for name, value in data.items() if name not in HEAD})
     except (ValueError, TypeError) as error:
         reader.problem(None, str(error))
 

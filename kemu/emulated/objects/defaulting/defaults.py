@@ -18,6 +18,7 @@ from kemu.emulated.objects.defaulting import (
     autoscaling,
     batch,
     core,
+    definitions,
     devices,
     pods,
     quotas,
@@ -25,7 +26,9 @@ from kemu.emulated.objects.defaulting import (
     storage,
 )
 
-_GROUPS = (pods, core, quotas, storage, apps, batch, autoscaling, devices, admission_registration, small_groups)
+_GROUPS = (
+    pods, core, quotas, storage, apps, batch, autoscaling, devices, admission_registration, definitions, small_groups,
+)  # fmt: skip
 
 _FILL: dict[type[Message], Callable[[Any], None]] = {
     kind: fill for group in _GROUPS for kind, fill in group.FILL.items()

@@ -25,9 +25,6 @@ UNSIMULATED: Mapping[str, Unsimulated] = {
         "kemu has no autoscaler of pods", "change spec.replicas by events: {at: 1m, patch: {kind: Deployment, …}}"
     ),
     "VerticalPodAutoscaler": Unsimulated("kemu has no autoscaler of pods", "write the requests into the pods"),
-    "CustomResourceDefinition": Unsimulated(
-        "kemu's API server has no custom resources, and their controllers do not run", _NO_PODS_FROM
-    ),
     "APIService": Unsimulated("kemu's API server is never extended", LEAVE_OUT),
     "CertificateSigningRequest": Unsimulated(_NO_CERTIFICATES, LEAVE_OUT),
     "IPAddress": Unsimulated(_NO_NETWORK, LEAVE_OUT),
