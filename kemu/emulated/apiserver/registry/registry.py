@@ -18,12 +18,9 @@ from google.protobuf.message import DecodeError
 from kemu import errors as kemu_errors
 from kemu.emulated.apiserver import errors
 from kemu.emulated.apiserver.admission import Chain
-<<<<<<< HEAD
 from kemu.emulated.apiserver.admission.external.attributes import UPDATE, Asking
-=======
 from kemu.emulated.apiserver.custom import scales as custom_scales
 from kemu.emulated.apiserver.custom.kinds import Kinds
->>>>>>> crd
 from kemu.emulated.apiserver.lives import Lives
 from kemu.emulated.apiserver.registry import applies, deletions, options, patches, scales, strategies
 from kemu.emulated.apiserver.registry.applies import Writer
@@ -35,12 +32,8 @@ from kemu.emulated.apiserver.watch.cache import WatchCache
 from kemu.emulated.objects import meta, resources
 from kemu.emulated.objects.defaulting import defaults
 from kemu.emulated.objects.fields import refusals
-<<<<<<< HEAD
-from kemu.emulated.objects.validation import causes, kinds
-from kemu.errors import Cause
-=======
 from kemu.emulated.objects.validation import causes
->>>>>>> crd
+from kemu.errors import Cause
 from kemu.emulated.objects.wire import shared_objects
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
@@ -150,6 +143,8 @@ class Registry:
             else:
                 asked = await self._admission.create_asking(asking, resource, obj, is_generated=is_generated)
                 metadata = obj.metadata
+                if strategy.custom is not None:
+                    strategy.custom.complete(obj)
                 new_key = resources.key(resource, metadata.namespace, metadata.name)
             metadata.uid = self.new_uid()
             if self.lives is not None and isinstance(obj, core_v1_pb2.Pod):
@@ -277,9 +272,10 @@ class Registry:
         by: Writer | None,
         *,
         is_patch: bool = False,
+        asks: bool = True,
     ) -> Changed:
         """What stands in the store after ``new`` was sent as an update. ``new`` is changed on the way. ``by``: None for
-        the server's own writes, which change nothing about who manages which fields."""
+        the server's own writes, which change nothing about who manages which fields. ``asks``: others have a say."""
         resource = strategy.resource
         if strategy.custom is not None:
             strategy.custom.complete(new)
@@ -301,8 +297,8 @@ class Registry:
             defaults.apply(new)
         if tracked_by is not None:
             applies.track(resource, subresource, new, old, tracked_by, self.unix_now_ns())
-        asking = self._admission.asks()
-        if asking is not None and by is not None:
+        asking = self._admission.asks() if asks and by is not None else None
+        if asking is not None:
             return self._replaced_asking(strategy, entry, new, old, subresource, is_tracked, unbuilt, asking)
         return self._completed(strategy, entry, new, old, subresource, is_tracked, unbuilt)
 
@@ -329,6 +325,8 @@ class Registry:
         new.metadata.resourceVersion = str(entry.revision)
         asked = await admission.update_asking(asking, resource, subresource, new, old, again=again)
         new.metadata.ClearField("resourceVersion")
+        if strategy.custom is not None:
+            strategy.custom.complete(new)
         value = self._completed(strategy, entry, new, old, subresource, is_tracked, unbuilt)
         await admission.validate_asking(asked)
         return value
@@ -360,11 +358,7 @@ class Registry:
             self._admission.update(resource, new, old)
             if strategy.counts is not None and strategy.counts(new, old):
                 new.metadata.generation = old.metadata.generation + 1
-<<<<<<< HEAD
-            problems = [*kinds.validate_update(new, old), *unbuilt]
-=======
-            problems = strategy.validate_update(new, old) + unbuilt
->>>>>>> crd
+            problems = [*strategy.validate_update(new, old), *unbuilt]
         if problems:
             raise causes.error(new, problems)
         value: bytes = new.SerializeToString(deterministic=True)
@@ -524,7 +518,7 @@ class Registry:
 
     def _scaled_custom(
         self, strategy: Strategy, entry: Entry, argument: tuple[Callable[[Any], Any], Writer | None]
-    ) -> bytes | None:
+    ) -> Changed:
         change, by = argument
         row, obj = strategy.custom, parse(strategy.resource, entry)
         old, is_set = custom_scales.of(row, obj, str(entry.revision))
@@ -535,10 +529,14 @@ class Registry:
         if not is_set:
             wanted.spec.replicas = custom_scales.UNSET
         wanted = change(wanted)
-        applies.scaled(row, obj, old, wanted, by, self.unix_now_ns())
-        custom_scales.change(row, obj, entry.revision, wanted)
-        obj.metadata.resourceVersion = str(entry.revision)
-        return self._replaced(strategy, entry, obj, "", applies.APPLIED)
+
+        def write(wanted: Any) -> Changed:
+            applies.scaled(row, obj, old, wanted, by, self.unix_now_ns())
+            custom_scales.change(row, obj, entry.revision, wanted)
+            obj.metadata.resourceVersion = str(entry.revision)
+            return self._replaced(strategy, entry, obj, "", applies.APPLIED, asks=False)
+
+        return self._scaled_by(strategy, obj, old, wanted, write)
 
     def _scaled(
         self, strategy: Strategy, entry: Entry, argument: tuple[Callable[[Any], Any], Writer | None]
@@ -551,13 +549,24 @@ class Registry:
         wanted = type(old)()
         wanted.CopyFrom(old)
         wanted = change(wanted)
+
+        def write(wanted: Any) -> Changed:
+            applies.scaled(strategy.resource, obj, old, wanted, by, self.unix_now_ns())
+            scales.change(strategy.resource, obj, entry.revision, wanted)
+            obj.metadata.resourceVersion = str(entry.revision)
+            return self._replaced(strategy, entry, obj, "", applies.APPLIED, asks=False)
+
+        return self._scaled_by(strategy, obj, old, wanted, write)
+
+    def _scaled_by(
+        self, strategy: Strategy, obj: Any, old: Any, wanted: Any, write: Callable[[Any], Changed]
+    ) -> Changed:
+        """``write``: given the Scale, what stands in the store then."""
         asking = self._admission.asks()
-        if asking is not None:
-            return self._scaled_asking(strategy, entry, obj, old, wanted, by, asking)
-        return self._with_scale(strategy, entry, obj, old, wanted, by)
+        return write(wanted) if asking is None else self._scaled_asking(strategy, obj, old, wanted, write, asking)
 
     async def _scaled_asking(
-        self, strategy: Strategy, entry: Entry, obj: Any, old: Any, wanted: Any, by: Writer | None, asking: Asking
+        self, strategy: Strategy, obj: Any, old: Any, wanted: Any, write: Callable[[Any], Changed], asking: Asking
     ) -> bytes | None:
         external, metadata = self._admission.external, obj.metadata
         assert external is not None
@@ -565,22 +574,9 @@ class Registry:
         subject = scales.RESOURCE.api_version, scales.RESOURCE.kind
         asked = external.attributes(asking, UPDATE, *about, wanted, old, subject)
         await external.mutate(asked)
-        value = self._with_scale(strategy, entry, obj, old, wanted, by)
+        value = cast(bytes | None, write(wanted))
         await self._admission.validate_asking(asked)
         return value
-
-    def _with_scale(
-        self, strategy: Strategy, entry: Entry, obj: Any, old: Any, wanted: Any, by: Writer | None
-    ) -> bytes:
-        applies.scaled(strategy.resource, obj, old, wanted, by, self.unix_now_ns())
-        scales.change(strategy.resource, obj, entry.revision, wanted)
-        resource = strategy.resource
-        before = shared_objects.OBJECTS.parse(resource.message, entry.revision, entry.wire)
-        is_tracked = bool(obj.metadata.managedFields or before.metadata.managedFields)
-        applies.tidy(resource, obj)
-        unbuilt = refusals.in_object(obj)
-        defaults.apply(obj)
-        return self._completed(strategy, entry, obj, before, "", is_tracked, unbuilt)
 
     # --- delete ------------------------------------------------------------------------------------------------------
 
@@ -775,6 +771,8 @@ class Registry:
         row = strategy.custom
         entry = self.cache.collections[row.plural].entries.get(key)
         certain = False
+        asked: tuple[int, bytes | None | kemu_errors.ApiError] | None = None
+        """See :meth:`rewrite`; also why they have refused."""
         try:
             while True:
                 if entry is None:
@@ -785,6 +783,19 @@ class Registry:
                 shown = row.shown(entry)
                 try:
                     value = change(strategy, shown, argument)
+                    if type(value) is CoroutineType:
+                        if asked is not None and asked[0] == entry.revision:
+                            value.close()
+                            if isinstance(asked[1], kemu_errors.ApiError):
+                                raise asked[1]
+                            value = asked[1]
+                        else:
+                            try:
+                                value = await value
+                            except kemu_errors.ApiError as error:
+                                asked = entry.revision, error
+                                raise
+                            asked = entry.revision, value
                     if confirm is not None and value is not None and value != shown.value:
                         await confirm(shown, value)
                     # A delete that changes nothing does not store what is shown.

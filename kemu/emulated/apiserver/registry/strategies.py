@@ -21,12 +21,8 @@ from kemu.emulated.objects.templates import generations
 from kemu.emulated.objects.validation import finalizers, kinds, metadata
 from kemu.emulated.objects.validation.pod_specs import resizes
 from kemu.errors import Cause
-<<<<<<< HEAD
 from kemu.messages.k8s import admissionregistration_v1_pb2, apps_v1_pb2, core_v1_pb2
-=======
-from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2
 from kemu.messages.k8s.apiextensions_v1_pb2 import CustomResourceDefinition
->>>>>>> crd
 from kemu.messages.k8s.objects import KubernetesObject
 
 
@@ -265,7 +261,6 @@ _RULES: dict[str, dict[str, Any]] = {
     "certificatesigningrequests": {"subresources": {"status": STATUS, "approval": STATUS}},
     "deviceclasses": {"counts": _has_new_spec},
     "resourceslices": {"counts": _has_new_spec},
-<<<<<<< HEAD
     **dict.fromkeys(
         (
             "validatingadmissionpolicies",
@@ -279,7 +274,6 @@ _RULES: dict[str, dict[str, Any]] = {
         ("validatingwebhookconfigurations", "mutatingwebhookconfigurations"),
         {"counts": _has_new_webhooks, "unconditional_update": False},
     ),
-=======
     "customresourcedefinitions": {
         "counts": _has_new_spec,
         "prepare_update": _prepare_definition,
@@ -287,7 +281,6 @@ _RULES: dict[str, dict[str, Any]] = {
         "validate_create": checks.validate_create,
         "validate_update": checks.validate_update,
     },
->>>>>>> crd
     "roles": {"create_on_update": True},
     "rolebindings": {"create_on_update": True},
     "clusterroles": {"create_on_update": True},
