@@ -75,11 +75,16 @@ def _documents(version: Version, entry: Entry) -> list[dict[str, Any]]:
     return [found, *parts]
 
 
+_STORED_AS = dict.fromkeys(("MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"), "v1beta1")
+"""Kinds that kube-apiserver stores in another version than it prefers."""
+
+
 def _hash(version: Version, entry: Entry) -> str:
     """``StorageVersionHash``. Events are stored as those of the core group."""
     group, stored = version.group, entry.stored_as or version.version
     if entry.kind == "Event" and version.api_version in ("v1", "events.k8s.io/v1"):
         group, stored = "", "v1"
+    stored = _STORED_AS.get(entry.kind, stored) if group == "admissionregistration.k8s.io" else stored
     digest = hashlib.sha256(f"{group}/{stored}/{entry.kind}".encode()).digest()
     return base64.b64encode(digest[:8]).decode()
 
