@@ -78,6 +78,8 @@ class Server:
         self.other_authority = authority("others")[0].public_bytes(serialization.Encoding.PEM)
         self.asked: list[tuple[str, Json]] = []
         """Path and review."""
+        self.more: dict[str, Callable[[Json], Json]] = {}
+        """By path: what further webhooks answer."""
         owner = self
 
         class Handler(_Handler):
@@ -140,7 +142,8 @@ class _Handler(BaseHTTPRequestHandler):
         if raw is not None:
             raw(self)
             return
-        self.answer(200, json.dumps(_answer(path, review)).encode())
+        respond = self.server_of.more.get(path) or _RESPONSES[path]
+        self.answer(200, json.dumps(_answer(respond, review)).encode())
 
     def answer(
         self, status: int, body: bytes, headers: tuple[tuple[str, str], ...] = (), kind: str = "application/json"
@@ -158,9 +161,9 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
-def _answer(path: str, review: Json) -> Json:
+def _answer(respond: Callable[[Json], Json], review: Json) -> Json:
     asked = review["request"]
-    response = {"uid": asked["uid"], **_RESPONSES[path](asked)}
+    response = {"uid": asked["uid"], **respond(asked)}
     return {"apiVersion": review["apiVersion"], "kind": "AdmissionReview", "response": response}
 
 
@@ -169,7 +172,7 @@ def _patch(*operations: Json) -> Json:
     return {"allowed": True, "patchType": "JSONPatch", "patch": base64.b64encode(text).decode()}
 
 
-def _label(key: str, value: str) -> Callable[[Json], Json]:
+def labelled(key: str, value: str) -> Callable[[Json], Json]:
     def respond(asked: Json) -> Json:
         labels = (asked["object"] or {}).get("metadata", {}).get("labels")
         if labels is None:
@@ -182,7 +185,7 @@ def _label(key: str, value: str) -> Callable[[Json], Json]:
 def _count(asked: Json) -> Json:
     """Counts its calls in a label."""
     labels = asked["object"]["metadata"].get("labels", {})
-    return _label("count", str(int(labels.get("count", "0")) + 1))(asked)
+    return labelled("count", str(int(labels.get("count", "0")) + 1))(asked)
 
 
 _DENIED = {"allowed": False}
@@ -204,8 +207,8 @@ _RESPONSES: dict[str, Callable[[Json], Json]] = {
         },
     },
     "deny-success": lambda asked: {**_DENIED, "status": {"status": "Success", "code": 200, "message": "odd"}},
-    "label-a": _label("a", "1"),
-    "label-b": _label("b", "2"),
+    "label-a": labelled("a", "1"),
+    "label-b": labelled("b", "2"),
     "count": _count,
     "image": lambda asked: _patch({"op": "replace", "path": "/spec/containers/0/image", "value": "patched:1"}),
     "data": lambda asked: _patch({"op": "add", "path": "/data/mutated", "value": "yes"}),

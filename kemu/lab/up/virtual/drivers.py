@@ -363,7 +363,7 @@ class Driver:
         world = self.world
         if self._asking or self._questions:
             newer = [until_ns for number, until_ns in self._unanswered.items() if number not in self._held]
-            return max(world.now_ns, *newer)
+            return max([world.now_ns, *newer])
         goal_ns = max(world.now_ns, self._heard_ns, *self._unanswered.values())
         step = self._under_way
         if step is not None and not step.reached and not (step.idle and world.loop.is_idle()):
