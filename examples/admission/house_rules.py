@@ -1,7 +1,7 @@
 """Admission hooks of one's own: what a team wants of its pods, and what the platform adds to them.
 
-Each function is called with a review: ``operation``, ``object`` and ``old_object`` as JSON, ``user``, ``namespace``, … It
-refuses by ``review.deny(…)``; one whose hook has ``mutates: true`` may change ``review.object``.
+Each function is called with a review: ``operation``, ``object`` and ``old_object`` as JSON, ``user``, ``namespace``, …
+It refuses by ``review.deny(…)``; one whose hook has ``mutates: true`` may change ``review.object``.
 """
 
 from __future__ import annotations

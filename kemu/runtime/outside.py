@@ -1,7 +1,7 @@
 """Processes outside of the cluster that an actor asks over HTTPS: webhooks.
 
-An actor asks by :meth:`kemu.runtime.env.Env.ask`. :func:`ask` is what carries it out where time is real; in virtual time
-somebody else does, if anybody (``ask_outside`` of :class:`kemu.runtime.sim.simulation.SimRuntime`).
+An actor asks by :meth:`kemu.runtime.env.Env.ask`. :func:`ask` is what carries it out where time is real; in virtual
+time somebody else does, if anybody (``ask_outside`` of :class:`kemu.runtime.sim.simulation.SimRuntime`).
 
 Whatever the process does, an answer has a size and a time limit, and redirections are not followed. The texts of
 failures are those of Go's HTTP client.
@@ -21,6 +21,7 @@ from kemu.errors import KemuError
 
 if TYPE_CHECKING:
     import aiohttp
+    from aiohttp.abc import AbstractResolver
 
 MOST_BYTES = 16 << 20
 """Most bytes of an answer. kube-apiserver reads all that comes."""
@@ -142,7 +143,7 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
     return bytes(found)
 
 
-def _resolver(host: str, port: int) -> object:
+def _resolver(host: str, port: int) -> AbstractResolver:
     from aiohttp.abc import AbstractResolver, ResolveResult
     from aiohttp.resolver import ThreadedResolver
 

@@ -80,7 +80,9 @@ def get(path: str) -> Json:
 _CREATE = post(MAPS, config_map())
 
 
-def validating(spec: Json, name: str = "", actions: Sequence[str] = ("Deny",), binding: Json | None = None) -> list[Json]:
+def validating(
+    spec: Json, name: str = "", actions: Sequence[str] = ("Deny",), binding: Json | None = None
+) -> list[Json]:
     """A policy for configmaps, and its binding."""
     return [
         policy("Validating", spec, name),
@@ -239,7 +241,11 @@ WEBHOOKS: list[Json] = [
     ),
     case(
         "match conditions that fail",
-        [hooks("Validating", hook("deny", matchConditions=[{"name": "x", "expression": "object.data.nothing == 'x'"}]))],
+        [
+            hooks(
+                "Validating", hook("deny", matchConditions=[{"name": "x", "expression": "object.data.nothing == 'x'"}])
+            )
+        ],
         _CREATE,
     ),
     case(
@@ -248,7 +254,9 @@ WEBHOOKS: list[Json] = [
             hooks(
                 "Validating",
                 hook(
-                    "deny", failurePolicy="Ignore", matchConditions=[{"name": "x", "expression": "object.data.no == 'x'"}]
+                    "deny",
+                    failurePolicy="Ignore",
+                    matchConditions=[{"name": "x", "expression": "object.data.no == 'x'"}],
                 ),
             )
         ],
@@ -274,10 +282,26 @@ WEBHOOKS: list[Json] = [
                 hook(
                     "d",
                     rules=[
-                        {"operations": ["READ"], "apiGroups": [""], "apiVersions": [""], "resources": ["*", "pods", ""]},
-                        {"operations": ["*"], "apiGroups": [""], "apiVersions": ["*"], "resources": ["pods/*", "pods/x"]},
+                        {
+                            "operations": ["READ"],
+                            "apiGroups": [""],
+                            "apiVersions": [""],
+                            "resources": ["*", "pods", ""],
+                        },
+                        {
+                            "operations": ["*"],
+                            "apiGroups": [""],
+                            "apiVersions": ["*"],
+                            "resources": ["pods/*", "pods/x"],
+                        },
                         {"operations": ["*"], "apiGroups": [""], "apiVersions": ["*"], "resources": ["*/*", "pods"]},
-                        {"operations": ["*"], "apiGroups": [""], "apiVersions": ["*"], "resources": ["p"], "scope": "X"},
+                        {
+                            "operations": ["*"],
+                            "apiGroups": [""],
+                            "apiVersions": ["*"],
+                            "resources": ["p"],
+                            "scope": "X",
+                        },
                     ],
                 ),
                 hook("e", matchConditions=[{"name": "", "expression": ""}, {"name": "-", "expression": "'text'"}]),
@@ -286,6 +310,8 @@ WEBHOOKS: list[Json] = [
     ),
 ]
 
+_MANY = "[1,2,3,4,5,6,7,8,9]"
+_EXPENSIVE = "".join(f"{_MANY}.all({one}, " for one in "abcdefg") + "a > 0" + ")" * 7
 _SMALL = "object.metadata.name.size() < 4"
 
 POLICIES: list[Json] = [
@@ -333,7 +359,11 @@ POLICIES: list[Json] = [
         post(MAPS, config_map("longer")),
     ),
     case("an error", validating(validations("object.data.nothing == 'x'")), _CREATE),
-    case("an error that is ignored", validating(validations("object.data.nothing == 'x'", failurePolicy="Ignore")), _CREATE),
+    case(
+        "an error that is ignored",
+        validating(validations("object.data.nothing == 'x'", failurePolicy="Ignore")),
+        _CREATE,
+    ),
     case(
         "an error in a variable",
         validating(validations("variables.x == 'x'", variables=[{"name": "x", "expression": "object.data.nothing"}])),
@@ -438,7 +468,11 @@ POLICIES: list[Json] = [
         ),
         _CREATE,
     ),
-    case("too expensive", validating(validations("[1,2,3,4,5,6,7,8,9].all(a, [1,2,3,4,5,6,7,8,9].all(b, [1,2,3,4,5,6,7,8,9].all(c, [1,2,3,4,5,6,7,8,9].all(d, [1,2,3,4,5,6,7,8,9].all(e, [1,2,3,4,5,6,7,8,9].all(f, [1,2,3,4,5,6,7,8,9].all(g, a > 0)))))))")), _CREATE),
+    case(
+        "too expensive",
+        validating(validations(_EXPENSIVE)),
+        _CREATE,
+    ),
     case(
         "an applied configuration",
         mutating(
@@ -516,7 +550,9 @@ POLICIES: list[Json] = [
                 "mutations": [
                     {
                         "patchType": "JSONPatch",
-                        "jsonPatch": {"expression": "[JSONPatch{op: 'add', path: '/data/x', value: object.data.nothing}]"},
+                        "jsonPatch": {
+                            "expression": "[JSONPatch{op: 'add', path: '/data/x', value: object.data.nothing}]"
+                        },
                     }
                 ],
             }
@@ -548,7 +584,9 @@ POLICIES: list[Json] = [
         [],
         post(f"{REGISTERED}/validatingadmissionpolicies", policy("Validating", validations("true"))),
         delete(f"{REGISTERED}/validatingadmissionpolicies/{{ns}}"),
-        post(f"{REGISTERED}/validatingadmissionpolicybindings", bound("Validating", "", {"validationActions": ["Deny"]})),
+        post(
+            f"{REGISTERED}/validatingadmissionpolicybindings", bound("Validating", "", {"validationActions": ["Deny"]})
+        ),
         delete(f"{REGISTERED}/validatingadmissionpolicybindings/{{ns}}"),
         post(f"{REGISTERED}/validatingadmissionpolicies", policy("Validating", {})),
         post(f"{REGISTERED}/validatingadmissionpolicies", policy("Validating", validations("object.x +"))),
@@ -658,7 +696,9 @@ def seen(status: int, body: Json, warnings: Sequence[str], where: Mapping[str, s
         found |= {key: body[key] for key in ("reason", "message", "details") if key in body}
         found.get("details", {}).pop("uid", None)
     elif body.get("kind", "").endswith("List"):
-        found["names"] = [one["metadata"]["name"] for one in body["items"] if one["metadata"]["name"] != "kube-root-ca.crt"]
+        found["names"] = [
+            one["metadata"]["name"] for one in body["items"] if one["metadata"]["name"] != "kube-root-ca.crt"
+        ]
     else:
         metadata = {key: value for key, value in body["metadata"].items() if key not in _WHAT_GOES}
         found |= {"metadata": metadata, **{key: body[key] for key in ("data", "webhooks") if key in body}}

@@ -1,4 +1,7 @@
-"""What a real kube-apiserver answers under webhooks and policies, kemu's answers, too (:mod:`tests.admission.recorder`)."""
+"""What a real kube-apiserver answers under webhooks and policies, kemu's answers, too.
+
+:mod:`tests.admission.recorder` has asked it.
+"""
 
 from __future__ import annotations
 

@@ -213,12 +213,20 @@ def test_a_patch_that_does_not_fit_changes_nothing(server: Server, path: str) ->
 def test_who_a_webhook_is_is_checked(server: Server) -> None:
     async def main(cluster: Cluster) -> None:
         others = base64.b64encode(server.other_authority).decode()
-        await put(cluster, "Validating", webhook(server, "allow", clientConfig={"url": server.url("allow"), "caBundle": others}))
+        await put(
+            cluster,
+            "Validating",
+            webhook(server, "allow", clientConfig={"url": server.url("allow"), "caBundle": others}),
+        )
         message = (await create(cluster)).json()["message"]
         assert "tls: failed to verify certificate: x509: certificate signed by unknown authority" in message
         await cluster.http.delete(f"{GROUP}/validatingwebhookconfigurations/hooks")
         nobody = base64.b64encode(b"no certificate").decode()
-        await put(cluster, "Validating", webhook(server, "allow", clientConfig={"url": server.url("allow"), "caBundle": nobody}))
+        await put(
+            cluster,
+            "Validating",
+            webhook(server, "allow", clientConfig={"url": server.url("allow"), "caBundle": nobody}),
+        )
         message = (await create(cluster)).json()["message"]
         assert "could not get REST client: unable to load root certificates" in message
         assert server.asked == []
@@ -326,7 +334,12 @@ def test_bindings_evictions_scale_and_status_are_asked_about(server: Server) -> 
     async def main(cluster: Cluster) -> None:
         http = cluster.http
         pods = "/api/v1/namespaces/default/pods"
-        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+        pod = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "p"},
+            "spec": {"containers": [{"name": "c", "image": "i"}]},
+        }
         assert (await http.post(pods, json=pod)).status_code == 201
         template = {"metadata": {"labels": {"a": "b"}}, "spec": pod["spec"]}
         rs = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "r"}}
@@ -335,7 +348,12 @@ def test_bindings_evictions_scale_and_status_are_asked_about(server: Server) -> 
         assert (await http.post(sets, json=rs)).status_code == 201
         everything = [{"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*/*"]}]
         await put(cluster, "Validating", webhook(server, "echo", rules=everything))
-        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}}
+        binding = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": "p"},
+            "target": {"kind": "Node", "name": "n"},
+        }
         eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p", "namespace": "default"}}
         merge = {"content-type": "application/merge-patch+json"}
         asked = [
@@ -345,7 +363,9 @@ def test_bindings_evictions_scale_and_status_are_asked_about(server: Server) -> 
             await http.patch(f"{pods}/p/status", json={"status": {"message": "m"}}, headers=merge),
         ]
         told = [json.loads(one.json()["message"].partition("denied the request: ")[2]) for one in asked]
-        assert [(one["operation"], one["resource"]["resource"], one["subResource"], one["kind"]["kind"]) for one in told] == [
+        assert [
+            (one["operation"], one["resource"]["resource"], one["subResource"], one["kind"]["kind"]) for one in told
+        ] == [
             ("CREATE", "pods", "binding", "Binding"),
             ("CREATE", "pods", "eviction", "Eviction"),
             ("UPDATE", "replicasets", "scale", "Scale"),
@@ -379,7 +399,14 @@ def test_wrong_configurations_are_refused_as_kubernetes_does(server: Server) -> 
                 {
                     "name": "short",
                     "clientConfig": {"url": "http://user@host/?q#f", "service": {"name": "a", "namespace": "b"}},
-                    "rules": [{"operations": ["*", "CREATE"], "apiGroups": [], "apiVersions": [""], "resources": ["*", "pods"]}],
+                    "rules": [
+                        {
+                            "operations": ["*", "CREATE"],
+                            "apiGroups": [],
+                            "apiVersions": [""],
+                            "resources": ["*", "pods"],
+                        }
+                    ],
                     "timeoutSeconds": 31,
                     "admissionReviewVersions": ["v2"],
                 }

@@ -1,13 +1,13 @@
 """A webhook over HTTPS on loopback, well-behaved or not, as its path says. Also run as a program::
 
-    python -m tests.admission.webhook_server FOLDER      # writes ca.pem and port, serves until it is killed
+python -m tests.admission.webhook_server FOLDER      # writes ca.pem and port, serves until it is killed
 """
 
 from __future__ import annotations
 
 import base64
 import contextlib
-import datetime
+import datetime as dt
 import ipaddress
 import json
 import ssl
@@ -52,15 +52,15 @@ def certificate(
 
 
 def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
-    now = datetime.datetime.now(datetime.UTC)
+    now = dt.datetime.now(dt.UTC)
     return (
         x509.CertificateBuilder()
         .subject_name(subject)
         .issuer_name(issuer)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(minutes=5))
-        .not_valid_after(now + datetime.timedelta(days=2))
+        .not_valid_before(now - dt.timedelta(minutes=5))
+        .not_valid_after(now + dt.timedelta(days=2))
     )
 
 
@@ -157,7 +157,7 @@ class _Handler(BaseHTTPRequestHandler):
         with contextlib.suppress(OSError):
             self.wfile.write(body)
 
-    def log_message(self, format: str, *args: object) -> None:
+    def log_message(self, *args: object) -> None:
         pass
 
 
@@ -223,7 +223,9 @@ _RESPONSES: dict[str, Callable[[Json], Json]] = {
     "uid-of-object": lambda asked: _patch({"op": "add", "path": "/metadata/uid", "value": "u"}),
     "patch-without-type": lambda asked: {"allowed": True, "patch": base64.b64encode(b"[]").decode()},
     "type-without-patch": lambda asked: {"allowed": True, "patchType": "JSONPatch"},
-    "patch-garbage": lambda asked: {"allowed": True, "patchType": "JSONPatch", "patch": base64.b64encode(b"{").decode()},
+    "patch-garbage": lambda asked: {
+        "allowed": True, "patchType": "JSONPatch", "patch": base64.b64encode(b"{").decode()
+    },
     "patch-type": lambda asked: {
         "allowed": True, "patchType": "Merge", "patch": base64.b64encode(b"[{}]").decode()
     },

@@ -67,7 +67,8 @@ _HOOK = Record(
         "hook": Key(Text(), "module:function, called with each request that concerns it.", required=True),
         "mutates": Key(Switch(), "It may change the object; otherwise it only refuses."),
         "rules": Key(
-            ListOf(_RULE), "Which requests concern it; without rules, those of the webhook of that name that it stands for."
+            ListOf(_RULE),
+            "Which requests concern it; without rules, those of the webhook of that name that it stands for.",
         ),
         "namespaceSelector": Key(Free(mapping=True), "A label selector: of the namespaces."),
         "objectSelector": Key(Free(mapping=True), "A label selector: of the objects, before or after."),
@@ -125,12 +126,14 @@ class ApiServers:
     )
     webhooks: str = setting(
         Choice((REFUSE, CALL)),
-        "Webhooks for which no hook stands: refused when the scenario is loaded, or called over the network, which kemu up"
-        " does.",
+        "Webhooks for which no hook stands: refused when the scenario is loaded, or called over the network, as by "
+        "kemu up.",
         REFUSE,
     )
     services: dict[str, int] = setting(
-        MapOf(Whole(1, 65535)), "Ports of this machine where processes listen for webhooks' Services, by NAMESPACE/NAME.", {}
+        MapOf(Whole(1, 65535)),
+        "Ports of this machine where processes listen for webhooks' Services, by NAMESPACE/NAME.",
+        {},
     )
 
     def complaints(self) -> Iterable[Complaint]:
@@ -140,8 +143,8 @@ class ApiServers:
             where: Path = ("admissionHooks", index)
             if any(one is not INVALID and one["name"] == hook["name"] for one in self.admission_hooks[:index]):
                 yield Complaint((*where, "name"), "another hook has this name")
-            for path, text in hooks.problems(hook):
-                yield Complaint((*where, *path), text)
+            for text in hooks.problems(hook):
+                yield Complaint(where, text)
         for name in self.services:
             if name.count("/") != 1:
                 yield Complaint(("services", name), "must be NAMESPACE/NAME", key=True)

@@ -101,7 +101,9 @@ class Client:
             version = cast(CustomObject, obj).apiVersion.rpartition("/")[2]
         return self.create_serialised(type(obj), namespace, data, resource, version)
 
-    async def create_serialised(self, message: type[M], namespace: str, data: bytes, resource: str = "", version: str = "") -> M:
+    async def create_serialised(
+        self, message: type[M], namespace: str, data: bytes, resource: str = "", version: str = ""
+    ) -> M:
         """An object of class ``message``. ``resource`` and ``version``: of a custom kind."""
         plural = resource or resources.BY_MESSAGE[message].plural
         call = self._session.next_call()

@@ -1,7 +1,7 @@
 """The JSONPath of Kubernetes (``client-go/util/jsonpath``), as far as columns and selectable fields use it.
 
-    parse(".spec.containers[*].image").find(data)
-    parse('.status.conditions[?(@.type=="Ready")].status').find(data)
+parse(".spec.containers[*].image").find(data)
+parse('.status.conditions[?(@.type=="Ready")].status').find(data)
 """
 
 from __future__ import annotations

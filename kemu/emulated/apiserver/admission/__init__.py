@@ -35,9 +35,9 @@ from typing import Any
 from kemu import errors
 from kemu.emulated.apiserver.admission.anti_affinity_topologies import LimitPodHardAntiAffinityTopology
 from kemu.emulated.apiserver.admission.base import Host, Plugin
+from kemu.emulated.apiserver.admission.extended_resource_tolerations import ExtendedResourceToleration
 from kemu.emulated.apiserver.admission.external import External
 from kemu.emulated.apiserver.admission.external.attributes import CREATE, DELETE, UPDATE, Asking, Attributes
-from kemu.emulated.apiserver.admission.extended_resource_tolerations import ExtendedResourceToleration
 from kemu.emulated.apiserver.admission.limit_ranges import LimitRanger
 from kemu.emulated.apiserver.admission.namespaces import NamespaceLifecycle
 from kemu.emulated.apiserver.admission.node_restrictions import NodeRestriction
@@ -166,9 +166,7 @@ class Chain:
             raise _moved()
         return attributes
 
-    async def delete_asking(
-        self, asking: Asking, resource: Resource, name: str, old: KubernetesObject
-    ) -> None:
+    async def delete_asking(self, asking: Asking, resource: Resource, name: str, old: KubernetesObject) -> None:
         """``name``: as the request says it; empty for one of a collection."""
         assert self.external is not None
         attributes = self.external.attributes(asking, DELETE, resource, "", old.metadata.namespace, name, None, old)

@@ -104,7 +104,9 @@ def _told(root: Any, one: dict[str, Any]) -> DoesNotApply:
     if path is None:
         return DoesNotApply(f"{what} operation failed to decode path: missing value")
     if what in ("move", "copy") and _holder(root, one.get("from", "")) is None:
-        return DoesNotApply(f"{what} operation does not apply: doc is missing from path: {one.get('from', '')}: missing value")
+        return DoesNotApply(
+            f"{what} operation does not apply: doc is missing from path: {one.get('from', '')}: missing value"
+        )
     holder = _holder(root, path)
     if what == "test":
         error = DoesNotApply(
@@ -117,7 +119,9 @@ def _told(root: Any, one: dict[str, Any]) -> DoesNotApply:
     if holder is None:
         place = f'"{path}"' if what in ("add", "remove") else path
         destination = "destination " if what in ("move", "copy") else ""
-        return DoesNotApply(f"{what} operation does not apply: doc is missing {destination}path: {place}: missing value")
+        return DoesNotApply(
+            f"{what} operation does not apply: doc is missing {destination}path: {place}: missing value"
+        )
     step = path.rpartition("/")[2]
     if isinstance(holder, list):
         if _NUMBER.fullmatch(step):

@@ -33,8 +33,8 @@ from kemu.emulated.objects import meta, resources
 from kemu.emulated.objects.defaulting import defaults
 from kemu.emulated.objects.fields import refusals
 from kemu.emulated.objects.validation import causes
-from kemu.errors import Cause
 from kemu.emulated.objects.wire import shared_objects
+from kemu.errors import Cause
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2
@@ -715,7 +715,7 @@ class Registry:
                 try:
                     if refused is not None and refused[0] == entry.revision:
                         raise refused[1]
-                    value = change(strategy, entry, argument)
+                    value: Any = change(strategy, entry, argument)
                     if type(value) is CoroutineType:
                         # Nobody is asked twice about one revision.
                         is_pure = True
@@ -771,7 +771,7 @@ class Registry:
         row = strategy.custom
         entry = self.cache.collections[row.plural].entries.get(key)
         certain = False
-        asked: tuple[int, bytes | None | kemu_errors.ApiError] | None = None
+        asked: tuple[int, bytes | kemu_errors.ApiError | None] | None = None
         """See :meth:`rewrite`; also why they have refused."""
         try:
             while True:
@@ -782,7 +782,7 @@ class Registry:
                     continue
                 shown = row.shown(entry)
                 try:
-                    value = change(strategy, shown, argument)
+                    value: Any = change(strategy, shown, argument)
                     if type(value) is CoroutineType:
                         if asked is not None and asked[0] == entry.revision:
                             value.close()

@@ -261,19 +261,12 @@ _RULES: dict[str, dict[str, Any]] = {
     "certificatesigningrequests": {"subresources": {"status": STATUS, "approval": STATUS}},
     "deviceclasses": {"counts": _has_new_spec},
     "resourceslices": {"counts": _has_new_spec},
-    **dict.fromkeys(
-        (
-            "validatingadmissionpolicies",
-            "validatingadmissionpolicybindings",
-            "mutatingadmissionpolicies",
-            "mutatingadmissionpolicybindings",
-        ),
-        {"counts": _has_new_spec, "unconditional_update": False},
-    ),
-    **dict.fromkeys(
-        ("validatingwebhookconfigurations", "mutatingwebhookconfigurations"),
-        {"counts": _has_new_webhooks, "unconditional_update": False},
-    ),
+    "validatingadmissionpolicies": {"counts": _has_new_spec, "unconditional_update": False},
+    "validatingadmissionpolicybindings": {"counts": _has_new_spec, "unconditional_update": False},
+    "mutatingadmissionpolicies": {"counts": _has_new_spec, "unconditional_update": False},
+    "mutatingadmissionpolicybindings": {"counts": _has_new_spec, "unconditional_update": False},
+    "validatingwebhookconfigurations": {"counts": _has_new_webhooks, "unconditional_update": False},
+    "mutatingwebhookconfigurations": {"counts": _has_new_webhooks, "unconditional_update": False},
     "customresourcedefinitions": {
         "counts": _has_new_spec,
         "prepare_update": _prepare_definition,

@@ -536,9 +536,7 @@ class Fanout:
 
 
 def _of_group(group: _Group) -> list[Watcher]:
-    return [
-        watcher for bucket in group.buckets.values() for watchers in bucket.values() for watcher in watchers
-    ]
+    return [watcher for bucket in group.buckets.values() for watchers in bucket.values() for watcher in watchers]
 
 
 def _too_slow() -> kemu_errors.Gone:

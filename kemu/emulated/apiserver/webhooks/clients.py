@@ -3,15 +3,15 @@
     client = WebhookClient(env, cache, services)
     answer = await client.call(webhook.clientConfig, review, timeout_s=10)
 
-Role: ``apiserver/pkg/util/webhook``. Nothing listens at the address of an emulated Service: ``services`` says which port
-of loopback stands for it (``kemu up --service``).
+Role: ``apiserver/pkg/util/webhook``. Nothing listens at the address of an emulated Service: ``services`` says which
+port of loopback stands for it (``kemu up --service``).
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from kemu.emulated.apiserver.watch.cache import WatchCache
@@ -19,7 +19,8 @@ from kemu.emulated.objects import resources
 from kemu.emulated.objects.conversion import sizes
 from kemu.emulated.objects.plain import Json
 from kemu.errors import KemuError, RequestEntityTooLarge
-from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s import admissionregistration_v1_pb2 as v1
+from kemu.messages.k8s import apiextensions_v1_pb2, core_v1_pb2
 from kemu.runtime import outside
 from kemu.runtime.env import Env
 
@@ -47,27 +48,9 @@ _BY_STATUS = {
 """``NewGenericServerResponse``."""
 
 
-class Reference(Protocol):
-    """``ServiceReference``, of webhooks of admission and of conversion."""
-
-    namespace: str
-    name: str
-    path: str
-    port: int
-
-    def HasField(self, field: Any) -> bool: ...
-
-
-class Configuration(Protocol):
-    """``WebhookClientConfig``, of webhooks of admission and of conversion."""
-
-    url: str
-    caBundle: bytes
-
-    @property
-    def service(self) -> Reference: ...
-
-    def HasField(self, field: Any) -> bool: ...
+Configuration = v1.WebhookClientConfig | apiextensions_v1_pb2.WebhookClientConfig
+"""Of webhooks of admission, and of conversion."""
+Service = v1.ServiceReference | apiextensions_v1_pb2.ServiceReference
 
 
 class CallFailed(KemuError):
@@ -113,7 +96,7 @@ class WebhookClient:
         url = f"https://{service.name}.{service.namespace}.svc:{port}{path}?{query}"
         return url, self._port_of(service, port, url)
 
-    def _port_of(self, service: Reference, port: int, url: str) -> int:
+    def _port_of(self, service: Service, port: int, url: str) -> int:
         """``ResolveCluster`` of ``apiserver/pkg/util/proxy``."""
         key = resources.key(_SERVICES, service.namespace, service.name)
         entry = self._cache.collections["services"].entries.get(key)

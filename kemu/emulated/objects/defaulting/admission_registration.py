@@ -33,7 +33,7 @@ def default_webhook(webhook: v1.ValidatingWebhook | v1.MutatingWebhook) -> None:
         _default_rule(rule)
 
 
-def _default_selection(match: Any) -> None:
+def _default_selection(match: v1.MatchResources | v1.ValidatingWebhook | v1.MutatingWebhook) -> None:
     if not match.HasField("matchPolicy"):
         match.matchPolicy = "Equivalent"
     match.namespaceSelector.SetInParent()

@@ -47,7 +47,11 @@ NODE: dict[str, Sort] = {
 
 ADMISSION: dict[str, Sort] = {
     **message("ValidatingAdmissionPolicy", acts="spec status", parts="metadata"),
-    **{key: sort for kind in ("MutatingAdmissionPolicy", *_BINDINGS) for key, sort in message(kind, acts="spec", parts="metadata").items()},
+    **{
+        key: sort
+        for kind in ("MutatingAdmissionPolicy", *_BINDINGS)
+        for key, sort in message(kind, acts="spec", parts="metadata").items()
+    },
     **{key: sort for kind in _CONFIGURATIONS for key, sort in message(kind, acts="webhooks", parts="metadata").items()},
 }
 

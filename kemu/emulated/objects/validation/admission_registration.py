@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from kemu.emulated.objects import names
 from kemu.emulated.objects.validation import checks
-from kemu.emulated.objects.validation.causes import duplicate, forbidden, invalid, not_supported, required
+from kemu.emulated.objects.validation.causes import forbidden, invalid, not_supported, required
 from kemu.emulated.objects.validation.metadata import check_label_selector
 from kemu.emulated.objects.validation.rules import Rules
 from kemu.errors import Cause
@@ -40,9 +40,11 @@ _MOST_CONDITIONS, _MOST_ANNOTATIONS, _LONGEST_ANNOTATION = 64, 20, 5 * 1024
 _URL_FORM = "; desired format: https://host[/path]"
 _IDENTIFIER = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*")
 _RESERVED = frozenset(
-    "true false null in as break const continue else for function if import let loop package namespace return var void"
-    " while".split()
-)
+    (
+        "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import",
+        "let", "loop", "package", "namespace", "return", "var", "void", "while",
+    )
+)  # fmt: skip
 
 CONDITION, MESSAGE, ANNOTATION, APPLY, PATCH = "condition", "message", "annotation", "apply", "patch"
 """What an expression is for."""
@@ -196,7 +198,8 @@ def _check_webhooks(configuration: Configuration, old: Configuration | None, fou
         list(one.matchConditions) for one in configuration.webhooks
     ]
     seen: dict[str, None] = {}
-    for index, webhook in enumerate(configuration.webhooks):
+    webhooks: list[Webhook] = list(configuration.webhooks)
+    for index, webhook in enumerate(webhooks):
         path = f"webhooks[{index}]"
         _check_webhook(webhook, f"{path}.", _NO_SIDE_EFFECTS if strict else _SIDE_EFFECTS, found)
         check_client(webhook.clientConfig, f"{path}.clientConfig", found)
@@ -347,9 +350,8 @@ def _check_policy_spec(policy: Policy, *, same_conditions: bool, found: list[Cau
             found.append(required(rules_path))
         if isinstance(policy, v1.MutatingAdmissionPolicy):
             for rule in spec.matchConstraints.resourceRules:
-                for one in rule.ruleWithOperations.operations:
-                    if one not in _MUTATING_OPERATIONS:
-                        found.append(not_supported(f"{rules_path}.operations", one, _MUTATING_OPERATIONS))
+                wrong = [one for one in rule.ruleWithOperations.operations if one not in _MUTATING_OPERATIONS]
+                found += [not_supported(f"{rules_path}.operations", one, _MUTATING_OPERATIONS) for one in wrong]
     if not same_conditions:
         _check_conditions(spec.matchConditions, compiler_of(has_params), "spec.matchConditions", found)
     for index, variable in enumerate(spec.variables):
@@ -524,7 +526,9 @@ def _check_policy_status(
 ) -> None:
     for index, warning in enumerate(new.status.typeChecking.expressionWarnings):
         path = f"status.typeChecking.expressionWarnings[{index}]"
-        found += [required(f"{path}.{field}") for field in ("warning", "fieldRef") if not getattr(warning, field).strip()]
+        found += [
+            required(f"{path}.{field}") for field in ("warning", "fieldRef") if not getattr(warning, field).strip()
+        ]
 
 
 _CONFIGURATION = Rules(_check_configuration, _check_configuration_update)

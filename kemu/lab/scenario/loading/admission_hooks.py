@@ -25,12 +25,13 @@ def check(servers: ApiServers, declared: Iterable[Declared], report: Report) -> 
     for each in declared:
         if not isinstance(each.message, v1.ValidatingWebhookConfiguration | v1.MutatingWebhookConfiguration):
             continue
-        for index, webhook in enumerate(each.message.webhooks):
+        stated: list[v1.ValidatingWebhook | v1.MutatingWebhook] = list(each.message.webhooks)
+        for index, webhook in enumerate(stated):
             webhooks.add(webhook.name)
             if webhook.name not in standing and servers.webhooks != CALL:
                 each.complain(
                     f"webhooks[{index}].clientConfig",
-                    f"webhook {webhook.name} is a process outside of the scenario, which nobody can ask in virtual time",
+                    f"webhook {webhook.name} is a process outside, which nobody can ask in virtual time",
                     f"let a function stand for it: apiServers.admissionHooks: [{{name: {webhook.name}, hook: "
                     "module:function}]",
                 )

@@ -6,8 +6,8 @@ a client outside has been told something on the way (an answer, an event of a wa
 has had time to react: its clock is not ours, so we wait until nothing has come from outside for ``settle_s`` of real
 time. So a controller sees each change at its time, and acts on it before much else happens, however fast the world is.
 
-A process outside that an actor asks (a webhook) has all the time of the world: it stands until the answer is there. Only
-requests that come meanwhile let it go on, as far as they need: the process may ask the cluster in its turn.
+A process outside that an actor asks (a webhook) has all the time of the world: it stands until the answer is there.
+Only requests that come meanwhile let it go on, as far as they need: the process may ask the cluster in its turn.
 
 All of it happens on the event loop outside, in slices of :data:`SLICE_S`; nothing here needs a lock.
 """
@@ -378,7 +378,11 @@ class Driver:
         if next_ns is None or self._pending:
             return False
         asks = bool(self._asking or self._questions)
-        if not asks and self._told_ns is not None and next_ns > world.loop_ns(self._told_ns) + round(REACTION_S * SECOND_NS):
+        if (
+            not asks
+            and self._told_ns is not None
+            and next_ns > world.loop_ns(self._told_ns) + round(REACTION_S * SECOND_NS)
+        ):
             return False
         return next_ns <= world.loop_ns(self._goal_ns()) and time.monotonic() < self._slice_over
 

@@ -263,7 +263,8 @@ class World:
     async def _ask(self, question: outside.Question) -> outside.Answer:
         self._question += 1
         number = self._question
-        answer = self._questions[number] = self.loop.create_future()
+        answer: asyncio.Future[outside.Answer] = self.loop.create_future()
+        self._questions[number] = answer
         self.asked(number, question)
         try:
             return await answer

@@ -77,8 +77,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         action="append",
         default=[],
         metavar="[NAMESPACE/]NAME=PORT",
-        help="a process that listens at this port of loopback stands for a Service, where the API server calls webhooks; "
-        "may be repeated. The namespace is default where it is not named",
+        help="the process at this port of loopback stands for a Service when the API server calls webhooks; may be "
+        "repeated. The namespace is default where it is not named",
     )
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on; default: 127.0.0.1")
     parser.add_argument("--port", type=parsers.whole_number, default=0, metavar="N", help="default: any that is free")

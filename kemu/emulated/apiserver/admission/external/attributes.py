@@ -6,6 +6,7 @@ from contextvars import ContextVar
 from typing import Any, cast
 
 from kemu.emulated.apiserver import dry_runs
+from kemu.emulated.apiserver.authorization import attributes as accesses
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.identities import User
 from kemu.emulated.objects.managed_fields import schemas
@@ -23,7 +24,7 @@ class Asking:
 
     __slots__ = ("annotations", "by", "request", "verb", "warnings")
 
-    def __init__(self, by: str, verb: str, request: Any) -> None:
+    def __init__(self, by: str, verb: str, request: accesses.Request) -> None:
         self.by = by
         """The caller, as the service knows it."""
         self.verb = verb
@@ -41,8 +42,20 @@ class Attributes:
     """``obj`` is what is to be stored; it changes as mutations are applied."""
 
     __slots__ = (
-        "_old_plain", "_plain", "asking", "dry_run", "name", "namespace", "obj", "old", "operation", "options",
-        "resource", "subresource", "subject", "user",
+        "_old_plain",
+        "_plain",
+        "asking",
+        "dry_run",
+        "name",
+        "namespace",
+        "obj",
+        "old",
+        "operation",
+        "options",
+        "resource",
+        "subject",
+        "subresource",
+        "user",
     )  # fmt: skip
 
     def __init__(
@@ -127,7 +140,7 @@ def _options(operation: str, asking: Asking) -> dict[str, Any] | None:
     kind = OPTIONS.get(operation)
     if kind is None:
         return None
-    request = asking.request
+    request: Any = asking.request
     found: dict[str, Any] = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
     if isinstance(request, api_pb2.DeleteCollectionRequest):
         request = request.delete

@@ -58,9 +58,7 @@ def _types() -> dict[str, Any]:
     kind = types.object_of("kubernetes.GroupVersionKind", dict.fromkeys(("group", "version", "kind"), text))
     resource = types.object_of("kubernetes.GroupVersionResource", dict.fromkeys(("group", "version", "resource"), text))
     extra = types.map_of(text, texts)
-    user = types.object_of(
-        "kubernetes.UserInfo", {"username": text, "uid": text, "groups": texts, "extra": extra}
-    )
+    user = types.object_of("kubernetes.UserInfo", {"username": text, "uid": text, "groups": texts, "extra": extra})
     request = types.object_of(
         "kubernetes.AdmissionRequest",
         {
@@ -125,7 +123,7 @@ def _environment(has_params: bool, has_authorizer: bool, patches: bool) -> cel.E
         variables[_REQUEST_RESOURCE] = cel.authorizers.RESOURCE_CHECK
     if not patches:
         return cel.Environment(variables)
-    return cel.Environment(variables, libraries=("mutation",))
+    return cel.Environment(variables, libraries={"mutation"})
 
 
 @lru_cache(256)
@@ -156,9 +154,7 @@ def _wanted(use: str) -> Sequence[Any]:
 
 
 @lru_cache(4096)
-def _compiled(
-    use: str, text: str, has_params: bool, declared: tuple[tuple[str, Any], ...]
-) -> cel.Program | str:
+def _compiled(use: str, text: str, has_params: bool, declared: tuple[tuple[str, Any], ...]) -> cel.Program | str:
     """The program, or what is wrong with the text."""
     from kemu.emulated import cel
 
@@ -229,7 +225,7 @@ class Activation:
         self._values["variables"] = cel.LazyFields("kubernetes.variables", functions)
 
     def _function(self, name: str, program: cel.Program | str) -> Callable[[], Any]:
-        def compute() -> Any:
+        def compute() -> object:
             from kemu.emulated import cel
 
             if isinstance(program, str):
@@ -245,7 +241,7 @@ class Activation:
 
         return compute
 
-    def evaluate(self, use: str, text: str) -> Any:
+    def evaluate(self, use: str, text: str) -> object:
         """The value of an expression. Raises Failed and OutOfBudget."""
         from kemu.emulated import cel
 

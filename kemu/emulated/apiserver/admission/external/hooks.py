@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from google.protobuf.message import Message
 
@@ -101,7 +101,7 @@ class Hooks:
                 raise SimulationError(f"admission hook {name} has changed the object: that takes mutates: true")
             if asked["object"] is None or not isinstance(review.object, dict):
                 raise SimulationError(f"admission hook {name} made {review.object!r} of the object")
-            answer.changed = _plain(name, review.object)
+            answer.changed = cast(dict[str, Any], _plain(name, review.object))
         return answer
 
 
@@ -128,7 +128,7 @@ def problems(settings: Mapping[str, Any]) -> list[str]:
     return [f"{cause.field}: {cause.message}" for cause in found]
 
 
-def _plain(name: str, value: Json) -> Any:
+def _plain(name: str, value: Json) -> Json:
     """The same, of JSON alone."""
     if isinstance(value, dict):
         return {str(key): _plain(name, one) for key, one in value.items()}

@@ -90,7 +90,9 @@ class Selectors:
         self._storage = storage
         self._cache = cache
 
-    async def admits(self, match: v1.ValidatingWebhook | v1.MutatingWebhook | v1.MatchResources, of: Attributes) -> bool:
+    async def admits(
+        self, match: v1.ValidatingWebhook | v1.MutatingWebhook | v1.MatchResources, of: Attributes
+    ) -> bool:
         """Raises :class:`kemu.errors.NotFound` where there is no such namespace."""
         return self.admits_object(match, of) and await self.admits_namespace(match, of)
 

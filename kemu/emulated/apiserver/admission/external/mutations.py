@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kemu.emulated.apiserver.admission.external.attributes import Attributes
 from kemu.emulated.apiserver.admission.external.conditions import OBJECT, Activation
@@ -14,6 +14,9 @@ from kemu.emulated.objects.plain import Json
 from kemu.emulated.objects.validation.admission_registration import APPLY, PATCH
 from kemu.errors import KemuError
 from kemu.messages.k8s import admissionregistration_v1_pb2 as v1
+
+if TYPE_CHECKING:
+    from kemu.emulated.cel.values import Value
 
 
 class BadMutation(KemuError):
@@ -29,7 +32,7 @@ def mutate(mutation: v1.Mutation, activation: Activation, attributes: Attributes
     return False if after is None else replace(attributes, after, "an admission policy")
 
 
-def _patched(operations: Any, attributes: Attributes) -> dict[str, Any] | None:
+def _patched(operations: Value, attributes: Attributes) -> dict[str, Any] | None:
     """None: a test of the patch fails, so that nothing is to change."""
     from kemu.emulated import cel
 
@@ -45,7 +48,7 @@ def _patched(operations: Any, attributes: Attributes) -> dict[str, Any] | None:
         raise BadMutation(f"JSON Patch: {error}") from None
 
 
-def _applied(made: Any, attributes: Attributes) -> dict[str, Any]:
+def _applied(made: Value, attributes: Attributes) -> dict[str, Any]:
     from kemu.emulated import cel
 
     _check_names(made)
@@ -89,7 +92,7 @@ def _atomics(shape: schemas.Type, value: Json, path: str) -> Iterator[str]:
             yield from _atomics(schemas.resolve(shape.element), one, f"{path}[{index}]")
 
 
-def _check_names(value: Any, path: str = OBJECT) -> None:
+def _check_names(value: Value, path: str = OBJECT) -> None:
     """``CheckTypeNamesMatchFieldPathNames``: an object stands at the path that its type names."""
     name, fields = getattr(value, "type_name", ""), getattr(value, "fields", None)
     if isinstance(value, list | tuple):
@@ -97,6 +100,8 @@ def _check_names(value: Any, path: str = OBJECT) -> None:
             _check_names(one, path)
     elif isinstance(fields, dict) and name.startswith(OBJECT):
         if name != path and path != OBJECT:
-            raise BadMutation(f"type mismatch: unexpected type name {name!r}, expected {path!r}, which matches field name path")
+            raise BadMutation(
+                f"type mismatch: unexpected type name {name!r}, expected {path!r}, which matches field name path"
+            )
         for key, one in fields.items():
             _check_names(one, f"{name}.{key}")

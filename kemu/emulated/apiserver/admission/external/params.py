@@ -46,7 +46,9 @@ class Params:
         if row.namespaced:
             where = ref.namespace or namespace
             if not where:
-                raise BadParams("cannot use namespaced paramRef in policy binding that matches cluster-scoped resources")
+                raise BadParams(
+                    "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
+                )
         elif ref.namespace:
             raise BadParams("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")
         found = [convert.to_manifest(one) for one in self._select(row, ref, where)]

@@ -1,7 +1,7 @@
 """The admission plugins ValidatingAdmissionPolicy and MutatingAdmissionPolicy (``plugin/policy``).
 
-A policy acts through its bindings; each is evaluated with each of its parameters. Both are read from the watch cache, in the
-order of the names of the policies, then of the bindings.
+A policy acts through its bindings; each is evaluated with each of its parameters. Both are read from the watch
+cache, in the order of the names of the policies, then of the bindings.
 """
 
 from __future__ import annotations
@@ -238,9 +238,7 @@ class ValidatingPolicies(_Policies):
                 decisions.append(Problem("", "", message, validation.reason or "Invalid"))
         return decisions
 
-    def _decide(
-        self, use: Use, index: int, decision: Problem, attributes: Attributes, problems: list[Problem]
-    ) -> None:
+    def _decide(self, use: Use, index: int, decision: Problem, attributes: Attributes, problems: list[Problem]) -> None:
         """Deny, warn and audit, as the binding says."""
         policy, binding = use.policy.policy.metadata.name, use.binding
         if not decision.reason and use.policy.policy.spec.failurePolicy == IGNORE:
@@ -251,8 +249,8 @@ class ValidatingPolicies(_Policies):
                 problems.append(Problem(policy, binding.metadata.name, decision.message, decision.reason))
             elif action == "Warn":
                 attributes.warn(
-                    f"Validation failed for ValidatingAdmissionPolicy '{policy}' with binding '{binding.metadata.name}': "
-                    f"{decision.message}"
+                    f"Validation failed for ValidatingAdmissionPolicy '{policy}'"
+                    f" with binding '{binding.metadata.name}': {decision.message}"
                 )
             else:
                 told = {
@@ -367,9 +365,7 @@ def _by_named_rules(
     rules: Iterable[v1.NamedRuleWithOperations], match_policy: str, attributes: Attributes
 ) -> Matched | None:
     named = [
-        rule.ruleWithOperations
-        for rule in rules
-        if not rule.resourceNames or attributes.name in rule.resourceNames
+        rule.ruleWithOperations for rule in rules if not rule.resourceNames or attributes.name in rule.resourceNames
     ]
     return matching.by_rules(named, match_policy, attributes)
 

@@ -6,11 +6,13 @@ import base64
 import binascii
 import json
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from kemu.emulated.apiserver.admission.external.attributes import Attributes
 from kemu.emulated.apiserver.admission.external.matching import Matched
 from kemu.errors import KemuError
+
+T = TypeVar("T")
 
 GROUP = "admission.k8s.io"
 JSON_PATCH = "JSONPatch"
@@ -129,13 +131,14 @@ def _read_patch(text: str) -> list[Any]:
     return found
 
 
-def _of(data: dict[str, Any], key: str, kind: type, owner: str = "AdmissionResponse") -> Any:
+def _of(data: dict[str, Any], key: str, kind: type[T], owner: str = "AdmissionResponse") -> T | None:
     """A value, as Go reads it into a field of that type."""
     value = data.get(key)
     if value is None or isinstance(value, kind):
         return value
     told = _KINDS.get(type(value), "value")
-    raise BadAnswer(f"failed to call webhook: json: cannot unmarshal {told} into Go struct field {owner}.{key} of type {kind.__name__}")
+    why = f"json: cannot unmarshal {told} into Go struct field {owner}.{key} of type {kind.__name__}"
+    raise BadAnswer(f"failed to call webhook: {why}")
 
 
 def _check_status(status: dict[str, Any]) -> None:

@@ -60,9 +60,7 @@ class Subresources:
         changed.preconditions.resource_version = options.preconditions.resourceVersion
         return changed
 
-    async def _ask(
-        self, asking: Asking, subresource: str, namespace: str, name: str, obj: KubernetesObject
-    ) -> None:
+    async def _ask(self, asking: Asking, subresource: str, namespace: str, name: str, obj: KubernetesObject) -> None:
         external = self._chain.external
         assert external is not None
         subject = resources.SUBRESOURCE_MESSAGES[type(obj)]

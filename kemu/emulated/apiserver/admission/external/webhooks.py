@@ -1,7 +1,7 @@
 """The admission plugins MutatingAdmissionWebhook and ValidatingAdmissionWebhook.
 
-``apiserver/pkg/admission/plugin/webhook``: mutating webhooks are asked one after the other, ordered by the names of their
-configurations, validating ones at the same time. Who answers is a process outside, or a hook of the scenario.
+``apiserver/pkg/admission/plugin/webhook``: mutating webhooks are asked one after the other, ordered by the names of
+their configurations, validating ones at the same time. Who answers is a process outside, or a hook of the scenario.
 """
 
 from __future__ import annotations
@@ -260,9 +260,8 @@ def _apply(webhook: Webhook, answer: reviews.Answer, attributes: Attributes) -> 
         return False
     before = attributes.plain
     if before is None or attributes.obj is None:
-        raise internal(
-            f'admission webhook "{webhook.name}" attempted to modify the object, which is not supported for this operation'
-        )
+        why = "attempted to modify the object, which is not supported for this operation"
+        raise internal(f'admission webhook "{webhook.name}" {why}')
     if answer.changed is not None:
         after: dict[str, Any] = answer.changed
     else:
