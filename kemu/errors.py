@@ -5,6 +5,7 @@ KemuError
 │   ├── BadRequest  Unauthorized  Invalid  Forbidden  NotFound  AlreadyExists  Conflict  Gone
 │   ├── NotAcceptable  UnsupportedMediaType  RequestEntityTooLarge
 │   ├── ServiceUnavailable (ConnectionLost, OutcomeUnknown)
+│   ├── Denied           by admission from outside
 │   └── TooManyRequests  ServerTimeout  InternalError  MethodNotAllowed  NoSpace
 ├── StoreError           Compacted, FutureRevision, JournalCorrupt
 ├── UsageError           a command line with a mistake
@@ -17,9 +18,9 @@ KemuError
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 class KemuError(Exception):
@@ -56,6 +57,8 @@ class ApiError(KemuError):
         self.causes = tuple(causes)
         self.retry_after_s = retry_after_s
         """Not 0: nothing was done, and the same request may be sent again after so many seconds (Retry-After)."""
+        self.warnings: Sequence[str] = ()
+        """For people, as in the Warning headers of Kubernetes."""
 
 
 class NoSpace(ApiError):
@@ -164,6 +167,20 @@ API_ERRORS: dict[str, type[ApiError]] = {
     )
 }  # fmt: skip
 """By Kubernetes reason."""
+
+
+class Denied(ApiError):
+    """Admission from outside has refused the request, with a ``metav1.Status`` of its own."""
+
+    def __init__(self, message: str, code: int, reason: str, details: Mapping[str, Any]) -> None:
+        super().__init__(message, retry_after_s=int(details.get("retryAfterSeconds") or 0))
+        self.details = details
+        """``StatusDetails`` as JSON."""
+        names = {"reason": reason or ApiError.reason, "code": code, "grpc_code": _GRPC_CODES.get(code, "UNKNOWN")}
+        self.__dict__.update(names)
+
+
+_GRPC_CODES = {error.code: error.grpc_code for error in reversed(API_ERRORS.values())}
 
 
 class StoreError(KemuError):

@@ -55,6 +55,7 @@ from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, Protocol
 
+from kemu.runtime import outside
 from kemu.runtime.faults.handlers import Handler
 from kemu.runtime.runlog.events import Event
 
@@ -234,6 +235,14 @@ class Env(Protocol):
 
         Calls fail with ``grpc.aio.AioRpcError`` UNAVAILABLE while the other side is away. Metadata of every call
         carries ``("kemu-actor", <own name>)``.
+        """
+        ...
+
+    async def ask(self, question: outside.Question) -> outside.Answer:
+        """Ask a process outside of the cluster over HTTPS (a webhook), within bounds of size and time.
+
+        In ``sim`` there is none: a SimulationError. In ``kemu up --virtual`` there is; virtual time stands meanwhile.
+        Raises :class:`kemu.runtime.outside.Unanswered` and :class:`kemu.runtime.outside.BadAuthorities`.
         """
         ...
 

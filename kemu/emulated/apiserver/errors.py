@@ -20,6 +20,8 @@ from kemu.errors import ApiError, Cause
 
 DETAILS_KEY = "grpc-status-details-bin"
 """The trailing metadata key under which gRPC carries a ``google.rpc.Status``."""
+WARNING_KEY = "kemu-warning-bin"
+"""And a warning, each."""
 DOMAIN = "kubernetes.io"
 """``ErrorInfo.domain`` of every refusal."""
 
@@ -161,7 +163,8 @@ def trailing_metadata(error: ApiError) -> tuple[tuple[str, bytes], ...]:
         details.append(_any(retry))
     details.append(_any(statuses.of_error(error)))
     status.details.extend(details)
-    return ((DETAILS_KEY, status.SerializeToString(deterministic=True)),)
+    warnings = [(WARNING_KEY, text.encode()) for text in error.warnings]
+    return ((DETAILS_KEY, status.SerializeToString(deterministic=True)), *warnings)
 
 
 def _any(message: object) -> any_pb2.Any:

@@ -12,6 +12,7 @@ from kemu import errors
 from kemu.emulated import variants
 from kemu.emulated.apiserver import admission, flows
 from kemu.emulated.apiserver.admission.base import Host
+from kemu.emulated.apiserver.admission.external import External
 from kemu.emulated.apiserver.authorization import authorizers
 from kemu.emulated.apiserver.definitions import Definitions
 from kemu.emulated.apiserver.expiry import Bound, Expiry
@@ -30,6 +31,7 @@ from kemu.emulated.apiserver.watch import buffers
 from kemu.emulated.apiserver.watch.cache import WatchCache
 from kemu.emulated.apiserver.watch.fanout import Fanout, Stream
 from kemu.emulated.apiserver.watch.feed import Feed
+from kemu.emulated.apiserver.webhooks.clients import WebhookClient
 from kemu.emulated.objects.validation import small_groups
 from kemu.messages.k8s import core_v1_pb2, scheduling_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
@@ -48,6 +50,8 @@ DEFAULTS: dict[str, Any] = {
     "users": {},  # by name their groups and roles, of those whom the scenario acts as
     "limited_resources": [],  # what ResourceQuota admits only under a quota that covers it: LimitedResources of its API
     variants.ABLATE_KEY: [],  # safeguards that this server lacks
+    "hooks": [],  # functions in Python that admission asks: see admission.external.hooks
+    "services": {},  # by NAMESPACE/NAME the ports of loopback where processes listen for webhooks' Services
     "managed_fields": False,  # keep them also for objects whose creators state no field manager
     "bind_check": bind_checks.NONE,  # what a binding is held against beside its pod: one of bind_checks.KINDS
     "compaction_interval_s": 300.0,  # forget what is older than this, as often; 0: never
@@ -103,6 +107,10 @@ class ApiServer:
         checks = bind_checks.make(settings["bind_check"], self.cache)
         binder = variants.choose(Binder, varied)(self.registry, self.feed, checks)
         authorizer = authorizers.Authorizer(self.cache, settings["authorization"], settings["users"])
+        client = WebhookClient(env, self.cache, settings["services"])
+        chain.external = External(
+            env, self.storage, self.cache, authorizer, client, settings["hooks"], self.registry.new_uid
+        )
         tracks_all = bool(settings["managed_fields"])
         requests = Requests(env, authorizer, chain, self.registry, reader, binder, evictor, tracks_all=tracks_all)
         self._service = Service(

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from kemu.emulated.apiserver import admission
+from kemu.emulated.apiserver.admission.external import hooks
 from kemu.emulated.apiserver.authorization import authorizers
 from kemu.emulated.apiserver.registry import bind_checks
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.quotas import registry, scopes
-from kemu.emulated.settings.declared import setting
-from kemu.emulated.settings.shapes import DURATION, POSITIVE_DURATION, Choice, Key, ListOf, Record, Text, Whole
+from kemu.emulated.settings.declared import Complaint, setting
+from kemu.emulated.settings.documents import Path
+from kemu.emulated.settings.shapes import (
+    DURATION,
+    INVALID,
+    POSITIVE_DURATION,
+    Choice,
+    Free,
+    Key,
+    ListOf,
+    MapOf,
+    Record,
+    Switch,
+    Text,
+    Whole,
+)
 from kemu.runtime.env import SECOND_NS
 
 _GROUPS = tuple(dict.fromkeys(resources.BY_PLURAL[plural].group for plural in registry.EVALUATORS))
@@ -34,6 +49,37 @@ _LIMITED_RESOURCE = Record(
     }
 )
 """As in the configuration of the admission plugin ResourceQuota."""
+
+
+_TEXTS = ListOf(Text(".*"))
+_RULE = Record(
+    {
+        "operations": Key(ListOf(Choice(("CREATE", "UPDATE", "DELETE", "*"))), "What is done.", required=True),
+        "apiGroups": Key(_TEXTS, 'API groups; "" for the core group, * for all.', required=True),
+        "apiVersions": Key(_TEXTS, "API versions; * for all.", required=True),
+        "resources": Key(_TEXTS, "Plurals, perhaps with subresources: pods, pods/status, */*.", required=True),
+        "scope": Key(Choice(("*", "Cluster", "Namespaced")), "Which of them."),
+    }
+)
+_HOOK = Record(
+    {
+        "name": Key(Text(), "Its name, with three parts at least: no-latest.example.com.", required=True),
+        "hook": Key(Text(), "module:function, called with each request that concerns it.", required=True),
+        "mutates": Key(Switch(), "It may change the object; otherwise it only refuses."),
+        "rules": Key(
+            ListOf(_RULE),
+            "Which requests concern it; without rules, those of the webhook of that name that it stands for.",
+        ),
+        "namespaceSelector": Key(Free(mapping=True), "A label selector: of the namespaces."),
+        "objectSelector": Key(Free(mapping=True), "A label selector: of the objects, before or after."),
+        "matchPolicy": Key(Choice(("Equivalent", "Exact")), "Whether rules match other versions, too."),
+        "matchConditions": Key(ListOf(Free(mapping=True)), "Conditions in CEL."),
+        "reinvocationPolicy": Key(
+            Choice(("Never", "IfNeeded")), "With mutates: IfNeeded asks it again when others have changed the object."
+        ),
+    }
+)
+CALL, REFUSE = "call", "refuse"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +123,34 @@ class ApiServers:
         ListOf(_LIMITED_RESOURCE), "What nobody may use without a ResourceQuota that covers it.", []
     )
 
+    admission_hooks: list[dict[str, Any]] = setting(
+        ListOf(_HOOK), "Functions in Python that may refuse or change what is written, as webhooks do.", []
+    )
+    webhooks: str = setting(
+        Choice((REFUSE, CALL)),
+        "Webhooks for which no hook stands: refused when the scenario is loaded, or called over the network, as by "
+        "kemu up.",
+        REFUSE,
+    )
+    services: dict[str, int] = setting(
+        MapOf(Whole(1, 65535)),
+        "Ports of this machine where processes listen for webhooks' Services, by NAMESPACE/NAME.",
+        {},
+    )
+
+    def complaints(self) -> Iterable[Complaint]:
+        for index, hook in enumerate(self.admission_hooks):
+            if hook is INVALID:
+                continue
+            where: Path = ("admissionHooks", index)
+            if any(one is not INVALID and one["name"] == hook["name"] for one in self.admission_hooks[:index]):
+                yield Complaint((*where, "name"), "another hook has this name")
+            for text in hooks.problems(hook):
+                yield Complaint(where, text)
+        for name in self.services:
+            if name.count("/") != 1:
+                yield Complaint(("services", name), "must be NAMESPACE/NAME", key=True)
+
     def configuration(self) -> Mapping[str, Any]:
         """What the actor ``apiserver`` is told of it: see :data:`kemu.emulated.apiserver.server.DEFAULTS`."""
         found: dict[str, Any] = {
@@ -90,6 +164,8 @@ class ApiServers:
             ],
             "authorization": [*self.authorization],
             "limited_resources": [*self.limited_resources],
+            "hooks": [*self.admission_hooks],
+            "services": {**self.services},
         }
         reading, mutating = self.max_requests_in_flight, self.max_mutating_requests_in_flight
         if reading is not None or mutating is not None:

@@ -10,11 +10,13 @@ from google.protobuf.message import DecodeError
 from kemu import errors as kemu_errors
 from kemu.emulated.apiserver import connections, dry_runs, errors
 from kemu.emulated.apiserver.admission import Chain, certificates
+from kemu.emulated.apiserver.admission.external.attributes import ASKING, Asking
+from kemu.emulated.apiserver.admission.external.subresources import Subresources
 from kemu.emulated.apiserver.authorization import attributes, escalations, requesters
 from kemu.emulated.apiserver.authorization.authorizers import Authorizer
 from kemu.emulated.apiserver.custom import scales as custom_scales
 from kemu.emulated.apiserver.registry import applies, bodies, deletions, options, patches, registry, scales, strategies
-from kemu.emulated.apiserver.registry.bindings import Binder
+from kemu.emulated.apiserver.registry.bindings import Binder, Outcome, refused_as_a_whole
 from kemu.emulated.apiserver.registry.evictions import Evictor
 from kemu.emulated.apiserver.registry.reads import Reader
 from kemu.emulated.apiserver.registry.registry import Registry
@@ -31,6 +33,8 @@ Answer = bytes | api_pb2.ObjectResponse | api_pb2.ListResponse | api_pb2.CommitR
 """An object as clients get it, perhaps with more about it, a list, or what came of several bindings."""
 
 PODS = resources.BY_PLURAL["pods"]
+
+_READS = ("get", "list")
 
 GATEWAY = "gateway"
 """The name of the actor that brings requests of clients outside."""
@@ -72,6 +76,7 @@ class Requests:
         self._reader = reader
         self._binder = binder
         self._evictor = evictor
+        self._subresources = Subresources(admission)
         self._verbs: dict[str, Callable[[Any, str, int], Coroutine[Any, Any, Answer | tuple[Entry, bool]]]] = {
             "get": self._get,
             "list": self._list,
@@ -98,6 +103,9 @@ class Requests:
                 if body_bytes > MAX_BODY_BYTES or request.ByteSize() - body_bytes > MAX_BODY_BYTES:
                     raise errors.entity_too_large(MAX_BODY_BYTES)
             requester = self.authorizer.check(by, verb, request)
+            external = self._admission.external
+            if external is not None and external.is_there and verb not in _READS:
+                return await self._answer_asking(verb, request, by, start_ns, requester)
             if isinstance(request, _Give) and request.resource.resource in _BY_USER:
                 return await self._give(verb, request, by, start_ns)
             try:
@@ -124,6 +132,31 @@ class Requests:
             found = kemu_errors.InternalError(f"This request caused apiserver to panic: {error!r}")
             self.log_refusal(verb or "", request, by, start_ns, found)
             raise found from error
+
+    async def _answer_asking(
+        self, verb: str, request: attributes.Request, by: str, start_ns: int, requester: requesters.Requester | None
+    ) -> Answer:
+        """A write about which webhooks, hooks or policies may have a say."""
+        asking = Asking(by, verb, request)
+        was, node = ASKING.set(asking), requesters.NODE.set(requester)
+        try:
+            if isinstance(request, _Give) and request.resource.resource in escalations.KINDS:
+                answer: Answer | tuple[Entry, bool] = await self._give(verb, request, by, start_ns)
+            else:
+                answer = await self._verbs[verb](request, by, start_ns)
+        except kemu_errors.ApiError as error:
+            error.warnings = [*asking.warnings]
+            raise
+        finally:
+            requesters.NODE.reset(node)
+            ASKING.reset(was)
+        found = _written(*answer) if isinstance(answer, tuple) else answer
+        if asking.warnings:
+            if isinstance(found, bytes):
+                found = api_pb2.ObjectResponse(object=found)
+            if isinstance(found, api_pb2.ObjectResponse):
+                found.warnings.extend(asking.warnings)
+        return found
 
     async def _give(
         self,
@@ -312,13 +345,17 @@ class Requests:
         return found
 
     async def _bind(self, request: api_pb2.BindRequest, by: str, start_ns: int) -> bytes:
+        asking = self._admission.asks()
+        if asking is not None:
+            request = await self._subresources.bind(asking, request)
         entry, _ = await self._binder.bind(request)
         self._log_pod("bind", _metadata(entry), _asking(request, by), start_ns, entry.revision)
         return entry.wire
 
     async def _commit(self, request: api_pb2.CommitRequest, by: str, start_ns: int) -> api_pb2.CommitResponse:
         """The run log has one entry for each binding, as if they had come one by one."""
-        outcome = await self._binder.commit(request)
+        asking = self._admission.asks()
+        outcome = await self._binder.commit(request) if asking is None else await self._commit_asking(asking, request)
         response = api_pb2.CommitResponse()
         if outcome.refused_by is not None:
             response.refused_by = outcome.refused_by
@@ -331,10 +368,29 @@ class Requests:
                 response.results.add().object = result.wire
         return response
 
+    async def _commit_asking(self, asking: Asking, request: api_pb2.CommitRequest) -> Outcome:
+        """Others are asked about each binding, before any is judged."""
+        allowed = api_pb2.CommitRequest(all_or_nothing=request.all_or_nothing)
+        refused: dict[int, kemu_errors.ApiError] = {}
+        for index, binding in enumerate(request.bindings):
+            try:
+                allowed.bindings.append(await self._subresources.bind(asking, binding))
+            except kemu_errors.ApiError as error:
+                if request.all_or_nothing:
+                    return refused_as_a_whole(request, error, index)
+                refused[index] = error
+        outcome = await self._binder.commit(allowed)
+        results = iter(outcome.results)
+        merged = [refused[index] if index in refused else next(results) for index in range(len(request.bindings))]
+        return Outcome(merged, outcome.refused_by)
+
     async def _evict(self, request: api_pb2.EvictRequest, by: str, start_ns: int) -> bytes:
         self._admission.evict(request.name, request.namespace)
         is_dry = options.check_dry_run("DeleteOptions", request.dry_run)
         with dry_runs.pretending(is_dry):
+            asking = self._admission.asks()
+            if asking is not None:
+                request = await self._subresources.evict(asking, request)
             entry, _ = await self._evictor.evict(request)
         if not is_dry:
             self._log_pod("evict", _metadata(entry), by, start_ns, entry.revision)

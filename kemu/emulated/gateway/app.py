@@ -97,7 +97,7 @@ class Gateway:
         try:
             response = await self._serve(request, scope, asked)
         except Refused as refused:
-            response = refusals.response(request, refused.status)
+            response = refusals.response(request, refused.status, refused.warnings)
         except ApiError as error:
             response = refusals.of_error(request, error)
         except Exception as error:

@@ -30,6 +30,7 @@ PATIENCE_S = 60.0
 
 _AS_KEY, _AS_GROUP_KEY = "kemu-as", "kemu-as-group"
 _DETAILS_KEY = "grpc-status-details-bin"
+_WARNING_KEY = "kemu-warning-bin"
 _REMEMBERED = 10_000
 """Connections whose API server is known."""
 
@@ -37,9 +38,10 @@ _REMEMBERED = 10_000
 class Refused(Exception):
     """An API server has refused a request."""
 
-    def __init__(self, status: meta_v1_pb2.Status) -> None:
+    def __init__(self, status: meta_v1_pb2.Status, warnings: Sequence[str] = ()) -> None:
         super().__init__(status.message)
         self.status = status
+        self.warnings = warnings
 
 
 class Backend:
@@ -61,7 +63,7 @@ class Backend:
                 "Timeout: request did not complete within requested timeout - context deadline exceeded"
             ) from None
         except grpc.aio.AioRpcError as error:
-            raise Refused(status_of(error, self.name)) from None
+            raise Refused(status_of(error, self.name), warnings_of(error)) from None
 
     async def allows(self, user: User, right: Right) -> bool:
         """Whether a user may impersonate another one. Raises :class:`Refused`."""
@@ -132,6 +134,11 @@ def metadata_of(user: User) -> tuple[tuple[str, str], ...] | None:
     if user == identities.ADMINISTRATOR:
         return None
     return ((_AS_KEY, user.name), *((_AS_GROUP_KEY, group) for group in user.groups))
+
+
+def warnings_of(error: grpc.aio.AioRpcError) -> list[str]:
+    """What an API server tells beside its refusal."""
+    return [value.decode() for key, value in error.trailing_metadata() or () if key == _WARNING_KEY]
 
 
 def status_of(error: grpc.aio.AioRpcError, server: str) -> meta_v1_pb2.Status:

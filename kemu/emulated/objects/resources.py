@@ -99,6 +99,11 @@ def _rbac(plural: str, kind: str, namespaced: bool = True) -> Resource:
     return Resource(plural, kind, group, getattr(rbac_v1_pb2, kind), namespaced, (), False)
 
 
+def _admission(plural: str, kind: str, has_status: bool = False) -> Resource:
+    message = getattr(admissionregistration_v1_pb2, kind)
+    return Resource(plural, kind, "admissionregistration.k8s.io/v1", message, False, (), has_status)
+
+
 RESOURCES: tuple[Resource, ...] = (
     Resource("namespaces", "Namespace", "v1", core_v1_pb2.Namespace, False, ("ns",)),
     Resource("nodes", "Node", "v1", core_v1_pb2.Node, False, ("no",)),
@@ -180,13 +185,12 @@ RESOURCES: tuple[Resource, ...] = (
         False,
         ("csr",),
     ),
-    Resource(
-        "validatingadmissionpolicies",
-        "ValidatingAdmissionPolicy",
-        "admissionregistration.k8s.io/v1",
-        admissionregistration_v1_pb2.ValidatingAdmissionPolicy,
-        False,
-    ),
+    _admission("validatingadmissionpolicies", "ValidatingAdmissionPolicy", has_status=True),
+    _admission("validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding"),
+    _admission("mutatingadmissionpolicies", "MutatingAdmissionPolicy"),
+    _admission("mutatingadmissionpolicybindings", "MutatingAdmissionPolicyBinding"),
+    _admission("validatingwebhookconfigurations", "ValidatingWebhookConfiguration"),
+    _admission("mutatingwebhookconfigurations", "MutatingWebhookConfiguration"),
     Resource(
         "customresourcedefinitions",
         "CustomResourceDefinition",

@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from kemu import errors
 from kemu.emulated.objects import resources
+from kemu.emulated.objects.conversion import convert
 from kemu.errors import ApiError
 from kemu.messages.k8s import meta_v1_pb2
 
@@ -13,6 +14,11 @@ from kemu.messages.k8s import meta_v1_pb2
 def of_error(error: ApiError) -> meta_v1_pb2.Status:
     """The ``metav1.Status`` of a refusal."""
     status = meta_v1_pb2.Status(status="Failure", message=error.message, reason=error.reason, code=error.code)
+    if isinstance(error, errors.Denied):
+        if error.details:
+            details, _ = convert.partial_json(meta_v1_pb2.StatusDetails, error.details)
+            status.details.CopyFrom(details)
+        return status
     if isinstance(error, errors.Gone) and error.continue_token:
         setattr(status.metadata, "continue", error.continue_token)
     if error.kind or error.name or error.causes or error.retry_after_s:

@@ -21,7 +21,7 @@ import grpc
 import grpc.aio
 
 from kemu.errors import SimulationError
-from kemu.runtime import random_streams, runtimes, tasks, user_code
+from kemu.runtime import outside, random_streams, runtimes, tasks, user_code
 from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink, Random, Took
 from kemu.runtime.faults.handlers import Handler, Handlers
 from kemu.runtime.faults.hits import CHAOS, Hits
@@ -397,6 +397,9 @@ class Resident:
         if channel is None:
             channel = self._channels[name] = channels.ActorChannel(self, name)
         return channel
+
+    async def ask(self, question: outside.Question) -> outside.Answer:
+        return await outside.ask(question)
 
     def serve(self, add_to_server: Callable[[Any, Any], None], servicer: object) -> None:
         add_to_server(servicer, self.server)

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from kemu import errors
-from kemu.runtime import distributions, random_streams, tasks, user_code
+from kemu.runtime import distributions, outside, random_streams, tasks, user_code
 from kemu.runtime.env import EPOCH_UNIX_S, SECOND_NS, Actor, ActorSpec, LogSink, Random, Took
 from kemu.runtime.faults.handlers import Handler, Handlers
 from kemu.runtime.faults.hits import CHAOS, Hits
@@ -119,6 +119,12 @@ class SimEnv(Owner):
                 lambda: runtime.network.connect(self.peer, name), runtime.loop, (("kemu-actor", self.name),)
             )
         return channel
+
+    async def ask(self, question: outside.Question) -> outside.Answer:
+        ask = self._runtime.ask_outside
+        if ask is None:
+            raise errors.SimulationError(f"{question.url} is outside of virtual time; {self.name} cannot ask there")
+        return await ask(question)
 
     def serve(self, add_to_server: Callable[[Any, Any], None], servicer: object) -> None:
         add_to_server(servicer, self.server)
@@ -263,6 +269,8 @@ class SimRuntime:
         self.skews = Skews()
         self.faults.add(DiskFaultKinds(self).begins)
         self.faults.add(ProcessFaults(self, self.skews).begins)
+        self.ask_outside: Callable[[outside.Question], Awaitable[outside.Answer]] | None = None
+        """Carries out what actors ask of processes outside; None: there is no outside."""
         self._specs: dict[str, ActorSpec] = {}
         self._envs: dict[str, SimEnv | Departed] = {}
         """The latest incarnation of each actor, in the order of their launch."""

@@ -24,6 +24,8 @@ A plugin is an object of class :class:`Plugin`; :data:`PLUGINS` gives their name
 ``AllOrderedPlugins`` in ``pkg/kubeapiserver/options``.
 
     base                           what an admission plugin is
+    external/                      webhooks, hooks of scenarios, and policies: asked after the plugins that change
+                                   objects, and before ResourceQuota
     services                       the addresses and ports of Services
     toleration_sets                sets of tolerations: merged, and compared with those that are allowed
 """
@@ -31,13 +33,16 @@ A plugin is an object of class :class:`Plugin`; :data:`PLUGINS` gives their name
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from kemu import errors
 from kemu.emulated.apiserver.admission.anti_affinity_topologies import LimitPodHardAntiAffinityTopology
 from kemu.emulated.apiserver.admission.base import Host, Plugin
 from kemu.emulated.apiserver.admission.certificates import Certificates
 from kemu.emulated.apiserver.admission.extended_resource_tolerations import ExtendedResourceToleration
+from kemu.emulated.apiserver.admission.external import External
+from kemu.emulated.apiserver.admission.external.attributes import CREATE, DELETE, UPDATE, Asking, Attributes
 from kemu.emulated.apiserver.admission.limit_ranges import LimitRanger
 from kemu.emulated.apiserver.admission.namespaces import NamespaceLifecycle
 from kemu.emulated.apiserver.admission.node_restrictions import NodeRestriction
@@ -104,6 +109,8 @@ class Chain:
         """By plural and subresource: those of the former that can have a say."""
         self._deletes = _by_plural(plugins, "delete")
         self._evictions = _by_plural(plugins, "evict")
+        self.external: External | None = None
+        """Set before the first request; None: nobody outside is asked."""
 
     def attach(self, host: Host) -> None:
         """Once, before the first request."""
@@ -114,6 +121,67 @@ class Chain:
         """May change ``obj``. Raises an :class:`kemu.errors.ApiError` to refuse it."""
         for plugin in self._creates[resource.plural]:
             await plugin.create(resource, obj)
+
+    def asks(self) -> Asking | None:
+        """The request that is being carried out, if somebody outside may be to be asked about it."""
+        return self.external.asking() if self.external is not None else None
+
+    async def create_asking(
+        self, asking: Asking, resource: Resource, obj: KubernetesObject, *, is_generated: bool
+    ) -> Attributes:
+        """As :meth:`create`, and what others want changed. ``is_generated``: the name is not the client's. Returns what
+        :meth:`validate_asking` is to be given later."""
+        await self.create(resource, obj)
+        assert self.external is not None
+        name, namespace = obj.metadata.name, obj.metadata.namespace
+        if is_generated:
+            obj.metadata.ClearField("name")
+        attributes = self.external.attributes(
+            asking, CREATE, resource, "", namespace, "" if is_generated else name, obj, None
+        )
+        await self.external.mutate(attributes, lambda: self.create(resource, obj))
+        if obj.metadata.namespace != namespace:
+            raise _moved()
+        if is_generated and not obj.metadata.name:
+            obj.metadata.name = attributes.name = name
+        return attributes
+
+    async def validate_asking(self, attributes: Attributes) -> None:
+        """The last word of others."""
+        assert self.external is not None
+        attributes.touched()
+        await self.external.validate(attributes)
+
+    async def update_asking(
+        self,
+        asking: Asking,
+        resource: Resource,
+        subresource: str,
+        new: KubernetesObject,
+        old: KubernetesObject,
+        *,
+        again: Callable[[], None],
+    ) -> Attributes:
+        """``again``: runs the server's own plugins."""
+        assert self.external is not None
+        name, namespace = new.metadata.name, new.metadata.namespace
+
+        async def run() -> None:
+            again()
+
+        await run()
+        attributes = self.external.attributes(asking, UPDATE, resource, subresource, namespace, name, new, old)
+        await self.external.mutate(attributes, run)
+        if new.metadata.namespace != namespace:
+            raise _moved()
+        return attributes
+
+    async def delete_asking(self, asking: Asking, resource: Resource, name: str, old: KubernetesObject) -> None:
+        """``name``: as the request says it; empty for one of a collection."""
+        assert self.external is not None
+        attributes = self.external.attributes(asking, DELETE, resource, "", old.metadata.namespace, name, None, old)
+        await self.external.mutate(attributes)
+        await self.external.validate(attributes)
 
     async def validate(self, resource: Resource, obj: KubernetesObject) -> None:
         """The last word on a new object, after its own validation. Raises as :meth:`create` does."""
@@ -149,6 +217,11 @@ class Chain:
     def evict(self, name: str, namespace: str) -> None:
         for plugin in self._evictions["pods"]:
             plugin.evict(name, namespace)
+
+
+def _moved() -> errors.BadRequest:
+    """A mutation has changed the namespace of the object."""
+    return errors.BadRequest("the namespace of the provided object does not match the namespace sent on the request")
 
 
 def _by_plural(plugins: Sequence[Plugin[Any]], verb: str) -> dict[str, tuple[Plugin[Any], ...]]:

@@ -130,7 +130,7 @@ class Binder:
             except kemu_errors.ApiError as error:
                 if all_or_nothing:
                     await self._keep_counts(bindings[:index], guards)
-                    return _refused(bindings, error, index)
+                    return _refused([one.request for one in bindings], error, index)
                 results.append(error)
         for index, one in enumerate(bindings):
             if results[index] is None:
@@ -262,10 +262,14 @@ def _counted(strategy: Strategy, entry: Entry, argument: object, *, count: int) 
     return value
 
 
-def _refused(bindings: Sequence[_Binding], cause: kemu_errors.ApiError, blamed: int) -> Outcome:
+def refused_as_a_whole(request: api_pb2.CommitRequest, cause: kemu_errors.ApiError, blamed: int) -> Outcome:
+    return _refused(request.bindings, cause, blamed)
+
+
+def _refused(bindings: Sequence[api_pb2.BindRequest], cause: kemu_errors.ApiError, blamed: int) -> Outcome:
     """All of them, because of one."""
-    culprit = bindings[blamed].request.name
+    culprit = bindings[blamed].name
     why = f'the commit is refused as a whole because of pod "{culprit}"'
-    results: list[Result] = [errors.conflict(PODS, one.request.name, why, "binding") for one in bindings]
+    results: list[Result] = [errors.conflict(PODS, one.name, why, "binding") for one in bindings]
     results[blamed] = cause
     return Outcome(results, blamed)

@@ -10,7 +10,7 @@ from typing import Any
 
 from kemu.emulated.apiserver.registry import bodies
 from kemu.emulated.objects.conversion import sizes
-from kemu.errors import BadRequest, Invalid, RequestEntityTooLarge
+from kemu.errors import BadRequest, Invalid, KemuError, RequestEntityTooLarge
 
 MAX_OPERATIONS = 10_000
 _FIELDS = ("op", "path", "from", "value")
@@ -74,6 +74,72 @@ def apply(data: dict[str, Any], operations: list[Any]) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise Invalid("the server rejected our request due to an error in our request")
     return found
+
+
+class DoesNotApply(KemuError):
+    """An operation does not fit; the text is that of the Go library."""
+
+    is_test = False
+    """The operation is a test."""
+
+
+def apply_told(data: dict[str, Any], operations: list[Any]) -> dict[str, Any]:
+    """As :func:`apply`, but the error says which operation does not fit, and why. Raises DoesNotApply."""
+    found: Any = copy.deepcopy(data)
+    for one in operations:
+        try:
+            found = _apply(found, one)
+        except (LookupError, TypeError, ValueError):
+            raise _told(found, one) from None
+    if not isinstance(found, dict):
+        raise DoesNotApply("the patched document is no object")
+    return found
+
+
+def _told(root: Any, one: dict[str, Any]) -> DoesNotApply:
+    """Why an operation does not fit."""
+    what, path = one.get("op", ""), one.get("path")
+    if what not in ("add", "remove", "replace", "move", "copy", "test"):
+        return DoesNotApply(f"Unexpected kind: {what}")
+    if path is None:
+        return DoesNotApply(f"{what} operation failed to decode path: missing value")
+    if what in ("move", "copy") and _holder(root, one.get("from", "")) is None:
+        return DoesNotApply(
+            f"{what} operation does not apply: doc is missing from path: {one.get('from', '')}: missing value"
+        )
+    holder = _holder(root, path)
+    if what == "test":
+        error = DoesNotApply(
+            f"test operation does not apply: is missing path: {path}: missing value"
+            if holder is None
+            else f"testing value {path} failed: test failed"
+        )
+        error.is_test = holder is not None
+        return error
+    if holder is None:
+        place = f'"{path}"' if what in ("add", "remove") else path
+        destination = "destination " if what in ("move", "copy") else ""
+        return DoesNotApply(
+            f"{what} operation does not apply: doc is missing {destination}path: {place}: missing value"
+        )
+    step = path.rpartition("/")[2]
+    if isinstance(holder, list):
+        if _NUMBER.fullmatch(step):
+            why = f"Unable to access invalid index: {int(step)}: invalid index referenced"
+        else:
+            why = f"value was not a proper array index: '{step}': strconv.Atoi: parsing \"{step}\": invalid syntax"
+    else:
+        why = f"Unable to remove nonexistent key: {step}: missing value"
+    return DoesNotApply(f"error in {what} for path: '{path}': {why}")
+
+
+def _holder(root: Any, path: str) -> dict[str, Any] | list[Any] | None:
+    """What holds the last step of a path."""
+    try:
+        found = _find(root, path)[0]
+    except (LookupError, TypeError, ValueError):
+        return None
+    return found if isinstance(found, dict | list) else None
 
 
 def _apply(root: Any, one: dict[str, Any]) -> Any:

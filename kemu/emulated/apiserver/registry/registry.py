@@ -9,7 +9,8 @@ based on the cache is checked against the store before it is believed. Evictions
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from types import CoroutineType
 from typing import Any, cast
 
 from google.protobuf.message import DecodeError
@@ -17,6 +18,7 @@ from google.protobuf.message import DecodeError
 from kemu import errors as kemu_errors
 from kemu.emulated.apiserver import errors
 from kemu.emulated.apiserver.admission import Chain
+from kemu.emulated.apiserver.admission.external.attributes import UPDATE, Asking
 from kemu.emulated.apiserver.custom import scales as custom_scales
 from kemu.emulated.apiserver.lives import Lives
 from kemu.emulated.apiserver.registry import applies, deletions, options, patches, scales, strategies
@@ -32,6 +34,7 @@ from kemu.emulated.objects.defaulting import defaults
 from kemu.emulated.objects.fields import refusals
 from kemu.emulated.objects.validation import causes
 from kemu.emulated.objects.wire import shared_objects
+from kemu.errors import Cause
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 from kemu.messages.k8s.apiextensions_v1_pb2 import CustomObject
 from kemu.messages.k8s.objects import KubernetesObject
@@ -48,8 +51,10 @@ GENERATED_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 GENERATED_LENGTH = 5
 LONGEST_GENERATED_BASE = 63 - GENERATED_LENGTH
 
-Transform = Callable[[Strategy, Entry, Any], bytes | None]
-"""(strategy, what is there, argument) → what shall be there; None: nothing. Raises ApiError to refuse."""
+Changed = bytes | None | Coroutine[Any, Any, bytes | None]
+Transform = Callable[[Strategy, Entry, Any], Changed]
+"""(strategy, what is there, argument) → what shall be there; None: nothing; a coroutine where others are asked first.
+Raises ApiError to refuse."""
 
 
 class Removed(bytes):
@@ -111,7 +116,8 @@ class Registry:
             raise kemu_errors.ApiError("resourceVersion should not be set on objects to be created")
         place(resource, metadata, namespace)
         attempts = 1
-        if not metadata.name and metadata.generateName:
+        is_generated = not metadata.name and bool(metadata.generateName)
+        if is_generated:
             attempts = GENERATED_NAME_ATTEMPTS
             metadata.name = self._generate_name(metadata.generateName)
         key = resources.key(resource, metadata.namespace, metadata.name)
@@ -130,8 +136,18 @@ class Registry:
                 metadata.ClearField("managedFields")
             elif by is not applies.APPLIED:
                 applies.track(resource, "", obj, None, by, self.unix_now_ns())
-            await self._admission.create(resource, obj)
-            metadata.uid = self._new_uid()
+            asking = self._admission.asks() if by is not None else None
+            new_key = key
+            if asking is None:
+                asked = None
+                await self._admission.create(resource, obj)
+            else:
+                asked = await self._admission.create_asking(asking, resource, obj, is_generated=is_generated)
+                metadata = obj.metadata
+                if strategy.custom is not None:
+                    strategy.custom.complete(obj)
+                new_key = resources.key(resource, metadata.namespace, metadata.name)
+            metadata.uid = self.new_uid()
             if self.lives is not None and isinstance(obj, core_v1_pb2.Pod):
                 self.lives.give(obj)
             defaults.prepare_create(obj)
@@ -145,8 +161,9 @@ class Registry:
             problems = strategy.validate_create(obj) + unbuilt
             if problems:
                 raise causes.error(obj, problems)
+            if asked is not None:
+                await self._admission.validate_asking(asked)
             await self._admission.validate(resource, obj)
-            new_key = key
             while True:
                 value = obj.SerializeToString(deterministic=True)
                 stored = value if strategy.custom is None else strategy.custom.stored(value)
@@ -172,7 +189,7 @@ class Registry:
         suffix = "".join([letters[choose(len(letters))] for _ in range(GENERATED_LENGTH)])
         return base[:LONGEST_GENERATED_BASE] + suffix
 
-    def _new_uid(self) -> str:
+    def new_uid(self) -> str:
         digits = f"{self._random.getrandbits(128):032x}"
         variant = "89ab"[int(digits[16], 16) & 3]
         return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
@@ -242,7 +259,7 @@ class Registry:
 
     def _updated(
         self, strategy: Strategy, entry: Entry, argument: tuple[KubernetesObject, str, Writer | None, str]
-    ) -> bytes:
+    ) -> Changed:
         obj, subresource, by, namespace = argument
         new = type(obj)()
         new.CopyFrom(obj)
@@ -259,9 +276,10 @@ class Registry:
         by: Writer | None,
         *,
         is_patch: bool = False,
-    ) -> bytes:
+        asks: bool = True,
+    ) -> Changed:
         """What stands in the store after ``new`` was sent as an update. ``new`` is changed on the way. ``by``: None for
-        the server's own writes, which change nothing about who manages which fields."""
+        the server's own writes, which change nothing about who manages which fields. ``asks``: others have a say."""
         resource = strategy.resource
         if strategy.custom is not None:
             strategy.custom.complete(new)
@@ -274,12 +292,63 @@ class Registry:
         if is_tracked and by is None:
             _keep_managed_fields(new.metadata, old.metadata)
         tracked_by = by if is_tracked and by is not applies.APPLIED else None
+        unbuilt: Sequence[Cause] = ()
+        if subresource:
+            if strategy.subresources[subresource].defaults or (by is not None and by.is_tracked):
+                defaults.apply(new)
+        else:
+            unbuilt = refusals.in_object(new)
+            defaults.apply(new)
+        if tracked_by is not None:
+            applies.track(resource, subresource, new, old, tracked_by, self.unix_now_ns())
+        asking = self._admission.asks() if asks and by is not None else None
+        if asking is not None:
+            return self._replaced_asking(strategy, entry, new, old, subresource, is_tracked, unbuilt, asking)
+        return self._completed(strategy, entry, new, old, subresource, is_tracked, unbuilt)
+
+    async def _replaced_asking(
+        self,
+        strategy: Strategy,
+        entry: Entry,
+        new: Any,
+        old: Any,
+        subresource: str,
+        is_tracked: bool,
+        unbuilt: Sequence[Cause],
+        asking: Asking,
+    ) -> bytes:
+        """The second part of :meth:`_replaced`, where others have a say."""
+        resource, admission = strategy.resource, self._admission
+
+        def again() -> None:
+            if subresource:
+                admission.update_part(resource, subresource, new, old)
+            if not subresource or strategy.subresources[subresource].defaults:
+                admission.update(resource, new, old)
+
+        new.metadata.resourceVersion = str(entry.revision)
+        asked = await admission.update_asking(asking, resource, subresource, new, old, again=again)
+        new.metadata.ClearField("resourceVersion")
+        if strategy.custom is not None:
+            strategy.custom.complete(new)
+        value = self._completed(strategy, entry, new, old, subresource, is_tracked, unbuilt)
+        await admission.validate_asking(asked)
+        return value
+
+    def _completed(
+        self,
+        strategy: Strategy,
+        entry: Entry,
+        new: Any,
+        old: Any,
+        subresource: str,
+        is_tracked: bool,
+        unbuilt: Sequence[Cause],
+    ) -> bytes:
+        """The last part of :meth:`_replaced`: what the strategy and the server's own plugins make of it."""
+        resource = strategy.resource
         if subresource:
             part = strategy.subresources[subresource]
-            if part.defaults or (by is not None and by.is_tracked):
-                defaults.apply(new)
-            if tracked_by is not None:
-                applies.track(resource, subresource, new, old, tracked_by, self.unix_now_ns())
             part.prepare(new, old)
             if part.stamp is not None:
                 part.stamp(new, old, self.unix_now_ns())
@@ -288,10 +357,6 @@ class Registry:
                 self._admission.update(resource, new, old)
             problems = part.validate(new, old)
         else:
-            unbuilt = refusals.in_object(new)
-            defaults.apply(new)
-            if tracked_by is not None:
-                applies.track(resource, subresource, new, old, tracked_by, self.unix_now_ns())
             if strategy.has_status:
                 strategies.copy_field(new, old, "status")
             if strategy.prepare_update is not None:
@@ -299,7 +364,7 @@ class Registry:
             self._admission.update(resource, new, old)
             if strategy.counts is not None and strategy.counts(new, old):
                 new.metadata.generation = old.metadata.generation + 1
-            problems = strategy.validate_update(new, old) + unbuilt
+            problems = [*strategy.validate_update(new, old), *unbuilt]
         if problems:
             raise causes.error(new, problems)
         value: bytes = new.SerializeToString(deterministic=True)
@@ -365,7 +430,7 @@ class Registry:
 
     def _patched(
         self, strategy: Strategy, entry: Entry, argument: tuple[api_pb2.PatchRequest, Any, Writer | None]
-    ) -> bytes | None:
+    ) -> Changed:
         """What is to be changed comes as JSON, or as two messages: what is set, and what is removed."""
         request, patch, by = argument
         resource = strategy.resource
@@ -426,7 +491,7 @@ class Registry:
 
     def _applied(
         self, strategy: Strategy, entry: Entry, argument: tuple[api_pb2.PatchRequest, applies.Apply]
-    ) -> bytes | None:
+    ) -> Changed:
         request, wanted = argument
         old = parse(strategy.resource, entry)
         old.metadata.resourceVersion = str(entry.revision)
@@ -459,7 +524,7 @@ class Registry:
 
     def _scaled_custom(
         self, strategy: Strategy, entry: Entry, argument: tuple[Callable[[Any], Any], Writer | None]
-    ) -> bytes | None:
+    ) -> Changed:
         change, by = argument
         row, obj = strategy.custom, cast(CustomObject, parse(strategy.resource, entry))
         old, is_set = custom_scales.of(row, obj, str(entry.revision))
@@ -470,14 +535,18 @@ class Registry:
         if not is_set:
             wanted.spec.replicas = custom_scales.UNSET
         wanted = change(wanted)
-        applies.scaled(row, obj, old, wanted, by, self.unix_now_ns())
-        custom_scales.change(row, obj, entry.revision, wanted)
-        obj.metadata.resourceVersion = str(entry.revision)
-        return self._replaced(strategy, entry, obj, "", applies.APPLIED)
+
+        def write(wanted: Any) -> Changed:
+            applies.scaled(row, obj, old, wanted, by, self.unix_now_ns())
+            custom_scales.change(row, obj, entry.revision, wanted)
+            obj.metadata.resourceVersion = str(entry.revision)
+            return self._replaced(strategy, entry, obj, "", applies.APPLIED, asks=False)
+
+        return self._scaled_by(strategy, obj, old, wanted, write)
 
     def _scaled(
         self, strategy: Strategy, entry: Entry, argument: tuple[Callable[[Any], Any], Writer | None]
-    ) -> bytes | None:
+    ) -> Changed:
         change, by = argument
         obj = cast(scales.Scaled, parse(strategy.resource, entry))
         old = scales.of(obj, str(entry.revision))
@@ -486,10 +555,34 @@ class Registry:
         wanted = type(old)()
         wanted.CopyFrom(old)
         wanted = change(wanted)
-        applies.scaled(strategy.resource, obj, old, wanted, by, self.unix_now_ns())
-        scales.change(strategy.resource, obj, entry.revision, wanted)
-        obj.metadata.resourceVersion = str(entry.revision)
-        return self._replaced(strategy, entry, obj, "", applies.APPLIED)
+
+        def write(wanted: Any) -> Changed:
+            applies.scaled(strategy.resource, obj, old, wanted, by, self.unix_now_ns())
+            scales.change(strategy.resource, obj, entry.revision, wanted)
+            obj.metadata.resourceVersion = str(entry.revision)
+            return self._replaced(strategy, entry, obj, "", applies.APPLIED, asks=False)
+
+        return self._scaled_by(strategy, obj, old, wanted, write)
+
+    def _scaled_by(
+        self, strategy: Strategy, obj: Any, old: Any, wanted: Any, write: Callable[[Any], Changed]
+    ) -> Changed:
+        """``write``: given the Scale, what stands in the store then."""
+        asking = self._admission.asks()
+        return write(wanted) if asking is None else self._scaled_asking(strategy, obj, old, wanted, write, asking)
+
+    async def _scaled_asking(
+        self, strategy: Strategy, obj: Any, old: Any, wanted: Any, write: Callable[[Any], Changed], asking: Asking
+    ) -> bytes | None:
+        external, metadata = self._admission.external, obj.metadata
+        assert external is not None
+        about = strategy.resource, scales.SCALE, metadata.namespace, metadata.name
+        subject = scales.RESOURCE.api_version, scales.RESOURCE.kind
+        asked = external.attributes(asking, UPDATE, *about, wanted, old, subject)
+        await external.mutate(asked)
+        value = cast(bytes | None, write(wanted))
+        await self._admission.validate_asking(asked)
+        return value
 
     # --- delete ------------------------------------------------------------------------------------------------------
 
@@ -512,7 +605,7 @@ class Registry:
         except kemu_errors.NotFound:
             return entry, True  # another client was faster
 
-    def deleted(self, strategy: Strategy, entry: Entry, deletion: Deletion) -> bytes | None:
+    def deleted(self, strategy: Strategy, entry: Entry, deletion: Deletion) -> Changed:
         """What stands in the store after a delete, None for nothing."""
         obj = parse(strategy.resource, entry)
         self.check_deletion(strategy.resource, entry, obj.metadata, deletion)
@@ -520,10 +613,19 @@ class Registry:
         stays = deletions.delete(strategy, obj, deletion, grace_s, self.unix_now_ns())
         if stays is None:
             return entry.value
-        if not stays and (not deletion.in_steps or strategy.grace_s is None):
-            return None
-        value: bytes = obj.SerializeToString(deterministic=True)
-        return value if stays or value != entry.value else None
+        asking = None if deletion.by_eviction else self._admission.asks()
+        if asking is not None:
+            return self._deleted_asking(strategy, entry, deletion, obj, stays=stays, asking=asking)
+        return _left(strategy, entry, deletion, obj, stays=stays)
+
+    async def _deleted_asking(
+        self, strategy: Strategy, entry: Entry, deletion: Deletion, obj: Any, *, stays: bool, asking: Asking
+    ) -> bytes | None:
+        resource = strategy.resource
+        old = shared_objects.OBJECTS.parse(resource.message, entry.revision, entry.wire)
+        name = "" if asking.verb == "delete_collection" else old.metadata.name
+        await self._admission.delete_asking(asking, resource, name, old)
+        return _left(strategy, entry, deletion, obj, stays=stays)
 
     def _grace_s(self, strategy: Strategy, obj: KubernetesObject, wanted: int | None) -> int | None:
         """Seconds until the object may go; None for kinds that are removed at once. ``wanted``: what the request
@@ -606,6 +708,8 @@ class Registry:
         certain = False
         refused: tuple[int, kemu_errors.ApiError] | None = None
         """By which revision ``change`` has refused, and why."""
+        asked: tuple[int, bytes | None] | None = None
+        """By which revision others were asked, and what came of it."""
         try:
             while True:
                 if entry is None:
@@ -617,7 +721,16 @@ class Registry:
                 try:
                     if refused is not None and refused[0] == entry.revision:
                         raise refused[1]
-                    value = change(strategy, entry, argument)
+                    value: Any = change(strategy, entry, argument)
+                    if type(value) is CoroutineType:
+                        # Nobody is asked twice about one revision.
+                        is_pure = True
+                        if asked is not None and asked[0] == entry.revision:
+                            value.close()
+                            value = asked[1]
+                        else:
+                            value = await value
+                            asked = entry.revision, value
                     if confirm is not None and value is not None and value != old_value:
                         await confirm(entry, value)
                 except kemu_errors.ApiError as error:
@@ -664,6 +777,8 @@ class Registry:
         row = strategy.custom
         entry = self.cache.collections[row.plural].entries.get(key)
         certain = False
+        asked: tuple[int, bytes | kemu_errors.ApiError | None] | None = None
+        """See :meth:`rewrite`; also why they have refused."""
         try:
             stored: bytes | None
             while True:
@@ -674,7 +789,20 @@ class Registry:
                     continue
                 shown = row.shown(entry)
                 try:
-                    value = change(strategy, shown, argument)
+                    value: Any = change(strategy, shown, argument)
+                    if type(value) is CoroutineType:
+                        if asked is not None and asked[0] == entry.revision:
+                            value.close()
+                            if isinstance(asked[1], kemu_errors.ApiError):
+                                raise asked[1]
+                            value = asked[1]
+                        else:
+                            try:
+                                value = await value
+                            except kemu_errors.ApiError as error:
+                                asked = entry.revision, error
+                                raise
+                            asked = entry.revision, value
                     if confirm is not None and value is not None and value != shown.value:
                         await confirm(shown, value)
                     # A delete that changes nothing does not store what is shown.
@@ -702,6 +830,14 @@ class Registry:
                 entry, certain = current, True
         finally:
             self.turns.leave(key)
+
+
+def _left(strategy: Strategy, entry: Entry, deletion: Deletion, obj: Any, *, stays: bool) -> bytes | None:
+    """What a delete leaves of an object that it has changed."""
+    if not stays and (not deletion.in_steps or strategy.grace_s is None):
+        return None
+    value: bytes = obj.SerializeToString(deterministic=True)
+    return value if stays or value != entry.value else None
 
 
 def decode(resource: resources.Resource, data: bytes) -> KubernetesObject:

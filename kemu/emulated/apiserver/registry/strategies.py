@@ -21,7 +21,12 @@ from kemu.emulated.objects.templates import generations
 from kemu.emulated.objects.validation import finalizers, kinds, metadata, registrations
 from kemu.emulated.objects.validation.pod_specs import ephemeral, resizes
 from kemu.errors import Cause
-from kemu.messages.k8s import apiregistration_v1_pb2, apps_v1_pb2, core_v1_pb2
+from kemu.messages.k8s import (
+    admissionregistration_v1_pb2,
+    apiregistration_v1_pb2,
+    apps_v1_pb2,
+    core_v1_pb2,
+)
 from kemu.messages.k8s.apiextensions_v1_pb2 import CustomResourceDefinition
 from kemu.messages.k8s.objects import KubernetesObject
 
@@ -178,6 +183,13 @@ def _keep_addresses(new: core_v1_pb2.Service, old: core_v1_pb2.Service) -> None:
 
 def _has_new_spec(new: apps_v1_pb2.ReplicaSet | core_v1_pb2.Pod, old: apps_v1_pb2.ReplicaSet | core_v1_pb2.Pod) -> bool:
     return bool(new.spec != old.spec)
+
+
+def _has_new_webhooks(
+    new: admissionregistration_v1_pb2.MutatingWebhookConfiguration,
+    old: admissionregistration_v1_pb2.MutatingWebhookConfiguration,
+) -> bool:
+    return list(new.webhooks) != list(old.webhooks)
 
 
 def _number_template(daemon_set: apps_v1_pb2.DaemonSet) -> None:
@@ -345,6 +357,12 @@ _RULES: dict[str, dict[str, Any]] = {
     },
     "deviceclasses": {"counts": _has_new_spec},
     "resourceslices": {"counts": _has_new_spec},
+    "validatingadmissionpolicies": {"counts": _has_new_spec, "unconditional_update": False},
+    "validatingadmissionpolicybindings": {"counts": _has_new_spec, "unconditional_update": False},
+    "mutatingadmissionpolicies": {"counts": _has_new_spec, "unconditional_update": False},
+    "mutatingadmissionpolicybindings": {"counts": _has_new_spec, "unconditional_update": False},
+    "validatingwebhookconfigurations": {"counts": _has_new_webhooks, "unconditional_update": False},
+    "mutatingwebhookconfigurations": {"counts": _has_new_webhooks, "unconditional_update": False},
     "customresourcedefinitions": {
         "counts": _has_new_spec,
         "prepare_update": _prepare_definition,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from kemu.emulated.gateway.answers import representations
+from collections.abc import Sequence
+
+from kemu.emulated.gateway.answers import representations, responses
 from kemu.emulated.gateway.answers.responses import Header, Response
 from kemu.emulated.gateway.requests.messages import Request
 from kemu.emulated.gateway.requests.negotiation import Form
@@ -27,7 +29,7 @@ def of_error(request: Request, error: ApiError) -> Response:
     return response(request, statuses.of_error(error))
 
 
-def response(request: Request, status: meta_v1_pb2.Status) -> Response:
+def response(request: Request, status: meta_v1_pb2.Status, warnings: Sequence[str] = ()) -> Response:
     try:
         form = request.form()
     except ApiError:
@@ -35,7 +37,7 @@ def response(request: Request, status: meta_v1_pb2.Status) -> Response:
     tidied(status)
     if status.code == UnsupportedMediaType.code and request.method != "PATCH":
         status.ClearField("details")
-    headers: list[Header] = []
+    headers: list[Header] = responses.warnings(warnings)
     if status.details.retryAfterSeconds:
         headers.append((b"retry-after", b"%d" % status.details.retryAfterSeconds))
     body = representations.message(form, "v1", "Status", status)

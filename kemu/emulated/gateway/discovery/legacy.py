@@ -73,6 +73,10 @@ def _documents(version: Version, entry: Entry) -> list[dict[str, Any]]:
     return [found, *parts]
 
 
+_STORED_AS = dict.fromkeys(("MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"), "v1beta1")
+"""Kinds that kube-apiserver stores in another version than it prefers."""
+
+
 def _hash(version: Version, entry: Entry) -> str:
     """``StorageVersionHash``. Events are stored as those of the core group, autoscalers as those of v2."""
     group, stored = version.group, entry.stored_as or version.version
@@ -80,6 +84,8 @@ def _hash(version: Version, entry: Entry) -> str:
         group, stored = "", "v1"
     elif group == "autoscaling":
         stored = "v2"
+    elif group == "admissionregistration.k8s.io":
+        stored = _STORED_AS.get(entry.kind, stored)
     digest = hashlib.sha256(f"{group}/{stored}/{entry.kind}".encode()).digest()
     return base64.b64encode(digest[:8]).decode()
 

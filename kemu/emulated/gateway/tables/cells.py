@@ -403,8 +403,22 @@ def of_health(field: str) -> Callable[[core_v1_pb2.ComponentStatus], str]:
     )
 
 
-def parameter_kind(spec: admissionregistration_v1_pb2.ValidatingAdmissionPolicySpec) -> str:
+def parameter_kind(
+    spec: admissionregistration_v1_pb2.ValidatingAdmissionPolicySpec
+    | admissionregistration_v1_pb2.MutatingAdmissionPolicySpec,
+) -> str:
     return f"{spec.paramKind.apiVersion}/{spec.paramKind.kind}" if spec.HasField("paramKind") else texts.UNSET
+
+
+def parameter(
+    spec: admissionregistration_v1_pb2.ValidatingAdmissionPolicyBindingSpec
+    | admissionregistration_v1_pb2.MutatingAdmissionPolicyBindingSpec,
+) -> str:
+    """``printValidatingAdmissionPolicyBinding``."""
+    ref = spec.paramRef
+    if ref.name:
+        return f"{ref.namespace or '*'}/{ref.name}"
+    return texts.go_selector(ref.selector) if ref.HasField("selector") else texts.UNSET
 
 
 def device_claim_state(claim: resource_v1_pb2.ResourceClaim) -> str:

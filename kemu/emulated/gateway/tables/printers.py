@@ -49,6 +49,13 @@ _REPLICAS = (
 )
 _READY = Column("Ready", "Number of pods that are ready, of those that there should be.", cells.ready_replicas)
 
+_WEBHOOKS = (NAME, whole("Webhooks", "Number of its webhooks.", of(len, "webhooks")), AGE)
+_POLICY_BINDING = (
+    NAME,
+    Column("PolicyName", "Policy that is bound.", "spec.policyName"),
+    Column("ParamRef", "Object that parametrises the policy.", of(cells.parameter, "spec")),
+    AGE,
+)
 _BINDING = (
     NAME,
     Column("Role", "Role that is given.", cells.role),
@@ -367,6 +374,16 @@ _PRINTERS: dict[str, tuple[Column, ...]] = {
         Column("ParamKind", "Kind of its parameters.", of(cells.parameter_kind, "spec")),
         AGE,
     ),
+    "MutatingAdmissionPolicy": (
+        NAME,
+        whole("Mutations", "Number of its mutations.", of(len, "spec.mutations")),
+        Column("ParamKind", "Kind of its parameters.", of(cells.parameter_kind, "spec")),
+        AGE,
+    ),
+    "ValidatingAdmissionPolicyBinding": _POLICY_BINDING,
+    "MutatingAdmissionPolicyBinding": _POLICY_BINDING,
+    "ValidatingWebhookConfiguration": _WEBHOOKS,
+    "MutatingWebhookConfiguration": _WEBHOOKS,
     "PriorityClass": (
         NAME,
         whole("Value", "Priority of the pods of this class.", "value"),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
-from kemu.emulated.gateway.answers import representations
+from kemu.emulated.gateway.answers import representations, responses
 from kemu.emulated.gateway.answers.responses import Response
 from kemu.emulated.gateway.backends import Refused
 from kemu.emulated.gateway.requests import bodies
@@ -76,6 +76,7 @@ async def bind(call: Call) -> Response:
     if target.kind not in ("", "Node"):
         cause = causes.not_supported("target.kind", target.kind, ("Node", "<empty>"))
         raise ApiError(f"{cause.field}: {cause.message}")
+    warnings: Sequence[str] = ()
     if call.request.query.texts("dryRun"):
         await call.ask("Get", api_pb2.GetRequest(resource=_pods(call), name=name))
     else:
@@ -87,8 +88,8 @@ async def bind(call: Call) -> Response:
             annotations=binding.metadata.annotations,
             client=call.request.agent.partition("/")[0][:_LONGEST_CLIENT],
         )
-        await call.ask("Bind", request)
-    return _done(form)
+        warnings = (await call.ask("Bind", request)).warnings
+    return _done(form, warnings)
 
 
 async def _evict(call: Call) -> Response:
@@ -105,8 +106,7 @@ async def _evict(call: Call) -> Response:
     if options.HasField("gracePeriodSeconds"):
         request.grace_period_seconds = options.gracePeriodSeconds
     request.preconditions.CopyFrom(deletes.preconditions(options))
-    await call.ask("Evict", request)
-    return _done(form)
+    return _done(form, (await call.ask("Evict", request)).warnings)
 
 
 async def _refuse_stream(call: Call) -> Response:
@@ -136,10 +136,11 @@ def _pods(call: Call) -> api_pb2.Resource:
     return api_pb2.Resource(resource="pods", namespace=call.path.namespace)
 
 
-def _done(form: Form) -> Response:
+def _done(form: Form, warnings: Sequence[str]) -> Response:
     status = meta_v1_pb2.Status(status="Success", code=201)
     status.metadata.SetInParent()
-    return Response(201, form.media, (representations.message(form, "v1", "Status", status),))
+    body = (representations.message(form, "v1", "Status", status),)
+    return Response(201, form.media, body, responses.warnings(warnings))
 
 
 _STREAMED: dict[str, Handler] = dict.fromkeys(("GET", "POST"), _refuse_stream)

@@ -13,6 +13,7 @@ from typing import Any
 from google.protobuf.message import Message
 
 from kemu.emulated.objects.defaulting import (
+    admission_registration,
     apps,
     autoscaling,
     batch,
@@ -25,7 +26,9 @@ from kemu.emulated.objects.defaulting import (
     storage,
 )
 
-_GROUPS = (pods, core, quotas, storage, apps, batch, autoscaling, devices, definitions, small_groups)
+_GROUPS = (
+    pods, core, quotas, storage, apps, batch, autoscaling, devices, admission_registration, definitions, small_groups,
+)  # fmt: skip
 
 _FILL: dict[type[Message], Callable[[Any], None]] = {
     kind: fill for group in _GROUPS for kind, fill in group.FILL.items()

@@ -1,10 +1,16 @@
-"""The fields of the kinds of small API groups: policy, scheduling.k8s.io, coordination.k8s.io, node.k8s.io."""
+"""The fields of the kinds of small API groups: policy, scheduling.k8s.io, coordination.k8s.io, node.k8s.io,
+admissionregistration.k8s.io."""
 
 from __future__ import annotations
 
 from kemu.emulated.objects.fields.sorts import Reason, Sort, message
 
-ACCEPTED = ("PriorityClass", "RuntimeClass", "PodDisruptionBudget", "Lease")
+_POLICIES = ("ValidatingAdmissionPolicy", "MutatingAdmissionPolicy")
+_BINDINGS = ("ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicyBinding")
+_CONFIGURATIONS = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
+ACCEPTED = (
+    "PriorityClass", "RuntimeClass", "PodDisruptionBudget", "Lease", *_POLICIES, *_BINDINGS, *_CONFIGURATIONS,
+)  # fmt: skip
 """Kinds that scenarios may hold."""
 
 POLICY: dict[str, Sort] = {
@@ -39,4 +45,14 @@ NODE: dict[str, Sort] = {
     **message("RuntimeClass", acts="overhead scheduling", parts="metadata", harmless={Reason.CONTAINERS: "handler"}),
 }
 
-SORTS: dict[str, Sort] = {**POLICY, **SCHEDULING, **COORDINATION, **NODE}
+ADMISSION: dict[str, Sort] = {
+    **message("ValidatingAdmissionPolicy", acts="spec status", parts="metadata"),
+    **{
+        key: sort
+        for kind in ("MutatingAdmissionPolicy", *_BINDINGS)
+        for key, sort in message(kind, acts="spec", parts="metadata").items()
+    },
+    **{key: sort for kind in _CONFIGURATIONS for key, sort in message(kind, acts="webhooks", parts="metadata").items()},
+}
+
+SORTS: dict[str, Sort] = {**POLICY, **SCHEDULING, **COORDINATION, **NODE, **ADMISSION}

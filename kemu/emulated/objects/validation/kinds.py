@@ -12,6 +12,7 @@ from google.protobuf.message import Message
 
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.validation import (
+    admission_registration,
     apps,
     batch,
     core,
@@ -31,7 +32,19 @@ from kemu.messages.k8s.objects import KubernetesObject
 
 _RULES: dict[type[Message], Rules] = {
     kind: rules
-    for group in (core, quotas, storage, apps, batch, devices, flowcontrol, registrations, definitions, small_groups)
+    for group in (
+        core,
+        quotas,
+        storage,
+        apps,
+        batch,
+        devices,
+        flowcontrol,
+        registrations,
+        admission_registration,
+        definitions,
+        small_groups,
+    )
     for kind, rules in group.RULES.items()
 }
 

@@ -14,7 +14,6 @@ from kemu.emulated.objects.validation.pod_specs import pods
 from kemu.emulated.objects.validation.rules import Rules
 from kemu.errors import Cause
 from kemu.messages.k8s import (
-    admissionregistration_v1_pb2,
     autoscaling_v2_pb2,
     coordination_v1_pb2,
     discovery_v1_pb2,
@@ -146,15 +145,9 @@ def _check_service_range(service_range: networking_v1_pb2.ServiceCIDR, found: li
             found.append(invalid(f"spec.cidrs[{index}]", cidr, "must be a valid CIDR value"))
 
 
-def _refuse_policy(policy: admissionregistration_v1_pb2.ValidatingAdmissionPolicy, found: list[Cause]) -> None:
-    """A policy that is not enforced would be a lie; the kind is there for those that list it."""
-    found.append(forbidden("spec", "kemu has no such admission, so nothing would enforce it"))
-
-
 _FIXED_ROLE = checks.fixed("roleRef", detail="cannot change roleRef")
 
 RULES = {
-    admissionregistration_v1_pb2.ValidatingAdmissionPolicy: Rules(_refuse_policy),
     networking_v1_pb2.IPAddress: Rules(_check_address, checks.fixed("spec"), name_rule=names.path_segment),
     networking_v1_pb2.ServiceCIDR: Rules(_check_service_range),
     policy_v1_pb2.PodDisruptionBudget: Rules(_check_disruption_budget, status_update=_check_disruption_budget_status),

@@ -34,6 +34,7 @@ from kemu.lab.scenario.format.clusters import Node, Nodes, Scheduler
 from kemu.lab.scenario.format.events import Event
 from kemu.lab.scenario.format.keys import timing_keys
 from kemu.lab.scenario.loading import (
+    admission_hooks,
     clusters,
     controllers,
     faults,
@@ -335,6 +336,7 @@ class _Loading:
         )
         kept_back = holds.read(spec.holds, report, names.actors, ("spec", "holds"))
         self._check_names(raw, declared, names, timeline)
+        admission_hooks.check(spec.api_servers, declared, report)
         timeline.check_classes(names)
         expected, comparisons = self._expectations(spec, raw, names, last_ns, judged=not matrix)
         until = self._until(spec, raw, names, last_ns)
@@ -514,7 +516,7 @@ class _Loading:
 
     def _find_modules(self, spec: schema.Spec) -> None:
         """The user's own Python modules lie beside the scenario or in its folders of modules, or on Python's path."""
-        if not _names_module(plain([spec.schedulers or [], spec.extenders])):
+        if not _names_module(plain([spec.schedulers or [], spec.extenders, spec.api_servers])):
             return
         beside = self.file.parent
         stated = [FilePath(folder) for folder in spec.modules if folder is not INVALID]

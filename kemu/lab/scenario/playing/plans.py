@@ -68,6 +68,7 @@ def code(scenario: Scenario) -> list[str]:
     for spec in (*schedulers(scenario), *extenders(scenario)):
         found.add(spec.factory)
         found.update(user_code.named_in(spec.config))
+    found.update(one["hook"] for one in scenario.api_servers.admission_hooks)
     return sorted(found)
 
 

@@ -7,6 +7,9 @@ has had time to react: its clock is not ours, so we wait until nothing has come 
 time. So a controller sees each change at its time, and acts on it before much else happens, however fast the world is.
 A client that never falls silent is not waited for, for longer and longer spells of virtual time; the others are.
 
+A process outside that an actor asks (a webhook) has all the time of the world: it stands until the answer is there.
+Only requests that come meanwhile let it go on, as far as they need: the process may ask the cluster in its turn.
+
 All of it happens on the event loop outside, in slices of :data:`SLICE_S`; nothing here needs a lock.
 """
 
@@ -25,6 +28,7 @@ from kemu.errors import KemuError
 from kemu.lab.up.callers import Caller
 from kemu.lab.up.virtual import conditions, inputs
 from kemu.lab.up.virtual.worlds import Deaf, Hearer, Input, World
+from kemu.runtime import outside
 from kemu.runtime.env import SECOND_NS
 
 ANSWER_S = 5.0
@@ -141,6 +145,13 @@ class Driver:
         self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._ends = False
         self._slice_over = 0.0
+        self._questions: list[tuple[int, outside.Question]] = []
+        """Those that no process outside has been asked yet."""
+        self._asking: dict[int, asyncio.Task[None]] = {}
+        """Those that one is being asked."""
+        self._held: set[int] = set()
+        """Calls that were unanswered when it was: they may be what it is about, and let no time pass meanwhile."""
+        world.asked = self._asked
 
     # For clients
 
@@ -191,6 +202,29 @@ class Driver:
     def stir(self) -> None:
         """A watch begins."""
         self._heard_ns = max(self._heard_ns, self.world.now_ns + round(HEARD_S * SECOND_NS))
+
+    def _asked(self, number: int, question: outside.Question) -> None:
+        """Within a slice."""
+        self._questions.append((number, question))
+        self._held.update(self._unanswered)
+
+    async def _ask(self, number: int, question: outside.Question) -> None:
+        try:
+            answer = await outside.ask(question)
+        except outside.Unanswered as error:
+            answer = outside.Answer(0, str(error).encode())
+        except outside.BadAuthorities as error:
+            answer = outside.Answer(-1, str(error).encode())
+        del self._asking[number]
+        if not self._asking:
+            self._held.clear()
+        with contextlib.suppress(Ended):
+            self.put(["answer", number, *answer])
+
+    def _begin_asking(self) -> None:
+        questions, self._questions = self._questions, []
+        for number, question in questions:
+            self._asking[number] = asyncio.create_task(self._ask(number, question))
 
     def told(self) -> None:
         """Within a slice: a client outside learns something."""
@@ -277,6 +311,8 @@ class Driver:
         """What keeps time from passing now, in words; "": nothing that is outside."""
         if not self.world.stands:
             return "the cluster to be set up"
+        if self._asking:
+            return "the answer of a webhook"
         missing = "" if self._under_way is None else self._under_way.missing()
         if missing:
             return missing
@@ -349,6 +385,7 @@ class Driver:
                 self._take()
                 if self._slice():
                     return
+                self._begin_asking()
                 if world.stands and not self._begun.done():
                     self._begun.set_result(None)
                 await self._between()
@@ -356,6 +393,8 @@ class Driver:
             self.failure = error
             raise
         finally:
+            for task in self._asking.values():
+                task.cancel()
             self._over.set_result(None)
 
     def _take(self) -> None:
@@ -382,6 +421,12 @@ class Driver:
         """The world stands: the loop outside has its turn."""
         if not self.world.stands:
             await asyncio.sleep(0)
+            return
+        if self._asking:
+            if self._pending or self._goes_on():
+                await asyncio.sleep(0)
+            else:
+                await self._wake.wait()
             return
         if self._told_ns is not None and (self._under_way is not None or self._goes_on()):
             if await self._quiet():
@@ -474,6 +519,9 @@ class Driver:
     def _goal_ns(self) -> int:
         """How far time may go."""
         world = self.world
+        if self._asking or self._questions:
+            newer = [until_ns for number, until_ns in self._unanswered.items() if number not in self._held]
+            return max([world.now_ns, *newer])
         goal_ns = max(world.now_ns, self._heard_ns, *self._unanswered.values())
         step = self._under_way
         if step is not None and not step.reached and not (step.idle and world.loop.is_idle()) and not step.missing():
@@ -489,7 +537,12 @@ class Driver:
             return False
         if self._sleepers and (waking_ns := self._waking_ns()) is not None and waking_ns < next_ns:
             return False
-        if self._told_ns is not None and next_ns > world.loop_ns(self._told_ns) + round(REACTION_S * SECOND_NS):
+        asks = bool(self._asking or self._questions)
+        if (
+            not asks
+            and self._told_ns is not None
+            and next_ns > world.loop_ns(self._told_ns) + round(REACTION_S * SECOND_NS)
+        ):
             return False
         return next_ns <= world.loop_ns(self._goal_ns()) and time.monotonic() < self._slice_over
 

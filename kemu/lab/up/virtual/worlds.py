@@ -24,6 +24,7 @@ from kemu.lab.up import bootstrap_objects, clusters
 from kemu.lab.up.chaos import annotated_faults, injectors
 from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
+from kemu.runtime import outside
 from kemu.runtime.faults.handlers import Assignment, End
 from kemu.runtime.faults.hits import CHAOS
 from kemu.runtime.faults.kinds import CLIENT_FAULTS
@@ -110,17 +111,26 @@ class ServedAt(NamedTuple):
 class World:
     """See the module. ``loop`` and ``main`` are for :class:`kemu.lab.scenario.playing.runner.Options`."""
 
-    def __init__(self, client_faults: ClientFaults | None = None) -> None:
-        """``client_faults``: None where there are no clients."""
+    def __init__(
+        self,
+        client_faults: ClientFaults | None = None,
+        asked: Callable[[int, outside.Question], None] = lambda number, question: None,
+    ) -> None:
+        """``client_faults``: None where there are no clients. ``asked``: told within a slice what an actor asks a
+        process outside, and the number of the input ``answer`` to come."""
         self.loop = SteppedLoop()  # type: ignore[abstract]  # what it refuses is added by name
         self.served_at: ServedAt | None = None
         """To be set before it begins."""
         self.stands = False
         """Set-up is over: from now on time passes only as the driver likes."""
+        self.asked = asked
         self._client_faults = client_faults
         self._ending: asyncio.Future[str] = self.loop.create_future()
         self._calls: dict[int, Call] = {}
         """Those that are open, by their numbers."""
+        self._questions: dict[int, asyncio.Future[outside.Answer]] = {}
+        """Those to processes outside that have no answer yet, by their numbers."""
+        self._question = 0
         self._assignments: dict[str, Assignment] = {}
         """Faults of clients that are in force."""
         self._informers: dict[int, informers.Informer[Any]] = {}
@@ -132,6 +142,7 @@ class World:
         """In the place of ``plays.drive``."""
         assert isinstance(runtime, SimRuntime)
         self.runtime, self.scenario = runtime, scenario
+        runtime.ask_outside = self._ask
         if self.served_at is None:
             roster = await plays.launch(runtime, scenario, beats, recorder.progress)
         else:
@@ -252,6 +263,29 @@ class World:
         call = self._calls.get(number)
         if call is not None:
             call.cancel()
+
+    async def _ask(self, question: outside.Question) -> outside.Answer:
+        self._question += 1
+        number = self._question
+        answer: asyncio.Future[outside.Answer] = self.loop.create_future()
+        self._questions[number] = answer
+        self.asked(number, question)
+        try:
+            return await answer
+        finally:
+            del self._questions[number]
+
+    def _on_answer(self, hearer: Hearer, number: int, status: int, data: bytes, is_text: bool) -> None:
+        """Answer of a process outside to the question of that number, counted from 1; or, with status 0, why there is
+        none (-1: because of its authorities)."""
+        future = self._questions.get(number)
+        if future is None or future.done():
+            return  # who asked is gone
+        if status > 0:
+            future.set_result(outside.Answer(status, data, is_text))
+        else:
+            found = outside.BadAuthorities if status < 0 else outside.Unanswered
+            future.set_exception(found(data.decode()))
 
     def _on_observe(self, hearer: Hearer, number: int, plural: str, namespace: str, field_selector: str) -> None:
         """Look at some objects, until ``unobserve``."""

@@ -86,6 +86,22 @@ class RequestThrottled(Event, kind="api.throttled", by="API server"):
     retry_after_s: int
 
 
+class WebhookAsked(Event, kind="api.webhook", by="API server"):
+    """An admission webhook was asked, or the hook that stands for it"""
+
+    webhook: str
+    configuration: str
+    operation: str
+    resource: str
+    subresource: str
+    namespace: str
+    name: str
+    start: int
+    allowed: bool
+    changes: int
+    message: str
+
+
 class WatchCut(Event, kind="api.watch_cut", by="API server", on_page=True):
     """A watcher was too slow"""
 

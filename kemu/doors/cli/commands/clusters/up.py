@@ -78,6 +78,15 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser.add_argument(
         "--chaos", type=Path, metavar="FILE", help="strike with the faults of this script, in place of the scenario's"
     )
+    parser.add_argument(
+        "--service",
+        type=_service,
+        action="append",
+        default=[],
+        metavar="[NAMESPACE/]NAME=PORT",
+        help="the process at this port of loopback stands for a Service when the API server calls webhooks; may be "
+        "repeated. The namespace is default where it is not named",
+    )
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on; default: 127.0.0.1")
     parser.add_argument("--port", type=parsers.whole_number, default=0, metavar="N", help="default: any that is free")
     parser.add_argument(
@@ -240,6 +249,9 @@ def _scenario(options: argparse.Namespace) -> Any:
     if options.virtual:
         # It is not known beforehand what clients do, so that heartbeats must be messages.
         settings.setdefault("heartbeats", "exact")
+    settings["apiServers.webhooks"] = "call"
+    if options.service:
+        settings["apiServers.services"] = dict(options.service)
     if options.chaos is not None:
         settings["chaos"] = _script(options.chaos)
     if not options.scenario:
@@ -269,3 +281,12 @@ def _parts(text: str) -> tuple[str, ...]:
     if unknown:
         raise argparse.ArgumentTypeError(f"there is no {unknown[0]!r} to leave out, but {', '.join(_PARTS)}")
     return found
+
+
+def _service(text: str) -> tuple[str, int]:
+    """``NAMESPACE/NAME`` and the port."""
+    name, _, port = text.rpartition("=")
+    namespace, _, name = name.rpartition("/")
+    if not name or "/" in namespace or not port.isascii() or not port.isdigit() or not 1 <= int(port) <= 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not [NAMESPACE/]NAME=PORT")
+    return f"{namespace or 'default'}/{name}", int(port)
