@@ -12,7 +12,7 @@ and computes what has changed since.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar, cast
 
@@ -90,6 +90,31 @@ class _Compact(dict[str, K]):
         return self._parse(cast(bytes, super().pop(key)))
 
 
+class _Sparing(dict[str, K]):
+    """A store of shared objects that keeps the bytes of those that are no news."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key: str) -> K:
+        return cast(K, cast(shared_objects.Held, super().__getitem__(key)).get())
+
+    def __setitem__(self, key: str, obj: K) -> None:
+        super().__setitem__(key, cast(K, _OBJECTS.hold(obj)))
+
+    def get(self, key: str, default: K | None = None) -> K | None:  # type: ignore[override]
+        held = super().get(key)
+        return default if held is None else held.obj or held.get()  # type: ignore[attr-defined]
+
+    def pop(self, key: str) -> K:  # type: ignore[override]
+        return cast(K, cast(shared_objects.Held, super().pop(key)).get())
+
+    def values(self) -> Iterator[K]:  # type: ignore[override]
+        return (self[key] for key in self)
+
+    def items(self) -> Iterator[tuple[str, K]]:  # type: ignore[override]
+        return ((key, self[key]) for key in self)
+
+
 class Informer(Generic[K]):
     """Without a ``handler`` only the store is kept.
 
@@ -103,6 +128,7 @@ class Informer(Generic[K]):
         "_client",
         "_digests",
         "_handler",
+        "_is_sparing",
         "_message",
         "_namespaced",
         "_on_batch_end",
@@ -143,7 +169,10 @@ class Informer(Generic[K]):
         self.namespace = namespace
         self.label_selector = label_selector
         self.field_selector = field_selector
-        self.store: dict[str, K] = _Compact(message.FromString) if compact else {}
+        self.store: dict[str, K] = {}
+        if compact:
+            self.store = _Sparing() if client.shares else _Compact(message.FromString)
+        self._is_sparing = compact and client.shares
         """By ``namespace/name``, or by name for kinds without namespaces."""
         self.revision = 0
         """The store holds the collection as of this revision."""
@@ -328,7 +357,7 @@ class Informer(Generic[K]):
         if seen is None or seen[0] != data or type(seen[1]) is not self._message or _OBJECTS.checks:
             seen = self._see(revision, data)
         obj: K
-        _, obj, key, digest = seen
+        _, obj, key, digest, held = seen
         store = self.store
         old = store.get(key)
         handler = self._handler
@@ -338,7 +367,10 @@ class Informer(Generic[K]):
                 if handler is not None:
                     handler.on_delete(obj)
         else:
-            store[key] = obj
+            if self._is_sparing and held is not None:
+                dict.__setitem__(store, key, cast(K, held))
+            else:
+                store[key] = obj
             if handler is not None:
                 if old is None:
                     handler.on_add(obj)

@@ -12,10 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from kemu.emulated.objects.wire import wires
+from kemu.emulated.objects.wire import shared_objects, wires
 from kemu.emulated.objects.wire.key_ranges import FROM_KEY
 from kemu.emulated.store.keys import SortedKeys
 from kemu.errors import Compacted, FutureRevision
+
+_VALUES, _MASK = shared_objects.VALUES, shared_objects.MASK
 
 ENTRY_BYTES = 300
 """Roughly what an entry costs in memory besides its key and value."""
@@ -154,6 +156,7 @@ class KeySpace:
     def put(self, key: bytes, value: bytes) -> Entry | None:
         """Returns the entry before."""
         revision = self.revision + 1
+        _VALUES[revision & _MASK] = value
         previous = self._live.get(key)
         if previous is not None:
             entry = Entry(key, value, previous.create_revision, revision, previous.version + 1)

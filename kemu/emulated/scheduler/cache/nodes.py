@@ -6,10 +6,10 @@ columns. Simulations (nominated pods, victims) work on a :meth:`NodeInfo.copy` o
 
 from __future__ import annotations
 
-import weakref
 from typing import Any, NamedTuple
 
 from kemu.emulated.objects.amounts import requests
+from kemu.emulated.objects.wire import shared_objects
 from kemu.emulated.scheduler.cache.pods import PodInfo, ResourceNames
 from kemu.messages.k8s import core_v1_pb2
 
@@ -30,18 +30,15 @@ class _Facts:
     changes any of it."""
 
     __slots__ = (
-        "__weakref__",
         "allocatable",
         "allowed_pods",
         "amounts",
         "image_sizes",
         "labels",
-        "node",
         "taints",
     )
 
     def __init__(self, node: core_v1_pb2.Node) -> None:
-        self.node = node
         self.labels = dict(node.metadata.labels)
         self.taints = tuple(Taint(taint.key, taint.value, taint.effect) for taint in node.spec.taints)
         self.amounts = requests.resource_list(node.status.allocatable)
@@ -61,22 +58,17 @@ class _Facts:
         return self.allocatable if self.allocatable == allocatable else allocatable
 
 
-_FACTS: weakref.WeakValueDictionary[int, _Facts] = weakref.WeakValueDictionary()
-"""By the identity of the object, which is not given to another one as long as its facts hold it."""
-
-
 class NodeInfo:
     """A node and what its pods take. ``requested`` and ``allocatable`` are indexed by resource number."""
 
     __slots__ = (
         "allocatable",
         "allowed_pods",
-        "facts",
         "generation",
+        "held",
         "image_sizes",
         "labels",
         "name",
-        "node",
         "nominated",
         "non_zero_cpu",
         "non_zero_memory",
@@ -90,10 +82,8 @@ class NodeInfo:
 
     def __init__(self, name: str, resources: int) -> None:
         self.name = name
-        self.facts: _Facts | None = None
-        """Holds what several schedulers share."""
-        self.node: Any = None
-        """The ``core.v1.Node``; None while only its pods are known."""
+        self.held: shared_objects.Held | None = None
+        """The object, and what several schedulers share; None while only its pods are known."""
         self.row = -1
         """Place in the columns; -1 without a node object."""
         self.generation = 0
@@ -115,13 +105,19 @@ class NodeInfo:
         self.nominated: list[PodInfo] = []
         """Pods nominated to this node: the nominator's own list."""
 
+    @property
+    def node(self) -> Any:
+        """The ``core.v1.Node``; None while only its pods are known."""
+        held = self.held
+        return None if held is None else held.get()
+
     def set_node(self, node: core_v1_pb2.Node, names: ResourceNames) -> None:
         """Take over what the object says."""
-        facts = _FACTS.get(id(node))
-        if facts is None:
-            facts = _FACTS[id(node)] = _Facts(node)
-        self.facts = facts
-        self.node = node
+        held = shared_objects.OBJECTS.hold(node)
+        if held.facts is None:
+            held.facts = _Facts(node)
+        facts: _Facts = held.facts
+        self.held = held
         self.labels = facts.labels
         self.taints = facts.taints
         self.unschedulable = node.spec.unschedulable
@@ -132,14 +128,14 @@ class NodeInfo:
     def bare(self) -> NodeInfo:
         """The node alone, without pods and images (``SetNode`` of a new ``NodeInfo``)."""
         bare = NodeInfo(self.name, len(self.requested))
-        bare.facts, bare.node, bare.row = self.facts, self.node, self.row
+        bare.held, bare.row = self.held, self.row
         bare.labels, bare.taints, bare.unschedulable = self.labels, self.taints, self.unschedulable
         bare.allocatable, bare.allowed_pods = self.allocatable, self.allowed_pods
         return bare
 
     def forget_node(self) -> None:
         """The object was deleted; pods may remain."""
-        self.node = self.facts = None
+        self.held = None
         self.row = -1
         self.labels = {}
         self.taints = ()
@@ -216,8 +212,7 @@ class NodeInfo:
         """A copy for simulations. What the object alone determines is shared, and so is ``nominated``."""
         twin = NodeInfo.__new__(NodeInfo)
         twin.name = self.name
-        twin.facts = self.facts
-        twin.node = self.node
+        twin.held = self.held
         twin.row = self.row
         twin.generation = self.generation
         twin.labels = self.labels
