@@ -19,8 +19,9 @@ from kemu.runtime.faults.disks import SECTOR_BYTES, DiskFaults, rotten, victim_f
 
 
 PACKED_BYTES = 1 << 18
-"""Of a file: as much is compressed at once. Journals of large clusters have gigabytes, and are read after crashes
-alone."""
+"""Of a file: as much is compressed at once, or more. Journals of large clusters have gigabytes, and are read after
+crashes alone."""
+_MOST_PACKED_BYTES = 1 << 20
 _PACK = zstandard.ZstdCompressor(level=1).compress
 _UNPACK = zstandard.ZstdDecompressor().decompress
 
@@ -61,18 +62,16 @@ class _File:
 
     def add(self, data: bytes) -> None:
         """A write at the end."""
-        if len(self._tail) >= PACKED_BYTES:
-            self.pack()
         self.last = self.size
         self._tail += data
 
     def pack(self) -> None:
-        """Compress what survives a crash, in whole pieces."""
-        tail = self._tail
-        while self.synced - self._packed_bytes >= PACKED_BYTES:
-            self._packed.append(_PACK(tail[:PACKED_BYTES]))
-            self._packed_bytes += PACKED_BYTES
-            del tail[:PACKED_BYTES]
+        """Compress what survives a crash, where that is much."""
+        while (size := min(self.synced, self.size) - self._packed_bytes) >= PACKED_BYTES:
+            size = min(size, _MOST_PACKED_BYTES)
+            self._packed.append(_PACK(self._tail[:size]))
+            self._packed_bytes += size
+            del self._tail[:size]
 
     def append(self, data: bytes) -> None:
         """A part of a write, which the medium has."""
@@ -136,6 +135,7 @@ class MemoryDisk:
             self._check_fsync(file)
         file.synced = file.size
         file.durable = True
+        file.pack()
 
     async def sync(self, name: str) -> None:
         seconds = None if self.faults is None else self.faults.fsync_s()
@@ -151,6 +151,7 @@ class MemoryDisk:
         self._check_fsync(file)
         file.synced = max(file.synced, min(size, file.size))
         file.durable = True
+        file.pack()
 
     def _check_fsync(self, file: _File) -> None:
         if self.faults is not None:

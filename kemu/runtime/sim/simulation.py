@@ -115,9 +115,8 @@ class SimEnv(Owner):
             if "://" in name:
                 raise errors.SimulationError(f"{name} is outside of virtual time; {self.name} can dial actors only")
             runtime = self._runtime
-            channel = self._channels[name] = MemoryChannel(
-                lambda: runtime.network.connect(self.peer, name), runtime.loop, (("kemu-actor", self.name),)
-            )
+            connect = functools.partial(runtime.network.connect, self.peer, name)
+            channel = self._channels[name] = MemoryChannel(connect, runtime.loop, (("kemu-actor", self.name),))
         return channel
 
     def serve(self, add_to_server: Callable[[Any, Any], None], servicer: object) -> None:

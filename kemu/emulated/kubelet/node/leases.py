@@ -8,6 +8,7 @@ connection, it writes the schedule itself, and its timer waits for the first ren
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -53,6 +54,18 @@ class Calms:
                 until = begin + self._epoch_ns
                 break
         return heartbeats.Statement(schedule, until, self._arrives_ns)
+
+
+def calms(standing: Mapping[str, Any] | None, epoch_ns: int) -> Calms:
+    """One for all kubelets to which nothing can happen."""
+    if standing is None or standing["restless"]:
+        return Calms(standing, epoch_ns)
+    return _always(standing["arrives_ns"], epoch_ns)
+
+
+@functools.cache
+def _always(arrives_ns: int, epoch_ns: int) -> Calms:
+    return Calms({"restless": (), "arrives_ns": arrives_ns}, epoch_ns)
 
 
 class OwnLease:

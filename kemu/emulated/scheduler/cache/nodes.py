@@ -6,12 +6,14 @@ columns. Simulations (nominated pods, victims) work on a :meth:`NodeInfo.copy` o
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from kemu.emulated.objects.amounts import requests
 from kemu.emulated.objects.wire import shared_objects
 from kemu.emulated.scheduler.cache.pods import PodInfo, ResourceNames
 from kemu.messages.k8s import core_v1_pb2
+
+T = TypeVar("T")
 
 _ZONE_LABELS = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
 _REGION_LABELS = ("topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region")
@@ -23,6 +25,20 @@ class Taint(NamedTuple):
     key: str
     value: str
     effect: str
+
+
+_NO_IMAGES: dict[str, int] = {}
+_SAME: dict[tuple[Any, ...], Any] = {}
+"""What nodes of the same kind say, by its content."""
+_MOST_KINDS = 4096
+
+
+def _same(content: tuple[Any, ...], made: T) -> T:
+    """One for all nodes that say it: nobody changes it."""
+    if len(_SAME) >= _MOST_KINDS:
+        _SAME.clear()
+    same: T = _SAME.setdefault((type(made), content), made)
+    return same
 
 
 class _Facts:
@@ -41,11 +57,12 @@ class _Facts:
     def __init__(self, node: core_v1_pb2.Node) -> None:
         self.labels = dict(node.metadata.labels)
         self.taints = tuple(Taint(taint.key, taint.value, taint.effect) for taint in node.spec.taints)
-        self.amounts = requests.resource_list(node.status.allocatable)
-        self.allowed_pods = self.amounts.pop(requests.PODS, 0)
+        amounts = requests.resource_list(node.status.allocatable)
+        self.allowed_pods = amounts.pop(requests.PODS, 0)
+        self.amounts: dict[str, int] = _same(tuple(amounts.items()), amounts)
         self.allocatable: list[int] = []
         """The amounts by the numbers that the first scheduler gave to their names."""
-        self.image_sizes = {name: image.sizeBytes for image in node.status.images for name in image.names}
+        self.image_sizes: dict[str, int] = {name: image.sizeBytes for image in node.status.images for name in image.names} or _NO_IMAGES
 
     def by_number(self, names: ResourceNames) -> list[int]:
         """The amounts by number."""
@@ -54,7 +71,7 @@ class _Facts:
         for number, amount in zip(numbers, self.amounts.values(), strict=True):
             allocatable[number] = amount
         if not self.allocatable:
-            self.allocatable = allocatable
+            self.allocatable = allocatable = _same(tuple(allocatable), allocatable)
         return self.allocatable if self.allocatable == allocatable else allocatable
 
 
