@@ -18,7 +18,7 @@ from kemu.runtime import file_names
 from kemu.runtime.faults.disks import SECTOR_BYTES, DiskFaults, rotten, victim_file, without_sectors
 
 
-PACKED_BYTES = 1 << 18
+PACKED_BYTES = 1 << 16
 """Of a file: as much is compressed at once, or more. Journals of large clusters have gigabytes, and are read after
 crashes alone."""
 _MOST_PACKED_BYTES = 1 << 20
@@ -69,7 +69,8 @@ class _File:
         """Compress what survives a crash, where that is much."""
         while (size := min(self.synced, self.size) - self._packed_bytes) >= PACKED_BYTES:
             size = min(size, _MOST_PACKED_BYTES)
-            self._packed.append(_PACK(self._tail[:size]))
+            # A copy: what the compressor returns takes as much memory as the worst case would.
+            self._packed.append(bytes(memoryview(_PACK(self._tail[:size]))))
             self._packed_bytes += size
             del self._tail[:size]
 

@@ -296,6 +296,7 @@ class VirtualLoop(asyncio.AbstractEventLoop, Plain):
             sys.set_asyncgen_hooks(*hooks)
             asyncio._set_running_loop(None)
             if gc_was_enabled:
+                garbage.freeze()  # else what is left would be looked at now, and again by whoever wants it collected
                 garbage.unfreeze()
                 gc.enable()
 

@@ -182,6 +182,7 @@ def _run(scenario: Scenario, options: Options) -> RunResult:
     played = _play(scenario, options, folder, header, guest)
     if played.events_bytes >= LARGE_BYTES:
         garbage.collect_leavings()
+        garbage.give_back()
         if options.checkpoints is not None:
             options.checkpoints.before_judging()
     else:  # the collector need not look at what is left of the cluster while the log is judged
