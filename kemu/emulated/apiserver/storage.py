@@ -24,7 +24,7 @@ from kemu.runtime.env import Channel, Env
 R = TypeVar("R")
 
 _VERSION_TAGS = wires.VERSION_TAGS
-_VALUES, _MASK = shared_objects.VALUES, shared_objects.MASK
+_KEYS, _VALUES, _MASK = shared_objects.KEYS, shared_objects.VALUES, shared_objects.MASK
 _MOD = rpc_pb2.Compare.MOD
 
 MAX_OPERATIONS = 128
@@ -64,10 +64,13 @@ class Entry:
         return self.value + wires.version_suffix(self.revision)
 
     def keep(self) -> None:
-        """It is to be kept: by the bytes that the store has, where that is in this process."""
-        value = _VALUES[self.revision & _MASK]
+        """It is to be kept: by the key and the bytes that the store has, where that is in this process."""
+        place = self.revision & _MASK
+        value, key = _VALUES[place], _KEYS[place]
         if value == self.value:
             self.value = value
+        if key == self.key:
+            self.key = key
 
     def cool(self) -> None:
         """Few will ask for :attr:`wire` now: make it when it is asked for."""

@@ -17,7 +17,7 @@ from kemu.emulated.objects.wire.key_ranges import FROM_KEY
 from kemu.emulated.store.keys import SortedKeys
 from kemu.errors import Compacted, FutureRevision
 
-_VALUES, _MASK = shared_objects.VALUES, shared_objects.MASK
+_KEYS, _VALUES, _MASK = shared_objects.KEYS, shared_objects.VALUES, shared_objects.MASK
 
 ENTRY_BYTES = 300
 """Roughly what an entry costs in memory besides its key and value."""
@@ -156,9 +156,9 @@ class KeySpace:
     def put(self, key: bytes, value: bytes) -> Entry | None:
         """Returns the entry before."""
         revision = self.revision + 1
-        _VALUES[revision & _MASK] = value
         previous = self._live.get(key)
         if previous is not None:
+            key = previous.key
             entry = Entry(key, value, previous.create_revision, revision, previous.version + 1)
             past = self._past.get(key)
             if past is None:
@@ -173,6 +173,7 @@ class KeySpace:
             self._live_keys.add(key)
             self.live_bytes += len(key) + len(value)
         self._live[key] = entry
+        _KEYS[revision & _MASK], _VALUES[revision & _MASK] = key, value
         before = None
         if previous is not None and entry.create_revision < revision:
             before = previous if previous.mod_revision < revision else self._before(key, previous)

@@ -16,6 +16,7 @@ from kemu import errors
 from kemu.emulated.client import clients
 from kemu.emulated.kubelet.settings import kubelet_configurations
 from kemu.emulated.objects import heartbeats, meta
+from kemu.emulated.objects.wire import shared_objects
 from kemu.messages.k8s import coordination_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env, Timer
 
@@ -92,7 +93,7 @@ class OwnLease:
         self._calms = calms
         self._owner = owner
         self._epoch_ns = env.clock.epoch_unix_s * SECOND_NS
-        self._lease = b""
+        self._lease: shared_objects.Held | None = None
         """As it was last answered; bytes take a tenth of the memory, and there is one for every node."""
         self._created = False
         """It was there once."""
@@ -146,17 +147,17 @@ class OwnLease:
         try:
             await self._write()
         except errors.ApiError:
-            self._lease = b""
+            self._lease = None
             self._statement = None
 
     async def _write(self) -> None:
-        if self._lease:
-            lease = await self._update(self._lease)
+        if self._lease is not None:
+            lease = await self._update(self._lease.get().SerializeToString(deterministic=True))
         elif self._created and (known := await self._read()):
             lease = await self._update(known)
         else:
             lease = await self._create()
-        self._lease = lease.SerializeToString(deterministic=True)
+        self._lease = shared_objects.OBJECTS.hold(lease)
         self._created = True
 
     async def _read(self) -> bytes:

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 from kemu.emulated.objects.wire import wires
 from kemu.messages.k8s.objects import KubernetesObject
+from kemu.runtime import garbage
 
 PLACES = 2048
 """A power of two."""
@@ -27,10 +28,14 @@ MOST_BYTES = 16 << 20
 """Most bytes of all bytes that are kept. The objects take up to ten times as much."""
 THAWED = 512
 """So many objects that are no news are kept after they were looked at."""
+LARGE = 10_000
+"""So many objects of lists take 50 MiB, which others can use when they are no news any more."""
 _DIGITS = b"0123456789"
 VALUES = [b""] * PLACES
 """Bytes that a store of this process has put at its latest revisions, each at its revision modulo :data:`PLACES`: who
 keeps equal bytes keeps these."""
+KEYS = [b""] * PLACES
+"""Likewise the keys."""
 
 K = TypeVar("K", bound=KubernetesObject)
 
@@ -197,8 +202,11 @@ class SharedObjects:
         """Those of lists are no news any more."""
         for held in self._held.values():
             held.cool()
+        is_large = len(self._held) >= LARGE
         self._held.clear()
         self._listed.clear()
+        if is_large:
+            garbage.give_back()
 
     def _forget_news(self) -> None:
         for kept in self.kept:
