@@ -47,6 +47,14 @@ class Binding(NamedTuple):
     matter."""
 
 
+@functools.cache
+def _seer(message: type[KubernetesObject], shares: bool) -> Callable[[int, bytes], shared_objects.Seen]:
+    """One for all clients."""
+    if shares:
+        return functools.partial(shared_objects.OBJECTS.see, message)
+    return lambda revision, wire: shared_objects.seen(message, wire)
+
+
 class Client:
     """One actor's connection to an API server: to the first one, or, when that is lost, to another one.
 
@@ -85,9 +93,7 @@ class Client:
 
     def seer(self, message: type[M]) -> Callable[[int, bytes], shared_objects.Seen]:
         """What informers want to know of an object, from its revision and bytes."""
-        if self.shares:
-            return functools.partial(shared_objects.OBJECTS.see, message)
-        return lambda revision, wire: shared_objects.seen(message, wire)
+        return _seer(message, self.shares)
 
     def be_impatient(self, kinds: Iterable[type[KubernetesObject]], patience_ns: int) -> None:
         """Requests about these give up once they are so old (:meth:`sessions.Session.be_impatient`)."""

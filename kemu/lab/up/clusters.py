@@ -158,7 +158,7 @@ def _completed(node: Node, index: int) -> Node:
             setattr(info, field, value)
     if not status.daemonEndpoints.kubeletEndpoint.Port:
         status.daemonEndpoints.kubeletEndpoint.Port = KUBELET_PORT
-    return dataclasses.replace(node, message=message)
+    return dataclasses.replace(node, data=message.SerializeToString(deterministic=True))
 
 
 def _dotted(number: int) -> str:

@@ -13,9 +13,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kemu.emulated.kubelet.pods import claims, containers, mirrors, statuses
+from kemu.emulated.objects.wire import shared_objects
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import Timer
 from kemu.runtime.runlog.events import OnNode
+
+_hold = shared_objects.OBJECTS.hold
 
 WAITING = "waiting"
 """Not yet admitted."""
@@ -44,6 +47,7 @@ class Worker:
         "grace_s",
         "has_run",
         "has_sandbox",
+        "held",
         "is_starting",
         "key",
         "left",
@@ -69,10 +73,14 @@ class Worker:
         "writing",
     )
 
+    pod: core_v1_pb2.Pod
+    """The newest that is known of the object."""
+    held: shared_objects.Held
+    """The same at rest."""
+
     def __init__(self, pod: core_v1_pb2.Pod, seen_ns: int) -> None:
         metadata = pod.metadata
         self.pod = pod
-        """The newest that is known of the object."""
         self.uid: str = metadata.uid
         self.key = f"{metadata.namespace}/{metadata.name}"
         self.mirror: mirrors.Mirror | None = None
@@ -140,6 +148,20 @@ class Worker:
         """A task is at it."""
         self.removed = False
         """The API server does not know it any more."""
+
+    def __getattr__(self, name: str) -> Any:
+        """:attr:`pod`, after :meth:`rest`."""
+        if name != "pod":
+            raise AttributeError(name)
+        return self.held.get()
+
+    def rest(self) -> None:
+        """There is nothing to do about it for now: once it is no news any more, its bytes are enough."""
+        self.held = _hold(self.pod)
+        try:  # contextlib.suppress would be three calls, for each pod
+            del self.pod
+        except AttributeError:
+            pass
 
     @property
     def named(self) -> OnNode:

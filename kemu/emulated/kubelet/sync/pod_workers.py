@@ -116,6 +116,8 @@ class PodWorkers:
                 self.reports.generation_changed(worker)
             if revision > known:
                 self.reports.compare(worker, pod)
+            if worker.status and not worker.writing:
+                worker.rest()
         elif pod_phases.is_terminal(pod) and worker.state == ACTIVE:
             # This kubelet has written over it before it heard of it.
             self._declared(worker, pod.status.phase)

@@ -156,6 +156,8 @@ class StatusManager:
         if told and worker.mirror is None and int(worker.pod.metadata.resourceVersion) > int(told):
             # What came meanwhile, from others.
             self.compare(worker, worker.pod)
+        if not worker.dirty:
+            worker.rest()
 
     async def _tell(self, worker: workers.Worker) -> str:
         """The resource version of the pod with the latest status. Empty: none was written, or the pod was deleted."""

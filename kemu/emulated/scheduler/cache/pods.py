@@ -15,8 +15,11 @@ from kemu.emulated.objects import meta, names, selectors
 from kemu.emulated.objects.amounts import qos, requests
 from kemu.emulated.objects.pods import host_ports
 from kemu.emulated.objects.volumes import migration
+from kemu.emulated.objects.wire import shared_objects
 from kemu.emulated.scheduler.cache import terms
 from kemu.messages.k8s import core_v1_pb2
+
+_hold = shared_objects.OBJECTS.hold
 
 CPU = 0
 MEMORY = 1
@@ -269,6 +272,7 @@ class PodInfo:
 
     __slots__ = (
         "_labels",
+        "held",
         "key",
         "name",
         "namespace",
@@ -284,10 +288,14 @@ class PodInfo:
         "uid",
     )
 
+    pod: core_v1_pb2.Pod
+    """The object as last seen, never changed in place."""
+    held: shared_objects.Held
+    """The same at rest."""
+
     def __init__(self, pod: core_v1_pb2.Pod, template: Template) -> None:
         metadata = pod.metadata
         self.pod = pod
-        """The object as last seen: a ``core.v1.Pod`` message, never changed in place."""
         self.template = template
         # All schedulers of this process hold the same strings.
         self.namespace: str = template.namespace
@@ -306,6 +314,21 @@ class PodInfo:
         self.requests = template.requests
         self.non_zero = template.non_zero
         self._labels: dict[str, str] | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        """:attr:`pod`, after :meth:`rest`."""
+        if name != "pod":
+            raise AttributeError(name)
+        return self.held.get()
+
+    def rest(self, pod: core_v1_pb2.Pod) -> None:
+        """It runs, as this version says: few will ask for it, and once that is no news any more its bytes are
+        enough."""
+        self.held = _hold(pod)
+        try:  # contextlib.suppress would be three calls, for each pod
+            del self.pod
+        except AttributeError:
+            pass
 
     @property
     def labels(self) -> dict[str, str]:

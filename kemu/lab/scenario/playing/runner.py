@@ -186,12 +186,15 @@ def _run(scenario: Scenario, options: Options) -> RunResult:
     played = _play(scenario, options, folder, header, guest)
     if played.events_bytes >= LARGE_BYTES:
         garbage.collect_leavings()
+        garbage.give_back()
         if options.checkpoints is not None:
             options.checkpoints.before_judging()
     else:  # the collector need not look at what is left of the cluster while the log is judged
         garbage.freeze()
     try:
-        judged = judge(scenario, folder, played.end, options.progress)
+        # Checks keep what they have seen, and leave no cycles behind: the collector would look at it again and again.
+        with garbage.uncollected():
+            judged = judge(scenario, folder, played.end, options.progress)
     finally:
         garbage.unfreeze()
     verdict = {**judged.data(runtime_name, played.digest), "wall_s": round(played.wall_s, 3), "run": str(options.out)}
