@@ -51,5 +51,7 @@ class Settings:
     node_usage: Callable[[str, int], Mapping[str, int]] = lambda node, second: {}
     """What a node uses besides its pods, by the seconds since the start: ``cpu`` in millicores, ``memory`` in bytes."""
     yaml: Yaml = field(default_factory=Yaml)
+    programs: bool = False
+    """Whether containers do what their commands say."""
     max_watches: int = 10_000
     """Most watches of one user."""

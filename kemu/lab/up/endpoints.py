@@ -78,7 +78,11 @@ class Endpoint:
             )
         names = tuple(f"apiserver/{number}" for number in range(scenario.api_servers.replicas))
         settings = GatewaySettings(
-            apiservers=names, authenticator=authenticator, accounts=accounts, node_usage=_usage_of_nodes(scenario)
+            apiservers=names,
+            authenticator=authenticator,
+            accounts=accounts,
+            node_usage=_usage_of_nodes(scenario),
+            programs=scenario.programs,
         )
         gateway = Gateway(dial, clock, settings)
         self.layer = Layer(gateway, time, authenticator, listener.revisions, on_strike)

@@ -64,6 +64,8 @@ class Settings:
     """None: in the run folder."""
     insecure_http: bool = False
     """Plain HTTP, and everybody is the administrator."""
+    handlers: Path | None = None
+    """A module with functions that answer for containers."""
     users: tuple[User, ...] = ()
     """Who gets a token, beside the administrator and the users of the scenario."""
     for_s: float = 0.0

@@ -64,6 +64,7 @@ def _options(call: Call) -> streams.Options:
         since_s=since_s,
         tail=numbers["tailLines"],
         limit_bytes=numbers["limitBytes"],
+        programs=call.settings.programs,
     )
 
 

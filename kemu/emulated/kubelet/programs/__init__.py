@@ -2,4 +2,5 @@
 
 Nothing runs for real. ``courses`` decides by the spec of a container; ``images`` knows what images run without a command, and the
 test image agnhost; ``shells`` carries out scripts, read by ``syntax``, with the commands of ``tools`` on the files of ``files``.
+``printouts`` are the logs.
 """
