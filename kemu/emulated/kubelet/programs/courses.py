@@ -325,12 +325,13 @@ def process(
     unix_s: float,
     told: Callable[[float, int, str], None] = lambda at_s, descriptor, text: None,
     most_steps: int = shells.MOST_STEPS,
+    own: Store | None = None,
 ) -> Process | None:
-    """The program of one start of a container; None: nobody knows what it runs."""
+    """The program of one start of a container; None: nobody knows what it runs. ``own``: the container's own files."""
     command = command_of(pod, container)
     if command is None:
         return None
-    tree = files_of(pod, container, volumes, _NO_SOURCES)
+    tree = files_of(pod, container, volumes, _NO_SOURCES, own)
     seed = f"{pod.metadata.uid}/{container.name}/{restarts}"
     shell = shell_in(pod, container, tree, seed=seed, unix_s=unix_s, told=told, most_steps=most_steps)
     return Process(shell, command)

@@ -69,7 +69,7 @@ def of(
     found = _kept(metadata.uid, container.name, restarts, started_s)
     if found.process is None:
         volumes = Volumes()
-        _repeat(pod, container, volumes, restarts)
+        repeat(pod, container, volumes, restarts)
         found.process = courses.process(pod, container, volumes, restarts, started_s, found.told, _MOST_STEPS)
     return found
 
@@ -79,7 +79,7 @@ def _kept(uid: str, container: str, restarts: int, started_s: int) -> Printout:
     return Printout(started_s)
 
 
-def _repeat(pod: core_v1_pb2.Pod, container: core_v1_pb2.Container, volumes: Volumes, restarts: int) -> None:
+def repeat(pod: core_v1_pb2.Pod, container: core_v1_pb2.Container, volumes: Volumes, restarts: int) -> None:
     """What the pod's init containers and the starts before this one did to its volumes."""
     if not pod.spec.volumes:
         return
