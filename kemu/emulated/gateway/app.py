@@ -19,8 +19,8 @@ from kemu.emulated.gateway.limits import connections, lanes
 from kemu.emulated.gateway.monitoring import Metrics
 from kemu.emulated.gateway.requests.messages import Receive, Request, Scope, Send
 from kemu.emulated.gateway.requests.paths import Path
-from kemu.emulated.gateway.settings import Settings
 from kemu.emulated.gateway.sessions.requests import Sessions
+from kemu.emulated.gateway.settings import Settings
 from kemu.emulated.gateway.streams import Backlog, Streams
 from kemu.emulated.gateway.verbs import calls, deletes, metrics, reads, reviews, subresources, watches, writes
 from kemu.emulated.gateway.verbs.calls import Call

@@ -1,4 +1,5 @@
-"""Loads the functions that answer for containers: those that ``lives`` names, and those of ``kemu up --handlers FILE.py``."""
+"""Loads the functions that answer for containers: those that ``lives`` names, and those of ``kemu up --handlers
+FILE.py``."""
 
 from __future__ import annotations
 
@@ -27,8 +28,7 @@ def load(scenario: Scenario, file: Path | None) -> Handlers:
     for lives in scenario.lives:
         if not lives.handlers:
             continue
-        if scenario.file.suffix:
-            user_code.look_in(scenario.file.parent)
+        user_code.look_in(Path(scenario.file).parent)
         selector = convert.from_json(meta_v1_pb2.LabelSelector, lives.selector)
         patterns = Patterns(lives.owner, lives.image, lives.command, lives.args)
         by_kind = {kind: _named(name) for kind, name in lives.handlers.items()}

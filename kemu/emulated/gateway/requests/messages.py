@@ -21,7 +21,19 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 class Request:
     """Made of an ASGI scope."""
 
-    __slots__ = ("_headers", "_receive", "headers", "info", "method", "path", "peer", "query", "reset", "upgrade", "user")
+    __slots__ = (
+        "_headers",
+        "_receive",
+        "headers",
+        "info",
+        "method",
+        "path",
+        "peer",
+        "query",
+        "reset",
+        "upgrade",
+        "user",
+    )
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self._receive = receive

@@ -1,7 +1,7 @@
 """The protocol of exec and attach over WebSockets: a byte for the channel, then what goes over it.
 
-Mirrors ``remotecommand`` of apimachinery and ``wsstream`` of apiserver: ``v5.channel.k8s.io`` (a client can close its standard input),
-``v4.channel.k8s.io`` (the exit code as a Status) and ``channel.k8s.io``.
+Mirrors ``remotecommand`` of apimachinery and ``wsstream`` of apiserver: ``v5.channel.k8s.io`` (a client can close its
+standard input), ``v4.channel.k8s.io`` (the exit code as a Status) and ``channel.k8s.io``.
 """
 
 from __future__ import annotations

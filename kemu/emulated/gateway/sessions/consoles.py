@@ -1,8 +1,8 @@
-"""What answers exec and attach out of the box: commands that kemu understands, on the files and variables of the container; and what the
-container prints.
+"""What answers exec and attach out of the box: commands that kemu understands, on the files and variables of the
+container; and what the container prints.
 
-Where a command changes what a probe of the container asks for (the page of a web server, a file), the probe's answers change with it: the
-pod's annotation ``kemu.dev/probes`` says so from then on.
+Where a command changes what a probe of the container asks for (the page of a web server, a file), the probe's answers
+change with it: the pod's annotation ``kemu.dev/probes`` says so from then on.
 """
 
 from __future__ import annotations
@@ -202,15 +202,19 @@ def _ends(script: syntax.Script) -> bool:
     if not script.items:
         return False
     command = script.items[-1].first.commands[-1]
-    return isinstance(command, syntax.Simple) and bool(command.words) and "".join(
-        part.text for part in command.words[0]
-    ) in ("exit", "exec")
+    return (
+        isinstance(command, syntax.Simple)
+        and bool(command.words)
+        and "".join(part.text for part in command.words[0]) in ("exit", "exec")
+    )
 
 
 def _is_open(text: str) -> bool:
     """Whether a line may go on in the next one."""
-    return text.rstrip().endswith(("\\", "|", "&&", "do", "then", "else", "{", "(")) or text.count("'") % 2 == 1 or (
-        text.count('"') % 2 == 1
+    return (
+        text.rstrip().endswith(("\\", "|", "&&", "do", "then", "else", "{", "("))
+        or text.count("'") % 2 == 1
+        or (text.count('"') % 2 == 1)
     )
 
 

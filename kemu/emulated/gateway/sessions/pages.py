@@ -1,8 +1,11 @@
-"""What the web servers in simulated containers answer: nginx and httpd the files below their root, agnhost as the test image does."""
+"""What the web servers in simulated containers answer: nginx and httpd the files below their root, agnhost as the test
+image does."""
 
 from __future__ import annotations
 
+import json
 import urllib.parse
+from collections.abc import Mapping
 
 from kemu.emulated.kubelet.programs import courses, images
 from kemu.emulated.kubelet.programs.files import Files, FilesError, Unknown
@@ -11,7 +14,7 @@ from kemu.messages.k8s import core_v1_pb2
 
 def exists(container: core_v1_pb2.Container, tree: Files, path: str) -> bool | None:
     """Whether a web server has that page; None: it is none that is known."""
-    root = images.WEB_ROOTS.get(images.name_of(container.image))
+    root = _root(container)
     if root is None:
         return None
     try:
@@ -23,18 +26,34 @@ def exists(container: core_v1_pb2.Container, tree: Files, path: str) -> bool | N
     return True
 
 
+def _root(container: core_v1_pb2.Container) -> str | None:
+    """Where a web server has its pages; None: it is none that serves files."""
+    name = images.name_of(container.image)
+    words = [*container.command, *container.args]
+    if name == images.AGNHOST and "test-webserver" in words[:2]:
+        return ""
+    return images.WEB_ROOTS.get(name)
+
+
 def _file(root: str, path: str) -> str:
     path = urllib.parse.unquote(path.partition("?")[0])
     return root + ("/index.html" if path in ("", "/") else "/" + path.strip("/"))
 
 
 def answer(
-    pod: core_v1_pb2.Pod, container: core_v1_pb2.Container, tree: Files, path: str, query: str, now_s: float
+    pod: core_v1_pb2.Pod,
+    container: core_v1_pb2.Container,
+    tree: Files,
+    path: str,
+    values: Mapping[str, str],
+    now_s: float,
+    board: dict[str, str],
 ) -> tuple[int, str, bytes] | None:
-    """Code, media type and body; None: it is no web server that is known."""
+    """Code, media type and body; None: it is no web server that is known. ``values``: of the query. ``board``: what the
+    guestbooks of this namespace hold."""
     name = images.name_of(container.image)
-    root = images.WEB_ROOTS.get(name)
-    if root is not None:
+    root = _root(container)
+    if root is not None and (root or path.strip("/")):
         try:
             return 200, "text/html", tree.read(_file(root, path)).encode()
         except (FilesError, Unknown):
@@ -44,22 +63,27 @@ def answer(
     command = courses.command_of(pod, container)
     if command is None or command[0].rpartition("/")[2] != images.AGNHOST:
         return None
-    return _agnhost(command[1] if command[1:] else "pause", pod, path, query, now_s)
+    return _agnhost(command[1] if command[1:] else "pause", pod, path.strip("/"), values, now_s, board)
 
 
 def _agnhost(
-    what: str, pod: core_v1_pb2.Pod, path: str, query: str, now_s: float
+    what: str, pod: core_v1_pb2.Pod, page: str, values: Mapping[str, str], now_s: float, board: dict[str, str]
 ) -> tuple[int, str, bytes] | None:
     text = "text/plain; charset=utf-8"
-    values = dict(urllib.parse.parse_qsl(query, keep_blank_values=True))
     name = courses.hostname(pod)
     if what == "serve-hostname":
         return 200, text, name.encode()
     if what == "test-webserver":
-        return 200, text, b"test-webserver\n"
+        return 200, "text/html", b"<pre>\n</pre>\n"
+    if what == "guestbook" and page == "guestbook":
+        key, value = values.get("key", ""), values.get("value", "")
+        if values.get("cmd") == "set":
+            if len(board) < _MOST_NOTES or key in board:
+                board[key] = value[:_LONGEST_NOTE]
+            return 200, text, b'{"message":"Updated"}'
+        return 200, text, json.dumps({"data": board.get(key, "")}, separators=(",", ":")).encode()
     if what != "netexec":
         return None
-    page = path.strip("/")
     if page == "":
         return 200, text, f"NOW: {now_s:.0f}".encode()
     if page.lower() == "hostname":
@@ -72,4 +96,5 @@ def _agnhost(
     return 404, text, b"404 page not found\n"
 
 
+_MOST_NOTES, _LONGEST_NOTE = 100, 10_000
 _CODES = frozenset(str(code) for code in range(200, 600))

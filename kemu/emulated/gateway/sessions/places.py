@@ -31,6 +31,8 @@ class Places:
     def __init__(self) -> None:
         self._pods: OrderedDict[str, _Pod] = OrderedDict()
         self._of_nodes: dict[str, dict[str, Store]] = {}
+        self.boards: dict[str, dict[str, str]] = {}
+        """By namespace: what its guestbooks (of agnhost) hold."""
 
     def files(self, pod: core_v1_pb2.Pod, container: core_v1_pb2.Container, sources: Sources, now_s: float) -> Files:
         """Those of a container that runs, at that Unix time."""

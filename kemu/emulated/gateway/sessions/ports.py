@@ -1,6 +1,7 @@
 """The protocol of port-forward over WebSockets as kubelets speak it: two channels for each port, data and errors.
 
-Mirrors ``pkg/kubelet/.../portforward/websocket.go``. The web servers that kemu knows (:mod:`pages`) answer without a handler.
+Mirrors ``pkg/kubelet/.../portforward/websocket.go``. The web servers that kemu knows (:mod:`pages`) answer without a
+handler.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
+from kemu.emulated.gateway.requests.queries import Query
 from kemu.emulated.gateway.sessions import consoles, pages
 from kemu.emulated.gateway.sessions.handlers import Handler
 from kemu.emulated.gateway.sessions.places import Places
@@ -115,7 +117,7 @@ async def serve(
                 await sessions[number].feed(message[1:])
 
     answering = asyncio.gather(*(answer(session, find) for session in sessions))
-    tasks = [asyncio.ensure_future(listen()), asyncio.ensure_future(ended()), answering]
+    tasks: list[asyncio.Future[Any]] = [asyncio.ensure_future(listen()), asyncio.ensure_future(ended()), answering]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -134,7 +136,7 @@ def web_server(
     """One request of HTTP/1.1 after the other, answered by :mod:`pages`. Raises ConnectionRefusedError."""
     sources: Mapping[Any, Any] = {}
     tree = places.files(pod, container, sources, call.now_s())
-    if pages.answer(pod, container, tree, "/", "", 0.0) is None:
+    if pages.answer(pod, container, tree, "/", {}, 0.0, {}) is None:
         raise ConnectionRefusedError(refusal)
 
     async def serve_http(session: PortSession) -> None:
@@ -147,7 +149,9 @@ def web_server(
                 waiting += piece
             head, _, waiting = waiting.partition(b"\r\n\r\n")
             line, *headers = head.decode("latin-1").split("\r\n")
-            size = next((one.partition(":")[2] for one in headers if one.lower().startswith("content-length:")), "0").strip()
+            size = next(
+                (one.partition(":")[2] for one in headers if one.lower().startswith("content-length:")), "0"
+            ).strip()
             left = int(size) if size.isdigit() and len(size) < 9 else 0
             while len(waiting) < left and (piece := await session.read()):
                 waiting += piece
@@ -156,10 +160,13 @@ def web_server(
             waiting = waiting[left:]
             method, _, target = line.partition(" ")
             path, _, query = target.partition(" ")[0].partition("?")
+            board = places.boards.setdefault(pod.metadata.namespace, {})
             fresh = places.files(pod, container, await consoles.sources_of(call, pod, container), call.now_s())
-            found = pages.answer(pod, container, fresh, path, query, call.now_s()) or (404, "text/plain", b"")
+            found = pages.answer(pod, container, fresh, path, Query(query).first(), call.now_s(), board)
+            found = found or (404, "text/plain", b"")
             code, media, body = found
-            answered = f"HTTP/1.1 {code} {'OK' if code == 200 else 'Error'}\r\ncontent-type: {media}\r\ncontent-length: {len(body)}\r\n\r\n"
-            await session.write(answered.encode() + (b"" if method == "HEAD" else body))
+            lines = [f"HTTP/1.1 {code} {'OK' if code == 200 else 'Error'}", f"content-type: {media}"]
+            lines += [f"content-length: {len(body)}", "", ""]
+            await session.write("\r\n".join(lines).encode() + (b"" if method == "HEAD" else body))
 
     return serve_http

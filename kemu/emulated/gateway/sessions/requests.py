@@ -26,7 +26,7 @@ MOST = 200
 """Most sessions of one user."""
 LOOK_EVERY_S = 1.0
 """How often it is looked whether the container is still there, in real time."""
-SPDY = "containers of this cluster are reached over WebSockets: kubectl from v1.31 on, or a client that speaks v4.channel.k8s.io or later"
+SPDY = "containers of this cluster are reached over WebSockets: by kubectl v1.31 or later, or a client that speaks them"
 SIMULATED = "the containers of this cluster are simulated, and no handler answers for this one (kemu up --handlers)"
 
 
@@ -78,19 +78,17 @@ async def _command(call: Call, sessions: Sessions, kind: str) -> Response:
     handler = call.settings.handlers.find(kind, pod, container)
     if handler is None:
         if not call.settings.programs:
-            raise _not_implemented(SIMULATED)
+            raise not_implemented(SIMULATED)
         console = consoles.Console(call, sessions.places, pod, container)
         handler = console.run if kind == handlers.EXEC else _attached(call, console, pod, container)
     if not websockets.is_asked(call.request.headers):
-        raise _not_implemented(SPDY)
+        raise not_implemented(SPDY)
     sessions.check(call.request.user.name)
     protocol = websockets.protocol_of(call.request.headers, commands.PROTOCOLS)
     answering = handler
 
     async def serve(socket: WebSocket) -> None:
-        session = commands.CommandSession(
-            socket, protocol, wanted, convert.to_json(pod), container.name, command
-        )
+        session = commands.CommandSession(socket, protocol, wanted, convert.to_json(pod), container.name, command)
         with sessions.one_of(call.request.user.name):
             await commands.serve(session, answering, _ended(call, pod, container))
 
@@ -134,7 +132,7 @@ async def forward(call: Call, sessions: Sessions) -> Response:
     if pod.status.phase != "Running":
         raise BadRequest(f"unable to forward port because pod is not running. Current status={pod.status.phase}")
     if not websockets.is_asked(call.request.headers):
-        raise _not_implemented(SPDY)
+        raise not_implemented(SPDY)
     sessions.check(call.request.user.name)
     protocol = websockets.protocol_of(call.request.headers, (spdy.TUNNEL, *ports.PROTOCOLS))
     asked = ports.asked(call.request.query.texts("ports"))
@@ -175,13 +173,11 @@ def _check_runs(pod: core_v1_pb2.Pod, container: core_v1_pb2.Container) -> None:
         raise NotFound(f'unable to upgrade connection: container not found ("{container.name}")')
 
 
-def _not_implemented(text: str) -> Refused:
+def not_implemented(text: str) -> Refused:
     return Refused(meta_v1_pb2.Status(status="Failure", message=text, reason="NotImplemented", code=501))
 
 
-def _ended(
-    call: Call, pod: core_v1_pb2.Pod, container: core_v1_pb2.Container | None
-) -> Callable[[], Awaitable[str]]:
+def _ended(call: Call, pod: core_v1_pb2.Pod, container: core_v1_pb2.Container | None) -> Callable[[], Awaitable[str]]:
     """Waits until the container (None: the pod) has ended, or the gateway does; says which."""
 
     async def wait() -> str:

@@ -1,6 +1,8 @@
-"""SPDY/3.1 inside of a WebSocket, as kubectl port-forward speaks it: a pair of streams, data and errors, for each connection.
+"""SPDY/3.1 inside of a WebSocket, as kubectl port-forward speaks it: a pair of streams, data and errors, for each
+connection.
 
-Only what clients of Kubernetes use: they open streams, send, and close. Mirrors ``portforward/httpstream.go`` of the kubelet.
+Only what clients of Kubernetes use: they open streams, send, and close. Mirrors ``portforward/httpstream.go`` of the
+kubelet.
 """
 
 from __future__ import annotations
@@ -131,9 +133,7 @@ class Frames:
         await self._socket.send(head + data)
 
 
-async def serve(
-    socket: WebSocket, pod: Mapping[str, Any], find: Find, ended: Callable[[], Awaitable[str]]
-) -> None:
+async def serve(socket: WebSocket, pod: Mapping[str, Any], find: Find, ended: Callable[[], Awaitable[str]]) -> None:
     connections = _Connections(Frames(socket), pod, find)
     tasks = [asyncio.ensure_future(connections.listen()), asyncio.ensure_future(ended())]
     broken = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
@@ -63,7 +64,9 @@ def protocol_of(headers: Mapping[str, str], known: Sequence[str]) -> str | None:
     offered = [one.strip() for one in headers.get("sec-websocket-protocol", "").split(",") if one.strip()]
     found = next((one for one in known if one in offered), None)
     if found is None and offered:
-        raise BadRequest(f"unable to upgrade: none of the protocols {', '.join(offered)} is spoken; there are: {', '.join(known)}")
+        raise BadRequest(
+            f"unable to upgrade: none of the protocols {', '.join(offered)} is spoken; there are: {', '.join(known)}"
+        )
     return found
 
 
@@ -74,9 +77,7 @@ def check_origin(headers: Mapping[str, str]) -> None:
         raise Forbidden(f"the origin {origin} is not allowed to open a WebSocket here")
 
 
-def switching(
-    request: Request, protocol: str | None, serve: Callable[[WebSocket], Awaitable[None]]
-) -> Switching:
+def switching(request: Request, protocol: str | None, serve: Callable[[WebSocket], Awaitable[None]]) -> Switching:
     """Raises BadRequest and Forbidden."""
     headers = request.headers
     check_origin(headers)
@@ -84,7 +85,11 @@ def switching(
     if request.upgrade is None or request.method != "GET" or not key or headers.get("sec-websocket-version") != "13":
         raise BadRequest("unable to upgrade: no WebSocket handshake of version 13")
     accepted = base64.b64encode(hashlib.sha1(key.encode() + _GUID, usedforsecurity=False).digest())
-    answered: list[Header] = [(b"upgrade", b"websocket"), (b"connection", b"Upgrade"), (b"sec-websocket-accept", accepted)]
+    answered: list[Header] = [
+        (b"upgrade", b"websocket"),
+        (b"connection", b"Upgrade"),
+        (b"sec-websocket-accept", accepted),
+    ]
     if protocol is not None:
         answered.append((b"sec-websocket-protocol", protocol.encode()))
 
@@ -137,10 +142,9 @@ class WebSocket:
                 self._pieces, self._size = [], 0
         elif isinstance(event, Ping):
             await self._stream.write(self._connection.send(event.response()))
-        elif isinstance(event, CloseConnection):
-            if not self._is_closed:
-                self._is_closed = True
-                await self._stream.write(self._connection.send(event.response()))
+        elif isinstance(event, CloseConnection) and not self._is_closed:
+            self._is_closed = True
+            await self._stream.write(self._connection.send(event.response()))
 
     async def send(self, data: bytes) -> None:
         """One message. Raises ConnectionResetError where the client has gone."""
@@ -156,7 +160,5 @@ class WebSocket:
         if self._is_closed:
             return
         self._is_closed = True
-        try:
+        with contextlib.suppress(ConnectionResetError, LocalProtocolError):
             await self._stream.write(self._connection.send(CloseConnection(code=code)))
-        except (ConnectionResetError, LocalProtocolError):
-            pass

@@ -9,7 +9,7 @@ from kemu.emulated.gateway.answers.responses import Response
 from kemu.emulated.gateway.backends import Refused
 from kemu.emulated.gateway.requests import bodies
 from kemu.emulated.gateway.requests.negotiation import Form
-from kemu.emulated.gateway.sessions import requests
+from kemu.emulated.gateway.sessions import proxies, requests
 from kemu.emulated.gateway.verbs import calls, deletes, logs, reads, writes
 from kemu.emulated.gateway.verbs.calls import Call
 from kemu.emulated.objects.resources import Resource
@@ -146,11 +146,17 @@ async def _attach(call: Call) -> Response:
     return await requests.attach(call, call.sessions)
 
 
+async def _proxy(call: Call) -> Response:
+    if call.path.resource == "nodes":
+        return await _refuse_stream(call)
+    return await proxies.answer(call, call.sessions)
+
+
 async def _forward(call: Call) -> Response:
     return await requests.forward(call, call.sessions)
 
 
-_PROXIED: dict[str, Handler] = dict.fromkeys(("GET", "POST", "PUT", "PATCH", "DELETE"), _refuse_stream)
+_PROXIED: dict[str, Handler] = dict.fromkeys(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"), _proxy)
 
 _HANDLERS: dict[tuple[str, str], dict[str, Handler]] = {
     ("pods", "binding"): {"POST": bind},

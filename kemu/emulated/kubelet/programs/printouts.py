@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Iterator
 
@@ -58,9 +59,7 @@ class Printout:
                 yield when_s, text
 
 
-def of(
-    pod: core_v1_pb2.Pod, container: core_v1_pb2.Container, restarts: int, started_s: int
-) -> Printout | None:
+def of(pod: core_v1_pb2.Pod, container: core_v1_pb2.Container, restarts: int, started_s: int) -> Printout | None:
     """None: it is a server, or its program is not known."""
     command = courses.command_of(pod, container)
     if command is None or courses.is_server(command):
@@ -93,7 +92,5 @@ def repeat(pod: core_v1_pb2.Pod, container: core_v1_pb2.Container, volumes: Volu
 
 def _run(process: Process | None) -> None:
     if process is not None:
-        try:
+        with contextlib.suppress(NotUnderstood):
             process.outcome_of_all()
-        except NotUnderstood:
-            pass
