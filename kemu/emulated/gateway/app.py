@@ -19,11 +19,11 @@ from kemu.emulated.gateway.limits import connections, lanes
 from kemu.emulated.gateway.monitoring import Metrics
 from kemu.emulated.gateway.requests.messages import Receive, Request, Scope, Send
 from kemu.emulated.gateway.requests.paths import Path
-from kemu.emulated.gateway.sessions.requests import Sessions
 from kemu.emulated.gateway.settings import Settings
 from kemu.emulated.gateway.streams import Backlog, Streams
 from kemu.emulated.gateway.verbs import calls, deletes, metrics, reads, reviews, subresources, watches, writes
 from kemu.emulated.gateway.verbs.calls import Call
+from kemu.emulated.gateway.verbs.sessions.requests import Sessions
 from kemu.emulated.gateway.verbs.subresources import Handler
 from kemu.emulated.objects import events
 from kemu.emulated.objects.resources import Resource

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from kemu.emulated.gateway.sessions import handlers
-from kemu.emulated.gateway.sessions.handlers import Handler, Handlers, Rule
+from kemu.emulated.gateway import handlers
+from kemu.emulated.gateway.handlers import Handler, Handlers, Rule
 from kemu.emulated.objects import selectors
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.pods.container_patterns import Patterns

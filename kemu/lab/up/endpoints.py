@@ -11,9 +11,9 @@ from kemu.emulated.gateway.app import Gateway
 from kemu.emulated.gateway.authentication import authenticators, service_accounts
 from kemu.emulated.gateway.faults.layer import Layer, Strike, Time
 from kemu.emulated.gateway.faults.revisions import Revisions
+from kemu.emulated.gateway.handlers import Handlers
 from kemu.emulated.gateway.limits import files, sites
 from kemu.emulated.gateway.servers import Server
-from kemu.emulated.gateway.sessions.handlers import Handlers
 from kemu.emulated.gateway.settings import Authenticator, Everybody
 from kemu.emulated.gateway.settings import Settings as GatewaySettings
 from kemu.emulated.kubelet.usage import usages

@@ -41,7 +41,7 @@ class Call(NamedTuple):
     closing: asyncio.Event
     """Set when the gateway ends."""
     sessions: Any = None
-    """:class:`kemu.emulated.gateway.sessions.requests.Sessions`."""
+    """:class:`kemu.emulated.gateway.verbs.sessions.requests.Sessions`."""
 
     async def ask(self, method: str, message: Message) -> Any:
         """One call of the API server's service. Raises :class:`kemu.emulated.gateway.backends.Refused`."""

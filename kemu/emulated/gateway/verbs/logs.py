@@ -11,9 +11,9 @@ import contextlib
 from collections.abc import AsyncGenerator
 from typing import Any
 
+from kemu.emulated.gateway.answers import websockets
 from kemu.emulated.gateway.answers.responses import Response
 from kemu.emulated.gateway.backends import Refused
-from kemu.emulated.gateway.sessions import websockets
 from kemu.emulated.gateway.verbs.calls import Call
 from kemu.emulated.kubelet.logs import lines, streams
 from kemu.emulated.objects import times

@@ -9,9 +9,9 @@ from kemu.emulated.gateway.answers.responses import Response
 from kemu.emulated.gateway.backends import Refused
 from kemu.emulated.gateway.requests import bodies
 from kemu.emulated.gateway.requests.negotiation import Form
-from kemu.emulated.gateway.sessions import proxies, requests
 from kemu.emulated.gateway.verbs import calls, deletes, logs, reads, writes
 from kemu.emulated.gateway.verbs.calls import Call
+from kemu.emulated.gateway.verbs.sessions import proxies, requests
 from kemu.emulated.objects.resources import Resource
 from kemu.emulated.objects.validation import causes
 from kemu.errors import ApiError, BadRequest

@@ -313,7 +313,17 @@ def shell_in(
     """A shell in that container, with its variables and files."""
     variables, unknown, more = variables_of(pod, container, sources)
     world = World(
-        tree, unix_s, "root", hostname(pod), seed, unknown, told, most_steps=most_steps, has_more_variables=more
+        tree,
+        unix_s,
+        "root",
+        hostname(pod),
+        seed,
+        unknown,
+        told,
+        tools.TOOLS,
+        tools.TIMED,
+        most_steps=most_steps,
+        has_more_variables=more,
     )
     user = container.securityContext.runAsUser or pod.spec.securityContext.runAsUser
     if user:

@@ -57,6 +57,10 @@ class World:
     """Variables whose values are not known."""
     told: Callable[[float, int, str], None] = lambda at_s, descriptor, text: None
     """Hears what it prints: when, where (1 or 2), and what."""
+    tools: Mapping[str, Callable[[Shell, list[str]], int]] = field(default_factory=dict)
+    """Commands that take no time, by name …"""
+    timed: Mapping[str, Callable[[Shell, Sequence[str]], Steps]] = field(default_factory=dict)
+    """… and those that take some."""
     steps: int = 0
     """Commands that have been carried out."""
     has_more_variables: bool = False
@@ -321,15 +325,13 @@ class Shell:
 
     def run(self, words: Sequence[str]) -> Steps:
         """A command with its arguments. Raises NotUnderstood for one that kemu does not know."""
-        from kemu.emulated.kubelet.programs import tools
-
         name = words[0].rpartition("/")[2]
         if words[0] == "break" or words[0] == "continue":
             raise _Loop(int(words[1]) if words[1:] and words[1].isdigit() else 1, again=words[0] == "continue")
-        timed = tools.TIMED.get(name)
+        timed = self.world.timed.get(name)
         if timed is not None:
             return (yield from timed(self, words))
-        tool = tools.TOOLS.get(name)
+        tool = self.world.tools.get(name)
         if tool is None:
             raise NotUnderstood(f"what {words[0]!r} does is not known")
         try:

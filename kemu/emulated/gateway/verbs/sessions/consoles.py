@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kemu.emulated.gateway.backends import Refused
-from kemu.emulated.gateway.sessions import pages
-from kemu.emulated.gateway.sessions.handlers import Session
-from kemu.emulated.gateway.sessions.places import Places
+from kemu.emulated.gateway.handlers import Session
 from kemu.emulated.gateway.verbs.calls import Call
+from kemu.emulated.gateway.verbs.sessions import pages
+from kemu.emulated.gateway.verbs.sessions.places import Places
 from kemu.emulated.kubelet.probes import answers
 from kemu.emulated.kubelet.programs import courses, shells, syntax
 from kemu.emulated.kubelet.programs.courses import Sources

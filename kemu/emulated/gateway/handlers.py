@@ -1,7 +1,7 @@
 """Functions of users that answer for containers: ``async def exec(session)``, ``attach`` and ``port_forward``.
 
-Role: :mod:`kemu.emulated.gateway.sessions.requests` looks them up. They are named by who starts the cluster alone,
-never by an object in it.
+Role: :mod:`kemu.emulated.gateway.verbs.sessions.requests` looks them up. They are named by who starts the cluster
+alone, never by an object in it.
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@ Mirrors ``ResourceLocation`` of ``pkg/registry/core/pod`` and ``pkg/registry/cor
 from __future__ import annotations
 
 from kemu.emulated.gateway.answers.responses import Response
-from kemu.emulated.gateway.sessions import consoles, pages
-from kemu.emulated.gateway.sessions.requests import SIMULATED, Sessions, not_implemented
 from kemu.emulated.gateway.verbs.calls import Call
+from kemu.emulated.gateway.verbs.sessions import consoles, pages
+from kemu.emulated.gateway.verbs.sessions.requests import SIMULATED, Sessions, not_implemented
 from kemu.emulated.objects import meta, selectors
 from kemu.errors import BadRequest, ServiceUnavailable
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2

@@ -10,13 +10,15 @@ import contextlib
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 
+from kemu.emulated.gateway import handlers
+from kemu.emulated.gateway.answers import websockets
 from kemu.emulated.gateway.answers.responses import Response
+from kemu.emulated.gateway.answers.websockets import WebSocket
 from kemu.emulated.gateway.backends import Refused
-from kemu.emulated.gateway.sessions import commands, consoles, handlers, ports, spdy, websockets
-from kemu.emulated.gateway.sessions.places import Places
-from kemu.emulated.gateway.sessions.websockets import WebSocket
 from kemu.emulated.gateway.verbs import logs
 from kemu.emulated.gateway.verbs.calls import Call
+from kemu.emulated.gateway.verbs.sessions import commands, consoles, ports, spdy
+from kemu.emulated.gateway.verbs.sessions.places import Places
 from kemu.emulated.kubelet.logs import lines, streams
 from kemu.emulated.objects.conversion import convert
 from kemu.errors import BadRequest, NotFound, TooManyRequests

@@ -14,9 +14,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kemu.emulated.gateway.sessions import ports
-from kemu.emulated.gateway.sessions.ports import Find, PortSession
-from kemu.emulated.gateway.sessions.websockets import NORMAL, PROTOCOL_ERROR, WebSocket
+from kemu.emulated.gateway.answers.websockets import NORMAL, PROTOCOL_ERROR, WebSocket
+from kemu.emulated.gateway.verbs.sessions import ports
+from kemu.emulated.gateway.verbs.sessions.ports import Find, PortSession
 
 TUNNEL = "SPDY/3.1+portforward.k8s.io"
 _VERSION = 0x8003

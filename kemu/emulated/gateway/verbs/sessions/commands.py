@@ -12,8 +12,8 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from kemu.emulated.gateway.sessions.handlers import Handler
-from kemu.emulated.gateway.sessions.websockets import GOING_AWAY, NORMAL, PIECE_BYTES, WebSocket
+from kemu.emulated.gateway.answers.websockets import GOING_AWAY, NORMAL, PIECE_BYTES, WebSocket
+from kemu.emulated.gateway.handlers import Handler
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ _UNREAD_PIECES = 64
 
 
 class CommandSession:
-    """A session of exec or attach (:class:`kemu.emulated.gateway.sessions.handlers.Session`)."""
+    """A session of exec or attach (:class:`kemu.emulated.gateway.handlers.Session`)."""
 
     def __init__(
         self,

@@ -11,12 +11,12 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
+from kemu.emulated.gateway.answers.websockets import NORMAL, PIECE_BYTES, WebSocket
+from kemu.emulated.gateway.handlers import Handler
 from kemu.emulated.gateway.requests.queries import Query
-from kemu.emulated.gateway.sessions import consoles, pages
-from kemu.emulated.gateway.sessions.handlers import Handler
-from kemu.emulated.gateway.sessions.places import Places
-from kemu.emulated.gateway.sessions.websockets import NORMAL, PIECE_BYTES, WebSocket
 from kemu.emulated.gateway.verbs.calls import Call
+from kemu.emulated.gateway.verbs.sessions import consoles, pages
+from kemu.emulated.gateway.verbs.sessions.places import Places
 from kemu.errors import BadRequest
 from kemu.messages.k8s import core_v1_pb2
 
@@ -44,7 +44,7 @@ def asked(texts: Sequence[str]) -> list[int]:
 
 
 class PortSession:
-    """One connection to a port (:class:`kemu.emulated.gateway.sessions.handlers.Session`)."""
+    """One connection to a port (:class:`kemu.emulated.gateway.handlers.Session`)."""
 
     def __init__(
         self,
