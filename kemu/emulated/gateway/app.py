@@ -33,6 +33,7 @@ from kemu.emulated.gateway.verbs import (
     writes,
 )
 from kemu.emulated.gateway.verbs.calls import Call
+from kemu.emulated.gateway.verbs.sessions.requests import Sessions
 from kemu.emulated.gateway.verbs.subresources import Handler
 from kemu.emulated.objects import components, events, identities
 from kemu.emulated.objects.custom_kinds import CustomResource
@@ -72,6 +73,7 @@ class Gateway:
         self._metrics = Metrics()
         self._flows = flows.Flows(clock)
         self._closing = asyncio.Event()
+        self._sessions = Sessions()
         self._streams = Streams(Backlog(settings.watch_backlog_bytes, settings.all_backlog_bytes), settings.max_watches)
 
     def close(self) -> None:
@@ -153,6 +155,7 @@ class Gateway:
             asked.warning = DEPRECATED.get((row.api_version, row.plural), "")
         asked.told = monitoring.Asked(_label(info.verb), path.group, path.version, row.collection, _part(path))
         call = Call(request, path, row, row, backend, self._settings, self._representations, self._clock, self._closing)
+        call = call._replace(sessions=self._sessions)
         if request.method in _WITH_BODY and not request.user.is_master:
             # Before the body is read, let alone parsed (``WithAuthorization`` comes before the handlers).
             await call.require(info.verb, _part(path))

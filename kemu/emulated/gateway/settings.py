@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from kemu.emulated.gateway.authentication import authenticators, service_accounts
 from kemu.emulated.gateway.deliveries import Deliveries
+from kemu.emulated.gateway.handlers import Handlers
 from kemu.emulated.gateway.issuers import Issuer
 from kemu.emulated.gateway.requests.documents import Yaml
 from kemu.emulated.objects import identities
@@ -64,6 +65,10 @@ class Settings:
     components: frozenset[str] = frozenset()
     """Components of the control plane that kemu runs, by their names in ``componentstatuses``."""
     yaml: Yaml = field(default_factory=Yaml)
+    programs: bool = False
+    """Whether containers do what their commands say."""
+    handlers: Handlers = field(default_factory=Handlers)
+    """Functions that answer for containers."""
     max_watches: int = 10_000
     """Most watches of one user."""
     deliveries: Deliveries | None = None

@@ -17,6 +17,7 @@ from kemu.emulated.kubelet.images import stores
 from kemu.emulated.kubelet.node import boots, node_statuses, shutdowns
 from kemu.emulated.kubelet.pods import sandboxes
 from kemu.emulated.kubelet.pressure import eviction_loops
+from kemu.emulated.kubelet.programs import courses
 from kemu.emulated.kubelet.settings import kubelet_configurations
 from kemu.emulated.kubelet.sync import life_events, pod_workers, static_pods, status_managers
 from kemu.emulated.kubelet.volumes import managers
@@ -88,6 +89,7 @@ class Parts:
             if storage is not None
             else None,
             pressures=pressures_of,
+            programs=courses.Programs() if config.get("programs") else None,
         )
         self.static_pods = static_pods.StaticPods(env, client, config.get("staticPods", ()), self.pods)
         self.shutdowns = shutdowns.Shutdowns(

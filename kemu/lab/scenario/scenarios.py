@@ -170,6 +170,8 @@ class Scenario:
     """In the order of their times; those of one instant in the order of the file."""
     workloads: tuple[Workload, ...]
     lives: tuple[PodLives, ...]
+    programs: bool
+    """Whether containers that do not say how they live do what their command or image does."""
     controllers: Mapping[str, Controller]
     """Settings by name; those that run."""
     bugs: tuple[str, ...]

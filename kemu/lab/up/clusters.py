@@ -33,10 +33,6 @@ PLUGINS = ("ServiceAccount",)
 MOST_EVENTS = 20_000
 """Event objects that the cluster keeps."""
 
-TASK_S = 3
-"""How long the containers of Jobs run that do not say."""
-_OF_A_JOB = {"key": "batch.kubernetes.io/job-name", "operator": "Exists"}
-
 _LEFT_OUT = (
     controller_keys.RESCHEDULER,
     controller_keys.CLUSTER_AUTOSCALER,
@@ -91,8 +87,6 @@ def _of_nodes(count: int, settings: Mapping[str, Any] | None, manifests: Sequenc
         "eventObjects": "all",
         # Some pods a second for an hour leave a gigabyte of them, too many to read.
         "apiServers": {"mostEvents": MOST_EVENTS},
-        # What is a task ends: it has no process of its own that would.
-        "lives": [{"selector": {"matchExpressions": [_OF_A_JOB]}, "runSeconds": TASK_S}],
         **_everywhere(),
     }
     if manifests:
@@ -102,7 +96,11 @@ def _of_nodes(count: int, settings: Mapping[str, Any] | None, manifests: Sequenc
 
 def _everywhere() -> dict[str, Any]:
     """What every cluster has, whatever is in it at first: clients may bring anything at any time."""
-    return {"controllers": [name for name in controller_keys.KINDS if name not in _LEFT_OUT], "storage": {}}
+    return {
+        "controllers": [name for name in controller_keys.KINDS if name not in _LEFT_OUT],
+        "storage": {},
+        "programs": True,
+    }
 
 
 def equipped(scenario: Scenario, data: Path | None = None) -> Scenario:

@@ -13,6 +13,7 @@ from kemu.emulated.gateway.authentication import authenticators, service_account
 from kemu.emulated.gateway.deliveries import Deliveries
 from kemu.emulated.gateway.faults.layer import Layer, Strike, Time
 from kemu.emulated.gateway.faults.revisions import Revisions
+from kemu.emulated.gateway.handlers import Handlers
 from kemu.emulated.gateway.limits import files, sites
 from kemu.emulated.gateway.servers import Server
 from kemu.emulated.gateway.settings import Authenticator, Everybody
@@ -26,6 +27,7 @@ from kemu.runtime.env import SECOND_NS, Channel, Clock
 from kemu.runtime.runlog.events import Transaction
 
 _CONNECTIONS = 10_000
+_NO_HANDLERS = Handlers()
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ class Endpoint:
         on_strike: Callable[[Strike], None],
         steps: controls.Steps | None = None,
         deliveries: Deliveries | None = None,
+        handlers: Handlers = _NO_HANDLERS,
     ) -> None:
         """``dial`` and ``clock``: see :class:`kemu.emulated.gateway.app.Gateway`. ``steps``: None in real time."""
         self._place = place
@@ -89,6 +92,8 @@ class Endpoint:
             components=_components(scenario),
             issuer=issuers.Issuer(None if place.insecure_http else made.authority, accounts),
             deliveries=deliveries,
+            programs=scenario.programs,
+            handlers=handlers,
         )
         gateway = Gateway(dial, clock, settings)
         self.layer = Layer(gateway, time, authenticator, listener.revisions, on_strike)

@@ -26,7 +26,15 @@ from kemu.emulated.objects.identities import User
 from kemu.lab.scenario.playing import judging, plans, plays, runner
 from kemu.lab.scenario.playing.heartbeats import Heartbeats
 from kemu.lab.scenario.scenarios import Scenario
-from kemu.lab.up import bootstrap_objects, clusters, credentials, endpoints, kubeconfigs, live_lines
+from kemu.lab.up import (
+    bootstrap_objects,
+    clusters,
+    container_handlers,
+    credentials,
+    endpoints,
+    kubeconfigs,
+    live_lines,
+)
 from kemu.lab.up.chaos import annotated_faults, injectors
 from kemu.lab.up.chaos import clients as faults
 from kemu.messages.k8s.objects import KubernetesObject
@@ -66,6 +74,8 @@ class Settings:
     """None: in the run folder."""
     insecure_http: bool = False
     """Plain HTTP, and everybody is the administrator."""
+    handlers: Path | None = None
+    """A module with functions that answer for containers."""
     users: tuple[User, ...] = ()
     """Who gets a token, beside the administrator and the users of the scenario."""
     for_s: float = 0.0
@@ -211,6 +221,7 @@ class Session:
                 scenario, functools.partial(self._strike, runtime, scenario), functools.partial(self._heal, runtime)
             ),
             faults.carried_out(env, lambda: endpoint.layer),
+            handlers=container_handlers.load(scenario, self.settings.handlers),
         )
         return endpoint
 

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequen
 from typing import Any
 
 from kemu.emulated.gateway.limits import connections
+from kemu.emulated.gateway.limits.upgrades import Upgraded
 from kemu.emulated.gateway.requests import negotiation, request_infos
 from kemu.emulated.gateway.requests.negotiation import Form
 from kemu.emulated.objects import identities
@@ -31,6 +32,7 @@ class Request:
         "query",
         "reset",
         "scheme",
+        "upgrade",
         "user",
     )
 
@@ -45,6 +47,9 @@ class Request:
         """Address of the client's end of the connection."""
         self.reset: Callable[[bool], None] | None = (scope.get("extensions") or {}).get(connections.RESET)
         """Ends the connection; with True by a reset."""
+        self.upgrade: Callable[[Sequence[tuple[bytes, bytes]]], Upgraded] | None
+        """Upgrades the connection, with the headers of the answer 101."""
+        self.upgrade = (scope.get("extensions") or {}).get(connections.UPGRADE)
         self.user: User = identities.ADMINISTRATOR
 
     @property

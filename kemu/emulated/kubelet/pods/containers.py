@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kemu.emulated.kubelet.programs.shells import Outcome
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import Timer
 
@@ -71,6 +72,7 @@ class Container:
         "asked_ns",
         "backoff_s",
         "before",
+        "course",
         "crashes",
         "created_ns",
         "forced",
@@ -125,6 +127,8 @@ class Container:
         self.has_started = False
         self.started_ns = 0
         """When it started the last time."""
+        self.course: Outcome | None = None
+        """How long its program runs, and how it ends; None: as the pod says, or as ever."""
         self.restarts = 0
         self.last: Exit | None = None
         """How it ended the last time …"""

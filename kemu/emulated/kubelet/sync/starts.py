@@ -28,6 +28,7 @@ from kemu.emulated.kubelet.pods.containers import (
     Container,
 )
 from kemu.emulated.kubelet.pods.workers import ACTIVE, STOPPING, Worker
+from kemu.emulated.kubelet.programs.courses import Programs
 from kemu.emulated.kubelet.settings import kubelet_configurations
 from kemu.emulated.kubelet.sync.life_events import LifeEvents
 from kemu.emulated.objects.pods import pod_phases
@@ -99,8 +100,10 @@ class Starts:
         host: StartHost,
         boot: boots.Boot = boots.BEFORE,
         events: LifeEvents | None = None,
+        programs: Programs | None = None,
     ) -> None:
-        """``events``: None: the usual life of containers leaves no events."""
+        """``events``: None: the usual life of containers leaves no events. ``programs``: None: containers live as their
+        pods say, whatever they run."""
         self._env = env
         self._clock = env.clock
         self._config = config
@@ -109,6 +112,7 @@ class Starts:
         self._host = host
         self._boot = boot
         self.events = events
+        self._programs = programs
         self._wanting: dict[Container, Worker] = {}
         """Containers with the policy Never that wait until another pod has pulled their image."""
         puller.on_pulled = self._image_has_come
@@ -130,6 +134,8 @@ class Starts:
         mains = [one for one in worker.containers if one.kind == MAIN]
         for container in worker.containers:
             if container.state == RUNNING and worker.state == ACTIVE:
+                if self._programs is not None:
+                    self._choose_course(worker, container)
                 self.until_exit(worker, container)
         if worker.state != ACTIVE:
             return
@@ -323,6 +329,8 @@ class Starts:
             self.events.started(worker, container)
         if self._env.crash_steps:
             self._env.step("after-start")
+        if self._programs is not None:
+            self._choose_course(worker, container)
         first = not container.has_started
         container.has_started = True
         if first and container.kind == MAIN:
@@ -337,6 +345,23 @@ class Starts:
             self.until_exit(worker, container)
         if worker.has_run:
             self._host.has_run(worker)
+
+    def _choose_course(self, worker: Worker, container: Container) -> None:
+        """What its program will do."""
+        assert self._programs is not None
+        started_s = (self._clock.unix_offset_ns + container.started_ns) / SECOND_NS
+        container.course = self._programs.begin(
+            worker.pod,
+            containers.spec_of(worker.pod, container),
+            is_init=container.kind == INIT,
+            restarts=container.restarts,
+            unix_s=started_s,
+        )
+
+    def forget(self, worker: Worker) -> None:
+        """The pod has gone, with its volumes."""
+        if self._programs is not None:
+            self._programs.forget(worker.pod)
 
     def until_exit(self, worker: Worker, container: Container) -> None:
         """It runs since ``started_ns``, until it exits by itself."""

@@ -39,6 +39,7 @@ KEYS = [b""] * PLACES
 
 K = TypeVar("K", bound=KubernetesObject)
 
+
 class Held:
     """An object to hold for long, one for all who hold it. A parsed pod or node takes 5 KiB, its bytes a fifth of that,
     and the store has those."""

@@ -62,7 +62,9 @@ class _Facts:
         self.amounts: dict[str, int] = _same(tuple(amounts.items()), amounts)
         self.allocatable: list[int] = []
         """The amounts by the numbers that the first scheduler gave to their names."""
-        self.image_sizes: dict[str, int] = {name: image.sizeBytes for image in node.status.images for name in image.names} or _NO_IMAGES
+        self.image_sizes: dict[str, int] = {
+            name: image.sizeBytes for image in node.status.images for name in image.names
+        } or _NO_IMAGES
 
     def by_number(self, names: ResourceNames) -> list[int]:
         """The amounts by number."""

@@ -369,6 +369,7 @@ class _Loading:
             events=tuple(timeline.events),
             workloads=tuple(timeline.workloads),
             lives=tuple(each for each in spec.lives if each is not INVALID),
+            programs=spec.programs is True,
             controllers=running,
             bugs=tuple(bug for bug in (*spec.bugs, *spec.fixes) if bug is not INVALID),
             chaos=chaos,

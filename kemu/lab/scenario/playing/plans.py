@@ -179,6 +179,7 @@ def kubelet(scenario: Scenario, node: Node, index: int, beats: Heartbeats) -> Ac
         "preemptsForAll": any(one.policy.get("preemptor") == "kubelet" for one in scenario.schedulers),
         "standing": beats.standing(node.name),
         "boot": {"id": machines.boot_id(scenario.seed, node.name, 0)},
+        **({"programs": True} if scenario.programs else {}),
         **_bugs(scenario, variants.KUBELET),
         **_limits_of_kubelet(scenario, node.kubelet),
     }

@@ -19,7 +19,7 @@ from kemu.emulated.gateway.deliveries import Deliveries
 from kemu.emulated.objects import resources
 from kemu.lab.scenario.playing import runner
 from kemu.lab.scenario.scenarios import Scenario
-from kemu.lab.up import credentials, endpoints, live_lines, sessions
+from kemu.lab.up import container_handlers, credentials, endpoints, live_lines, sessions
 from kemu.lab.up.chaos import injectors
 from kemu.lab.up.virtual import channels, clock_files, drivers, inputs, strikes, worlds
 from kemu.messages.k8s.objects import KubernetesObject
@@ -175,6 +175,7 @@ class Session:
                 self._strikes.struck,
                 driver,
                 deliveries,
+                container_handlers.load(scenario, settings.handlers),
             )
             self._strikes.layer, self._strikes.driver = endpoint.layer, driver
             await endpoint.start()

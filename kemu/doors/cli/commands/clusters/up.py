@@ -87,6 +87,19 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="the process at this port of loopback stands for a Service when the API server calls webhooks; may be "
         "repeated. The namespace is default where it is not named",
     )
+    parser.add_argument(
+        "--lives",
+        type=Path,
+        metavar="FILE",
+        help="how pods live that do not say, a list as lives of a scenario has it; it goes before that of the scenario",
+    )
+    parser.add_argument(
+        "--handlers",
+        type=Path,
+        metavar="FILE.py",
+        help="functions exec, attach and port_forward, which answer kubectl in the place of all containers for which "
+        "lives names none",
+    )
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on; default: 127.0.0.1")
     parser.add_argument("--port", type=parsers.whole_number, default=0, metavar="N", help="default: any that is free")
     parser.add_argument(
@@ -158,6 +171,7 @@ def command(options: argparse.Namespace) -> int:
         port=options.port,
         kubeconfig=options.kubeconfig,
         insecure_http=options.insecure_http,
+        handlers=options.handlers,
         users=tuple(_user(text) for text in options.user),
         epoch_unix_s=options.date or int(time.time()),
         log_bytes=0 if options.virtual else options.log_limit << 20,
@@ -262,6 +276,10 @@ def _scenario(options: argparse.Namespace) -> Any:
         if made.variants:
             raise KemuError(f"{options.scenario} is a matrix: choose values for its paths (--set)")
         made = clusters.equipped(made, options.data)
+    if options.lives is not None:
+        from kemu.lab.up import lives_files
+
+        made = lives_files.with_lives(made, options.lives)
     made = clusters.completed(made)
     return clusters.without_kubelets(made) if "kubelets" in options.without else made
 
