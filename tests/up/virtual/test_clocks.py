@@ -67,7 +67,9 @@ def test_a_client_that_writes_in_a_loop_does_not_stop_time_and_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(drivers, "RESTLESS_S", 0.5)
-    with embedded.up(nodes=1, folder=tmp_path / "run") as cluster, _looping(cluster, "loud/v1 (linux)"):
+    monkeypatch.setattr(drivers, "RESTLESS_TIMES", 1)
+    settled = embedded.up(nodes=1, folder=tmp_path / "run", settle_s=0.5)
+    with settled as cluster, _looping(cluster, "loud/v1 (linux)"):
         begun, begun_s = time.monotonic(), cluster.now_s
         found = cluster._remote.step({"seconds": 600})
         assert cluster.now_s - begun_s >= 600
