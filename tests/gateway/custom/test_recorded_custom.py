@@ -15,8 +15,8 @@ from tests.gateway import gateway_cluster
 from tests.gateway.custom import cases, player
 from tests.gateway.gateway_cluster import Cluster
 
-REAL: list[dict[str, Any]] = json.loads(
-    gzip.decompress(Path(__file__).with_name("recording.json.gz").read_bytes())
+REAL: list[dict[str, Any]] = player.plain(
+    json.loads(gzip.decompress(Path(__file__).with_name("recording.json.gz").read_bytes()))
 )
 
 

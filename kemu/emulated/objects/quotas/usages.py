@@ -19,9 +19,7 @@ Objects = Callable[[str], Iterable[Any]]
 """By plural, the objects of a namespace."""
 
 
-def calculate(
-    quota: Quota, objects: Objects, now_unix_ns: int, custom: Collection[str] = ()
-) -> dict[str, Quantity]:
+def calculate(quota: Quota, objects: Objects, now_unix_ns: int, custom: Collection[str] = ()) -> dict[str, Quantity]:
     """What is used of each resource in ``spec.hard`` that anybody counts. ``custom``: the custom kinds that there
     are."""
     used: dict[str, Quantity] = {}
