@@ -38,6 +38,11 @@ class Served(CustomResource):
         """Whether objects may have to be shown with more than they were stored with."""
         return '"default":' in json.dumps(convert.to_json(self.version.schema), separators=(",", ":"))
 
+    @property
+    def has_changed(self) -> bool:
+        """Whether objects may have been stored by another schema than this one."""
+        return self.definition.metadata.generation > 1
+
     @cached_property
     def scale(self) -> dict[str, Any] | None:
         """The paths of the subresource ``scale``."""
@@ -78,17 +83,17 @@ class Served(CustomResource):
         _put(obj, manifest)
 
     def show(self, wire: bytes) -> bytes:
-        """An object as it is stored, in this version: with the defaults of the version in which it is stored, and only
-        with what this version has."""
+        """An object as it is stored, in this version: as the schema of the version in which it is stored has it now, and
+        only with what this version has."""
         obj = CustomObject.FromString(wire)
         stored = self._of(obj.apiVersion)
         is_same = obj.apiVersion == self.api_version and obj.kind == self.kind
-        if is_same and not self.has_defaults:
+        if is_same and not self.has_defaults and not self.has_changed:
             return wire
         before = obj.content
-        if stored is not None and stored.has_defaults:
+        if stored is not None and (stored.has_defaults or stored.has_changed):
             manifest = custom_objects.content(obj)
-            stored.schema.default(manifest)
+            stored.schema.read(manifest)
             custom_objects.put(obj, manifest)
         if is_same:
             if obj.content == before:

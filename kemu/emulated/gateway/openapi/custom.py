@@ -20,24 +20,11 @@ from kemu.messages.k8s import meta_v1_pb2
 from kemu.messages.k8s.apiextensions_v1_pb2 import CustomResourceDefinition
 
 _TEXTS = {
-    "apiVersion": (
-        "APIVersion defines the versioned schema of this representation of an object. Servers should convert "
-        "recognized schemas to the latest internal value, and may reject unrecognized values. More info: "
-        "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources"
-    ),
-    "kind": (
-        "Kind is a string value representing the REST resource this object represents. Servers may infer this from the "
-        "endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: "
-        "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds"
-    ),
-    "metadata": (
-        "Standard object's metadata. More info: "
-        "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata"
-    ),
-    "listMetadata": (
-        "Standard list metadata. More info: "
-        "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds"
-    ),
+    "apiVersion": "APIVersion defines the group and version of the kind.",
+    "kind": "The kind of the object.",
+    "metadata": "Standard object's metadata: name, labels and everything else that all objects have.",
+    "listMetadata": "What belongs to the list as a whole.",
+    "items": "The objects.",
 }
 
 Rows = dict[str, tuple[CustomResource, ...]]
@@ -99,12 +86,7 @@ def _schema(row: CustomResource) -> dict[str, Any] | None:
 def _kind(row: CustomResource) -> openapi.Kind:
     group, _, version = row.api_version.rpartition("/")
     selectable = tuple(one.jsonPath for one in row.version.selectableFields)
-    items = (
-        f"List of {row.collection}. More info: "
-        "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
-    )
-    texts = {**_TEXTS, "items": items}
-    return openapi.Kind(group, version, row.kind, row.list_kind, row.collection, selectable, texts)
+    return openapi.Kind(group, version, row.kind, row.list_kind, row.collection, selectable, _TEXTS)
 
 
 class _Of(operations.Of):

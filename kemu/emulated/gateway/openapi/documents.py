@@ -15,7 +15,7 @@ from typing import Any
 import kemu
 from kemu.emulated.gateway.discovery import catalogue
 from kemu.emulated.gateway.discovery.catalogue import Version
-from kemu.emulated.gateway.openapi import custom, operations
+from kemu.emulated.gateway.openapi import custom, operations, swaggers
 from kemu.emulated.gateway.openapi.schemas import Collection
 
 ROOT = "/openapi/v3"
@@ -67,13 +67,15 @@ def custom_document(name: str, served: tuple[Version, ...], definitions: tuple[b
     return None
 
 
-@lru_cache(16)
+@lru_cache(4)
 def swagger(definitions: tuple[bytes, ...]) -> bytes:
-    """OpenAPI v2, of custom kinds alone."""
+    """OpenAPI v2: the schemas of all kinds, without operations."""
+    collection = Collection()
+    for version in versions():
+        operations.paths(version, collection)
+    found = swaggers.definitions(collection.found) | custom.definitions_v2(custom.rows(definitions))
     info = {"title": "Kubernetes", "version": "v1.36.3"}
-    found: dict[str, Any] = {"swagger": "2.0", "info": info, "paths": {}}
-    made = custom.definitions_v2(custom.rows(definitions))
-    return _encoder.encode({**found, "definitions": made} if made else found).encode()
+    return _encoder.encode({"swagger": "2.0", "info": info, "paths": {}, "definitions": found}).encode()
 
 
 def _document(version: Version) -> dict[str, Any]:
