@@ -17,8 +17,9 @@ from kemu.emulated.schemas import problems
 from kemu.emulated.schemas.problems import Value, child
 from kemu.errors import Cause
 
-MAX_DEPTH = 100
-"""Deeper schemas are refused. The API server of Kubernetes decodes no JSON that is deeper than 10 000."""
+MAX_DEPTH = 45
+"""Deeper schemas are refused: a definition with one is no protobuf message that can be read. Kubernetes takes any that is
+no deeper than its JSON decoder, 10,000 levels."""
 
 UNSUPPORTED = ("id", "$schema", "$ref", "patternProperties", "dependencies", "additionalItems", "definitions")
 """Keywords that a structural schema does not have."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kemu.emulated.schemas.rules import Rules
 
 _GO_MAP = "map[string]interface{}"
-MAX_VALUE_DEPTH = 500
+MAX_VALUE_DEPTH = 200
 """Deeper objects are refused before anything follows them."""
 SKIPPED_RULES = (
     "some validation rules were not checked because the object was invalid; correct the existing errors to complete "
