@@ -209,7 +209,7 @@ def test_one_of_two_definitions_gets_a_name_and_the_other_gets_it_later() -> Non
     run(main, servers=({}, {}))
 
 
-@pytest.mark.parametrize("versions, order", [
+@pytest.mark.parametrize(("versions", "order"), [
     (["v1", "v2", "v10"], ["v10", "v2", "v1"]),
     (["v1alpha1", "v1", "v2beta1", "foo", "v1beta2", "bar"], ["v1", "v2beta1", "v1beta2", "v1alpha1", "bar", "foo"]),
 ])  # fmt: skip

@@ -1,4 +1,4 @@
-"""Scenarios with custom kinds: definitions and their objects among manifests and events, and what is expected of them."""
+"""Scenarios with custom kinds: their definitions and objects among manifests and events, and what is expected."""
 
 from __future__ import annotations
 

@@ -693,7 +693,7 @@ class Registry:
                     revision, current = await self.storage.swap(key, entry.revision, stored)
                     if revision and stored is None:
                         return Entry(key, revision, shown.value), True
-                    if revision:
+                    if revision and stored is not None:
                         return row.shown(Entry(key, revision, stored)), False
                 entry, certain = current, True
         finally:
