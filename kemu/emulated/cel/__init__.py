@@ -8,8 +8,8 @@ Begin at `environments`: an `Environment` declares variables and compiles text t
     value, cost = program.evaluate({"self": document})
 
 `types` are declared types and their sizes, `schemas` makes them of OpenAPI schemas, `errors` are what goes wrong.
-Expressions are free of I/O and deterministic. Nothing here is imported before the first expression is compiled, if callers
-import it where they need it.
+Expressions are free of I/O and deterministic. Nothing here is imported before the first expression is compiled, if
+callers import it where they need it.
 """
 
 from kemu.emulated.cel import authorizers, environments, errors, schemas, types

@@ -20,17 +20,68 @@ AUTHORIZATION_CHECK: Final = 350_000
 STRING_FACTOR: Final = 0.1
 REGEX_FACTOR: Final = 0.25
 
-_ONE: Final = frozenset(
-    "serviceAccount path group resource subresource namespace name allowed reason error errored masked prefixLength family "
-    "isUnspecified isLoopback isLinkLocalMulticast isLinkLocalUnicast isGlobalUnicast format.named sign asInteger isInteger "
-    "asApproximateFloat isGreaterThan isLessThan compareTo add sub major minor patch getScheme getHostname getHost getPort "
-    "getEscapedPath getQuery".split()
+#: Functions whose calls cost one.
+FIXED: Final = frozenset(
+    [
+        "serviceAccount",
+        "path",
+        "group",
+        "resource",
+        "subresource",
+        "namespace",
+        "name",
+        "allowed",
+        "reason",
+        "error",
+        "errored",
+        "masked",
+        "prefixLength",
+        "family",
+        "isUnspecified",
+        "isLoopback",
+        "isLinkLocalMulticast",
+        "isLinkLocalUnicast",
+        "isGlobalUnicast",
+        "format.named",
+        "sign",
+        "asInteger",
+        "isInteger",
+        "asApproximateFloat",
+        "isGreaterThan",
+        "isLessThan",
+        "compareTo",
+        "add",
+        "sub",
+        "major",
+        "minor",
+        "patch",
+        "getScheme",
+        "getHostname",
+        "getHost",
+        "getPort",
+        "getEscapedPath",
+        "getQuery",
+    ]
 )
 _TRAVERSE: Final = frozenset(
-    "url lowerAscii upperAscii substring trim jsonpatch.escapeKey cidr isIP isCIDR quantity isQuantity semver isSemver".split()
+    [
+        "url",
+        "lowerAscii",
+        "upperAscii",
+        "substring",
+        "trim",
+        "jsonpatch.escapeKey",
+        "cidr",
+        "isIP",
+        "isCIDR",
+        "quantity",
+        "isQuantity",
+        "semver",
+        "isSemver",
+    ]
 )
 _TRAVERSE_OVERLOADS: Final = frozenset(
-    "starts_with_string ends_with_string string_to_bytes bytes_to_string strings_quote string_format".split()
+    ["starts_with_string", "ends_with_string", "string_to_bytes", "bytes_to_string", "strings_quote", "string_format"]
 )
 _COMPARE_OVERLOADS: Final = frozenset(
     f"{comparison}_{kind}"
@@ -50,7 +101,7 @@ def of_call(function: str, overload: str) -> CallCost:
         return lambda arguments, result: _self_comparison(arguments[1])
     if function == "check":
         return AUTHORIZATION_CHECK
-    if function in _ONE or overload == "cidr_ip":
+    if function in FIXED or overload == "cidr_ip":
         return 1
     if function in _TRAVERSE or function == "ip":
         return lambda arguments, result: _traversal(extent(arguments[0]))

@@ -316,8 +316,8 @@ class _Checker:
                 self._assign(types.DYN, over)
                 first = second = types.DYN
             case _:
-                message = f"expression of type '{over.text}' cannot be range of a comprehension (must be list, map, or dynamic)"
-                self.issue(node.range.offset, message)
+                wanted = "cannot be range of a comprehension (must be list, map, or dynamic)"
+                self.issue(node.range.offset, f"expression of type '{over.text}' {wanted}")
                 first = second = types.ERROR
         scope = {node.variable: first}
         if node.second:

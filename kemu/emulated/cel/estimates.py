@@ -1,7 +1,9 @@
-"""What an expression costs at least and at most, for inputs within their declared sizes: cel-go's estimate with Kubernetes'.
+"""What an expression costs at least and at most, for inputs within their declared sizes: cel-go's estimate with
+Kubernetes'.
 
-The API server refuses rules of custom resources whose greatest cost is too high, so the numbers are those of Kubernetes to
-the unit, quirks included. Sizes and costs are 64 bits, unsigned; what is more counts as the largest number.
+The API server refuses rules of custom resources whose greatest cost is too high, so the numbers are those of
+Kubernetes to the unit, quirks included. Sizes and costs are 64 bits, unsigned; what is more counts as the largest
+number.
 """
 
 from __future__ import annotations
@@ -10,6 +12,8 @@ import math
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from kemu.emulated.cel.actual_costs import AUTHORIZATION_CHECK, FIXED
+from kemu.emulated.cel.ranges import NEVER, NOTHING, ONE, UNKNOWN, Range, fixed
 from kemu.emulated.cel.syntax import (
     ACCUMULATOR,
     Call,
@@ -31,42 +35,6 @@ _LIST_COST: Final = 10
 _MAP_COST: Final = 30
 _STRUCT_COST: Final = 40
 _SCALARS: Final = frozenset({"bool", "double", "duration", "int", "timestamp", "uint"})
-
-
-class Range(NamedTuple):
-    """A size or a cost: at least `low`, at most `high`."""
-
-    low: int
-    high: int
-
-    def plus(self, other: Range) -> Range:
-        return Range(min(self.low + other.low, UINT_MAX), min(self.high + other.high, UINT_MAX))
-
-    def times(self, other: Range) -> Range:
-        return Range(min(self.low * other.low, UINT_MAX), min(self.high * other.high, UINT_MAX))
-
-    def by(self, factor: float) -> Range:
-        return Range(_by(self.low, factor), _by(self.high, factor))
-
-    def or_(self, other: Range) -> Range:
-        return Range(min(self.low, other.low), max(self.high, other.high))
-
-
-def _by(number: int, factor: float) -> int:
-    if number > 0 and factor > 0 and float(number) > UINT_MAX / factor:
-        return UINT_MAX
-    product = math.ceil(float(number) * factor)
-    return min(product, UINT_MAX)
-
-
-def fixed(number: int) -> Range:
-    return Range(number, number)
-
-
-UNKNOWN: Final = Range(0, UINT_MAX)
-_NOTHING: Final = Range(0, 0)
-_ONE: Final = Range(1, 1)
-_NEVER: Final = Range(UINT_MAX, 0)
 
 
 class _Entries(NamedTuple):
@@ -113,7 +81,7 @@ class _Coster:
             case Ident():
                 local = self._local(node.name)
                 self.paths[id(node)] = local.path if local is not None else (node.name,)
-                return _ONE
+                return ONE
             case Select():
                 return self._select(node)
             case Call():
@@ -123,21 +91,21 @@ class _Coster:
             case MapOf():
                 return self._map(node)
             case Struct():
-                total = _NOTHING
+                total = NOTHING
                 for field in node.fields:
                     total = total.plus(self.cost(field.value))
                 return total.plus(fixed(_STRUCT_COST))
             case Comprehension():
                 return self._bind(node) if _is_binding(node) else self._comprehension(node)
             case _:
-                return _NOTHING
+                return NOTHING
 
     def _select(self, node: Select) -> Range:
         total = self.cost(node.operand)
         if node.test_only:
             return total
         if node.operand.type.kind in ("map", "struct", "param"):
-            total = total.plus(_ONE)
+            total = total.plus(ONE)
         self.paths[id(node)] = (*self._path(node.operand), node.field)
         return total
 
@@ -146,20 +114,20 @@ class _Coster:
             (argument,) = node.arguments
             cost = self.cost(argument)
             self._copy_sizes(node, argument)
-            return _ONE.plus(cost)
+            return ONE.plus(cost)
         costs: list[Range] = []
         operands: list[_Operand] = []
         for argument in node.arguments:
             costs.append(self.cost(argument))
             operands.append(self._operand(argument))
         if not node.overloads:
-            return _NOTHING
-        total = _NOTHING
+            return NOTHING
+        total = NOTHING
         target: _Operand | None = None
         if node.target is not None:
             total = self.cost(node.target)
             target = self._operand(node.target)
-        call = _NEVER
+        call = NEVER
         size: Range | None = None
         for overload in node.overloads:
             cost, result = self._overload(node, overload, target, operands, costs)
@@ -178,16 +146,16 @@ class _Coster:
         return total.plus(call)
 
     def _list(self, node: ListOf) -> Range:
-        total, items = _NOTHING, _NEVER if node.elements else _NOTHING
+        total, items = NOTHING, NEVER if node.elements else NOTHING
         for element in node.elements:
             total = total.plus(self.cost(element))
             items = items.or_(self._size_or_unknown(element))
-        self.entries[id(node)] = _Entries("list", _ONE, items)
+        self.entries[id(node)] = _Entries("list", ONE, items)
         return total.plus(fixed(_LIST_COST))
 
     def _map(self, node: MapOf) -> Range:
-        total = _NOTHING
-        keys = values = _NEVER if node.entries else _NOTHING
+        total = NOTHING
+        keys = values = NEVER if node.entries else NOTHING
         for entry in node.entries:
             total = total.plus(self.cost(entry.key)).plus(self.cost(entry.value))
             keys = keys.or_(self._size_or_unknown(entry.key))
@@ -286,7 +254,7 @@ class _Coster:
             self.sizes[id(node)] = declared
             return declared
         if _is_scalar(node.type):
-            return _ONE
+            return ONE
         local = self._local(node.name) if isinstance(node, Ident) else None
         return local.size if local is not None else None
 
@@ -340,7 +308,7 @@ class _Coster:
         self, node: Call, overload: str, target: _Operand | None, arguments: list[_Operand], costs: list[Range]
     ) -> tuple[Range, Range | None]:
         """The cost of a call of an overload with that of its arguments, and the size of the result."""
-        total = _NOTHING
+        total = NOTHING
         for cost in costs:
             total = total.plus(cost)
         own = _of_list_library(self._known, overload, target, arguments)
@@ -365,7 +333,7 @@ class _Coster:
             case "in_list":
                 return size[1].by(1).plus(total), None
             case "matches_string" if target is not None:
-                return of_target.plus(_ONE).by(_STRING).times(size[0].by(_REGEX)).plus(total), None
+                return of_target.plus(ONE).by(_STRING).times(size[0].by(_REGEX)).plus(total), None
             case "contains_string" if target is not None:
                 return of_target.by(_STRING).times(size[0].by(_STRING)).plus(total), None
             case "logical_or" | "logical_and":
@@ -377,7 +345,7 @@ class _Coster:
         if overload in _COMPARED:
             least = min(size[0].high, size[1].high)
             return Range(1 if least > 0 else 0, least).by(_STRING).plus(total), None
-        return _ONE.plus(total), None
+        return ONE.plus(total), None
 
     def _conditional(self, node: Call, size: list[Range], costs: list[Range]) -> tuple[Range, Range | None]:
         entries = _either(self._entry_sizes(node.arguments[1]), self._entry_sizes(node.arguments[2]))
@@ -390,7 +358,7 @@ class _Coster:
         entries = _either(self._entry_sizes(node.arguments[0]), self._entry_sizes(node.arguments[1]))
         if entries is not None:
             self.entries[id(node)] = entries
-        cost = _ONE if overload == "add_list" else result.by(_STRING)
+        cost = ONE if overload == "add_list" else result.by(_STRING)
         return cost.plus(total), result
 
     def _kubernetes(
@@ -400,9 +368,9 @@ class _Coster:
         known = self._known
         first = arguments[0] if arguments else None
         if function == "check":
-            return fixed(350_000), None
-        if function in _ONE_EACH or overload == "cidr_ip":
-            return _ONE, None
+            return fixed(AUTHORIZATION_CHECK), None
+        if function in FIXED or overload == "cidr_ip":
+            return ONE, None
         if function in ("fieldSelector", "labelSelector") and first is not None:
             size = known(first)
             return fixed(_LIST_COST).plus(size.by(_STRING)).plus(size.by(0.5).by(50.0)), None
@@ -420,7 +388,7 @@ class _Coster:
             return self._joining(target, first)
         if function in ("find", "findAll") and target is not None and first is not None:
             size = known(target)
-            return size.plus(_ONE).by(_STRING).times(known(first).by(_REGEX)), Range(0, size.high)
+            return size.plus(ONE).by(_STRING).times(known(first).by(_REGEX)), Range(0, size.high)
         if function in _PARSED and first is not None:
             return known(first).by(_STRING), None
         if function == "ip.isCanonical" and first is not None:
@@ -437,13 +405,13 @@ class _Coster:
         element = self._element(target)
         if element is None:
             return self._known(target).by(_STRING)
-        each = _ONE
+        each = ONE
         if element.type.kind in ("string", "bytes"):
             each = each.plus(self._known(element).by(_STRING))
         return self._known(target).times(each)
 
     def _joining(self, target: _Operand, separator: _Operand | None) -> tuple[Range, Range | None]:
-        count, size = self._known(target), _NOTHING
+        count, size = self._known(target), NOTHING
         element = self._element(target)
         if element is not None:
             size = count.times(self._known(element))
@@ -453,14 +421,8 @@ class _Coster:
         return size.by(_STRING), size
 
 
-_ONE_EACH: Final = frozenset(
-    "serviceAccount path group resource subresource namespace name allowed reason error errored masked prefixLength family "
-    "isUnspecified isLoopback isLinkLocalMulticast isLinkLocalUnicast isGlobalUnicast format.named sign asInteger isInteger "
-    "asApproximateFloat isGreaterThan isLessThan compareTo add sub major minor patch getScheme getHostname getHost getPort "
-    "getEscapedPath getQuery".split()
-)
-_OVER_LISTS: Final = frozenset("isSorted sum max min indexOf lastIndexOf".split())
-_PARSED: Final = frozenset("cidr isIP isCIDR ip quantity isQuantity semver isSemver".split())
+_OVER_LISTS: Final = frozenset(["isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"])
+_PARSED: Final = frozenset(["cidr", "isIP", "isCIDR", "ip", "quantity", "isQuantity", "semver", "isSemver"])
 _COMPARED: Final = frozenset(
     [f"{name}_{kind}" for name in ("less", "greater", "less_equals", "greater_equals") for kind in ("string", "bytes")]
     + ["equals", "not_equals"]
@@ -547,7 +509,7 @@ def _containment(function: str, overload: str, other: Range) -> Range:
     size = Range(4, 16)
     cost = size.plus(size).by(_STRING)
     if function == "containsCIDR":
-        cost = cost.plus(size.by(_STRING)).plus(_ONE)
+        cost = cost.plus(size.by(_STRING)).plus(ONE)
     return cost.plus(other.by(_STRING)) if overload.endswith("_string") else cost
 
 
@@ -557,11 +519,11 @@ def _object_equality(arguments: list[_Operand]) -> tuple[Range, Range | None] | 
         return None
     name = left.type.name
     if name in _CONSTANT_EQUALITY:
-        return _ONE, None
+        return ONE, None
     if name == "kubernetes.NamedFormat":
         return Range(1, 64).by(_STRING), None
     if name == "kubernetes.URL":
-        size = right.size if right.size is not None else _ONE
+        size = right.size if right.size is not None else ONE
         return Range(1, size.high).by(_STRING), None
     return None
 
@@ -579,7 +541,7 @@ def _of_list_library(
     """The estimates of cel-go's libraries of lists and sets."""
     if overload.startswith("list_sets_"):
         factor = 2.0 if "equivalent" in overload else 1.0
-        return known(arguments[0]).times(known(arguments[1])).by(factor).plus(_ONE), None
+        return known(arguments[0]).times(known(arguments[1])).by(factor).plus(ONE), None
     if overload == "lists_range" and target is None:
         return _allocation(1, fixed(_constant(arguments[0], UINT_MAX)))
     if target is None:
@@ -603,4 +565,4 @@ def _of_list_library(
 
 
 def _allocation(factor: float, size: Range) -> tuple[Range, Range]:
-    return size.by(factor).plus(_ONE).plus(fixed(_LIST_COST)), size
+    return size.by(factor).plus(ONE).plus(fixed(_LIST_COST)), size

@@ -19,6 +19,7 @@ from kemu.emulated.cel.syntax import (
     Node,
     Select,
     Struct,
+    walk,
 )
 
 #: The variable of a loop that is never entered.
@@ -35,11 +36,28 @@ class MacroError(Exception):
         self.message = message
 
 
+class Copies:
+    """How many nodes macros may still copy. A chain of optMap doubles its target at each link; cel-go has no limit."""
+
+    LIMIT = 50_000
+
+    def __init__(self) -> None:
+        self._left = self.LIMIT
+
+    def copy(self, node: Node) -> Node:
+        """The same tree again, of nodes of its own. Raises `MacroError`."""
+        self._left -= sum(1 for _ in walk(node, self._left + 1))
+        if self._left < 0:
+            raise MacroError(-1, f"macros copy more than {self.LIMIT} nodes")
+        return copy(node)
+
+
 class Builder:
     """Makes nodes that all stand where the macro was called."""
 
-    def __init__(self, offset: int) -> None:
+    def __init__(self, offset: int, copies: Copies) -> None:
         self.offset = offset
+        self.copy = copies.copy
 
     def literal(self, value: bool | int) -> Node:
         return Literal(self.offset, value)
@@ -186,14 +204,14 @@ def _transform_map_entry(build: Builder, target: Node | None, arguments: list[No
 
 def _optional_map(build: Builder, target: Node | None, arguments: list[Node]) -> Node:
     name = _variable(arguments[0], "optMap() variable name must be a simple identifier")
-    value = build.member("value", copy(_target(target)))
+    value = build.member("value", build.copy(_target(target)))
     mapped = build.call("optional.of", build.binding(name, value, arguments[1]))
     return build.call("_?_:_", build.member("hasValue", _target(target)), mapped, build.call("optional.none"))
 
 
 def _optional_flat_map(build: Builder, target: Node | None, arguments: list[Node]) -> Node:
     name = _variable(arguments[0], "optFlatMap() variable name must be a simple identifier")
-    value = build.member("value", copy(_target(target)))
+    value = build.member("value", build.copy(_target(target)))
     mapped = build.binding(name, value, arguments[1])
     return build.call("_?_:_", build.member("hasValue", _target(target)), mapped, build.call("optional.none"))
 

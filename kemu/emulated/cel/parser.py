@@ -1,7 +1,7 @@
 """From text to a syntax tree: the grammar of CEL, with cel-go's limits and messages.
 
-cel-go's parser is made by ANTLR. Messages name what ANTLR would, and one token too many or too few is passed over as ANTLR
-does; what ANTLR says of the text behind the first place that it cannot mend is left out.
+cel-go's parser is made by ANTLR. Messages name what ANTLR would, and one token too many or too few is passed over as
+ANTLR does; what ANTLR says of the text behind the first place that it cannot mend is left out.
 """
 
 from __future__ import annotations
@@ -19,8 +19,29 @@ MAX_LENGTH = 100_000
 MAX_DEPTH = 250
 
 _RESERVED = frozenset(
-    "as break const continue else false for function if import in let loop package namespace null return true var void "
-    "while".split()
+    [
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "false",
+        "for",
+        "function",
+        "if",
+        "import",
+        "in",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "null",
+        "return",
+        "true",
+        "var",
+        "void",
+        "while",
+    ]
 )
 _LITERALS = ("true", "false", "null", "NUM_FLOAT", "NUM_INT", "NUM_UINT", "STRING", "BYTES")
 _BEGINNING = ("[", "{", "(", ".", "-", "!", *_LITERALS, "IDENTIFIER")
@@ -33,7 +54,7 @@ _SUMS = {"+": "_+_", "-": "_-_"}
 _PRODUCTS = {"*": "_*_", "/": "_/_", "%": "_%_"}
 
 
-class _Stop(Exception):  # noqa: N818
+class _Stop(Exception):
     """Nothing behind this place is read."""
 
 
@@ -57,6 +78,7 @@ class _Parser:
         self.text = text
         self.issues: list[Issue] = []
         self.macros = available
+        self.copies = macros.Copies()
         self.tokens, strays = scan(text.content)
         for offset, stray in strays:
             self._syntax_error(offset, f"token recognition error at: '{stray}'")
@@ -131,7 +153,7 @@ class _Parser:
         if self.token.kind in follows:
             self._syntax_error(self.token.offset, f"missing '{kind}' at {_shown(self.token)}")
             return Token(kind, kind, self.token.offset)
-        self._mismatched((kind,))
+        return self._mismatched((kind,))
 
     # Grammar, from the loosest to the tightest
 
@@ -153,16 +175,18 @@ class _Parser:
 
     def _logic(self, operator: str, function: str) -> Node:
         """A chain of ``||``, or of ``&&`` within it, as a balanced tree."""
-        operand = (lambda: self._logic("&&", "_&&_")) if operator == "||" else self._relation
-        terms, offsets = [operand()], []
+        terms, offsets = [self._term(operator)], []
         while self.token.kind == operator:
             offsets.append(self._next().offset)
-            terms.append(operand())
+            terms.append(self._term(operator))
         if not offsets:
             return terms[0]
         tree = self._balanced(function, terms, offsets, 0, len(offsets) - 1)
         tree.height = max(term.height for term in terms)
         return tree
+
+    def _term(self, operator: str) -> Node:
+        return self._logic("&&", "_&&_") if operator == "||" else self._relation()
 
     def _balanced(self, function: str, terms: list[Node], offsets: list[int], low: int, high: int) -> Node:
         middle = (low + high + 1) // 2
@@ -464,7 +488,7 @@ class _Parser:
         if expand is None:
             return Call(offset, function, target, arguments)
         try:
-            expanded = expand(macros.Builder(offset), target, arguments)
+            expanded = expand(macros.Builder(offset, self.copies), target, arguments)
         except macros.MacroError as error:
             return self.issue(error.offset if error.offset >= 0 else offset, error.message)
         return Call(offset, function, target, arguments) if expanded is None else expanded

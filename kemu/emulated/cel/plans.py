@@ -1,25 +1,25 @@
 """From a checked tree to closures that evaluate it and count what that costs.
 
-The plan follows cel-go's planner and its tracker of costs step by step, as both decide what costs: a chain of selections is
-one attribute with qualifiers; constants are folded; membership in a list of constants is a look-up; a call costs when all of
-its arguments were evaluated, even if one is an error. A closure takes the `Run` and returns a value or an `Error`.
+The plan follows cel-go's planner and its tracker of costs step by step, as both decide what costs: a chain of
+selections is one attribute with qualifiers; constants are folded; membership in a list of constants is a look-up; a
+call costs when all of its arguments were evaluated, even if one is an error. A closure takes the `Run` and returns a
+value or an `Error`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, TypeAlias
+from typing import Final
 
-from kemu.emulated.cel import access, actual_costs, patterns, times
-from kemu.emulated.cel.declarations import Function, Functions, Implementation, Overload
+from kemu.emulated.cel import access, actual_costs, calls, patterns
+from kemu.emulated.cel.attributes import Attribute, Plan, Qualifier
+from kemu.emulated.cel.declarations import Functions, Implementation
 from kemu.emulated.cel.errors import InstantiationError
 from kemu.emulated.cel.providers import Provider
+from kemu.emulated.cel.runs import UNSET, Panicked, Run, Step
 from kemu.emulated.cel.syntax import Call, Comprehension, Ident, ListOf, Literal, MapOf, Node, Select, Struct
 from kemu.emulated.cel.types import Type
 from kemu.emulated.cel.values import (
     NO_OVERLOAD,
-    NONE,
-    UINT_MAX,
     Error,
     MutableList,
     MutableMap,
@@ -31,7 +31,6 @@ from kemu.emulated.cel.values import (
     go_type,
     is_list,
     is_map,
-    item,
     text,
     type_name,
 )
@@ -40,226 +39,7 @@ LIST_COST: Final = 10
 MAP_COST: Final = 30
 STRUCT_COST: Final = 40
 
-_UNSET: Final = object()
 _UNHASHABLE: Final = frozenset({"bytes", "kubernetes.Semver", "kubernetes.NamedFormat"})
-
-
-class Panicked(Exception):  # noqa: N818
-    """Where cel-go panics: the evaluation ends at once, whatever else would do without the value."""
-
-
-class Exceeded(Exception):
-    """The cost passed the limit."""
-
-
-class Run:
-    """One evaluation: what it cost so far, at most may cost, and the values of names."""
-
-    __slots__ = ("cost", "limit", "slots", "variables")
-
-    def __init__(self, variables: dict[str, Value], limit: int, slots: int) -> None:
-        self.cost = 0
-        self.limit = limit
-        self.variables = variables
-        self.slots: list[Value] = [_UNSET] * slots
-
-    def charge(self, cost: int) -> None:
-        self.cost += cost
-        if self.cost > self.limit:
-            raise Exceeded
-
-
-Step: TypeAlias = Callable[[Run], Value]
-
-
-class _Qualifier:
-    """A field, an index or a key: a constant, or computed by a step that costs nothing of its own."""
-
-    __slots__ = ("constant", "dynamic_object", "key", "optional", "step")
-
-    def __init__(self, key: Value, step: Step | None, optional: bool, dynamic_object: bool = False) -> None:
-        self.key = key
-        self.step = step
-        self.optional = optional
-        self.constant = step is None
-        self.dynamic_object = dynamic_object
-
-
-class _Attribute:
-    """A value and the qualifiers that are applied to it; or one of two attributes, by a condition."""
-
-    __slots__ = ("branches", "condition", "qualifiers", "root", "test_only")
-
-    def __init__(
-        self, root: Step | None, condition: _Plan | None = None, branches: tuple[_Attribute, ...] = ()
-    ) -> None:
-        self.root = root
-        self.condition = condition
-        self.branches = branches
-        self.qualifiers: list[_Qualifier] = []
-        self.test_only = False
-
-    def qualify(self, qualifier: _Qualifier) -> None:
-        for branch in self.branches:
-            branch.qualify(qualifier)
-        if not self.branches:
-            self.qualifiers.append(qualifier)
-
-    def resolve(self) -> Step:
-        """The step that resolves the attribute, without what the attribute itself costs."""
-        if self.condition is not None:
-            return _choose(self.condition.step(), *(branch.resolve() for branch in self.branches))
-        assert self.root is not None, "an attribute without condition has a root"
-        if not self.qualifiers:
-            return _unwrapped(self.root)
-        return _apply(self.root, tuple(self.qualifiers), self.test_only)
-
-
-class _Plan:
-    """How a node is evaluated: a constant, an attribute that may still be qualified, or a step."""
-
-    __slots__ = ("attribute", "constant", "value", "_step")
-
-    def __init__(self, step: Step | None = None, attribute: _Attribute | None = None) -> None:
-        self._step = step
-        self.attribute = attribute
-        self.constant = False
-        self.value: Value = None
-
-    @staticmethod
-    def of(value: Value) -> _Plan:
-        plan = _Plan(lambda run: value)
-        plan.constant, plan.value = True, value
-        return plan
-
-    def step(self) -> Step:
-        if self._step is None:
-            assert self.attribute is not None, "a plan is a step or an attribute"
-            resolve = self.attribute.resolve()
-            free = self.attribute.test_only or self.attribute.condition is not None
-            if self.attribute.test_only:
-                self._step = _tested(resolve, self.attribute.condition is not None)
-            else:
-                self._step = resolve if free else _charged(resolve)
-        return self._step
-
-
-def _charged(resolve: Step) -> Step:
-    def step(run: Run) -> Value:
-        value = resolve(run)
-        run.cost += 1
-        if run.cost > run.limit:
-            raise Exceeded
-        return value
-
-    return step
-
-
-def _tested(resolve: Step, conditional: bool) -> Step:
-    """A test of presence costs nothing; cel-go takes its one off even from a condition, for which it never asked one."""
-
-    def step(run: Run) -> Value:
-        value = resolve(run)
-        if conditional:
-            run.cost = run.cost - 1 & UINT_MAX
-            run.charge(0)
-        return value.present if type(value) is Optional else value
-
-    return step
-
-
-def _unwrapped(root: Step) -> Step:
-    return root
-
-
-def _choose(condition: Step, first: Step, second: Step) -> Step:
-    def step(run: Run) -> Value:
-        value = condition(run)
-        if value is True:
-            return first(run)
-        if value is False:
-            return second(run)
-        return value if type(value) is Error else NO_OVERLOAD
-
-    return step
-
-
-def _apply(root: Step, qualifiers: tuple[_Qualifier, ...], test_only: bool) -> Step:
-    last = len(qualifiers) - 1
-    if not test_only and all(part.constant and not part.optional and not part.dynamic_object for part in qualifiers):
-        keys = tuple(part.key for part in qualifiers)
-        return _apply_constants(root, keys)
-
-    def step(run: Run) -> Value:
-        value = root(run)
-        optional = False
-        if type(value) is Optional:
-            if not value.present:
-                return value
-            value, optional = value.value, True
-        for index, part in enumerate(qualifiers):
-            if type(value) is Error:
-                return value
-            optional = optional or part.optional
-            key = part.key
-            if part.step is not None:
-                key = part.step(run)
-                if type(key) is Error:
-                    if not optional:
-                        run.charge(1)
-                    return key
-            if optional:
-                value, present = access.find(value, key, part.dynamic_object)
-                if type(value) is Error:
-                    return value
-                if not present:
-                    return NONE
-            elif test_only and index == last:
-                found, present = access.find(value, key, part.dynamic_object)
-                value = found if type(found) is Error else present
-            else:
-                value = access.get(value, key, part.dynamic_object)
-            run.cost += 1
-            if run.cost > run.limit:
-                raise Exceeded
-        return Optional(True, value) if optional and type(value) is not Error else value
-
-    return step
-
-
-def _apply_constants(root: Step, keys: tuple[Value, ...]) -> Step:
-    """The common case: fields and constant indexes of what is no optional."""
-
-    def step(run: Run) -> Value:
-        value = root(run)
-        if type(value) is Optional:
-            return optional(run, value)
-        for key in keys:
-            if type(value) is dict and type(key) is str:
-                value = value[key] if key in value else Error(f"no such key: {key}")
-            elif type(value) is Error:
-                return value
-            else:
-                value = access.get(value, key, False)
-            run.cost += 1
-            if run.cost > run.limit:
-                raise Exceeded
-        return value
-
-    def optional(run: Run, value: Optional) -> Value:
-        if not value.present:
-            return value
-        current = value.value
-        for key in keys:
-            current, present = access.find(current, key, False)
-            if type(current) is Error:
-                return current
-            if not present:
-                return NONE
-            run.charge(1)
-        return Optional(True, current)
-
-    return step
 
 
 def plan(tree: Node, provider: Provider, functions: Functions) -> tuple[Step, int]:
@@ -275,10 +55,10 @@ class _Planner:
         self.slots = 0
         self.scopes: list[dict[str, Step]] = []
 
-    def plan(self, node: Node) -> _Plan:
+    def plan(self, node: Node) -> Plan:
         match node:
             case Literal():
-                return _Plan.of(node.value)
+                return Plan.of(node.value)
             case Ident():
                 return self._ident(node)
             case Select():
@@ -296,53 +76,53 @@ class _Planner:
             case _:
                 raise AssertionError(f"a checked tree has no {type(node).__name__}")
 
-    def _ident(self, node: Ident) -> _Plan:
+    def _ident(self, node: Ident) -> Plan:
         if node.constant is not None:
-            return _Plan.of(TypeValue(node.constant))
+            return Plan.of(TypeValue(node.constant))
         for scope in reversed(self.scopes):
             if node.name in scope:
-                return _Plan(attribute=_Attribute(scope[node.name]))
+                return Plan(attribute=Attribute(scope[node.name]))
         name = node.name
         missing = Error(f"no such attribute(s): {name}")
 
         def read(run: Run) -> Value:
             return run.variables.get(name, missing)
 
-        return _Plan(attribute=_Attribute(read))
+        return Plan(attribute=Attribute(read))
 
-    def _attribute(self, operand: _Plan) -> _Attribute:
-        return operand.attribute if operand.attribute is not None else _Attribute(operand.step())
+    def _attribute(self, operand: Plan) -> Attribute:
+        return operand.attribute if operand.attribute is not None else Attribute(operand.step())
 
     def _is_dynamic_object(self, type_: Type) -> bool:
         return type_.kind == "struct" and access.is_dynamic(type_.name)
 
-    def _select(self, node: Select) -> _Plan:
+    def _select(self, node: Select) -> Plan:
         attribute = self._attribute(self.plan(node.operand))
-        attribute.qualify(_Qualifier(node.field, None, False, self._is_dynamic_object(node.operand.type)))
+        attribute.qualify(Qualifier(node.field, None, False, self._is_dynamic_object(node.operand.type)))
         if not node.test_only:
-            return _Plan(attribute=attribute)
+            return Plan(attribute=attribute)
         attribute.test_only = True
         for branch in attribute.branches:
             branch.test_only = True
-        return _Plan(attribute=attribute)
+        return Plan(attribute=attribute)
 
-    def _index(self, node: Call, optional: bool) -> _Plan:
+    def _index(self, node: Call, optional: bool) -> Plan:
         operand, index = self.plan(node.arguments[0]), self.plan(node.arguments[1])
         attribute = self._attribute(operand)
         if index.constant:
             refused = access.refusal(index.value)
             if refused is not None:
                 raise InstantiationError(refused.message)
-            qualifier = _Qualifier(index.value, None, optional, self._is_dynamic_object(node.arguments[0].type))
+            qualifier = Qualifier(index.value, None, optional, self._is_dynamic_object(node.arguments[0].type))
         elif index.attribute is not None:
             resolve = index.attribute.resolve()
-            qualifier = _Qualifier(None, resolve, optional)
+            qualifier = Qualifier(None, resolve, optional)
         else:
-            qualifier = _Qualifier(None, index.step(), optional)
+            qualifier = Qualifier(None, index.step(), optional)
         attribute.qualify(qualifier)
-        return _Plan(attribute=attribute)
+        return Plan(attribute=attribute)
 
-    def _call(self, node: Call) -> _Plan:
+    def _call(self, node: Call) -> Plan:
         name = node.function
         match name:
             case "_[_]":
@@ -354,13 +134,13 @@ class _Planner:
         match name:
             case "_?_:_":
                 branches = tuple(self._attribute(argument) for argument in arguments[1:])
-                return _Plan(attribute=_Attribute(None, arguments[0], branches))
+                return Plan(attribute=Attribute(None, arguments[0], branches))
             case "_&&_":
-                return _Plan(_logic([argument.step() for argument in arguments], False))
+                return Plan(_logic([argument.step() for argument in arguments], False))
             case "_||_":
-                return _Plan(_logic([argument.step() for argument in arguments], True))
+                return Plan(_logic([argument.step() for argument in arguments], True))
             case "or" | "orValue" if node.overloads[0].startswith("optional_or"):
-                return _Plan(_alternative(arguments[0].step(), arguments[1].step(), name == "orValue"))
+                return Plan(_alternative(arguments[0].step(), arguments[1].step(), name == "orValue"))
         overload = node.overloads[0] if len(node.overloads) == 1 else ""
         function = self.functions.find(name)
         assert function is not None, "the checker found the function"
@@ -368,7 +148,7 @@ class _Planner:
             folded = _membership(arguments[0], arguments[1].value)
             if folded is not None:
                 return folded
-        compute, variadic = _bind(function, overload, len(arguments))
+        compute, variadic = calls.bind(function, overload, len(arguments))
         if name in actual_costs.REGEX_FUNCTIONS and len(arguments) > 1 and arguments[1].constant:
             variadic = True
             compute = self._with_pattern(compute, arguments[1].value)
@@ -377,12 +157,14 @@ class _Planner:
             value = compute(arguments[0].value)
             if type(value) is Error:
                 raise InstantiationError(value.message)
-            return _Plan.of(value)
+            return Plan.of(value)
         steps = [argument.step() for argument in arguments]
-        return _Plan(_invoke(steps, compute, cost, variadic, function.strict))
+        return Plan(calls.invoke(steps, compute, cost, variadic, function.strict))
 
     def _with_pattern(self, compute: Implementation, pattern: Value) -> Implementation:
-        """A call whose pattern is a constant: a pattern that is none is found now, and other types have shorter errors."""
+        """A call whose pattern is a constant: a pattern that is none is found now, and other types have shorter
+        errors.
+        """
         if type(pattern) is not str:
             return compute
         compiled = patterns.compiled(pattern)
@@ -396,10 +178,10 @@ class _Planner:
 
         return call
 
-    def _list(self, node: ListOf) -> _Plan:
+    def _list(self, node: ListOf) -> Plan:
         elements = [self.plan(element) for element in node.elements]
         if all(element.constant for element in elements) and not node.optional:
-            return _Plan.of([element.value for element in elements])
+            return Plan.of([element.value for element in elements])
         steps = [element.step() for element in elements]
         optional = [index in node.optional for index in range(len(steps))]
 
@@ -421,13 +203,13 @@ class _Planner:
             run.charge(LIST_COST)
             return result
 
-        return _Plan(step)
+        return Plan(step)
 
-    def _map(self, node: MapOf) -> _Plan:
+    def _map(self, node: MapOf) -> Plan:
         entries = [(self.plan(entry.key), self.plan(entry.value), entry.optional) for entry in node.entries]
         constant = all(key.constant and value.constant and not optional for key, value, optional in entries)
         if constant and not any(type_name(key.value) in _UNHASHABLE for key, _, _ in entries):
-            return _Plan.of({as_key(key.value): value.value for key, value, _ in entries})
+            return Plan.of({as_key(key.value): value.value for key, value, _ in entries})
         steps = [(key.step(), value.step(), optional) for key, value, optional in entries]
 
         def build(run: Run) -> Value:
@@ -458,9 +240,9 @@ class _Planner:
             run.charge(MAP_COST)
             return value
 
-        return _Plan(step)
+        return Plan(step)
 
-    def _struct(self, node: Struct) -> _Plan:
+    def _struct(self, node: Struct) -> Plan:
         name = node.name
         fields = [(field.name, self.plan(field.value).step(), field.optional) for field in node.fields]
 
@@ -487,9 +269,9 @@ class _Planner:
             run.charge(STRUCT_COST)
             return value
 
-        return _Plan(step)
+        return Plan(step)
 
-    def _comprehension(self, node: Comprehension) -> _Plan:
+    def _comprehension(self, node: Comprehension) -> Plan:
         initial = self.plan(node.initial).step()
         over = self.plan(node.range).step()
         accumulated, first, second = self.slots, self.slots + 1, self.slots + 2
@@ -505,7 +287,7 @@ class _Planner:
         self.scopes.pop()
         result = self.plan(node.result).step()
         self.scopes.pop()
-        return _Plan(_fold(over, condition, step, result, (accumulated, first, second), bool(node.second)))
+        return Plan(_fold(over, condition, step, result, (accumulated, first, second), bool(node.second)))
 
 
 def _slot(index: int) -> Step:
@@ -520,7 +302,7 @@ def _accumulator(index: int, initial: Step) -> Step:
 
     def read(run: Run) -> Value:
         value = run.slots[index]
-        if value is _UNSET:
+        if value is UNSET:
             value = initial(run)
             if is_list(value) and len(value) == 0:
                 value = MutableList()
@@ -538,7 +320,7 @@ def _fold(over: Step, condition: Step, body: Step, result: Step, indexes: tuple[
     def step(run: Run) -> Value:
         slots = run.slots
         saved = slots[accumulated], slots[first], slots[second]
-        slots[accumulated] = _UNSET
+        slots[accumulated] = UNSET
         aggregate = over(run)
         if type(aggregate) is Error:
             return aggregate
@@ -599,10 +381,10 @@ def _alternative(first: Step, second: Step, of_value: bool) -> Step:
     return step
 
 
-def _membership(value: _Plan, constants: Value) -> _Plan | None:
+def _membership(value: Plan, constants: Value) -> Plan | None:
     """``value in [constants]`` by a look-up, which costs nothing."""
     if not constants:
-        return _Plan.of(False)
+        return Plan.of(False)
     if any(type(constant) not in (bool, int, Uint, float, str) for constant in constants):
         return None
     known = frozenset((type(constant) is bool, constant) for constant in constants)
@@ -614,140 +396,4 @@ def _membership(value: _Plan, constants: Value) -> _Plan | None:
             return given
         return type(given) in (bool, int, Uint, float, str) and (type(given) is bool, given) in known
 
-    return _Plan(step)
-
-
-def _is_receiver(value: Value) -> bool:
-    return type(value) in (str, times.Timestamp, times.Duration)
-
-
-def _bind(function: Function, overload: str, count: int) -> tuple[Implementation, bool]:
-    """What computes a call, and whether its arguments are evaluated one by one until the first error."""
-    if function.single is not None:
-        return _guarded_single(function.name, function.single, function.requires), False
-    chosen = [candidate for candidate in function.overloads if candidate.id == overload]
-    if not chosen and len(function.overloads) == 1:
-        chosen = function.overloads
-    if chosen:
-        only = chosen[0]
-        assert only.compute is not None, f"{only.id} computes nothing"
-        if function.unguarded or not function.strict:
-            return only.compute, count > 2 or only.variadic
-        return _guarded(function.name, only), count > 2 or only.variadic
-    return _dispatched(function, count), True
-
-
-def _guarded_single(name: str, compute: Implementation, requires: Callable[[Value], bool] | None) -> Implementation:
-    if requires is None:
-        return compute
-    refused = Error(f"no such overload: {name}")
-
-    def call(*arguments: Value) -> Value:
-        if requires(arguments[0]):
-            return compute(*arguments)
-        return NO_OVERLOAD if _is_receiver(arguments[0]) else refused
-
-    return call
-
-
-def _refused(name: str, arguments: tuple[Value, ...]) -> Error:
-    return Error(f"no such overload: {name}({', '.join(map(type_name, arguments))})")
-
-
-def _guarded(name: str, overload: Overload) -> Implementation:
-    compute = overload.compute
-    checked = [
-        (index, declared) for index, declared in enumerate(overload.arguments) if declared.kind not in ("dyn", "param")
-    ]
-
-    def call(*arguments: Value) -> Value:
-        assert compute is not None
-        for index, declared in checked:
-            if not admits(declared, arguments[index]):
-                return _refused(name, arguments)
-        return compute(*arguments)
-
-    return call
-
-
-def _dispatched(function: Function, count: int) -> Implementation:
-    candidates = [overload for overload in function.overloads if len(overload.arguments) == count and overload.compute]
-
-    def call(*arguments: Value) -> Value:
-        for overload in candidates:
-            pairs = zip(overload.arguments, arguments, strict=True)
-            if function.unguarded or all(admits(declared, argument) for declared, argument in pairs):
-                assert overload.compute is not None
-                return overload.compute(*arguments)
-        return _refused(function.name, arguments)
-
-    return call
-
-
-def admits(declared: Type, value: Value) -> bool:
-    """Whether a value is of a declared type, as far as the run time looks: aggregates by their first element."""
-    if declared.kind in ("dyn", "param", "any"):
-        return True
-    if type_name(value) != declared.name:
-        return False
-    if declared.kind == "list":
-        return len(value) == 0 or admits(declared.parameters[0], item(value, 0))
-    if declared.kind == "map":
-        if len(value) == 0:
-            return True
-        key = next(iter(value))
-        return admits(declared.parameters[0], key) and admits(declared.parameters[1], _entry(value, key))
-    return True
-
-
-def _invoke(
-    steps: list[Step], compute: Implementation, cost: actual_costs.CallCost, variadic: bool, strict: bool
-) -> Step:
-    fixed = cost if isinstance(cost, int) else None
-    varying = None if isinstance(cost, int) else cost
-
-    def charge(run: Run, arguments: list[Value], result: Value) -> None:
-        run.cost += varying(arguments, result) if varying is not None else fixed or 0
-        if run.cost > run.limit:
-            raise Exceeded
-
-    if variadic or len(steps) not in (1, 2):
-
-        def call(run: Run) -> Value:
-            arguments: list[Value] = []
-            for argument in steps:
-                value = argument(run)
-                arguments.append(value)
-                if type(value) is Error:
-                    if len(arguments) == len(steps):
-                        charge(run, arguments, value)
-                    return value
-            result = compute(*arguments)
-            charge(run, arguments, result)
-            return result
-
-        return call
-    if len(steps) == 1:
-        (only,) = steps
-
-        def unary(run: Run) -> Value:
-            value = only(run)
-            result = value if strict and type(value) is Error else compute(value)
-            charge(run, [value], result)
-            return result
-
-        return unary
-    left, right = steps
-
-    def binary(run: Run) -> Value:
-        first, second = left(run), right(run)
-        if type(first) is Error:
-            result = first
-        elif type(second) is Error:
-            result = second
-        else:
-            result = compute(first, second)
-        charge(run, [first, second], result)
-        return result
-
-    return binary
+    return Plan(step)

@@ -13,3 +13,8 @@ def bounded(size: int) -> None:
     """Refuse a result of `size` characters or items if that is more than `LARGEST`."""
     if size > LARGEST:
         raise Oversized
+
+
+def compared(left: int, right: int) -> None:
+    """Refuse to compare all items of two lists with each other, if that is more work than any limit of costs admits."""
+    bounded(left * right * 8)

@@ -1,7 +1,8 @@
 """Room for recursion over trees whose depth the parser bounds.
 
-Python's frames lie on the heap, so that its limit of recursion only guards against endless recursion; a tree of the depth
-that Kubernetes admits needs more than the default. The limit is raised while such a tree is visited, never lowered.
+Python's frames lie on the heap, so that its limit of recursion only guards against endless recursion; a tree of the
+depth that Kubernetes admits needs more than the default. The limit is raised while such a tree is visited, never
+lowered.
 """
 
 from __future__ import annotations

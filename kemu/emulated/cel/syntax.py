@@ -1,7 +1,7 @@
 """The syntax tree of an expression.
 
-Every node knows the offset in the text that messages point at, or -1. The checker writes the `type` of each node, and the
-`overloads` that a call may resolve to; it replaces names by qualified ones in place.
+Every node knows the offset in the text that messages point at, or -1. The checker writes the `type` of each node, and
+the `overloads` that a call may resolve to; it replaces names by qualified ones in place.
 """
 
 from __future__ import annotations
@@ -122,7 +122,9 @@ class Struct(Node):
 
 
 class Comprehension(Node):
-    """A loop over a list or a map that accumulates a value; all macros over aggregates become one, and so does a binding."""
+    """A loop over a list or a map that accumulates a value; all macros over aggregates become one, and so does a
+    binding.
+    """
 
     __slots__ = ("accumulator", "condition", "initial", "range", "result", "second", "step", "variable")
 
@@ -171,13 +173,14 @@ def children(node: Node) -> list[Node]:
             return []
 
 
-def walk(root: Node) -> Iterator[tuple[Node, tuple[str, ...]]]:
-    """All nodes from the root down, each with the functions whose arguments it is within."""
+def walk(root: Node, most: int | None = None) -> Iterator[tuple[Node, tuple[str, ...]]]:
+    """All nodes from the root down (at most `most`), each with ``format`` if it is within an argument of it."""
     stack: list[tuple[Node, tuple[str, ...]]] = [(root, ())]
-    while stack:
+    while stack and most != 0:
+        most = None if most is None else most - 1
         node, within = stack.pop()
         yield node, within
-        inner = (*within, node.function) if isinstance(node, Call) and node.function == "format" else within
+        inner = ("format",) if isinstance(node, Call) and node.function == "format" else within
         stack.extend((child, inner) for child in reversed(children(node)))
 
 

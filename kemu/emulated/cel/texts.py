@@ -48,7 +48,7 @@ class Text:
         if line is None or len(line.encode()) > _MAX_SNIPPET:
             return head
         line = line.replace("\t", " ")
-        dots = "".join("." if character.isascii() else "．" for character in line[: issue.column])
+        dots = "".join("." if character.isascii() else "\uff0e" for character in line[: issue.column])
         at_mark = line[issue.column : issue.column + 1]
-        mark = "^" if at_mark.isascii() else "＾"
+        mark = "^" if at_mark.isascii() else "\uff3e"
         return f"{head}\n | {line}\n | {dots}{mark}"

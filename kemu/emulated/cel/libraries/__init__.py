@@ -1,7 +1,7 @@
 """The functions of Kubernetes' environments, a module for each library.
 
-The order in which they are declared is that of the overloads, which decides what messages list and what is tried first at run
-time: `standard`, then Kubernetes' lists, regexes and URLs, then what later versions added.
+The order in which they are declared is that of the overloads, which decides what messages list and what is tried
+first at run time: `standard`, then Kubernetes' lists, regexes and URLs, then what later versions added.
 """
 
 from __future__ import annotations
