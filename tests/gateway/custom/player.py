@@ -73,6 +73,12 @@ async def _send(http: httpx.AsyncClient, step: Step, body: Any) -> dict[str, Any
     return {"code": answer.status_code, "media": media, "warnings": warnings, "body": plain(found)}
 
 
+def _entry(entry: dict[str, Any]) -> tuple[str, ...]:
+    """Where managed fields stand whatever their times are."""
+    fields = json.dumps(entry["fieldsV1"], sort_keys=True)
+    return entry["manager"], entry["operation"], entry.get("subresource", ""), fields
+
+
 def plain(value: Any) -> Any:
     """Without what differs from run to run."""
     if isinstance(value, dict) and value.get("kind") == "APIResourceList":
@@ -84,7 +90,7 @@ def plain(value: Any) -> Any:
         message = str(value["message"]).partition(" is invalid: ")[0]
         value = {**value, "details": {**value["details"], "causes": causes}, "message": message}
     if isinstance(value, dict) and isinstance(value.get("managedFields"), list):
-        entries = sorted(value["managedFields"], key=lambda one: (one["manager"], one["operation"], str(one)))
+        entries = sorted(value["managedFields"], key=_entry)
         value = {**value, "managedFields": entries}
     if isinstance(value, dict) and value.get("code") == 415:
         value = {key: one for key, one in value.items() if key != "details"}
