@@ -7,4 +7,5 @@ kubelet        kubelet                            controllers   kube-controller-
 autoscaler     cluster-autoscaler and a cloud     gateway       the API over HTTP, for real clients
 bridge         kemu's scheduler on a real API     variants      what scenarios switch on and off
 settings       the engine of settings: each is declared once
+cel            expressions in objects: rules, policies, selectors
 """
