@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 from kemu.emulated.cel.values import Error
 from kemu.emulated.objects import patterns
+from kemu.emulated.objects.patterns import Regexp
+
+Match: TypeAlias = Any
 
 
-def compiled(pattern: str) -> Any | Error:  # noqa: ANN401 - the library has no types
+def compiled(pattern: str) -> Regexp | Error:
     """The compiled pattern, or the error that Go has for it (``error parsing regexp: …``)."""
     try:
         return patterns.compiled(pattern)
@@ -16,12 +19,12 @@ def compiled(pattern: str) -> Any | Error:  # noqa: ANN401 - the library has no 
         return Error(str(error))
 
 
-def search(pattern: Any, text: str) -> Any:  # noqa: ANN401 - the library has no types
+def search(pattern: Regexp, text: str) -> Match:
     """The leftmost match anywhere in `text`, or None."""
     return pattern.search(text)
 
 
-def find_all(pattern: Any, text: str, limit: int) -> list[str]:  # noqa: ANN401 - the library has no types
+def find_all(pattern: Regexp, text: str, limit: int) -> list[str]:
     """The texts of at most `limit` matches that do not overlap (all, if it is negative), as Go finds them.
 
     An empty match right behind another match is left out.
