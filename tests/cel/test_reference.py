@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from tests.cel import comparing, crds, differences, expressions
+from tests.cel import comparing, crds, differences, expressions, mixtures
 
 DATA = Path(__file__).parent / "data"
-FILES = {"crds": 769, "expressions": 12_128, "go_tests": 3_615}
+FILES = {"crds": 769, "expressions": 12_128, "go_tests": 3_615, "mixtures": 2_993}
 
 
 def recorded(name: str) -> Iterator[dict[str, Any]]:
@@ -85,6 +85,8 @@ def test_cases_are_drawn_alike_each_time() -> None:
     first = list(expressions.cases())
     assert first == list(expressions.cases())
     assert len(first) > 12_000
+    assert list(mixtures.cases(1, 50)) == list(mixtures.cases(1, 50))
+    assert list(mixtures.cases(1, 50)) != list(mixtures.cases(2, 50))
 
 
 def test_documents_are_of_their_schema(tmp_path: Path) -> None:

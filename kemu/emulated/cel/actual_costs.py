@@ -6,8 +6,23 @@ import math
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from kemu.emulated.cel.values import Error, ListLike, MapLike, Opaque, Value, extent, is_list, item
+from kemu.emulated.cel.runs import Panicked
+from kemu.emulated.cel.values import (
+    Error,
+    ListLike,
+    MapLike,
+    Opaque,
+    Value,
+    extent,
+    go_type,
+    is_list,
+    item,
+    type_name,
+)
 
+_ADDABLE: Final = frozenset(
+    ["int", "uint", "double", "string", "bytes", "google.protobuf.Duration", "google.protobuf.Timestamp"]
+)
 #: A fixed cost, or what computes it from the arguments and the result.
 CallCost: TypeAlias = int | Callable[[list[Value], Value], int]
 
@@ -182,9 +197,15 @@ def _allocation(factor: float, size: int) -> int:
 
 
 def _self_comparison(values: Value) -> int:
+    if not is_list(values):
+        # cel-go's tracker takes its argument for a list, whatever failed before.
+        missing = "Contains" if type_name(values) in _ADDABLE else "Add"
+        given = "*types.Err" if type(values) is Error else go_type(values)
+        lister = f"{given} is not traits.Lister: missing method {missing}"
+        raise Panicked(f"internal error: interface conversion: {lister}")
     size = extent(values)
     factor = 2.0
-    if size and is_list(values) and type(item(values, 0)) in (str, bytes):
+    if size and type(item(values, 0)) in (str, bytes):
         factor += STRING_FACTOR
     return _allocation(factor, size * size)
 
@@ -198,7 +219,10 @@ def _output(arguments: list[Value], result: Value) -> int:
 
 
 def _flattening(arguments: list[Value], result: Value) -> int:
-    depth = float(arguments[1]) if len(arguments) == 2 and type(arguments[1]) is not Error else 1.0
+    if len(arguments) == 2 and type(arguments[1]) is not int:
+        given = "*types.Err" if type(arguments[1]) is Error else go_type(arguments[1])
+        raise Panicked(f"internal error: interface conversion: ref.Val is {given}, not types.Int")
+    depth = float(arguments[1]) if len(arguments) == 2 else 1.0
     return _allocation(depth, extent(arguments[0]))
 
 

@@ -11,6 +11,7 @@
     heartbeats                      heartbeats that a kubelet states instead of sending them
     wire                            objects as bytes: envelopes, fingerprints, ranges of keys
     plain                           documents as parsers of JSON and YAML give them: the type ``Json``
+    patterns                        regular expressions as Go has them
 
 Objects are protobuf messages (``kemu.messages.k8s``). Nothing here does input or output, or knows of actors. Begin at
 ``resources``.

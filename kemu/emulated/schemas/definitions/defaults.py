@@ -101,8 +101,13 @@ class _Check:
 
 
 def prune(root: Node) -> None:
-    """Cut defaults in place."""
-    _prune(root, root, _itself, _itself)
+    """Take from the defaults, in place, what objects could not keep (``PruneDefaults``)."""
+    if _has_any(root):
+        _prune(root, root, _itself, _itself)
+
+
+def _has_any(node: Node) -> bool:
+    return node.default is not None or any(map(_has_any, node.children()))
 
 
 def _prune(node: Node, root: Node, around: Around, inside: Around) -> None:

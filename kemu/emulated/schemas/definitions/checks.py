@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from kemu.emulated.schemas import defaults, internals, paths, problems, structural
+from kemu.emulated.schemas import paths, problems, structural
+from kemu.emulated.schemas.definitions import defaults, internals
 from kemu.emulated.schemas.problems import child
 from kemu.emulated.schemas.structural import META, Node
 from kemu.errors import Cause
 
 if TYPE_CHECKING:
-    from kemu.emulated.schemas.costs import Scope
+    from kemu.emulated.schemas.definitions.costs import Scope
 
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")
 _REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
@@ -57,7 +58,7 @@ def check(
     elif wrong := structural.check(node, here) or defaults.check(node, here):
         found += wrong
     elif structural.has_rules(node):
-        from kemu.emulated.schemas import costs  # Loads CEL.
+        from kemu.emulated.schemas.definitions import costs  # Loads CEL.
 
         scope = costs.Scope.of_root(node, tells_of_each=not is_unchanged)
     of_schema, of_rules = _check(node, here, _Place(), True, scope)
@@ -66,20 +67,6 @@ def check(
         found += not_made
     if scope is not None:
         scope.check_total(here, found)
-
-
-def prune_defaults(node: Node) -> None:
-    """Take from the defaults, in place, what objects could not keep (``PruneDefaults``)."""
-    if _any(node, lambda one: one.default is not None):
-        defaults.prune(node)
-
-
-def _any(node: Node, holds: Callable[[Node], bool]) -> bool:
-    """Whether something holds of any node, also below junctors."""
-    if holds(node):
-        return True
-    nested = (*node.all_of, *node.any_of, *node.one_of, *node.items_list, *((node.not_,) if node.not_ else ()))
-    return any(_any(one, holds) for one in (*node.children(), *nested))
 
 
 def _check_root(node: Node, path: str, found: list[Cause]) -> None:

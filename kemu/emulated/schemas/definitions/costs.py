@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from kemu.emulated import cel
-from kemu.emulated.schemas import internals, problems, rules
+from kemu.emulated.schemas import problems, rules
+from kemu.emulated.schemas.definitions import internals
 from kemu.emulated.schemas.problems import child
 from kemu.emulated.schemas.rules import Rule
 from kemu.emulated.schemas.structural import Node
