@@ -17,7 +17,6 @@ import zstandard
 from kemu.runtime import file_names
 from kemu.runtime.faults.disks import SECTOR_BYTES, DiskFaults, rotten, victim_file, without_sectors
 
-
 PACKED_BYTES = 1 << 16
 """Of a file: as much is compressed at once, or more. Journals of large clusters have gigabytes, and are read after
 crashes alone."""

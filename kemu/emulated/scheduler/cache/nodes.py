@@ -62,7 +62,9 @@ class _Facts:
         self.amounts: dict[str, int] = _same(tuple(amounts.items()), amounts)
         self.allocatable: list[int] = []
         """The amounts by the numbers that the first scheduler gave to their names."""
-        self.image_sizes: dict[str, int] = {name: image.sizeBytes for image in node.status.images for name in image.names} or _NO_IMAGES
+        self.image_sizes: dict[str, int] = {
+            name: image.sizeBytes for image in node.status.images for name in image.names
+        } or _NO_IMAGES
 
     def by_number(self, names: ResourceNames) -> list[int]:
         """The amounts by number."""
@@ -123,7 +125,7 @@ class NodeInfo:
         """Pods nominated to this node: the nominator's own list."""
 
     @property
-    def node(self) -> Any:
+    def node(self) -> Any:  # noqa: ANN401  (most know that there is one)
         """The ``core.v1.Node``; None while only its pods are known."""
         held = self.held
         return None if held is None else held.get()
