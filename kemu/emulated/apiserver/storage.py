@@ -74,7 +74,7 @@ class Entry:
 
     def cool(self) -> None:
         """Few will ask for :attr:`wire` now: make it when it is asked for."""
-        try:  # contextlib.suppress would be three calls, for each pod
+        try:  # noqa: SIM105  (contextlib.suppress is three calls, for each change)
             del self.wire
         except AttributeError:
             pass

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Hashable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, cast, overload
 
 from kemu.emulated import variants
@@ -48,11 +48,12 @@ class Binding(NamedTuple):
 
 
 @functools.cache
-def _seer(message: type[KubernetesObject], shares: bool) -> Callable[[int, bytes], shared_objects.Seen]:
-    """One for all clients."""
+def _seer(message: Hashable, shares: bool) -> Callable[[int, bytes], shared_objects.Seen]:
+    """One for all clients. ``message``: a class of objects."""
+    kind = cast(type[KubernetesObject], message)
     if shares:
-        return functools.partial(shared_objects.OBJECTS.see, message)
-    return lambda revision, wire: shared_objects.seen(message, wire)
+        return functools.partial(shared_objects.OBJECTS.see, kind)
+    return lambda revision, wire: shared_objects.seen(kind, wire)
 
 
 class Client:
@@ -93,7 +94,7 @@ class Client:
 
     def seer(self, message: type[M]) -> Callable[[int, bytes], shared_objects.Seen]:
         """What informers want to know of an object, from its revision and bytes."""
-        return _seer(message, self.shares)
+        return _seer(cast(Hashable, message), self.shares)
 
     def be_impatient(self, kinds: Iterable[type[KubernetesObject]], patience_ns: int) -> None:
         """Requests about these give up once they are so old (:meth:`sessions.Session.be_impatient`)."""

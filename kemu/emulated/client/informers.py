@@ -15,7 +15,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from sys import intern
-from typing import Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 from kemu import errors
 from kemu.emulated.client import clients, retries, sessions, streams
@@ -363,7 +363,12 @@ class Informer(Generic[K]):
         obj: K
         _, obj, key, digest, held = seen
         store = self.store
-        old = store.get(key)
+        old: K | None
+        if self._is_sparing:  # _Sparing.get, inlined
+            known: Any = dict.get(store, key)
+            old = None if known is None else known.obj or known.get()
+        else:
+            old = store.get(key)
         handler = self._handler
         if kind == _DELETED:
             if old is not None:
@@ -372,7 +377,7 @@ class Informer(Generic[K]):
                     handler.on_delete(obj)
         else:
             if self._is_sparing and held is not None:
-                dict.__setitem__(store, key, cast(K, held))
+                dict.__setitem__(store, key, held)  # type: ignore[arg-type]
             else:
                 store[key] = obj
             if handler is not None:

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from kemu.emulated.kubelet.pods import claims, containers, mirrors, statuses
 from kemu.emulated.objects.wire import shared_objects
@@ -149,19 +149,20 @@ class Worker:
         self.removed = False
         """The API server does not know it any more."""
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> core_v1_pb2.Pod:
         """:attr:`pod`, after :meth:`rest`."""
         if name != "pod":
             raise AttributeError(name)
-        return self.held.get()
+        return cast(core_v1_pb2.Pod, self.held.get())
 
     def rest(self) -> None:
         """There is nothing to do about it for now: once it is no news any more, its bytes are enough."""
-        self.held = _hold(self.pod)
-        try:  # contextlib.suppress would be three calls, for each pod
-            del self.pod
+        try:
+            pod = _POD.__get__(self)
         except AttributeError:
-            pass
+            return  # it rests
+        self.held = _hold(pod)
+        del self.pod
 
     @property
     def named(self) -> OnNode:
@@ -177,3 +178,7 @@ class Worker:
     def has_several(self) -> bool:
         """Whether its containers have to be told apart."""
         return len(self.containers) > 1
+
+
+_POD: Any = Worker.__dict__["pod"]
+"""The attribute itself, which knows nothing of ``__getattr__``."""

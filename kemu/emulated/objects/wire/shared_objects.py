@@ -46,22 +46,24 @@ class Held:
 
     __slots__ = ("_message", "_revision", "_value", "facts", "obj")
 
-    def __init__(self, message: type[KubernetesObject], revision: int, value: bytes, obj: Any) -> None:
+    def __init__(
+        self, message: type[KubernetesObject], revision: int, value: bytes, obj: KubernetesObject | None
+    ) -> None:
         """``value``: as the store has it, where ``revision`` is not negative; else as clients get it; empty: the object
         itself is kept."""
         self._message = message
         self._revision = revision
         self._value = value
-        self.obj: Any = obj
+        self.obj = obj
         """The object, as long as it is news or has just been looked at."""
         self.facts: Any = None
         """What those who hold it have found out about it."""
 
-    def get(self) -> Any:
+    def get(self) -> KubernetesObject:
         """Read it, never change it."""
         return self.obj or self._thaw()
 
-    def _thaw(self) -> Any:
+    def _thaw(self) -> KubernetesObject:
         data = self._value
         if self._revision >= 0:
             data += wires.version_suffix(self._revision)
@@ -172,7 +174,7 @@ class SharedObjects:
                     self._held.pop(id(obj)).cool()
         return objects
 
-    def hold(self, obj: Any) -> Held:
+    def hold(self, obj: KubernetesObject) -> Held:
         """What holds an object for long, which the holder must never change. Of an object that is not shared, it is the
         object itself."""
         revision = int(obj.metadata.resourceVersion or 0)

@@ -125,7 +125,7 @@ class NodeInfo:
         """Pods nominated to this node: the nominator's own list."""
 
     @property
-    def node(self) -> Any:
+    def node(self) -> Any:  # noqa: ANN401  (most know that there is one)
         """The ``core.v1.Node``; None while only its pods are known."""
         held = self.held
         return None if held is None else held.get()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from sys import intern
-from typing import Any
+from typing import Any, cast
 
 from kemu.emulated.objects import meta, names, selectors
 from kemu.emulated.objects.amounts import qos, requests
@@ -315,17 +315,17 @@ class PodInfo:
         self.non_zero = template.non_zero
         self._labels: dict[str, str] | None = None
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> core_v1_pb2.Pod:
         """:attr:`pod`, after :meth:`rest`."""
         if name != "pod":
             raise AttributeError(name)
-        return self.held.get()
+        return cast(core_v1_pb2.Pod, self.held.get())
 
     def rest(self, pod: core_v1_pb2.Pod) -> None:
         """It runs, as this version says: few will ask for it, and once that is no news any more its bytes are
         enough."""
         self.held = _hold(pod)
-        try:  # contextlib.suppress would be three calls, for each pod
+        try:  # noqa: SIM105  (contextlib.suppress is three calls, for each change)
             del self.pod
         except AttributeError:
             pass
