@@ -359,6 +359,10 @@ def signing_state(status: certificates_v1_pb2.CertificateSigningRequestStatus) -
     return f"{state}{',Failed' if 'Failed' in types else ''}{',Issued' if status.certificate else ''}"
 
 
+def distinguisher(spec: flowcontrol_v1_pb2.FlowSchemaSpec) -> str:
+    return spec.distinguisherMethod.type if spec.HasField("distinguisherMethod") else texts.NONE
+
+
 def dangling(status: flowcontrol_v1_pb2.FlowSchemaStatus) -> str:
     return next((one.status for one in status.conditions if one.type == "Dangling"), "?")
 

@@ -342,7 +342,7 @@ _PRINTERS: dict[str, tuple[Column, ...]] = {
         Column(
             "DistinguisherMethod",
             "What tells flows apart.",
-            optional("spec.distinguisherMethod.type", texts.NONE),
+            of(cells.distinguisher, "spec"),
         ),
         AGE,
         Column("MissingPL", "Whether the priority level is missing.", of(cells.dangling, "status")),
