@@ -7,8 +7,7 @@ Kubernetes has nothing like it, as its containers are real. The annotations are 
 from __future__ import annotations
 
 import json
-import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,9 +54,9 @@ def entry_of(entry: Mapping[str, Any]) -> _Entry:
 
 
 class Lives:
-    """``entries`` (plain data): ``namespace`` (empty: all), ``selector`` (a serialised LabelSelector), ``owner``, ``image``,
-    ``command``, ``args`` (patterns; missing: anything), ``drawn`` (annotation → number or distribution), ``annotations``
-    (fixed texts)."""
+    """``entries`` (plain data): ``namespace`` (empty: all), ``selector`` (a serialised LabelSelector), ``owner``,
+    ``image``, ``command``, ``args`` (patterns; missing: anything), ``drawn`` (annotation → number or distribution),
+    ``annotations`` (fixed texts)."""
 
     def __init__(self, env: Env, entries: Sequence[Mapping[str, Any]]) -> None:
         self._env = env
@@ -87,7 +86,13 @@ class Lives:
 
     @staticmethod
     def _give_container(
-        entry: _Entry, annotations: Any, container: str, draws: _Draws, merged: _Merged, *, is_main: bool
+        entry: _Entry,
+        annotations: MutableMapping[str, str],
+        container: str,
+        draws: _Draws,
+        merged: _Merged,
+        *,
+        is_main: bool,
     ) -> None:
         for name, text in entry.annotations.items():
             if name in (USAGE, PROBES):
@@ -103,7 +108,7 @@ class _Draws:
     def __init__(self, env: Env, pod: core_v1_pb2.Pod) -> None:
         self._env = env
         self._uid: str = pod.metadata.uid
-        self._random: random.Random | None = None
+        self._random: Any = None
 
     def text(self, name: str, distribution: distributions.Distribution) -> str:
         if self._random is None:

@@ -23,6 +23,7 @@ from kemu.emulated.gateway.settings import Settings
 from kemu.emulated.gateway.streams import Backlog, Streams
 from kemu.emulated.gateway.verbs import calls, deletes, metrics, reads, reviews, subresources, watches, writes
 from kemu.emulated.gateway.verbs.calls import Call
+from kemu.emulated.gateway.verbs.sessions.requests import Sessions
 from kemu.emulated.gateway.verbs.subresources import Handler
 from kemu.emulated.objects import events
 from kemu.emulated.objects.resources import Resource
@@ -57,6 +58,7 @@ class Gateway:
         self._representations = Representations(settings.cache_bytes, clock)
         self._metrics = Metrics()
         self._closing = asyncio.Event()
+        self._sessions = Sessions()
         self._streams = Streams(Backlog(settings.watch_backlog_bytes, settings.all_backlog_bytes), settings.max_watches)
 
     def close(self) -> None:
@@ -119,6 +121,7 @@ class Gateway:
         asked.told = monitoring.Asked(_label(info.verb), path.group, path.version, row.plural, _part(path))
         asked.warning = DEPRECATED.get((row.api_version, row.plural), "")
         call = Call(request, path, row, row, backend, self._settings, self._representations, self._clock, self._closing)
+        call = call._replace(sessions=self._sessions)
         if request.method in _WITH_BODY and not request.user.is_master:
             # Before the body is read, let alone parsed (``WithAuthorization`` comes before the handlers).
             await call.require(info.verb, _part(path))

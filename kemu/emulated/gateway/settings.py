@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from kemu.emulated.gateway.authentication import service_accounts
+from kemu.emulated.gateway.handlers import Handlers
 from kemu.emulated.gateway.requests.documents import Yaml
 from kemu.emulated.objects import identities
 from kemu.emulated.objects.identities import User
@@ -53,5 +54,7 @@ class Settings:
     yaml: Yaml = field(default_factory=Yaml)
     programs: bool = False
     """Whether containers do what their commands say."""
+    handlers: Handlers = field(default_factory=Handlers)
+    """Functions that answer for containers."""
     max_watches: int = 10_000
     """Most watches of one user."""

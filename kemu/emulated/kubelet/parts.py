@@ -16,8 +16,8 @@ from kemu.emulated.kubelet.admission import arrivals, predicates
 from kemu.emulated.kubelet.images import stores
 from kemu.emulated.kubelet.node import boots, node_statuses, shutdowns
 from kemu.emulated.kubelet.pods import sandboxes
-from kemu.emulated.kubelet.programs import courses
 from kemu.emulated.kubelet.pressure import eviction_loops
+from kemu.emulated.kubelet.programs import courses
 from kemu.emulated.kubelet.settings import kubelet_configurations
 from kemu.emulated.kubelet.sync import life_events, pod_workers, static_pods, status_managers
 from kemu.emulated.kubelet.volumes import managers

@@ -94,7 +94,11 @@ def _of_nodes(count: int, settings: Mapping[str, Any] | None, manifests: Sequenc
 
 def _everywhere() -> dict[str, Any]:
     """What every cluster has, whatever is in it at first: clients may bring anything at any time."""
-    return {"controllers": [name for name in controller_keys.KINDS if name not in _LEFT_OUT], "storage": {}, "programs": True}
+    return {
+        "controllers": [name for name in controller_keys.KINDS if name not in _LEFT_OUT],
+        "storage": {},
+        "programs": True,
+    }
 
 
 def equipped(scenario: Scenario, data: Path | None = None) -> Scenario:

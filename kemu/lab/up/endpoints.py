@@ -11,6 +11,7 @@ from kemu.emulated.gateway.app import Gateway
 from kemu.emulated.gateway.authentication import authenticators, service_accounts
 from kemu.emulated.gateway.faults.layer import Layer, Strike, Time
 from kemu.emulated.gateway.faults.revisions import Revisions
+from kemu.emulated.gateway.handlers import Handlers
 from kemu.emulated.gateway.limits import files, sites
 from kemu.emulated.gateway.servers import Server
 from kemu.emulated.gateway.settings import Authenticator, Everybody
@@ -23,6 +24,7 @@ from kemu.runtime.env import SECOND_NS, Channel, Clock
 from kemu.runtime.runlog.events import Transaction
 
 _CONNECTIONS = 10_000
+_NO_HANDLERS = Handlers()
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,7 @@ class Endpoint:
         injector: Injector,
         on_strike: Callable[[Strike], None],
         steps: controls.Steps | None = None,
+        handlers: Handlers = _NO_HANDLERS,
     ) -> None:
         """``dial`` and ``clock``: see :class:`kemu.emulated.gateway.app.Gateway`. ``steps``: None in real time."""
         self._place = place
@@ -83,6 +86,7 @@ class Endpoint:
             accounts=accounts,
             node_usage=_usage_of_nodes(scenario),
             programs=scenario.programs,
+            handlers=handlers,
         )
         gateway = Gateway(dial, clock, settings)
         self.layer = Layer(gateway, time, authenticator, listener.revisions, on_strike)

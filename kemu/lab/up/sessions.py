@@ -26,7 +26,7 @@ from kemu.emulated.objects.identities import User
 from kemu.lab.scenario.playing import judging, plans, plays, runner
 from kemu.lab.scenario.playing.heartbeats import Heartbeats
 from kemu.lab.scenario.scenarios import Scenario
-from kemu.lab.up import bootstrap_objects, credentials, endpoints, kubeconfigs, live_lines
+from kemu.lab.up import bootstrap_objects, container_handlers, credentials, endpoints, kubeconfigs, live_lines
 from kemu.lab.up.chaos import annotated_faults, injectors
 from kemu.lab.up.chaos import clients as faults
 from kemu.runtime.faults.hits import CHAOS
@@ -199,6 +199,7 @@ class Session:
                 scenario, functools.partial(self._strike, runtime, scenario), functools.partial(self._heal, runtime)
             ),
             faults.carried_out(env, lambda: endpoint.layer),
+            handlers=container_handlers.load(scenario, self.settings.handlers),
         )
         return endpoint
 

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequen
 from typing import Any
 
 from kemu.emulated.gateway.limits import connections
+from kemu.emulated.gateway.limits.upgrades import Upgraded
 from kemu.emulated.gateway.requests import negotiation, request_infos
 from kemu.emulated.gateway.requests.negotiation import Form
 from kemu.emulated.objects import identities
@@ -20,7 +21,19 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 class Request:
     """Made of an ASGI scope."""
 
-    __slots__ = ("_headers", "_receive", "headers", "info", "method", "path", "peer", "query", "reset", "user")
+    __slots__ = (
+        "_headers",
+        "_receive",
+        "headers",
+        "info",
+        "method",
+        "path",
+        "peer",
+        "query",
+        "reset",
+        "upgrade",
+        "user",
+    )
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self._receive = receive
@@ -32,6 +45,9 @@ class Request:
         """Address of the client's end of the connection."""
         self.reset: Callable[[bool], None] | None = (scope.get("extensions") or {}).get(connections.RESET)
         """Ends the connection; with True by a reset."""
+        self.upgrade: Callable[[Sequence[tuple[bytes, bytes]]], Upgraded] | None
+        """Upgrades the connection, with the headers of the answer 101."""
+        self.upgrade = (scope.get("extensions") or {}).get(connections.UPGRADE)
         self.user: User = identities.ADMINISTRATOR
 
     @property

@@ -40,6 +40,8 @@ class Call(NamedTuple):
     clock: Clock
     closing: asyncio.Event
     """Set when the gateway ends."""
+    sessions: Any = None
+    """:class:`kemu.emulated.gateway.verbs.sessions.requests.Sessions`."""
 
     async def ask(self, method: str, message: Message) -> Any:
         """One call of the API server's service. Raises :class:`kemu.emulated.gateway.backends.Refused`."""

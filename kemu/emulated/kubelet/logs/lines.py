@@ -152,9 +152,7 @@ def current(pod: core_v1_pb2.Pod, container: core_v1_pb2.Container, *, programs:
         return _ended(pod, container, status.restartCount, status.state.terminated, programs=programs)
     if status.lastState.HasField("terminated"):
         # As the kubelet: of one that waits to be started again, the log of the start before.
-        return _ended(
-            pod, container, max(0, status.restartCount - 1), status.lastState.terminated, programs=programs
-        )
+        return _ended(pod, container, max(0, status.restartCount - 1), status.lastState.terminated, programs=programs)
     return None
 
 

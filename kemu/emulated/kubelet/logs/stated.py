@@ -4,8 +4,8 @@ As data: a text, whose lines come at the start, or a list of lines:
 
     [Listening on port 80, {at: 5s, line: "{pod} is warm"}, {every: 10s, from: 5s, line: "tick {n}"}]
 
-Times count from the start of the container. In a line ``{pod}``, ``{namespace}``, ``{container}``, ``{node}``, ``{restarts}`` and
-``{n}`` (how often it was printed before) stand for what they say.
+Times count from the start of the container. In a line ``{pod}``, ``{namespace}``, ``{container}``, ``{node}``,
+``{restarts}`` and ``{n}`` (how often it was printed before) stand for what they say.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The life of a pod's containers, as its annotations state it: there are no real containers.
 
 An annotation holds for the main containers of the pod; with the suffix ``.<container>`` it holds for that container and
-takes precedence. What they do not say, the container's program does (:mod:`kemu.emulated.kubelet.programs.courses`), where the cluster
-has programs. Otherwise init containers succeed at once; all others run for ever and stop at once.
+takes precedence. What they do not say, the container's program does (:mod:`kemu.emulated.kubelet.programs.courses`),
+where the cluster has programs. Otherwise init containers succeed at once; all others run for ever and stop at once.
 
 A text that is not a number counts as absent: the API server accepts any annotation, and a kubelet must not fail on one.
 """

@@ -2,13 +2,14 @@
 
 The rule, in this order:
 
-* its ``command`` (or the ``args`` of an image that runs them) is one that :mod:`shells` understands: it does what the command does;
+* its ``command`` (or the ``args`` of an image that runs them) is one that :mod:`shells` understands: it does what the
+  command does;
 * the image, or the command, is a server that is known by name (:mod:`images`): it runs until it is stopped;
-* anything else: init containers succeed at once; the containers of a pod with the restart policy Never or OnFailure are tasks, which
-  succeed after :data:`TASK_S`; all others run until they are stopped.
+* anything else: init containers succeed at once; the containers of a pod with the restart policy Never or OnFailure are
+  tasks, which succeed after :data:`TASK_S`; all others run until they are stopped.
 
-Commands see the variables of their container and the files of its volumes: ``emptyDir`` and claims last as long as the pod, ``hostPath``
-as long as the kubelet. What ConfigMaps and Secrets hold is known to who hands them over.
+Commands see the variables of their container and the files of its volumes: ``emptyDir`` and claims last as long as the
+pod, ``hostPath`` as long as the kubelet. What ConfigMaps and Secrets hold is known to who hands them over.
 """
 
 from __future__ import annotations
@@ -125,8 +126,8 @@ def variables_of(
         name = (source.configMapRef if kind == "ConfigMap" else source.secretRef).localObjectReference.name
         if (kind, name) not in sources:
             more = True
-        for key, value in (sources.get((kind, name)) or {}).items():
-            found[source.prefix + key] = value
+        for key, text in (sources.get((kind, name)) or {}).items():
+            found[source.prefix + key] = text
     for one in container.env:
         value: str | None = expanded(one.value, found)
         if one.HasField("valueFrom"):
@@ -272,7 +273,9 @@ def initial_files(pod: core_v1_pb2.Pod, container: core_v1_pb2.Container) -> Sto
     hosts = ["# Kubernetes-managed hosts file.", "127.0.0.1\tlocalhost", "::1\tlocalhost ip6-localhost ip6-loopback"]
     hosts += ["fe00::0\tip6-localnet", "fe00::0\tip6-mcastprefix", "fe00::1\tip6-allnodes", "fe00::2\tip6-allrouters"]
     if pod.status.podIP:
-        subdomain = f"{name}.{pod.spec.subdomain}.{pod.metadata.namespace}.svc.cluster.local\t" if pod.spec.subdomain else ""
+        subdomain = (
+            f"{name}.{pod.spec.subdomain}.{pod.metadata.namespace}.svc.cluster.local\t" if pod.spec.subdomain else ""
+        )
         hosts.append(f"{pod.status.podIP}\t{subdomain}{name}")
     if pod.spec.hostAliases:
         hosts += ["", "# Entries added by HostAliases."]
@@ -286,6 +289,8 @@ def initial_files(pod: core_v1_pb2.Pod, container: core_v1_pb2.Container) -> Sto
         ),
     }
     image = images.name_of(container.image)
+    if image == images.AGNHOST:
+        found.update({"/agnhost": "", "/localhost.crt": "", "/localhost.key": ""})
     if image in images.WEB_ROOTS:
         found[f"{images.WEB_ROOTS[image]}/index.html"] = images.PAGES[image]
     return found
@@ -307,7 +312,19 @@ def shell_in(
 ) -> Shell:
     """A shell in that container, with its variables and files."""
     variables, unknown, more = variables_of(pod, container, sources)
-    world = World(tree, unix_s, "root", hostname(pod), seed, unknown, told, most_steps=most_steps, has_more_variables=more)
+    world = World(
+        tree,
+        unix_s,
+        "root",
+        hostname(pod),
+        seed,
+        unknown,
+        told,
+        tools.TOOLS,
+        tools.TIMED,
+        most_steps=most_steps,
+        has_more_variables=more,
+    )
     user = container.securityContext.runAsUser or pod.spec.securityContext.runAsUser
     if user:
         world.user = f"uid {user}"
@@ -325,12 +342,13 @@ def process(
     unix_s: float,
     told: Callable[[float, int, str], None] = lambda at_s, descriptor, text: None,
     most_steps: int = shells.MOST_STEPS,
+    own: Store | None = None,
 ) -> Process | None:
-    """The program of one start of a container; None: nobody knows what it runs."""
+    """The program of one start of a container; None: nobody knows what it runs. ``own``: the container's own files."""
     command = command_of(pod, container)
     if command is None:
         return None
-    tree = files_of(pod, container, volumes, _NO_SOURCES)
+    tree = files_of(pod, container, volumes, _NO_SOURCES, own)
     seed = f"{pod.metadata.uid}/{container.name}/{restarts}"
     shell = shell_in(pod, container, tree, seed=seed, unix_s=unix_s, told=told, most_steps=most_steps)
     return Process(shell, command)

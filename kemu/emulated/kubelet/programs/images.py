@@ -3,38 +3,45 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from kemu.emulated.kubelet.programs.shells import FOREVER, Shell, Steps
 from kemu.emulated.kubelet.programs.syntax import NotUnderstood
 from kemu.emulated.objects import times
 
-SHELLS = frozenset(("busybox", "alpine", "ubuntu", "debian", "fedora", "centos", "amazonlinux", "bash"))
+SHELLS = frozenset((
+    "busybox", "alpine", "ubuntu", "debian", "fedora", "centos", "amazonlinux", "bash",
+))  # fmt: skip
 """Images that run a shell, which ends at once without standard input. Their args without a command are the command."""
-SERVERS = frozenset(
-    ("pause", "nginx", "httpd", "redis", "memcached", "postgres", "mysql", "mariadb", "mongo", "rabbitmq", "etcd", "registry", "haproxy",
-     "traefik", "caddy", "envoy", "coredns", "nautilus", "kitten", "echoserver", "hello-app", "sample-device-plugin")
-)  # fmt: skip
+SERVERS = frozenset((
+    "pause", "nginx", "httpd", "redis", "memcached", "postgres", "mysql", "mariadb", "mongo", "rabbitmq", "etcd",
+    "registry", "haproxy", "traefik", "caddy", "envoy", "coredns", "nautilus", "kitten", "echoserver", "hello-app",
+    "sample-device-plugin",
+))  # fmt: skip
 """Images that run until they are stopped."""
-SERVER_COMMANDS = frozenset(
-    ("pause", "nginx", "httpd", "httpd-foreground", "apache2-foreground", "redis-server", "memcached", "postgres", "mysqld", "mongod",
-     "etcd", "haproxy", "caddy", "envoy", "coredns")
-)  # fmt: skip
+SERVER_COMMANDS = frozenset((
+    "pause", "nginx", "httpd", "httpd-foreground", "apache2-foreground", "redis-server", "memcached", "postgres",
+    "mysqld", "mongod", "etcd", "haproxy", "caddy", "envoy", "coredns",
+))  # fmt: skip
 AGNHOST = "agnhost"
 WEB_ROOTS = {"nginx": "/usr/share/nginx/html", "httpd": "/usr/local/apache2/htdocs"}
 """Where the pages of web servers are."""
 PAGES = {
-    "nginx": "<!DOCTYPE html>\n<html>\n<head>\n<title>Welcome to nginx!</title>\n</head>\n<body>\n<h1>Welcome to nginx!</h1>\n</body>\n</html>\n",
+    "nginx": (
+        "<!DOCTYPE html>\n<html>\n<head>\n<title>Welcome to nginx!</title>\n</head>\n"
+        "<body>\n<h1>Welcome to nginx!</h1>\n</body>\n</html>\n"
+    ),
     "httpd": "<html><body><h1>It works!</h1></body></html>\n",
 }
 
-_AGNHOST_SERVERS = frozenset(
-    ("audit-proxy", "crd-conversion-webhook", "fake-gitserver", "fake-registry-server", "grpc-health-checking", "guestbook", "liveness",
-     "netexec", "nettest", "no-snat-test", "no-snat-test-proxy", "pause", "port-forward-tester", "porter", "resource-consumer-controller",
-     "serve-hostname", "tcp-reset", "test-webserver", "webhook", "mtlsserver", "podcertificatesigner", "test-service-account-issuer-discovery",
-     "inclusterclient", "external-metrics")
-)  # fmt: skip
+_AGNHOST_SERVERS = frozenset((
+    "audit-proxy", "crd-conversion-webhook", "fake-gitserver", "fake-registry-server", "grpc-health-checking",
+    "guestbook", "liveness", "netexec", "nettest", "no-snat-test", "no-snat-test-proxy", "pause",
+    "port-forward-tester", "porter", "resource-consumer-controller", "serve-hostname", "tcp-reset", "test-webserver",
+    "webhook", "mtlsserver", "podcertificatesigner", "test-service-account-issuer-discovery", "inclusterclient",
+    "external-metrics",
+))  # fmt: skip
 _METHODS = ("POST", "GET", "PUT")
 _NAMESPACES = ("kube-system", "default", "ns")
 
@@ -75,11 +82,12 @@ def _logs_generator(shell: Shell, words: Sequence[str]) -> Steps:
     for number in range(int(count)):
         choose = shell.world.random
         now_s = shell.world.unix_s + shell.at_s
-        stamp = time.strftime("%m%d %H:%M:%S", time.gmtime(now_s)) + f".{int(now_s % 1 * 1e6):06d}"
+        stamp = datetime.fromtimestamp(now_s, UTC).strftime("%m%d %H:%M:%S") + f".{int(now_s % 1 * 1e6):06d}"
         pod = "".join(choose.choice("bcdfghjklmnpqrstvwxz2456789") for _ in range(choose.randrange(3, 5)))
         url = f"/api/v1/namespaces/{choose.choice(_NAMESPACES)}/pods/{pod}"
         shell.say(
-            f"I{stamp}       1 logs_generator.go:76] {number} {choose.choice(_METHODS)} {url} {choose.randrange(200, 600)}\n"
+            f"I{stamp}       1 logs_generator.go:76] "
+            f"{number} {choose.choice(_METHODS)} {url} {choose.randrange(200, 600)}\n"
         )
         yield pause_s
         shell.at_s += pause_s

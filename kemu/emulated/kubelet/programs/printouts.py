@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Iterator
 
@@ -58,9 +59,7 @@ class Printout:
                 yield when_s, text
 
 
-def of(
-    pod: core_v1_pb2.Pod, container: core_v1_pb2.Container, restarts: int, started_s: int
-) -> Printout | None:
+def of(pod: core_v1_pb2.Pod, container: core_v1_pb2.Container, restarts: int, started_s: int) -> Printout | None:
     """None: it is a server, or its program is not known."""
     command = courses.command_of(pod, container)
     if command is None or courses.is_server(command):
@@ -69,7 +68,7 @@ def of(
     found = _kept(metadata.uid, container.name, restarts, started_s)
     if found.process is None:
         volumes = Volumes()
-        _repeat(pod, container, volumes, restarts)
+        repeat(pod, container, volumes, restarts)
         found.process = courses.process(pod, container, volumes, restarts, started_s, found.told, _MOST_STEPS)
     return found
 
@@ -79,7 +78,7 @@ def _kept(uid: str, container: str, restarts: int, started_s: int) -> Printout:
     return Printout(started_s)
 
 
-def _repeat(pod: core_v1_pb2.Pod, container: core_v1_pb2.Container, volumes: Volumes, restarts: int) -> None:
+def repeat(pod: core_v1_pb2.Pod, container: core_v1_pb2.Container, volumes: Volumes, restarts: int) -> None:
     """What the pod's init containers and the starts before this one did to its volumes."""
     if not pod.spec.volumes:
         return
@@ -93,7 +92,5 @@ def _repeat(pod: core_v1_pb2.Pod, container: core_v1_pb2.Container, volumes: Vol
 
 def _run(process: Process | None) -> None:
     if process is not None:
-        try:
+        with contextlib.suppress(NotUnderstood):
             process.outcome_of_all()
-        except NotUnderstood:
-            pass

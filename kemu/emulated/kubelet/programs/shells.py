@@ -1,21 +1,22 @@
 """Carries out scripts in virtual time: what they print and when, how they end, and which files they leave behind.
 
-A :class:`Shell` is driven by a generator that yields whenever time passes: seconds, or infinity for a program that runs until it is
-stopped.
+A :class:`Shell` is driven by a generator that yields whenever time passes: seconds, or infinity for a program that runs
+until it is stopped.
 """
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import math
-import random
 import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from kemu.emulated.kubelet.programs import arithmetic, syntax
 from kemu.emulated.kubelet.programs import files as trees
-from kemu.emulated.kubelet.programs import syntax
 from kemu.emulated.kubelet.programs.syntax import NotUnderstood, Part, Script, Word
+from kemu.runtime import random_streams
 
 Steps = Generator[float, None, int]
 """Yields seconds; returns the exit code."""
@@ -56,6 +57,10 @@ class World:
     """Variables whose values are not known."""
     told: Callable[[float, int, str], None] = lambda at_s, descriptor, text: None
     """Hears what it prints: when, where (1 or 2), and what."""
+    tools: Mapping[str, Callable[[Shell, list[str]], int]] = field(default_factory=dict)
+    """Commands that take no time, by name …"""
+    timed: Mapping[str, Callable[[Shell, Sequence[str]], Steps]] = field(default_factory=dict)
+    """… and those that take some."""
     steps: int = 0
     """Commands that have been carried out."""
     has_more_variables: bool = False
@@ -63,7 +68,7 @@ class World:
     most_steps: int = MOST_STEPS
 
     def __post_init__(self) -> None:
-        self.random = random.Random(self.seed)
+        self.random = random_streams.random_stream(0, self.seed)
 
 
 @dataclass
@@ -163,10 +168,8 @@ class Shell:
                 child, printed = self.fork(), list[str]()
                 child.stdin = self.stdin
                 child.outputs[1] = _limited(printed)
-                try:
+                with contextlib.suppress(Exit):
                     yield from child._command(command, tested=True)
-                except Exit:
-                    pass
                 self.at_s = child.at_s
                 self.stdin = "".join(printed)
         self.stdin = before
@@ -261,7 +264,9 @@ class Shell:
                     continue
                 sink = self._sink(path, append=one.operator.endswith(">>"))
             except trees.FilesError as error:
-                self.complain(f"{self.parameters[0]}: can't {'open' if one.operator == '<' else 'create'} {target}: {error}")
+                self.complain(
+                    f"{self.parameters[0]}: can't {'open' if one.operator == '<' else 'create'} {target}: {error}"
+                )
                 return None
             except trees.Unknown as error:
                 raise NotUnderstood(str(error)) from None
@@ -320,15 +325,13 @@ class Shell:
 
     def run(self, words: Sequence[str]) -> Steps:
         """A command with its arguments. Raises NotUnderstood for one that kemu does not know."""
-        from kemu.emulated.kubelet.programs import tools
-
         name = words[0].rpartition("/")[2]
         if words[0] == "break" or words[0] == "continue":
             raise _Loop(int(words[1]) if words[1:] and words[1].isdigit() else 1, again=words[0] == "continue")
-        timed = tools.TIMED.get(name)
+        timed = self.world.timed.get(name)
         if timed is not None:
             return (yield from timed(self, words))
-        tool = tools.TOOLS.get(name)
+        tool = self.world.tools.get(name)
         if tool is None:
             raise NotUnderstood(f"what {words[0]!r} does is not known")
         try:
@@ -401,7 +404,7 @@ class Shell:
     def _value(self, part: Part) -> Generator[float, None, str]:
         if part.kind == "arithmetic":
             expression = yield from self._inner(part.text)
-            return str(arithmetic(expression, self))
+            return str(arithmetic.value(expression, self.variable))
         if part.kind == "command":
             assert part.script is not None
             child, printed = self.fork(), list[str]()
@@ -490,96 +493,6 @@ def _stripped(value: str, operator: str, pattern: str) -> str:
         if operator[0] == "%" and fnmatch.fnmatchcase(value[length:], pattern):
             return value[:length]
     return value
-
-
-# Arithmetic ----------------------------------------------------------------------------------------------------------
-
-_TOKEN = re.compile(r"\s*(\d+|[A-Za-z_]\w*|\*\*|<<|>>|[<>=!]=|&&|\|\||[-+*/%<>()!~&|^?:])")
-_LEVELS: tuple[tuple[str, ...], ...] = (
-    ("||",), ("&&",), ("|",), ("^",), ("&",), ("==", "!="), ("<", "<=", ">", ">="), ("<<", ">>"), ("+", "-"), ("*", "/", "%"),
-)  # fmt: skip
-_LARGEST = 1 << 63
-
-
-def arithmetic(text: str, shell: Shell) -> int:
-    """Raises NotUnderstood."""
-    tokens: list[str] = []
-    at = 0
-    while at < len(text.rstrip()):
-        found = _TOKEN.match(text, at)
-        if found is None:
-            raise NotUnderstood(f"the expression {text!r} is not understood")
-        tokens.append(found[1])
-        at = found.end()
-    if not tokens:
-        return 0
-    if len(tokens) > 200:
-        raise NotUnderstood("an arithmetic expression is too long")
-    tokens.append("")
-    value, place = _level(tokens, 0, 0, shell)
-    if tokens[place]:
-        raise NotUnderstood(f"the expression {text!r} is not understood")
-    return value
-
-
-def _level(tokens: list[str], at: int, level: int, shell: Shell) -> tuple[int, int]:
-    if level == len(_LEVELS):
-        return _operand(tokens, at, shell)
-    left, at = _level(tokens, at, level + 1, shell)
-    while tokens[at] in _LEVELS[level] and tokens[at]:
-        operator = tokens[at]
-        right, at = _level(tokens, at + 1, level + 1, shell)
-        left = _combined(operator, left, right)
-    return left, at
-
-
-def _operand(tokens: list[str], at: int, shell: Shell) -> tuple[int, int]:
-    token = tokens[at]
-    if token in ("-", "+", "!", "~"):
-        value, at = _operand(tokens, at + 1, shell)
-        return {"-": -value, "+": value, "!": int(not value), "~": ~value}[token], at
-    if token == "(":
-        value, at = _level(tokens, at + 1, 0, shell)
-        if tokens[at] != ")":
-            raise NotUnderstood("an expression with a '(' that stays open")
-        return value, at + 1
-    if token.isdigit():
-        return min(int(token[:20]), _LARGEST), at + 1
-    if re.fullmatch(r"[A-Za-z_]\w*", token):
-        found = (shell.variable(token) or "0").strip()
-        if not re.fullmatch(r"-?\d{1,18}", found):
-            raise NotUnderstood(f"the value of {token} is no number")
-        return int(found), at + 1
-    raise NotUnderstood(f"an expression with {token!r}")
-
-
-def _combined(operator: str, left: int, right: int) -> int:
-    if operator in "/%":
-        if not right:
-            raise NotUnderstood("a division by zero")
-        quotient = abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
-        return quotient if operator == "/" else left - quotient * right
-    if operator in ("<<", ">>") and not 0 <= right < 64:
-        raise NotUnderstood("a shift by so much")
-    found = {
-        "||": lambda: int(bool(left or right)),
-        "&&": lambda: int(bool(left and right)),
-        "|": lambda: left | right,
-        "^": lambda: left ^ right,
-        "&": lambda: left & right,
-        "==": lambda: int(left == right),
-        "!=": lambda: int(left != right),
-        "<": lambda: int(left < right),
-        "<=": lambda: int(left <= right),
-        ">": lambda: int(left > right),
-        ">=": lambda: int(left >= right),
-        "<<": lambda: left << right,
-        ">>": lambda: left >> right,
-        "+": lambda: left + right,
-        "-": lambda: left - right,
-        "*": lambda: left * right,
-    }[operator]()
-    return (found + _LARGEST) % (2 * _LARGEST) - _LARGEST
 
 
 # Programs ------------------------------------------------------------------------------------------------------------

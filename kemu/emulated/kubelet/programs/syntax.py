@@ -1,5 +1,6 @@
-"""Scripts of the shell, as far as kemu understands them: lists, pipelines, ``if``, ``while``, ``until``, ``for``, groups, redirections,
-quotes, variables, arithmetic and substitution of commands. Anything else is :class:`NotUnderstood`.
+"""Scripts of the shell, as far as kemu understands them: lists, pipelines, ``if``, ``while``, ``until``, ``for``,
+groups, redirections, quotes, variables, arithmetic and substitution of commands. Anything else is
+:class:`NotUnderstood`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ LONGEST = 64 << 10
 """Longest script that is read, in characters."""
 _DEEPEST = 30
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_RESERVED = frozenset(("if", "then", "elif", "else", "fi", "while", "until", "for", "in", "do", "done", "case", "esac", "{", "}", "!"))
+_RESERVED = frozenset(
+    ("if", "then", "elif", "else", "fi", "while", "until", "for", "in", "do", "done", "case", "esac", "{", "}", "!")
+)
 _ENDS = frozenset(("then", "elif", "else", "fi", "do", "done", "}", "esac"))
 
 
@@ -338,7 +341,7 @@ class _Reader:
         begin = self.at
         while self.at < len(self.text):
             sign = self.text[self.at]
-            if sign in " \t\r\n;&|<>()" or (sign == "`" and self.depth and self._in_backquotes):
+            if sign in " \t\r\n;&|<>()":
                 break
             if sign == "'":
                 end = self.text.find("'", self.at + 1)
@@ -362,15 +365,11 @@ class _Reader:
                 self.at = found.end()
         return tuple(parts) if self.at > begin else None
 
-    _in_backquotes = False
-
     def _quoted(self, end: str = '"') -> list[Part]:
         parts = [Part("text", "", True)]
-        while self.at < len(self.text):
-            sign = self.text[self.at]
-            if sign == end:
-                self.at += 1
-                return parts
+        while (sign := self.text[self.at : self.at + 1]) != end:
+            if not sign:
+                self.fail("a quote that stays open")
             if sign == "\\" and self.text[self.at + 1 : self.at + 2] in ("$", "`", '"', "\\", "\n"):
                 following = self.text[self.at + 1]
                 parts.append(Part("text", "" if following == "\n" else following, True))
@@ -380,7 +379,8 @@ class _Reader:
             else:
                 parts.append(Part("text", sign, True))
                 self.at += 1
-        self.fail("a quote that stays open")
+        self.at += 1
+        return parts
 
     def _expansion(self, *, quoted: bool) -> Part:
         text = self.text

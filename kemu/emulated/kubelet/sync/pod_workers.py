@@ -17,10 +17,10 @@ from kemu.emulated.kubelet.admission import arrivals, predicates
 from kemu.emulated.kubelet.images import pulls, stores
 from kemu.emulated.kubelet.node import boots
 from kemu.emulated.kubelet.pods import claims, containers, lives, mirrors, sandboxes, statuses
-from kemu.emulated.kubelet.programs import courses
 from kemu.emulated.kubelet.pods.workers import ACTIVE, ENDED, STOPPING, WAITING, Worker
 from kemu.emulated.kubelet.pressure import eviction_loops
 from kemu.emulated.kubelet.probes import probers
+from kemu.emulated.kubelet.programs import courses
 from kemu.emulated.kubelet.resizes import allocations, resources
 from kemu.emulated.kubelet.settings import kubelet_configurations
 from kemu.emulated.kubelet.sync import adoptions, life_events, starts, status_managers, terminations

@@ -154,7 +154,9 @@ class Spec:
         ListOf(Section(PodLives)), "How pods live that do not say, also those that controllers make.", []
     )
     programs: bool = setting(
-        Switch(), "Containers that do not say how they live do what their command or image does; {default} by default.", False
+        Switch(),
+        "Containers that do not say how they live do what their command or image does; {default} by default.",
+        False,
     )
     chaos: list[Any] = setting(ListOf(fault_keys.CHAOS), "Faults.", [])
     checks: Checks = setting(Section(Checks), "What is always looked at.", {})

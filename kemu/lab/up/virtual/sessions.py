@@ -16,7 +16,7 @@ import grpc
 
 from kemu.lab.scenario.playing import runner
 from kemu.lab.scenario.scenarios import Scenario
-from kemu.lab.up import credentials, endpoints, live_lines, sessions
+from kemu.lab.up import container_handlers, credentials, endpoints, live_lines, sessions
 from kemu.lab.up.chaos import injectors
 from kemu.lab.up.virtual import channels, drivers, inputs, strikes, worlds
 from kemu.messages.k8s import core_v1_pb2
@@ -149,6 +149,7 @@ class Session:
                 injector,
                 self._strikes.struck,
                 driver,
+                container_handlers.load(scenario, settings.handlers),
             )
             self._strikes.layer, self._strikes.driver = endpoint.layer, driver
             await endpoint.start()
