@@ -210,7 +210,8 @@ def files_of(
         store = None if volume is None or mount.subPath or mount.subPathExpr else _store(pod, volume, volumes, sources)
         kind = "" if volume is None else _kind(volume)
         mounts.append(Mount(mount.mountPath.rstrip("/") or "/", store, mount.readOnly or kind in _READ_ONLY))
-    return Files(initial_files(pod, container) if own is None else own, mounts)
+    read_only = container.securityContext.readOnlyRootFilesystem
+    return Files(initial_files(pod, container) if own is None else own, mounts, read_only)
 
 
 _READ_ONLY = ("configMap", "secret", "projected", "downwardAPI", "image")

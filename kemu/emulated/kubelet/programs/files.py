@@ -34,6 +34,8 @@ class Mount:
 class Files:
     own: Store = field(default_factory=dict)
     mounts: list[Mount] = field(default_factory=list)
+    read_only: bool = False
+    """Of its own files."""
 
     def __post_init__(self) -> None:
         self.mounts.sort(key=lambda mount: -len(mount.path))
@@ -44,7 +46,7 @@ class Files:
         for mount in self.mounts:
             if path == mount.path or path.startswith(mount.path.rstrip("/") + "/"):
                 return mount, path[len(mount.path.rstrip("/")) :] or "/"
-        return Mount("/", self.own), path
+        return Mount("/", self.own, self.read_only), path
 
     def _store(self, path: str) -> tuple[Store, str]:
         mount, key = self._at(path)
