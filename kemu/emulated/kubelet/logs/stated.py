@@ -111,7 +111,9 @@ def _parse_text(text: str) -> tuple[Line, ...]:
         try:
             data = yaml_texts.safe_load(text)
         except yaml.YAMLError:
-            data = text
+            return parse(text)
+        if not isinstance(data, list):
+            return parse(text)
     try:
         return parse(data)
     except LogsError:
