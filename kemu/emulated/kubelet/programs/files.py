@@ -115,6 +115,9 @@ class Files:
         store, key = self._store(path)
         for one in [one for one in store if one == key or one.startswith(key.rstrip("/") + "/")]:
             del store[one]
+        parent = key.rpartition("/")[0]
+        if parent:
+            store.setdefault(parent, None)
 
     def names(self, path: str) -> list[str]:
         """What is in a folder. Raises FilesError."""
