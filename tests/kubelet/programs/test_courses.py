@@ -10,7 +10,12 @@ from tests.kubelet.programs.test_shells import FAIL_ONCE, pod_of
 
 
 def _course(
-    image: str, command: tuple[str, ...] = (), args: tuple[str, ...] = (), policy: str = "Never", *, is_init: bool = False
+    image: str,
+    command: tuple[str, ...] = (),
+    args: tuple[str, ...] = (),
+    policy: str = "Never",
+    *,
+    is_init: bool = False,
 ) -> tuple[float | None, int] | None:
     pod = pod_of(policy)
     container = pod.spec.containers.add(name="c", image=image, command=command, args=args)

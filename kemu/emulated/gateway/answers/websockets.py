@@ -74,7 +74,11 @@ def check_origin(headers: Mapping[str, str]) -> None:
     """Pages of other sites may open WebSockets, with the certificate of the browser's user, but with no token: no page
     chooses that header. Raises Forbidden."""
     origin = headers.get("origin", "")
-    if origin and "authorization" not in headers and origin.partition("://")[2].lower() != headers.get("host", "").lower():
+    if (
+        origin
+        and "authorization" not in headers
+        and origin.partition("://")[2].lower() != headers.get("host", "").lower()
+    ):
         raise Forbidden(f"the origin {origin} is not allowed to open a WebSocket here")
 
 

@@ -12,7 +12,7 @@ from kemu.emulated.kubelet.programs.shells import Process
 from kemu.emulated.kubelet.programs.syntax import NotUnderstood
 from kemu.messages.k8s import core_v1_pb2
 
-_MOST_STEPS = 100_000
+_MOST_STEPS = 30_000
 _MOST_LINES = 50_000
 _REPEATED = 8
 """How many of the starts before this one are carried out, for what they left in the volumes of their pod."""

@@ -23,8 +23,9 @@ Steps = Generator[float, None, int]
 
 MOST_STEPS = 3_000
 """Most commands of a program; one that has carried out more is taken to run for ever."""
-MOST_OUTPUT = 1 << 20
-"""Most characters that a program prints between two pauses and that are kept."""
+MOST_OUTPUT = 256 << 10
+"""Most characters of a word, of the words of a command, and of what a command prints for another."""
+_LONGEST_STRIPPED = 10_000
 FOREVER = math.inf
 
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
@@ -292,6 +293,7 @@ class Shell:
         words: list[str] = []
         for word in command.words:
             words += yield from self.expand(word)
+            _check_size(sum(map(len, words)))
         assigned: dict[str, str] = {}
         for name, word in command.assignments:
             self.status = 0
@@ -346,7 +348,7 @@ class Shell:
     def expand(self, word: Word, *, splits: bool = True) -> Generator[float, None, list[str]]:
         """The fields of a word."""
         fields: list[str] = []
-        current, is_there, has_pattern = "", False, False
+        current, is_there, has_pattern, size = "", False, False, 0
         for part in word:
             if part.kind == "text":
                 text = part.text
@@ -364,6 +366,8 @@ class Shell:
                     is_there = True
                 continue
             value = yield from self._value(part)
+            size += len(value)
+            _check_size(size)
             if part.quoted or not splits:
                 current, is_there = current + value, True
                 continue
@@ -483,7 +487,14 @@ def _limited(printed: list[str]) -> Callable[[str], None]:
     return add
 
 
+def _check_size(size: int) -> None:
+    if size > MOST_OUTPUT:
+        raise NotUnderstood("the words of a command are too long")
+
+
 def _stripped(value: str, operator: str, pattern: str) -> str:
+    if len(value) > _LONGEST_STRIPPED:
+        raise NotUnderstood("a variable is too long for its pattern")
     lengths = range(len(value) + 1)
     if operator in ("##", "%"):
         lengths = range(len(value), -1, -1)

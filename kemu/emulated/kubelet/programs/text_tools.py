@@ -103,7 +103,7 @@ def grep(shell: Shell, words: list[str]) -> int:
         return shell.complain("grep: usage: grep [OPTIONS] PATTERN [FILE]...", 2)
     text = rest[0]
     # Patterns that search long for nothing are not for here.
-    if ("F" not in flags and re.search(r"[+*{].*[+*{]", text)) or flags & set("own"):
+    if ("F" not in flags and re.search(r"[+*{].*[+*{]|\)[+*?{]", text)) or flags & set("own"):
         raise NotUnderstood(f"grep of {text!r}")
     try:
         pattern = re.compile(re.escape(text) if "F" in flags else text, re.IGNORECASE if "i" in flags else 0)
