@@ -113,14 +113,18 @@ EVERY_KEY = """
   - apiVersion: v1
     kind: Pod
     metadata: {name: said, annotations: {kemu.dev/run-seconds.main: "3"}}
-    spec: {restartPolicy: Never, containers: [{name: main, image: "reg/worker:1"}, {name: other, image: busybox, command: [sleep, "4"]}]}
+    spec:
+      restartPolicy: Never
+      containers: [{name: main, image: "reg/worker:1"}, {name: other, image: busybox, command: [sleep, "4"]}]
   - apiVersion: batch/v1
     kind: Job
     metadata: {name: quick}
     spec:
       backoffLimit: 0
       template:
-        spec: {restartPolicy: Never, containers: [{name: main, image: "reg/worker:1", command: [run, it], args: [--fast]}]}
+        spec:
+          restartPolicy: Never
+          containers: [{name: main, image: "reg/worker:1", command: [run, it], args: [--fast]}]
   - apiVersion: batch/v1
     kind: Job
     metadata: {name: retry}

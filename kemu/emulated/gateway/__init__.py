@@ -19,6 +19,7 @@ selectors) is left to the API servers (:mod:`kemu.emulated.apiserver`).
     authentication  who sends a request over HTTP
     discovery       discovery: which groups, kinds, verbs and subresources there are
     faults          faults that clients of the gateway meet, at chosen moments: refusals, lost and late answers
+    handlers        functions of users that answer for containers
     limits          what clients may take of the server
     openapi         OpenAPI v3: the schemas of the kinds that the gateway serves, and the operations on them
     tables          tables: what ``kubectl get`` prints

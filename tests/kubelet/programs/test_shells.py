@@ -139,10 +139,11 @@ def test_chance_follows_from_the_pod() -> None:
 
 
 _PIECES = (
-    "echo", "exit", "sleep", "1", "$X", "${X", "${X:-", "}", "$(", ")", "`", "'", '"', ";", "&&", "||", "|", "&", "\n", " ", "if", "then",
-    "fi", "else", "while", "do", "done", "for", "in", "{", "(", "[", "]", "[[", "]]", "-f", "=", ">", ">>", "<", "2>&1", "/tmp/x", "$((",
-    "))", "+", "*", "\\", "#", "!", "true", "false", "cat", "seq", "99999", "test", "set", "-e", "printf", "%s", "grep", "head", "wait",
-    "timeout", "exec", "break", "continue", "\0", "é", "~", "$", "$@",
+    "echo", "exit", "sleep", "1", "$X", "${X", "${X:-", "}", "$(", ")", "`", "'", '"', ";", "&&", "||", "|", "&",
+    "\n", " ", "if", "then", "fi", "else", "while", "do", "done", "for", "in", "{", "(", "[", "]", "[[", "]]", "-f",
+    "=", ">", ">>", "<", "2>&1", "/tmp/x", "$((", "))", "+", "*", "\\", "#", "!", "true", "false", "cat", "seq",
+    "99999", "test", "set", "-e", "printf", "%s", "grep", "head", "wait", "timeout", "exec", "break", "continue",
+    "\0", "é", "~", "$", "$@",
 )  # fmt: skip
 
 

@@ -65,6 +65,9 @@ def agnhost(shell: Shell, words: Sequence[str]) -> Steps:
     if name == "entrypoint-tester":
         shell.say(f"[{' '.join(['/agnhost', *rest])}]\n")
         return 0
+    if name == "etc-hosts":
+        shell.say(shell.world.files.read("/etc/hosts"))
+        return 0
     if name == "logs-generator":
         return (yield from _logs_generator(shell, rest[1:]))
     if name in _AGNHOST_SERVERS:

@@ -16,6 +16,7 @@ from kemu.emulated.gateway.handlers import Session
 from kemu.emulated.gateway.verbs.calls import Call
 from kemu.emulated.gateway.verbs.sessions import pages
 from kemu.emulated.gateway.verbs.sessions.places import Places
+from kemu.emulated.kubelet.logs import lines
 from kemu.emulated.kubelet.probes import answers
 from kemu.emulated.kubelet.programs import courses, shells, syntax
 from kemu.emulated.kubelet.programs.courses import Sources
@@ -32,6 +33,7 @@ _MOST_STEPS = 20_000
 _HINT = "containers are simulated, and only a few commands are understood: a handler can answer (kemu up --handlers)"
 _FAILS = {"failsFrom": "0s"}
 """Rules of a probe that fails."""
+_NOTICED_S = 0.5
 
 
 class Console:
@@ -179,11 +181,12 @@ class Console:
             stated = json.loads(pod.metadata.annotations.get(answers.PROBES, "{}"))
             rules = stated.setdefault(self._container.name, {})
             for kind, holds in changed.items():
-                if holds and rules.get(kind) == _FAILS:
-                    del rules[kind]
-                elif not holds:
+                is_own = rules.get(kind, _FAILS)["failsFrom"] == _FAILS["failsFrom"]
+                if not holds and is_own:
                     rules[kind] = _FAILS
-        except (ValueError, AttributeError):
+                elif is_own and kind in rules:
+                    rules[kind] = {**_FAILS, "failsFor": self._until_next_probe(pod)}
+        except (ValueError, AttributeError, KeyError, TypeError):
             return  # the pod says itself what they answer, and not as JSON
         patch = {"metadata": {"annotations": {answers.PROBES: json.dumps(stated)}}}
         request = api_pb2.PatchRequest(
@@ -195,6 +198,12 @@ class Console:
             await self._call.look("Patch", request)
         except Refused:
             return
+
+    def _until_next_probe(self, pod: core_v1_pb2.Pod) -> str:
+        """The kubelet probes at once when the pod changes. A real one hears of the file with the probe after that."""
+        instance = lines.current(pod, self._container)
+        started_s = self._call.now_s() if instance is None else instance.started_s
+        return f"{self._call.now_s() - started_s + _NOTICED_S:.3f}s"
 
 
 def _ends(script: syntax.Script) -> bool:
