@@ -104,7 +104,7 @@ SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedu
         ({"metadata__labels": {"-a": "b"}}, [f'metadata.labels: Invalid value: "-a": {KEY_NAME}']),
         (
             {"metadata__labels": {"a": "b" * 64}},
-            [f'metadata.labels: Invalid value: "{"b" * 64}": must be no more than 63 characters'],
+            [f'metadata.labels: Invalid value: "{"b" * 64}": must be no more than 63 bytes'],
         ),
         (
             {"metadata__annotations": {"a": "b" * 262144}},

@@ -4,10 +4,14 @@ Each definition has a schema, and objects, each with the steps of its life: ``cr
 ``schema``, which changes the definition.
 """
 
+# ruff: noqa: E501, RUF001
+
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
+
+from tests.schemas import operators
 
 GROUP = "cases.example.com"
 
@@ -39,7 +43,7 @@ def _string(**more: Any) -> Schema:
     return {"type": "string", **more}
 
 
-def _object(properties: Schema | None = None, **more: Any) -> Schema:
+def _object(properties: Any = None, **more: Any) -> Schema:
     return {"type": "object", **({"properties": properties} if properties is not None else {}), **more}
 
 
@@ -95,12 +99,27 @@ _VALUES: dict[str, Schema] = {
         {
             name: _string(pattern=pattern)
             for name, pattern in {
-                "a": "a(", "b": "*a", "c": "a**", "d": "(?=a)", "e": "a{1001}", "f": "[z-a]", "g": "\\8", "h": "a)", "i": "a\\",
-                "j": "(?P<n>a)(?P<n>b)", "k": "[[:foo:]]", "l": "\\pX", "m": "x{2,1}", "n": "(?P<n", "o": "(?i)^[a-z]+$",
-                "p": "a{2}{3}", "q": "(?z)a", "r": "\\C",
+                "a": "a(",
+                "b": "*a",
+                "c": "a**",
+                "d": "(?=a)",
+                "e": "a{1001}",
+                "f": "[z-a]",
+                "g": "\\8",
+                "h": "a)",
+                "i": "a\\",
+                "j": "(?P<n>a)(?P<n>b)",
+                "k": "[[:foo:]]",
+                "l": "\\pX",
+                "m": "x{2,1}",
+                "n": "(?P<n",
+                "o": "(?i)^[a-z]+$",
+                "p": "a{2}{3}",
+                "q": "(?z)a",
+                "r": "\\C",
             }.items()
         }
-    ),  # fmt: skip
+    ),
     "unique": _array(_string(), uniqueItems=True),
     "ref": {"type": "string", "$ref": "#/a"},
     "idschema": {"type": "string", "id": "a", "$schema": "b"},
@@ -119,7 +138,8 @@ _VALUES: dict[str, Schema] = {
     "intorstringtype": {**_INT_OR_STRING, "type": "string"},
     "intorstringany": {**_INT_OR_STRING, "anyOf": [{"type": "integer"}, {"type": "string"}]},
     "intorstringall": {
-        **_INT_OR_STRING, "allOf": [{"anyOf": [{"type": "integer"}, {"type": "string"}]}, {"pattern": "^a"}],
+        **_INT_OR_STRING,
+        "allOf": [{"anyOf": [{"type": "integer"}, {"type": "string"}]}, {"pattern": "^a"}],
     },
     "intorstringwrong": {**_INT_OR_STRING, "anyOf": [{"type": "string"}, {"type": "integer"}]},
     "intorstringpreserve": {**_INT_OR_STRING, _X + "preserve-unknown-fields": True, _X + "embedded-resource": True},
@@ -143,7 +163,11 @@ _VALUES: dict[str, Schema] = {
         allOf=[
             {"title": "x", "description": "y", "default": {}, "nullable": True},
             {"properties": {"a": {_X + "list-type": "set", _X + "list-map-keys": ["a"], _X + "map-type": "atomic"}}},
-            {"properties": {"a": {_X + "preserve-unknown-fields": True, _X + "embedded-resource": True, **_INT_OR_STRING}}},
+            {
+                "properties": {
+                    "a": {_X + "preserve-unknown-fields": True, _X + "embedded-resource": True, **_INT_OR_STRING}
+                }
+            },
             {"additionalProperties": {"minLength": 1}},
             {"properties": {"l": {"items": {"minLength": 1}}}},
         ],
@@ -272,13 +296,28 @@ DEFINITIONS["rulestotal"] = Definition(
 # Values ---------------------------------------------------------------------------------------------------------------
 
 _ANY: list[Any] = ["a", "", 1, 1.5, 1.0, True, None, [], ["a"], {}, {"a": 1}]
-_NUMBER_VALUES: list[Any] = [0, 1, -1, 5, 10, 3, 2.5, 1e20, 9223372036854775807, 9223372036854775808, 2147483648, 0.1, 1e-7]
+_NUMBER_VALUES: list[Any] = [
+    0,
+    1,
+    -1,
+    5,
+    10,
+    3,
+    2.5,
+    1e20,
+    9223372036854775807,
+    9223372036854775808,
+    2147483648,
+    0.1,
+    1e-7,
+]
 _PAIRS = [{"k": "a"}, {"k": "b"}]
 
 
 def _values(name: str, schema: Schema, values: list[Any], **more: Any) -> None:
     objects = {
-        f"v{index}": [{"verb": "create", "object": {"spec": {"v": value}}, **more}] for index, value in enumerate(values)
+        f"v{index}": [{"verb": "create", "object": {"spec": {"v": value}}, **more}]
+        for index, value in enumerate(values)
     }
     DEFINITIONS[f"of{name}"] = Definition(_spec(schema), objects=objects)
 
@@ -326,12 +365,12 @@ _values(
     [{}, {"a": ""}, {"a": "x", "b": {}}, {"a": "x", "b": {"c": None}}, {"a": None, "b": {"c": "x"}}],
 )
 _values("sets", _array(_string(), **{_X + "list-type": "set"}), [["a", "b"], ["a", "a"], ["a", "a", "a", "b", "b"]])
-_values(
-    "setsofnumbers", _array({"type": "number"}, **{_X + "list-type": "set"}), [[1, 1.0], [1, 1], [0.5, 0.5]]
-)
+_values("setsofnumbers", _array({"type": "number"}, **{_X + "list-type": "set"}), [[1, 1.0], [1, 1], [0.5, 0.5]])
 _values(
     "setsofobjects",
-    _array(_object({"a": {"type": "integer"}, "b": _string()}, **{_X + "map-type": "atomic"}), **{_X + "list-type": "set"}),
+    _array(
+        _object({"a": {"type": "integer"}, "b": _string()}, **{_X + "map-type": "atomic"}), **{_X + "list-type": "set"}
+    ),
     [[{"a": 1, "b": "x"}, {"b": "x", "a": 1}], [{"a": 1}, {"a": 2}]],
 )
 _values(
@@ -349,7 +388,15 @@ _values(
 )
 _BRANCHES = [{"required": ["a"]}, {"required": ["b"]}, {"properties": {"c": {"minimum": 5}}, "required": ["c"]}]
 _ABC = {"a": _string(), "b": _string(), "c": {"type": "integer"}}
-_ABC_VALUES: list[Any] = [{}, {"a": "x"}, {"a": "x", "b": "y"}, {"c": 1}, {"c": 9}, {"c": 9, "b": "x"}, {"c": 1, "a": "x"}]
+_ABC_VALUES: list[Any] = [
+    {},
+    {"a": "x"},
+    {"a": "x", "b": "y"},
+    {"c": 1},
+    {"c": 9},
+    {"c": 9, "b": "x"},
+    {"c": 1, "a": "x"},
+]
 _values("anyof", _object(_ABC, anyOf=_BRANCHES), _ABC_VALUES)
 _values("oneof", _object(_ABC, oneOf=_BRANCHES), _ABC_VALUES)
 _values("allof", _object(_ABC, allOf=_BRANCHES), _ABC_VALUES)
@@ -542,6 +589,44 @@ DEFINITIONS["ratchet"] = Definition(
         ]
     },
 )
+_BEFORE = {
+    "a": _string(),
+    "b": _string(),
+    "n": _string(nullable=True),
+    "o": _object({"p": _string()}),
+    "e": _object(**{_X + "embedded-resource": True, _X + "preserve-unknown-fields": True}),
+    "f": _object(**{_X + "preserve-unknown-fields": True}),
+}
+_AFTER = {
+    "a": _string(),
+    "c": _string(default="c"),
+    "n": _string(default="n"),
+    "o": _object({"q": _string(default="q")}),
+    "e": _object({"spec": _object({})}, **{_X + "embedded-resource": True}),
+    "f": _EMBEDDED_ANY,
+}
+DEFINITIONS["reread"] = Definition(
+    _object({"spec": _object(_BEFORE)}),
+    objects={
+        "v1": [
+            {
+                "verb": "create",
+                "object": {
+                    "spec": {
+                        "a": "a",
+                        "b": "b",
+                        "n": None,
+                        "o": {"p": "p"},
+                        "e": {**_HEAD, "x": 1, "metadata": {"name": "e"}},
+                        "f": {"kind": 1, "metadata": {"name": 1, "labels": {"a": "b"}}, "z": 1},
+                    }
+                },
+            },
+            {"verb": "schema", "schema": _object({"spec": _object(_AFTER)})},
+            {"verb": "get"},
+        ]
+    },
+)
 _SHORT_ITEM = _object({"k": _string(maxLength=9), "v": _string(maxLength=9)}, required=["k"])
 _RULED = _object({"spec": _rules(
     _object({
@@ -656,47 +741,78 @@ DEFINITIONS["applied"] = Definition(
     },
 )  # fmt: skip
 
+# Operators ------------------------------------------------------------------------------------------------------------
+
+for _name, _operator in operators.load().items():
+    _specs = _operator["objects"]
+    DEFINITIONS[f"operator{_name}"] = Definition(
+        _object({"spec": _operator["schema"]}),
+        objects={
+            **{f"v{index}": [{"verb": "create", "object": {"spec": spec}}] for index, spec in enumerate(_specs)},
+            # From the first, which is right, to each other one: what has not changed is not judged again.
+            **{
+                f"u{index}": [
+                    {"verb": "create", "object": {"spec": _specs[0]}, "validation": "Warn"},
+                    {"verb": "update", "object": {"spec": {**_specs[0], **spec}}, "validation": "Warn"},
+                ]
+                for index, spec in enumerate(_specs[1:])
+            },
+        },
+    )
+
 # What is published ----------------------------------------------------------------------------------------------------
 
-PUBLISHED: Schema = {'type': 'object',
- 'description': 'A thing',
- 'properties': {'spec': {'type': 'object',
-                         'required': ['a', 'n'],
-                         'properties': {'a': {'type': 'string',
-                                              'minLength': 1,
-                                              'description': 'the a',
-                                              'default': 'x'},
-                                        'n': {'type': 'string', 'nullable': True},
-                                        'p': {'x-kubernetes-int-or-string': True},
-                                        'q': {'x-kubernetes-int-or-string': True, 'anyOf': [{'minLength': 1}]},
-                                        'u': {'type': 'object',
-                                              'x-kubernetes-preserve-unknown-fields': True,
-                                              'properties': {'z': {'type': 'string'}}},
-                                        'e': {'type': 'object',
-                                              'x-kubernetes-embedded-resource': True,
-                                              'properties': {'spec': {'type': 'object'}}},
-                                        'f': {'type': 'object',
-                                              'x-kubernetes-embedded-resource': True,
-                                              'x-kubernetes-preserve-unknown-fields': True},
-                                        'l': {'type': 'array',
-                                              'x-kubernetes-list-type': 'map',
-                                              'x-kubernetes-list-map-keys': ['k'],
-                                              'items': {'type': 'object',
-                                                        'required': ['k'],
-                                                        'properties': {'k': {'type': 'string'}}},
-                                              'oneOf': [{'minItems': 1}]},
-                                        'm': {'type': 'object',
-                                              'maxProperties': 3,
-                                              'additionalProperties': {'type': 'integer',
-                                                                       'maximum': 5,
-                                                                       'minimum': 1.5}},
-                                        'en': {'type': 'string', 'enum': ['a', 'b'], 'format': 'uuid'},
-                                        'r': {'type': 'integer',
-                                              'x-kubernetes-validations': [{'rule': 'self>1', 'message': 'm'}]},
-                                        'aa': {'type': 'object', 'additionalProperties': True},
-                                        'ae': {'type': 'object',
-                                               'example': {'x': 1},
-                                               'externalDocs': {'url': 'http://a', 'description': 'b'},
-                                               'title': 't',
-                                               'x-kubernetes-map-type': 'atomic'}}},
-                'status': {'type': 'object'}}}
+PUBLISHED: Schema = {
+    "type": "object",
+    "description": "A thing",
+    "properties": {
+        "spec": {
+            "type": "object",
+            "required": ["a", "n"],
+            "properties": {
+                "a": {"type": "string", "minLength": 1, "description": "the a", "default": "x"},
+                "n": {"type": "string", "nullable": True},
+                "p": {"x-kubernetes-int-or-string": True},
+                "q": {"x-kubernetes-int-or-string": True, "anyOf": [{"minLength": 1}]},
+                "u": {
+                    "type": "object",
+                    "x-kubernetes-preserve-unknown-fields": True,
+                    "properties": {"z": {"type": "string"}},
+                },
+                "e": {
+                    "type": "object",
+                    "x-kubernetes-embedded-resource": True,
+                    "properties": {"spec": {"type": "object"}},
+                },
+                "f": {
+                    "type": "object",
+                    "x-kubernetes-embedded-resource": True,
+                    "x-kubernetes-preserve-unknown-fields": True,
+                },
+                "l": {
+                    "type": "array",
+                    "x-kubernetes-list-type": "map",
+                    "x-kubernetes-list-map-keys": ["k"],
+                    "items": {"type": "object", "required": ["k"], "properties": {"k": {"type": "string"}}},
+                    "oneOf": [{"minItems": 1}],
+                },
+                "m": {
+                    "type": "object",
+                    "maxProperties": 3,
+                    "additionalProperties": {"type": "integer", "maximum": 5, "minimum": 1.5},
+                },
+                "en": {"type": "string", "enum": ["a", "b"], "format": "uuid"},
+                "r": {"type": "integer", "x-kubernetes-validations": [{"rule": "self>1", "message": "m"}]},
+                "aa": {"type": "object", "additionalProperties": True},
+                "ae": {
+                    "type": "object",
+                    "example": {"x": 1},
+                    "externalDocs": {"url": "http://a", "description": "b"},
+                    "title": "t",
+                    "x-kubernetes-map-type": "atomic",
+                },
+            },
+        },
+        "status": {"type": "object"},
+    },
+}

@@ -24,7 +24,7 @@ import yaml
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2]))
 
-from tests.schemas import cases  # noqa: E402
+from tests.schemas import cases
 
 HERE = pathlib.Path(__file__).parent
 RECORDING = HERE / "recording.json.gz"
@@ -138,14 +138,13 @@ def steps(server: Server, name: str, case: cases.Definition, key: str) -> list[d
             time.sleep(2.5)
             found.append({"code": code} if code < 300 else refusal(code, answer))
             continue
-        body = None
+        body = {}
         if "object" in step:
             body = cases.manifest(name, key, step["object"])
         if verb == "create":
             code, answer, warnings = server.send("POST", base + query, body)
         elif verb == "update":
             _, old, _ = server.send("GET", f"{base}/{key}")
-            assert body is not None
             body["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
             code, answer, warnings = server.send("PUT", path + query, body)
         elif verb == "apply":
@@ -155,7 +154,7 @@ def steps(server: Server, name: str, case: cases.Definition, key: str) -> list[d
             code, answer, warnings = server.send("POST", base + query, step["text"])
         else:
             code, answer, warnings = server.send("GET", path)
-        one = refusal(code, answer) if code >= 300 else {"code": code}
+        one: dict[str, Any] = refusal(code, answer) if code >= 300 else {"code": code}
         if code < 300:
             one["object"] = stored(answer, managed=bool(step.get("managed")))
         if warnings:
@@ -181,7 +180,10 @@ def publish(server: Server) -> dict[str, Any]:
     group = f"{'.'.join(reversed(cases.GROUP.split('.')))}.v1"
     found: dict[str, Any] = {}
     try:
-        for path, part in ((f"/openapi/v3/apis/{cases.GROUP}/v1", ("components", "schemas")), ("/openapi/v2", ("definitions",))):
+        for path, part in (
+            (f"/openapi/v3/apis/{cases.GROUP}/v1", ("components", "schemas")),
+            ("/openapi/v2", ("definitions",)),
+        ):
             for _ in range(120):
                 _, document, _ = server.send("GET", path)
                 for name in part:

@@ -14,14 +14,14 @@ from kemu.emulated.apiserver import admission, flows
 from kemu.emulated.apiserver.admission.base import Host
 from kemu.emulated.apiserver.admission.external import External
 from kemu.emulated.apiserver.authorization import authorizers
-from kemu.emulated.apiserver.custom.definitions import Definitions
-from kemu.emulated.apiserver.custom.kinds import Kinds
+from kemu.emulated.apiserver.definitions import Definitions
 from kemu.emulated.apiserver.expiry import Bound, Expiry
 from kemu.emulated.apiserver.faults import Faults
 from kemu.emulated.apiserver.lives import Lives
 from kemu.emulated.apiserver.registry import bind_checks
 from kemu.emulated.apiserver.registry.bindings import Binder
 from kemu.emulated.apiserver.registry.evictions import Evictor
+from kemu.emulated.apiserver.registry.kinds import Kinds
 from kemu.emulated.apiserver.registry.reads import Reader
 from kemu.emulated.apiserver.registry.registry import Registry
 from kemu.emulated.apiserver.service import Service

@@ -12,8 +12,8 @@ from google.protobuf.message import Message
 from kemu import errors as kemu_errors
 from kemu.emulated.apiserver import errors, flows
 from kemu.emulated.apiserver.authorization import attributes, reviews
-from kemu.emulated.apiserver.custom.kinds import Kinds
 from kemu.emulated.apiserver.registry import options
+from kemu.emulated.apiserver.registry.kinds import Kinds
 from kemu.emulated.apiserver.storage import Storage
 from kemu.emulated.apiserver.verbs import MAX_BODY_BYTES, Answer, Requests
 from kemu.emulated.apiserver.watch.cache import WatchCache

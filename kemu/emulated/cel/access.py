@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kemu.emulated.cel import types
+from kemu.emulated.cel.providers import PATCH_NAME
 from kemu.emulated.cel.types import Type
 from kemu.emulated.cel.values import (
     Constructed,
@@ -10,18 +11,20 @@ from kemu.emulated.cel.values import (
     ListLike,
     Uint,
     Value,
+    go_type,
     is_list,
     is_map,
+    plain,
     text,
     type_name,
 )
 from kemu.emulated.cel.values import find as find_in_map
 
-PATCH = "JSONPatch"
+PATCH = PATCH_NAME
 _PATCH_FIELDS: dict[str, Type] = {"op": types.STRING, "path": types.STRING, "from": types.STRING, "value": types.DYN}
 #: The type of ``JSONPatch{op: …, path: …, from: …, value: …}``.
 PATCH_TYPE = types.object_of(PATCH, _PATCH_FIELDS)
-_INVALID = {"null_type": "types.Null", "bytes": "types.Bytes", "list": "*types.baseList", "map": "*types.baseMap"}
+_KEYS = frozenset({str, int, bool, float, Uint})
 
 
 def is_dynamic(name: str) -> bool:
@@ -50,18 +53,29 @@ def index(values: Value, key: Value) -> int | Error:
 
 def get(value: Value, key: Value, dynamic_object: bool) -> Value:
     """``value[key]`` or ``value.key``: the value, or an `Error` if it has none."""
+    if isinstance(value, Constructed):
+        if dynamic_object:
+            return plain(value.fields.get(key))
+        if value.type_name == PATCH and key in _PATCH_FIELDS:
+            return value.fields.get(key, None if key == "value" else "")
     found, present = find(value, key, dynamic_object)
     if present or type(found) is Error:
         return found
     return Error(f"{'index out of bounds' if is_list(value) else 'no such key'}: {text(key)}")
 
 
+def refusal(key: Value) -> Error | None:
+    """The error of a key that is one of nothing."""
+    return None if type(key) in _KEYS else Error(f"invalid qualifier type: {go_type(key)}")
+
+
 def find(value: Value, key: Value, dynamic_object: bool) -> tuple[Value, bool]:
     """The value and whether there is one; an `Error` if the key is of no use for the value."""
     if type(value) is Error:
         return value, False
-    if type_name(key) in _INVALID:
-        return Error(f"invalid qualifier type: {_INVALID[type_name(key)]}"), False
+    refused = refusal(key) if type(key) not in _KEYS else None
+    if refused is not None:
+        return refused, False
     if is_map(value):
         found, present = find_in_map(value, key)
         return found, present and type(found) is not Error

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from kemu.emulated.cel.values import Error, ListLike, MapLike, Opaque, Value, extent, item
+from kemu.emulated.cel.values import Error, ListLike, MapLike, Opaque, Value, extent, is_list, item
 
 #: A fixed cost, or what computes it from the arguments and the result.
 CallCost: TypeAlias = int | Callable[[list[Value], Value], int]
@@ -33,7 +33,9 @@ _TRAVERSE_OVERLOADS: Final = frozenset(
     "starts_with_string ends_with_string string_to_bytes bytes_to_string strings_quote string_format".split()
 )
 _COMPARE_OVERLOADS: Final = frozenset(
-    f"{comparison}_{kind}" for comparison in ("less", "greater", "less_equals", "greater_equals") for kind in ("string", "bytes")
+    f"{comparison}_{kind}"
+    for comparison in ("less", "greater", "less_equals", "greater_equals")
+    for kind in ("string", "bytes")
 )
 
 
@@ -131,7 +133,7 @@ def _allocation(factor: float, size: int) -> int:
 def _self_comparison(values: Value) -> int:
     size = extent(values)
     factor = 2.0
-    if size and type(item(values, 0)) in (str, bytes):
+    if size and is_list(values) and type(item(values, 0)) in (str, bytes):
         factor += STRING_FACTOR
     return _allocation(factor, size * size)
 

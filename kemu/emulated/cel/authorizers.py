@@ -10,9 +10,9 @@ from kemu.emulated.cel import types
 from kemu.emulated.cel.values import NO_OVERLOAD, Error, Opaque, Value
 
 #: The declared type of an `Authorizer`.
-AUTHORIZER = types.object_of("kubernetes.authorization.Authorizer", {})
+AUTHORIZER = types.abstract("kubernetes.authorization.Authorizer")
 #: The declared type of a `ResourceCheck`, such as the variable ``authorizer.requestResource``.
-RESOURCE_CHECK = types.object_of("kubernetes.authorization.ResourceCheck", {})
+RESOURCE_CHECK = types.abstract("kubernetes.authorization.ResourceCheck")
 
 
 @dataclass(frozen=True, slots=True)

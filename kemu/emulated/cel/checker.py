@@ -234,14 +234,13 @@ class _Checker:
         node.overloads = (overload,)
         return node
 
-    def _join(self, node: Node, previous: Type | None, current: Type) -> Type:
-        """The most general of two types of elements, which must agree."""
+    def _join(self, previous: Type | None, current: Type) -> Type:
+        """The most general of two types of elements; dyn if they do not agree, which the validators judge."""
         if previous is None:
             return current
         if self._assign(previous, current):
             return unification.most_general(previous, current)
-        self._mismatch(node.offset, previous, current)
-        return types.ERROR
+        return types.DYN
 
     def _optional_value(self, value: Node) -> Type:
         inner, is_optional = unification.unwrap_optional(value.type)
@@ -254,7 +253,7 @@ class _Checker:
         for index, element in enumerate(node.elements):
             node.elements[index] = element = self.check(element)
             type_ = self._optional_value(element) if index in node.optional else element.type
-            joined = self._join(element, joined, type_)
+            joined = self._join(joined, type_)
         node.type = types.list_of(joined if joined is not None else self._fresh())
         return node
 
@@ -263,10 +262,10 @@ class _Checker:
         values: Type | None = None
         for entry in node.entries:
             entry.key = self.check(entry.key)
-            keys = self._join(entry.key, keys, entry.key.type)
+            keys = self._join(keys, entry.key.type)
             entry.value = self.check(entry.value)
             type_ = self._optional_value(entry.value) if entry.optional else entry.value.type
-            values = self._join(entry.value, values, type_)
+            values = self._join(values, type_)
         if keys is None or values is None:
             keys, values = self._fresh(), self._fresh()
         node.type = types.map_of(keys, values)
@@ -295,7 +294,9 @@ class _Checker:
             expected = self._field_type(field.offset, node.name, field.name) or types.ERROR
             value = self._optional_value(field.value) if field.optional else field.value.type
             if not self._assign(expected, value):
-                message = f"expected type of field '{field.name}' is '{expected.text}' but provided type is '{value.text}'"
+                message = (
+                    f"expected type of field '{field.name}' is '{expected.text}' but provided type is '{value.text}'"
+                )
                 self.issue(field.offset, message)
         return node
 

@@ -29,7 +29,14 @@ from kemu.emulated.cel.values import (
 Schema: TypeAlias = Mapping[str, Any]
 
 _STRINGS: Schema = {"type": "string"}
-_GO_TYPES = {bool: "bool", int: "int64", float: "float64", str: "string", list: "[]interface {}", dict: "map[string]interface {}"}
+_GO_TYPES = {
+    bool: "bool",
+    int: "int64",
+    float: "float64",
+    str: "string",
+    list: "[]interface {}",
+    dict: "map[string]interface {}",
+}
 
 
 def with_object_meta(schema: Schema) -> Schema:
@@ -68,9 +75,17 @@ def read(value: Value, schema: Schema) -> Value:
                 return float(value)
             return Error(f"invalid data, expected float, got {_GO_TYPES.get(python, python.__name__)}")
         case "integer":
-            return value if python is int else Error(f"invalid data, expected int, got {_GO_TYPES.get(python, python.__name__)}")
+            return (
+                value
+                if python is int
+                else Error(f"invalid data, expected int, got {_GO_TYPES.get(python, python.__name__)}")
+            )
         case "boolean":
-            return value if python is bool else Error(f"invalid data, expected bool, got {_GO_TYPES.get(python, python.__name__)}")
+            return (
+                value
+                if python is bool
+                else Error(f"invalid data, expected bool, got {_GO_TYPES.get(python, python.__name__)}")
+            )
     if schema.get("x-kubernetes-preserve-unknown-fields"):
         return Unknown(value)
     return Error(
@@ -113,10 +128,18 @@ def _string(value: Value, form: str) -> Value:
     match form:
         case "duration":
             duration = times.parse_duration(value)
-            return duration if duration is not None else Error(f"Invalid duration {value}: unable to parse {value} as duration")
+            return (
+                duration
+                if duration is not None
+                else Error(f"Invalid duration {value}: unable to parse {value} as duration")
+            )
         case "date":
             date = times.parse_date(value)
-            return date if date is not None else Error(f"Invalid date formatted string {value}: {_layout(value, '2006-01-02')}")
+            return (
+                date
+                if date is not None
+                else Error(f"Invalid date formatted string {value}: {_layout(value, '2006-01-02')}")
+            )
         case "date-time":
             moment = times.parse_date_time(value)
             if moment is not None:
@@ -126,12 +149,14 @@ def _string(value: Value, form: str) -> Value:
             try:
                 return base64.b64decode(value.replace("-", "+").replace("_", "/"), validate=True)
             except (binascii.Error, ValueError):
-                return Error(f"Invalid byte formatted string {value}: illegal base64 data at input byte {_illegal(value)}")
+                return Error(
+                    f"Invalid byte formatted string {value}: illegal base64 data at input byte {_illegal(value)}"
+                )
     return value
 
 
 def _layout(value: str, layout: str) -> str:
-    return f"parsing time {numbers.quoted(value)} as {numbers.quoted(layout)}: cannot parse {numbers.quoted(value)} as \"2006\""
+    return f'parsing time {numbers.quoted(value)} as {numbers.quoted(layout)}: cannot parse {numbers.quoted(value)} as "2006"'
 
 
 def _illegal(value: str) -> int:
@@ -227,8 +252,7 @@ class SetList(List):
             if _key(value) not in known:
                 known.add(_key(value))
                 values.append(value)
-        # Kubernetes' sum is a list of its own kind no more.
-        return List(values, self.items)
+        return SetList(values, self.items)
 
 
 class MapList(List):

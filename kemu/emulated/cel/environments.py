@@ -64,10 +64,13 @@ class Program:
         """The cost as Kubernetes estimates it from declared sizes.
 
         `root` is the type whose sizes count, that of the variable ``self`` unless stated: Kubernetes takes every path for
-        one from there, whatever variable it begins with.
+        one from there, whatever variable it begins with. Without such a type all sizes are unknown.
         """
+        own = self._variables.get("self")
+        if root is None and own is not None and (own.schema is not None or own.fields is not None or own.max_elements):
+            root = own
         with stacks.room():
-            return Cost(*estimates.estimate(self._tree, root or self._variables.get("self")))
+            return Cost(*estimates.estimate(self._tree, root))
 
     def evaluate(self, variables: Mapping[str, Value], limit: int | None = PER_CALL_LIMIT) -> tuple[Value, int]:
         """The value of the expression and its actual cost.
@@ -89,6 +92,8 @@ class Program:
                 value = self._step(run)
         except (plans.Exceeded, Oversized):
             raise BudgetExceeded("operation cancelled: actual cost limit exceeded", run.cost) from None
+        except plans.Panicked as panicked:
+            raise EvaluationError(str(panicked), run.cost) from None
         if type(value) is Error:
             raise EvaluationError(value.message, run.cost)
         return value, run.cost

@@ -210,7 +210,9 @@ class _Coster:
         path = self._path(node.range)
         is_list = (entries.kind if entries is not None else node.range.type.kind) == "list"
         key = _Local((*path, "@indices" if is_list else "@keys"), entries.key if entries is not None else None, None)
-        value = _Local((*path, "@items" if is_list else "@values"), entries.value if entries is not None else None, None)
+        value = _Local(
+            (*path, "@items" if is_list else "@values"), entries.value if entries is not None else None, None
+        )
         if node.second:
             self._push(node.variable, key)
             self._push(node.second, value)
@@ -465,7 +467,10 @@ _COMPARED: Final = frozenset(
 )
 _CONSTANT_EQUALITY: Final = frozenset(
     ["kubernetes.Quantity", "kubernetes.Semver", "net.IP", "net.CIDR"]
-    + [f"kubernetes.authorization.{name}" for name in ("Authorizer", "PathCheck", "GroupCheck", "ResourceCheck", "Decision")]
+    + [
+        f"kubernetes.authorization.{name}"
+        for name in ("Authorizer", "PathCheck", "GroupCheck", "ResourceCheck", "Decision")
+    ]
 )
 
 

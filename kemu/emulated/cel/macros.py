@@ -59,7 +59,9 @@ class Builder:
     def list_of(self, *elements: Node) -> Node:
         return ListOf(self.offset, list(elements))
 
-    def loop(self, over: Node, names: tuple[str, str], initial: Node, condition: Node, step: Node, result: Node) -> Node:
+    def loop(
+        self, over: Node, names: tuple[str, str], initial: Node, condition: Node, step: Node, result: Node
+    ) -> Node:
         return Comprehension(self.offset, over, *names, ACCUMULATOR, initial, condition, step, result)
 
     def binding(self, name: str, value: Node, result: Node) -> Node:
@@ -228,10 +230,14 @@ def copy(node: Node) -> Node:
         case ListOf():
             return ListOf(at, [copy(element) for element in node.elements], node.optional)
         case MapOf():
-            entries = [Entry(entry.offset, copy(entry.key), copy(entry.value), entry.optional) for entry in node.entries]
+            entries = [
+                Entry(entry.offset, copy(entry.key), copy(entry.value), entry.optional) for entry in node.entries
+            ]
             return MapOf(at, entries)
         case Struct():
-            return Struct(at, node.name, [Field(part.offset, part.name, copy(part.value), part.optional) for part in node.fields])
+            return Struct(
+                at, node.name, [Field(part.offset, part.name, copy(part.value), part.optional) for part in node.fields]
+            )
         case Comprehension():
             return Comprehension(
                 at,
@@ -258,7 +264,6 @@ STANDARD = Macros(
         ("exists", 3, True): _exists,
         ("exists_one", 2, True): _exists_one,
         ("exists_one", 3, True): _exists_one,
-        ("existsOne", 2, True): _exists_one,
         ("existsOne", 3, True): _exists_one,
         ("map", 2, True): _map,
         ("map", 3, True): _map,

@@ -10,6 +10,7 @@ _FLOAT = re.compile(
     r"|inf|infinity|nan)",
     re.ASCII | re.IGNORECASE,
 )
+_MISPLACED = re.compile(r"(?<![0-9a-fxA-FX])_|_(?![0-9a-fA-F])")
 _DIGITS = re.compile(r"[+-]?[0-9]+", re.ASCII)
 
 
@@ -90,8 +91,9 @@ def parse_integer(text: str, low: int, high: int) -> int | None:
 
 def parse_double(text: str) -> float | None:
     """The double that Go's ParseFloat reads, or None."""
-    if not _FLOAT.fullmatch(text) or "_" in text:
+    if not _FLOAT.fullmatch(text) or _MISPLACED.search(text):
         return None
+    text = text.replace("_", "")
     try:
         number = float.fromhex(text) if "x" in text.lower() else float(text)
     except (ValueError, OverflowError):

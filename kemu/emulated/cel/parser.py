@@ -25,6 +25,8 @@ _RESERVED = frozenset(
 _LITERALS = ("true", "false", "null", "NUM_FLOAT", "NUM_INT", "NUM_UINT", "STRING", "BYTES")
 _BEGINNING = ("[", "{", "(", ".", "-", "!", *_LITERALS, "IDENTIFIER")
 _ITEM_BEGINNING = ("[", "{", "(", ".", "-", "!", "?", *_LITERALS, "IDENTIFIER")
+_LIST_BEGINNING = ("[", "]", "{", "(", ".", ",", *_ITEM_BEGINNING[4:])
+_MAP_BEGINNING = ("[", "{", "}", "(", ".", ",", *_ITEM_BEGINNING[4:])
 _ARGUMENTS_BEGINNING = ("[", "{", "(", ")", ".", "-", "!", *_LITERALS, "IDENTIFIER")
 _RELATIONS = {"<": "_<_", "<=": "_<=_", ">=": "_>=_", ">": "_>_", "==": "_==_", "!=": "_!=_", "in": "@in"}
 _SUMS = {"+": "_+_", "-": "_-_"}
@@ -60,7 +62,7 @@ class _Parser:
             self._syntax_error(offset, f"token recognition error at: '{stray}'")
         self.at = 0
         self.token = self.tokens[0]
-        self.depths = dict.fromkeys(("expr", "relation", "calc", "member"), 0)
+        self.depth = 0
 
     def run(self) -> Node:
         try:
@@ -100,12 +102,6 @@ class _Parser:
         self._syntax_error(token.offset, message)
         raise _Stop
 
-    def _enter(self, rule: str) -> None:
-        self.depths[rule] += 1
-        if self.depths[rule] > MAX_DEPTH:
-            self.issues.append(Issue(*NOWHERE, f"expression recursion limit exceeded: {MAX_DEPTH}"))
-            raise _Stop
-
     def _raise_height(self, node: Node, *inner: Node) -> Node:
         node.height = 1 + max(part.height for part in inner)
         if node.height > MAX_DEPTH:
@@ -140,7 +136,10 @@ class _Parser:
     # Grammar, from the loosest to the tightest
 
     def expression(self) -> Node:
-        self._enter("expr")
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            self.issues.append(Issue(*NOWHERE, f"expression recursion limit exceeded: {MAX_DEPTH}"))
+            raise _Stop
         node = self._logic("||", "_||_")
         if self.token.kind == "?":
             operator = self._next()
@@ -149,7 +148,7 @@ class _Parser:
             second = self.expression()
             call = self.call(operator.offset, "_?_:_", None, [node, first, second])
             node = self._raise_height(call, node, first, second)
-        self.depths["expr"] -= 1
+        self.depth -= 1
         return node
 
     def _logic(self, operator: str, function: str) -> Node:
@@ -172,48 +171,28 @@ class _Parser:
         return Call(offsets[middle], function, None, [left, right])
 
     def _relation(self) -> Node:
-        entered = 1
-        self._enter("relation")
         node = self._sum()
         while (function := _RELATIONS.get(self.token.kind)) is not None:
             operator = self._next()
-            entered += 1
-            self._enter("relation")
-            self._enter("relation")
             right = self._sum()
-            self.depths["relation"] -= 1
             node = self._raise_height(self.call(operator.offset, function, None, [node, right]), node, right)
-        self.depths["relation"] -= entered
         return node
 
     def _sum(self) -> Node:
-        self._enter("calc")
-        entered = 1
-        node, more = self._product()
-        entered += more
+        node = self._product()
         while (function := _SUMS.get(self.token.kind)) is not None:
             operator = self._next()
-            entered += 1
-            self._enter("calc")
-            self._enter("calc")
-            right, more = self._product()
-            self.depths["calc"] -= 1 + more
+            right = self._product()
             node = self._raise_height(self.call(operator.offset, function, None, [node, right]), node, right)
-        self.depths["calc"] -= entered
         return node
 
-    def _product(self) -> tuple[Node, int]:
-        entered = 0
+    def _product(self) -> Node:
         node = self._unary()
         while (function := _PRODUCTS.get(self.token.kind)) is not None:
             operator = self._next()
-            entered += 1
-            self._enter("calc")
-            self._enter("calc")
             right = self._unary()
-            self.depths["calc"] -= 1
             node = self._raise_height(self.call(operator.offset, function, None, [node, right]), node, right)
-        return node, entered
+        return node
 
     def _unary(self) -> Node:
         kind = self.token.kind
@@ -234,14 +213,9 @@ class _Parser:
         return self._member()
 
     def _member(self) -> Node:
-        self._enter("member")
-        entered = 1
         node = self._primary()
         while self.token.kind in (".", "["):
-            entered += 1
-            self._enter("member")
             node = self._index(node) if self.token.kind == "[" else self._select(node)
-        self.depths["member"] -= entered
         return node
 
     def _index(self, operand: Node) -> Node:
@@ -262,10 +236,8 @@ class _Parser:
         if optional:
             self._next()
         if self.token.kind == "ESC_IDENTIFIER":
-            self._next()
-            node = self.issue(operand.offset if operand.offset >= 0 else dot.offset, "unsupported syntax: '`'")
-            node.offset = operand.offset
-            return node
+            self.issue(self._next().offset, "unsupported syntax: '`'")
+            return Select(dot.offset, operand, "")
         if self.token.kind != "IDENTIFIER":
             self._no_alternative(".?" if optional else ".")
         name = self._next()
@@ -358,7 +330,11 @@ class _Parser:
             self._next()
             trailing = True
         if self.token.kind != "]" and not trailing:
-            self._sync(("]", ",")) if elements else self._mismatched((*_ITEM_BEGINNING, "]", ","))
+            self._sync(("]", ",") if elements else _LIST_BEGINNING)
+            if not elements and self.token.kind in _ITEM_BEGINNING:
+                self._items("]", lambda: self._element(elements, optional))
+            elif self.token.kind == ",":
+                self._next()
         self._match("]", follows=_AFTER_MEMBER)
         node = ListOf(bracket.offset, elements, frozenset(optional))
         node.height = max((element.height for element in elements), default=0)
@@ -398,7 +374,11 @@ class _Parser:
             self._next()
             trailing = True
         if self.token.kind != "}" and not trailing:
-            self._sync(("}", ",")) if entries else self._mismatched(("[", "{", "}", "(", ".", ",", *_ITEM_BEGINNING[4:]))
+            self._sync(("}", ",") if entries else _MAP_BEGINNING)
+            if not entries and self.token.kind in _ITEM_BEGINNING:
+                self._items("}", lambda: self._entry(entries))
+            elif self.token.kind == ",":
+                self._next()
         self._match("}", follows=_AFTER_MEMBER)
         node = MapOf(brace.offset, entries)
         node.height = max((max(entry.key.height, entry.value.height) for entry in entries), default=0)
@@ -458,7 +438,9 @@ class _Parser:
                 return Literal(offset, number)
             case "NUM_UINT":
                 digits = text[:-1]
-                number = int(digits, 16) if digits.startswith("0x") else int(digits) if len(digits) < 40 else UINT_MAX + 1
+                number = (
+                    int(digits, 16) if digits.startswith("0x") else int(digits) if len(digits) < 40 else UINT_MAX + 1
+                )
                 if number > UINT_MAX:
                     return self.issue(offset, "invalid uint literal")
                 return Literal(offset, Uint(number))
@@ -467,7 +449,9 @@ class _Parser:
                 return self.issue(offset, "invalid double literal") if double is None else Literal(offset, double)
             case "STRING" | "BYTES":
                 try:
-                    return Literal(offset, literals.string(text) if token.kind == "STRING" else literals.byte_string(text[1:]))
+                    return Literal(
+                        offset, literals.string(text) if token.kind == "STRING" else literals.byte_string(text[1:])
+                    )
                 except ValueError as error:
                     self.issue(offset, str(error))
                     return Literal(offset, "")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from kemu.emulated.cel import access, actual_costs, times
+from kemu.emulated.cel import access, actual_costs, patterns, times
 from kemu.emulated.cel.declarations import Function, Functions, Implementation, Overload
 from kemu.emulated.cel.errors import InstantiationError
 from kemu.emulated.cel.providers import Provider
@@ -19,6 +19,7 @@ from kemu.emulated.cel.types import Type
 from kemu.emulated.cel.values import (
     NO_OVERLOAD,
     NONE,
+    UINT_MAX,
     Error,
     MutableList,
     MutableMap,
@@ -26,6 +27,8 @@ from kemu.emulated.cel.values import (
     TypeValue,
     Uint,
     Value,
+    as_key,
+    go_type,
     is_list,
     is_map,
     item,
@@ -38,11 +41,11 @@ MAP_COST: Final = 30
 STRUCT_COST: Final = 40
 
 _UNSET: Final = object()
-_GO_TYPES: Final = {
-    "bool": "types.Bool", "bytes": "types.Bytes", "double": "types.Double", "int": "types.Int", "null_type": "types.Null",
-    "string": "types.String", "uint": "types.Uint", "google.protobuf.Timestamp": "types.Timestamp",
-    "google.protobuf.Duration": "types.Duration", "optional_type": "*types.Optional", "type": "*types.Type",
-}  # fmt: skip
+_UNHASHABLE: Final = frozenset({"bytes", "kubernetes.Semver", "kubernetes.NamedFormat"})
+
+
+class Panicked(Exception):  # noqa: N818
+    """Where cel-go panics: the evaluation ends at once, whatever else would do without the value."""
 
 
 class Exceeded(Exception):
@@ -87,7 +90,9 @@ class _Attribute:
 
     __slots__ = ("branches", "condition", "qualifiers", "root", "test_only")
 
-    def __init__(self, root: Step | None, condition: _Plan | None = None, branches: tuple[_Attribute, ...] = ()) -> None:
+    def __init__(
+        self, root: Step | None, condition: _Plan | None = None, branches: tuple[_Attribute, ...] = ()
+    ) -> None:
         self.root = root
         self.condition = condition
         self.branches = branches
@@ -132,7 +137,10 @@ class _Plan:
             assert self.attribute is not None, "a plan is a step or an attribute"
             resolve = self.attribute.resolve()
             free = self.attribute.test_only or self.attribute.condition is not None
-            self._step = _tested(resolve) if self.attribute.test_only else resolve if free else _charged(resolve)
+            if self.attribute.test_only:
+                self._step = _tested(resolve, self.attribute.condition is not None)
+            else:
+                self._step = resolve if free else _charged(resolve)
         return self._step
 
 
@@ -147,9 +155,14 @@ def _charged(resolve: Step) -> Step:
     return step
 
 
-def _tested(resolve: Step) -> Step:
+def _tested(resolve: Step, conditional: bool) -> Step:
+    """A test of presence costs nothing; cel-go takes its one off even from a condition, for which it never asked one."""
+
     def step(run: Run) -> Value:
         value = resolve(run)
+        if conditional:
+            run.cost = run.cost - 1 & UINT_MAX
+            run.charge(0)
         return value.present if type(value) is Optional else value
 
     return step
@@ -317,6 +330,9 @@ class _Planner:
         operand, index = self.plan(node.arguments[0]), self.plan(node.arguments[1])
         attribute = self._attribute(operand)
         if index.constant:
+            refused = access.refusal(index.value)
+            if refused is not None:
+                raise InstantiationError(refused.message)
             qualifier = _Qualifier(index.value, None, optional, self._is_dynamic_object(node.arguments[0].type))
         elif index.attribute is not None:
             resolve = index.attribute.resolve()
@@ -355,7 +371,7 @@ class _Planner:
         compute, variadic = _bind(function, overload, len(arguments))
         if name in actual_costs.REGEX_FUNCTIONS and len(arguments) > 1 and arguments[1].constant:
             variadic = True
-            self._check_pattern(arguments[1].value)
+            compute = self._with_pattern(compute, arguments[1].value)
         cost = actual_costs.of_call(name, overload)
         if len(arguments) == 1 and arguments[0].constant and name in actual_costs.CONVERSIONS:
             value = compute(arguments[0].value)
@@ -365,14 +381,20 @@ class _Planner:
         steps = [argument.step() for argument in arguments]
         return _Plan(_invoke(steps, compute, cost, variadic, function.strict))
 
-    def _check_pattern(self, pattern: Value) -> None:
+    def _with_pattern(self, compute: Implementation, pattern: Value) -> Implementation:
+        """A call whose pattern is a constant: a pattern that is none is found now, and other types have shorter errors."""
         if type(pattern) is not str:
-            return
-        from kemu.emulated.cel import patterns
-
+            return compute
         compiled = patterns.compiled(pattern)
         if isinstance(compiled, Error):
             raise InstantiationError(compiled.message)
+
+        def call(*arguments: Value) -> Value:
+            if type(arguments[0]) is not str or type(arguments[-1]) not in (str, int):
+                return NO_OVERLOAD
+            return compute(*arguments)
+
+        return call
 
     def _list(self, node: ListOf) -> _Plan:
         elements = [self.plan(element) for element in node.elements]
@@ -403,8 +425,9 @@ class _Planner:
 
     def _map(self, node: MapOf) -> _Plan:
         entries = [(self.plan(entry.key), self.plan(entry.value), entry.optional) for entry in node.entries]
-        if all(key.constant and value.constant and not optional for key, value, optional in entries):
-            return _Plan.of({key.value: value.value for key, value, _ in entries})
+        constant = all(key.constant and value.constant and not optional for key, value, optional in entries)
+        if constant and not any(type_name(key.value) in _UNHASHABLE for key, _, _ in entries):
+            return _Plan.of({as_key(key.value): value.value for key, value, _ in entries})
         steps = [(key.step(), value.step(), optional) for key, value, optional in entries]
 
         def build(run: Run) -> Value:
@@ -418,15 +441,16 @@ class _Planner:
                     return value
                 if optional:
                     if type(value) is not Optional:
-                        return Error(f"cannot initialize optional entry '{text(key)}' from non-optional value {text(value)}")
+                        return Error(
+                            f"cannot initialize optional entry '{text(key)}' from non-optional value {text(value)}"
+                        )
                     if not value.present:
                         result.pop(key, None)
                         continue
                     value = value.value
-                try:
-                    result[key] = value
-                except TypeError:
-                    return Error(f"internal error: runtime error: hash of unhashable type {_GO_TYPES.get(type_name(key), 'types')}")
+                if type_name(key) in _UNHASHABLE:
+                    raise Panicked(f"internal error: runtime error: hash of unhashable type {go_type(key)}")
+                result[as_key(key)] = value
             return result
 
         def step(run: Run) -> Value:
@@ -448,7 +472,9 @@ class _Planner:
                     return value
                 if optional:
                     if type(value) is not Optional:
-                        return Error(f"cannot initialize optional entry '{field}' from non-optional value {text(value)}")
+                        return Error(
+                            f"cannot initialize optional entry '{field}' from non-optional value {text(value)}"
+                        )
                     if not value.present:
                         result.pop(field, None)
                         continue
@@ -519,12 +545,13 @@ def _fold(over: Step, condition: Step, body: Step, result: Step, indexes: tuple[
         if is_list(aggregate):
             entries = enumerate(aggregate) if pairs else ((value, None) for value in aggregate)
         elif is_map(aggregate):
-            entries = ((key, _entry(aggregate, key)) for key in aggregate) if pairs else ((key, None) for key in aggregate)
+            entries = (
+                ((key, _entry(aggregate, key)) for key in aggregate) if pairs else ((key, None) for key in aggregate)
+            )
         else:
-            go_type = _GO_TYPES.get(type_name(aggregate), type_name(aggregate))
             if pairs:
-                return Error(f"unsupported comprehension range type: {go_type}")
-            return Error(f"got '{go_type}', expected iterable type")
+                return Error(f"unsupported comprehension range type: {go_type(aggregate)}")
+            return Error(f"got '{go_type(aggregate)}', expected iterable type")
         for one, other in entries:
             slots[first], slots[second] = one, other
             if condition(run) is False:
@@ -629,7 +656,9 @@ def _refused(name: str, arguments: tuple[Value, ...]) -> Error:
 
 def _guarded(name: str, overload: Overload) -> Implementation:
     compute = overload.compute
-    checked = [(index, declared) for index, declared in enumerate(overload.arguments) if declared.kind not in ("dyn", "param")]
+    checked = [
+        (index, declared) for index, declared in enumerate(overload.arguments) if declared.kind not in ("dyn", "param")
+    ]
 
     def call(*arguments: Value) -> Value:
         assert compute is not None
@@ -671,7 +700,9 @@ def admits(declared: Type, value: Value) -> bool:
     return True
 
 
-def _invoke(steps: list[Step], compute: Implementation, cost: actual_costs.CallCost, variadic: bool, strict: bool) -> Step:
+def _invoke(
+    steps: list[Step], compute: Implementation, cost: actual_costs.CallCost, variadic: bool, strict: bool
+) -> Step:
     fixed = cost if isinstance(cost, int) else None
     varying = None if isinstance(cost, int) else cost
 
@@ -686,9 +717,11 @@ def _invoke(steps: list[Step], compute: Implementation, cost: actual_costs.CallC
             arguments: list[Value] = []
             for argument in steps:
                 value = argument(run)
-                if type(value) is Error:
-                    return value
                 arguments.append(value)
+                if type(value) is Error:
+                    if len(arguments) == len(steps):
+                        charge(run, arguments, value)
+                    return value
             result = compute(*arguments)
             charge(run, arguments, result)
             return result

@@ -12,6 +12,9 @@ _KEYWORDS: Final = frozenset(
     "true false null in as break const continue else for function if import let loop package namespace return var void "
     "while".split()
 )
+PATCH_NAME: Final = "JSONPatch"
+#: What Kubernetes takes for the type of a field that a JSONPatch does not have.
+NO_FIELD: Final = types.opaque("")
 #: Any field: what the objects of a resolver have that names no fields.
 ANY_FIELD: Final[Mapping[str, Type]] = {"*": types.DYN}
 
@@ -36,7 +39,9 @@ _STANDARD: Final[Mapping[str, Type]] = {
 class Provider:
     """Variables by name, objects by the name of their type."""
 
-    def __init__(self, variables: Mapping[str, Type], objects: Mapping[str, Type], resolve: Callable[[str], Type | None]) -> None:
+    def __init__(
+        self, variables: Mapping[str, Type], objects: Mapping[str, Type], resolve: Callable[[str], Type | None]
+    ) -> None:
         self.variables = dict(variables)
         self._resolve = resolve
         self._objects = dict(objects)
@@ -65,6 +70,8 @@ class Provider:
         if fields is ANY_FIELD:
             return types.DYN
         found = fields.get(field)
+        if found is None and type_name == PATCH_NAME:
+            return NO_FIELD
         if found is None and field in _KEYWORDS:
             found = fields.get(f"__{field}__")
         return found

@@ -10,7 +10,7 @@ from kemu.emulated.cel.errors import Issue
 _MAX_ISSUES = 100
 _MAX_SNIPPET = 16_384
 #: An issue without a place.
-NOWHERE = (-1, 0)
+NOWHERE = (-1, -1)
 
 
 class Text:
@@ -52,5 +52,3 @@ class Text:
         at_mark = line[issue.column : issue.column + 1]
         mark = "^" if at_mark.isascii() else "＾"
         return f"{head}\n | {line}\n | {dots}{mark}"
-
-

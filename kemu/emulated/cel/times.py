@@ -15,7 +15,16 @@ FIRST_SECOND = -62_135_596_800
 LAST_SECOND = 253_402_300_799
 
 _EPOCH = datetime.datetime(1970, 1, 1)  # noqa: DTZ001 - offsets are counted apart
-_UNITS = {"ns": 1, "us": 1_000, "µs": 1_000, "μs": 1_000, "ms": 1_000_000, "s": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND}
+_UNITS = {
+    "ns": 1,
+    "us": 1_000,
+    "µs": 1_000,
+    "μs": 1_000,
+    "ms": 1_000_000,
+    "s": SECOND,
+    "m": 60 * SECOND,
+    "h": 3600 * SECOND,
+}
 _PIECE = re.compile(r"([0-9]*)(?:\.([0-9]*))?(ns|us|µs|μs|ms|s|m|h)")
 _RFC3339 = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:[.,]([0-9]+))?(Z|([+-])([0-9]{2}):([0-9]{2}))"
@@ -37,6 +46,12 @@ class Duration(Opaque):
     def equal(self, other: Value) -> Value:
         return type(other) is Duration and other.nanoseconds == self.nanoseconds
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Duration) and other.nanoseconds == self.nanoseconds
+
+    def __hash__(self) -> int:
+        return hash(self.nanoseconds)
+
     def __str__(self) -> str:
         """Seconds, such as ``1.5s``."""
         whole = numbers.truncated_division(self.nanoseconds, SECOND)
@@ -56,6 +71,12 @@ class Timestamp(Opaque):
 
     def equal(self, other: Value) -> Value:
         return type(other) is Timestamp and self.key == other.key
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Timestamp) and (other.key, other.offset) == (self.key, self.offset)
+
+    def __hash__(self) -> int:
+        return hash((self.key, self.offset))
 
     @property
     def key(self) -> tuple[int, int]:
@@ -155,7 +176,7 @@ def offset_of(zone: str, moment: Timestamp) -> int | Error:
         hours, minutes = zone.split(":", 1)
         for part in (hours, minutes):
             if not _OFFSET_PART.fullmatch(part):
-                return Error(f'strconv.Atoi: parsing {numbers.quoted(part)}: invalid syntax')
+                return Error(f"strconv.Atoi: parsing {numbers.quoted(part)}: invalid syntax")
         signed = int(hours) * 60 - int(minutes) if zone[0] == "-" else int(hours) * 60 + int(minutes)
         return signed * 60
     if zone in ("", "UTC"):

@@ -21,7 +21,7 @@ _SHORT = {"any": "any", "duration": "duration", "error": "!error!", "null": "nul
 UNBOUNDED = (1 << 63) - 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Type:
     """One type.
 
@@ -38,27 +38,31 @@ class Type:
     max_elements: int = field(default=0, compare=False, repr=False)
     min_serialized: int = field(default=1, compare=False, repr=False)
     schema: Mapping[str, object] | None = field(default=None, compare=False, repr=False)
+    text: str = field(default="", init=False, repr=False)
+    """The type as cel-go's error messages print it, such as ``list(timestamp)``."""
+    _key: str = field(default="", init=False, repr=False)
+    _shown: str = field(default="", init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        # Made of the parameters' once for all: types are nested as deep as expressions are, and compared all the time.
+        inner = ", ".join(parameter.text for parameter in self.parameters)
+        keys = ",".join(parameter._key for parameter in self.parameters)
+        shown = ", ".join(parameter._shown for parameter in self.parameters)
+        text = _SHORT.get(self.kind) or (f"{self.name}({inner})" if self.parameters else self.name)
+        object.__setattr__(self, "text", text)
+        object.__setattr__(self, "_key", f"{self.kind} {self.name}({keys})")
+        plain = f"<{self.name}>" if self.kind == "param" else self.name
+        object.__setattr__(self, "_shown", f"{plain}({shown})" if self.parameters else plain)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Type) and other._key == self._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
 
     def __str__(self) -> str:
         """The type as cel-go prints the type of an expression, such as ``list(google.protobuf.Timestamp)``."""
-        if self.kind == "param":
-            return f"<{self.name}>"
-        if self.parameters:
-            return f"{self.name}({', '.join(map(str, self.parameters))})"
-        return self.name
-
-    @property
-    def text(self) -> str:
-        """The type as cel-go's error messages print it, such as ``list(timestamp)``."""
-        short = _SHORT.get(self.kind)
-        if short is not None:
-            return short
-        if self.kind == "opaque" and self.name == "function":
-            result, *arguments = self.parameters
-            return f"({', '.join(argument.text for argument in arguments)}) -> {result.text}"
-        if self.parameters:
-            return f"{self.name}({', '.join(parameter.text for parameter in self.parameters)})"
-        return self.name
+        return self._shown
 
 
 ANY = Type("any", "any")
@@ -89,6 +93,11 @@ def map_of(key: Type, value: Type, max_properties: int = UNBOUNDED) -> Type:
 def object_of(name: str, fields: Mapping[str, Type], min_serialized: int = 2) -> Type:
     """An object with named fields; every field may be absent. `name` must be unique within an environment."""
     return Type("struct", name, fields=fields, min_serialized=min_serialized)
+
+
+def abstract(name: str) -> Type:
+    """An object that only functions know: it has no fields, and no expression names its type."""
+    return Type("struct", name)
 
 
 def opaque(name: str, *parameters: Type) -> Type:

@@ -62,7 +62,9 @@ def _assignable(bindings: Bindings, left: Type, right: Type) -> bool:
     if left.kind in ("opaque", "list", "map"):
         if left.kind != right.kind or left.name != right.name or len(left.parameters) != len(right.parameters):
             return False
-        return all(_assignable(bindings, one, other) for one, other in zip(left.parameters, right.parameters, strict=True))
+        return all(
+            _assignable(bindings, one, other) for one, other in zip(left.parameters, right.parameters, strict=True)
+        )
     return False
 
 
@@ -129,7 +131,9 @@ def substitute(bindings: Bindings, type_: Type, free_to_dyn: bool) -> Type:
     parameters = tuple(substitute(bindings, parameter, free_to_dyn) for parameter in type_.parameters)
     if all(new is old for new, old in zip(parameters, type_.parameters, strict=True)):
         return type_
-    return Type(type_.kind, type_.name, parameters, max_elements=type_.max_elements, min_serialized=type_.min_serialized)
+    return Type(
+        type_.kind, type_.name, parameters, max_elements=type_.max_elements, min_serialized=type_.min_serialized
+    )
 
 
 def equivalent(left: Type, right: Type) -> bool:

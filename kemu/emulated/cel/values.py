@@ -74,6 +74,26 @@ class MutableMap(dict):  # type: ignore[type-arg]
     __slots__ = ()
 
 
+class ListKey(list):  # type: ignore[type-arg]
+    """A list as the key of a map: it is found by itself alone."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+class MapKey(dict):  # type: ignore[type-arg]
+    """A map as the key of a map."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
 class Opaque:
     """Base of values that only functions of libraries know, such as quantities and authorizers."""
 
@@ -196,11 +216,28 @@ _TYPE_NAMES: Final[dict[type, str]] = {
     MutableList: "list",
     dict: "map",
     MutableMap: "map",
+    ListKey: "list",
+    MapKey: "map",
     Optional: "optional_type",
     TypeValue: "type",
     Error: "error",
 }
 _NUMBERS: Final = frozenset({int, Uint, float})
+
+
+_GO_TYPES: Final = {
+    "bool": "types.Bool", "bytes": "types.Bytes", "double": "types.Double", "int": "types.Int", "null_type": "types.Null",
+    "string": "types.String", "uint": "types.Uint", "google.protobuf.Timestamp": "types.Timestamp",
+    "google.protobuf.Duration": "types.Duration", "optional_type": "*types.Optional", "type": "*types.Type",
+    "list": "*types.baseList", "map": "*types.baseMap", "kubernetes.Quantity": "cel.Quantity", "kubernetes.URL": "cel.URL",
+    "kubernetes.Semver": "cel.Semver", "kubernetes.NamedFormat": "cel.Format", "net.IP": "cel.IP", "net.CIDR": "cel.CIDR",
+}  # fmt: skip
+
+
+def go_type(value: Value) -> str:
+    """The name of Go's type, which some messages show."""
+    name = type_name(value)
+    return _GO_TYPES.get(name, name)
 
 
 def type_name(value: Value) -> str:
@@ -213,6 +250,13 @@ def type_name(value: Value) -> str:
     if isinstance(value, MapLike):
         return "map"
     return str(value.type_name)
+
+
+def as_key(value: Value) -> Value:
+    """A value as the key of a map."""
+    if isinstance(value, list):
+        return ListKey(value)
+    return MapKey(value) if isinstance(value, dict) else value
 
 
 def is_list(value: Value) -> bool:

@@ -39,12 +39,14 @@ VERSION = {
     "platform": "linux/amd64",
 }
 
-_AGGREGATED: dict[str, Callable[[Sequence[Version]], dict[str, Any]]] = {"/api": aggregated.core, "/apis": aggregated.groups}
+_AGGREGATED: dict[str, Callable[[Sequence[Version]], dict[str, Any]]] = {
+    "/api": aggregated.core,
+    "/apis": aggregated.groups,
+}
 
 
 _V2_MEDIA = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 _V2 = b"\n\x032.0\x12\x15\n\nKubernetes\x12\x07v1.36.3"
-_V2_JSON = b'{"swagger":"2.0","info":{"title":"Kubernetes","version":"v1.36.3"},"paths":{}}'
 """OpenAPI v2 without definitions: ``Document{swagger, info{title, version}}`` in the protobuf of gnostic. kubectl
 asks for it when version 3 has no such kind, and then says that the kind is not known."""
 
@@ -61,11 +63,12 @@ async def document(request: Request, backend: Backend) -> Response:
     if path == "/api":
         body = documents.text(legacy.api_versions(request.headers.get("host", "")))
     elif path.startswith(openapi.ROOT):
-        return _schema(request, path)
+        return await _schema(request, path, backend, await custom.definitions(backend))
     elif path == "/openapi/v2":
         if "proto-openapi" in request.headers.get("accept", ""):
             return _tagged(request, _V2_MEDIA, _V2, tag_of(_V2))
-        return _tagged(request, negotiation.JSON, _V2_JSON, tag_of(_V2_JSON))
+        swagger = openapi.swagger(await custom.definitions(backend))
+        return _tagged(request, negotiation.JSON, swagger, tag_of(swagger))
     else:
         body = _legacy(path, () if path.startswith("/api/") else await custom.versions(backend))
     if not body:
@@ -90,7 +93,9 @@ def _legacy(path: str, of_custom: tuple[Version, ...]) -> bytes:
     parts = path.strip("/").split("/")
     found: dict[str, Any] | None = None
     if path == "":
-        found = {"paths": [*legacy.paths(served), "/healthz", "/livez", "/metrics", openapi.ROOT, "/readyz", "/version"]}
+        found = {
+            "paths": [*legacy.paths(served), "/healthz", "/livez", "/metrics", openapi.ROOT, "/readyz", "/version"]
+        }
     elif path == "/apis":
         found = legacy.groups(served)
     elif parts[0] == "api" and len(parts) == 2:
@@ -128,14 +133,18 @@ def _wants_protobuf(request: Request) -> bool:
         return False
 
 
-def _schema(request: Request, path: str) -> Response:
+async def _schema(request: Request, path: str, backend: Backend, definitions: tuple[bytes, ...]) -> Response:
     """``/openapi/v3`` and what it names (``handler3.HandleGroupVersion``)."""
     if path == openapi.ROOT:
-        return _tagged(request, "text/plain; charset=utf-8", openapi.root(), tag_of(openapi.root()))
-    body = openapi.document(path.removeprefix(openapi.ROOT).strip("/"))
+        root = openapi.root(definitions)
+        return _tagged(request, "text/plain; charset=utf-8", root, tag_of(root))
+    name = path.removeprefix(openapi.ROOT).strip("/")
+    body, tag = openapi.document(name), openapi.tag()
     if body is None:
-        return responses.text(404, "404 page not found\n")
-    tag = openapi.tag()
+        found = openapi.custom_document(name, await custom.versions(backend), definitions) if definitions else None
+        if found is None:
+            return responses.text(404, "404 page not found\n")
+        body, tag = found
     known = request.query.text("hash")
     if known and known != tag:
         return Response(301, "text/html; charset=utf-8", (), ((b"location", f"{path}?hash={tag}".encode()),))

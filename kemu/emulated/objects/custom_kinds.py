@@ -63,6 +63,12 @@ def is_true(definition: CustomResourceDefinition, condition: str) -> bool:
     return meta.has_condition(definition.status.conditions, condition)
 
 
+def is_ending(definition: CustomResourceDefinition) -> bool:
+    """Whether it is being deleted, and waits for its objects to go."""
+    metadata = definition.metadata
+    return metadata.HasField("deletionTimestamp") and CLEANUP in metadata.finalizers
+
+
 def storage_version(definition: CustomResourceDefinition) -> CustomResourceDefinitionVersion | None:
     for version in definition.spec.versions:
         if version.storage:

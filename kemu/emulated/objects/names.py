@@ -35,8 +35,8 @@ _KEY_RULE = (
 Messages = tuple[str, ...]
 
 
-def _too_long(limit: int) -> str:
-    return f"must be no more than {limit} characters"
+def _too_long(limit: int, unit: str = "characters") -> str:
+    return f"must be no more than {limit} {unit}"
 
 
 def _shape(rule: str, pattern: str, *examples: str) -> str:
@@ -117,11 +117,15 @@ def label_key(text: str) -> Messages:
         if not parts[0]:
             problems.append("prefix part must be non-empty")
         else:
-            problems.extend(f"prefix part {problem}" for problem in dns_subdomain(parts[0]))
+            inner = (
+                problem.replace(_too_long(SUBDOMAIN_LENGTH), _too_long(SUBDOMAIN_LENGTH, "bytes"))
+                for problem in dns_subdomain(parts[0])
+            )
+            problems.extend(f"prefix part {problem}" for problem in inner)
     if not name:
         problems.append("name part must be non-empty")
     elif len(name) > LABEL_LENGTH:
-        problems.append(f"name part {_too_long(LABEL_LENGTH)}")
+        problems.append(f"name part {_too_long(LABEL_LENGTH, 'bytes')}")
     if not _key_name.fullmatch(name):
         problems.append(f"name part {shape}")
     return tuple(problems)
@@ -132,7 +136,7 @@ def label_value(text: str) -> Messages:
     """A label value; it may be empty."""
     problems = []
     if len(text) > LABEL_LENGTH:
-        problems.append(_too_long(LABEL_LENGTH))
+        problems.append(_too_long(LABEL_LENGTH, "bytes"))
     if not _label_value.fullmatch(text):
         problems.append(
             _shape(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 _SAYS = {
     "missing ]": "missing closing ]",
@@ -20,12 +20,16 @@ _WHOLE = ("missing )",)
 """Where Go shows the whole pattern."""
 
 
+Regexp: TypeAlias = Any
+"""A pattern of RE2."""
+
+
 class BadPattern(ValueError):
     """The text is that of Go's ``regexp.Compile``."""
 
 
 @lru_cache(1024)
-def compiled(pattern: str) -> Any:
+def compiled(pattern: str) -> Regexp:
     """An object with ``search`` and ``fullmatch``, as that of :mod:`re`. Raises :class:`BadPattern`."""
     import re2  # Loaded with the first pattern: few runs have one.
 
@@ -63,4 +67,3 @@ def _as_go(text: str, pattern: str) -> str:
     what, _, where = text.partition(": ")
     shown = pattern if what in _WHOLE else where
     return f"error parsing regexp: {_SAYS.get(what, what)}: `{shown}`"
-

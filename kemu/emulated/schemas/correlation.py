@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from kemu.emulated.schemas.problems import Value
 from kemu.emulated.schemas.structural import Node
 
 
@@ -13,7 +14,7 @@ class Pair:
 
     __slots__ = ("_below", "_by_keys", "_equal", "node", "old", "value")
 
-    def __init__(self, value: Any, old: Any, node: Node | None) -> None:
+    def __init__(self, value: Value, old: Value, node: Node | None) -> None:
         self.value = value
         self.old = old
         self.node = node
@@ -81,7 +82,7 @@ class Pair:
         return same(value, old)
 
 
-def same(one: Any, other: Any) -> bool:
+def same(one: Value, other: Value) -> bool:
     """``reflect.DeepEqual``: 1, 1.0 and true differ."""
     if type(one) is not type(other):
         return False
@@ -105,12 +106,12 @@ class MapList:
             if key is not None:
                 self._found.setdefault(key, one)
 
-    def get(self, value: Any) -> Any:
+    def get(self, value: Value) -> Value:
         """The element with the keys of ``value``; None: there is none."""
         key = self._key(value)
         return None if key is None else self._found.get(key)
 
-    def _key(self, value: Any) -> str | None:
+    def _key(self, value: Value) -> str | None:
         if not isinstance(value, dict):
             return None
         found = []

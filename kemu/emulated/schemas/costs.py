@@ -43,7 +43,7 @@ class Scope:
         self._step = step
         self._total = total
         self._tells_of_each = tells_of_each
-        self._has_rules = bool(node.rules) or (parent is not None and parent._has_rules)
+        self._has_rules: bool = bool(node.rules) or (parent is not None and parent._has_rules)
         self._times: int | None = 1
         """None: nothing bounds it."""
         if parent is not None:
@@ -142,5 +142,8 @@ def _exceeds(what: str, cost: int, limit: int) -> str:
         shown = f"{factor:.6f}x"
     else:
         shown = f"{factor:.1f}x"
-    hint = "try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared"
+    hint = (
+        "try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings "
+        "are declared"
+    )
     return f"{what} exceeds budget by factor of {shown} ({hint})"

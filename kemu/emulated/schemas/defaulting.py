@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from kemu.emulated.schemas.problems import Value
 from kemu.emulated.schemas.structural import Node, copied
 
 
-def default(value: Any, node: Node | None) -> None:
+def default(value: Value, node: Node | None) -> None:
     """Fill in what is missing, and what is null though it may not be, in place."""
     if node is None:
         return
@@ -34,7 +33,7 @@ def default(value: Any, node: Node | None) -> None:
                 default(inner, node.items)
 
 
-def prune_nulls(value: Any, node: Node | None) -> None:
+def prune_nulls(value: Value, node: Node | None) -> None:
     """Take fields away that are null though they may not be and have no default, in place
     (``PruneNonNullableNullsWithoutDefaults``)."""
     if isinstance(value, dict):

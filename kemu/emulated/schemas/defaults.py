@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kemu.emulated.schemas import correlation, embedded, problems, pruning, structural
-from kemu.emulated.schemas.problems import child
+from kemu.emulated.schemas.problems import Value, child
 from kemu.emulated.schemas.structural import META, Node, copied
 from kemu.emulated.schemas.values import Validator
 from kemu.errors import Cause
@@ -15,7 +15,7 @@ Around = Callable[[Any], Any]
 """From a value to the object in which it stands at its place."""
 
 
-def _itself(value: Any) -> Any:
+def _itself(value: Value) -> Value:
     return value
 
 
@@ -86,12 +86,10 @@ class _Check:
         if len(found) == before:
             self._check_rules(node, value, path, node is root)
 
-    def _check_rules(self, node: Node, value: Any, path: str, is_root: bool) -> None:
-        from kemu.emulated.schemas import definitions
-
-        if not definitions.has_rules(node):
+    def _check_rules(self, node: Node, value: Value, path: str, is_root: bool) -> None:
+        if not structural.has_rules(node):
             return
-        from kemu.emulated.schemas import rules
+        from kemu.emulated.schemas import rules  # Loads CEL.
 
         one = rules.Rules(node, is_root=is_root)
         budget = rules.BUDGET if self._budget is None else self._budget
@@ -124,7 +122,7 @@ def _prune(node: Node, root: Node, around: Around, inside: Around) -> None:
 
 
 def _below(inside: Around, step: str | int) -> Around:
-    def get(document: Any) -> Any:
+    def get(document: Value) -> Value:
         value = inside(document)
         if isinstance(step, int):
             return value[step] if isinstance(value, list) and value else None

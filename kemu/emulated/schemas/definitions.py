@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ _AT_ROOT = (
     "MinLength", "Pattern", "MaxItems", "MinItems", "UniqueItems", "MultipleOf", "Required", "Items", "Properties",
     "ExternalDocs", "Example", "XPreserveUnknownFields", "XValidations",
 )  # fmt: skip
+_IF_STATUS = "at the root of the schema if the status subresource is enabled"
 _UNSUPPORTED = (
     ("id", "id"), ("additionalItems", "additionalItems"), ("patternProperties", "patternProperties"),
     ("definitions", "definitions"), ("dependencies", "dependencies"), ("$ref", "$ref"),
@@ -55,7 +56,7 @@ def check(
         not_made.append(problems.invalid(here, "", why))
     elif wrong := structural.check(node, here) or defaults.check(node, here):
         found += wrong
-    elif has_rules(node):
+    elif structural.has_rules(node):
         from kemu.emulated.schemas import costs  # Loads CEL.
 
         scope = costs.Scope.of_root(node, tells_of_each=not is_unchanged)
@@ -67,18 +68,13 @@ def check(
         scope.check_total(here, found)
 
 
-def has_rules(node: Node) -> bool:
-    """Whether there are ``x-kubernetes-validations`` anywhere at the spine."""
-    return bool(node.rules) or any(map(has_rules, node.children()))
-
-
 def prune_defaults(node: Node) -> None:
     """Take from the defaults, in place, what objects could not keep (``PruneDefaults``)."""
     if _any(node, lambda one: one.default is not None):
         defaults.prune(node)
 
 
-def _any(node: Node, holds: Any) -> bool:
+def _any(node: Node, holds: Callable[[Node], bool]) -> bool:
     """Whether something holds of any node, also below junctors."""
     if holds(node):
         return True
@@ -91,12 +87,12 @@ def _check_root(node: Node, path: str, found: list[Cause]) -> None:
     for name in internals.names_set(node):
         if name == "Type":
             if node.type != "object":
-                detail = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
+                detail = f'only "object" is allowed as the type {_IF_STATUS}'
                 found.append(problems.invalid(f"{path}.openAPIV3Schema.type", node.type, detail))
                 return
         elif name not in _AT_ROOT:
             known = " ".join(_AT_ROOT)
-            detail = f"only [{known}] fields are allowed at the root of the schema if the status subresource is enabled"
+            detail = f"only [{known}] fields are allowed {_IF_STATUS}"
             shown = problems.Verbatim(internals.schema(node))
             found.append(problems.invalid(f"{path}.openAPIV3Schema", shown, detail))
             return

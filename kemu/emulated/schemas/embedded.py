@@ -12,7 +12,7 @@ from kemu.emulated.objects.managed_fields import go_decoding
 from kemu.emulated.objects.managed_fields import schemas as go_schemas
 from kemu.emulated.objects.validation import metadata as object_metadata
 from kemu.emulated.schemas import problems, structural
-from kemu.emulated.schemas.problems import child
+from kemu.emulated.schemas.problems import Value, child
 from kemu.emulated.schemas.structural import Node
 from kemu.errors import Cause
 from kemu.messages.k8s import meta_v1_pb2
@@ -66,7 +66,7 @@ def _written(metadata: dict[str, Any]) -> dict[str, Any]:
     return {name: one for name, one in found.items() if name != "creationTimestamp" or one is not None}
 
 
-def _known(kind: go_schemas.Type, value: Any) -> Any:
+def _known(kind: go_schemas.Type, value: Value) -> Value:
     """Without fields that the type does not have."""
     if kind.kind == go_schemas.LIST and isinstance(value, list):
         element = go_schemas.resolve(kind.element)
@@ -83,7 +83,7 @@ def _known(kind: go_schemas.Type, value: Any) -> Any:
 
 
 def coerce(
-    value: Any, node: Node | None, path: str, *, is_root: bool, drops: bool = False, unknown: list[str] | None = None
+    value: Value, node: Node | None, path: str, *, is_root: bool, drops: bool = False, unknown: list[str] | None = None
 ) -> None:
     """Bring the heads of embedded objects into shape, in place. ``is_root``: the value is an object itself.
 
@@ -92,7 +92,7 @@ def coerce(
     _coerce(value, structural.as_root(node) if is_root else node, path, drops, unknown)
 
 
-def _coerce(value: Any, node: Node | None, path: str, drops: bool, unknown: list[str] | None) -> None:
+def _coerce(value: Value, node: Node | None, path: str, drops: bool, unknown: list[str] | None) -> None:
     if node is None:
         return
     if isinstance(value, list):
@@ -128,7 +128,7 @@ def _coerce_head(value: dict[str, Any], path: str, drops: bool, unknown: list[st
             value["metadata"] = metadata
 
 
-def check(value: Any, node: Node | None, path: str, *, is_root: bool, found: list[Cause]) -> None:
+def check(value: Value, node: Node | None, path: str, *, is_root: bool, found: list[Cause]) -> None:
     """Judge the heads of embedded objects (``objectmeta.Validate``)."""
     _check(value, structural.as_root(node) if is_root else node, path, found)
 
@@ -138,7 +138,7 @@ def has_embedded(node: Node | None) -> bool:
     return node is not None and (node.embedded or any(map(has_embedded, node.children())))
 
 
-def _check(value: Any, node: Node | None, path: str, found: list[Cause]) -> None:
+def _check(value: Value, node: Node | None, path: str, found: list[Cause]) -> None:
     if node is None:
         return
     if isinstance(value, list):

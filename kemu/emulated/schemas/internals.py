@@ -1,5 +1,5 @@
-"""Parts of schemas as the API server shows them in the texts of errors: the Go structs of its internal version, whose fields
-have no JSON names."""
+"""Parts of schemas as the API server shows them in the texts of errors: the Go structs of its internal version, whose
+fields have no JSON names."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kemu.emulated.schemas import problems
+from kemu.emulated.schemas.problems import Value
 from kemu.emulated.schemas.structural import Node
 
 
@@ -23,7 +24,7 @@ def _map(nodes: Mapping[str, Node]) -> str:
     return f"{{{inner}}}" if nodes else "null"
 
 
-def _or_null(value: Any) -> str:
+def _or_null(value: Value) -> str:
     return "null" if value is None else problems.as_json(value)
 
 

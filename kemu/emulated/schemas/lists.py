@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kemu.emulated.schemas import problems
-from kemu.emulated.schemas.problems import child
+from kemu.emulated.schemas.problems import Value, child
 from kemu.emulated.schemas.structural import Node
 from kemu.errors import Cause
 
@@ -17,7 +17,7 @@ def has_any(node: Node | None) -> bool:
     return node is not None and (node.list_type in ("set", "map") or any(map(has_any, node.children())))
 
 
-def check(value: Any, node: Node | None, path: str, found: list[Cause]) -> None:
+def check(value: Value, node: Node | None, path: str, found: list[Cause]) -> None:
     """Tell of each element that is there more than once, at its second place."""
     if node is None:
         return
@@ -31,8 +31,7 @@ def check(value: Any, node: Node | None, path: str, found: list[Cause]) -> None:
                 check(one, node.properties[name], child(path, name), found)
     elif isinstance(value, list):
         if node.list_type == "set":
-            for index in _repeated(value):
-                found.append(problems.duplicate(f"{path}[{index}]", value[index]))
+            found += [problems.duplicate(f"{path}[{index}]", value[index]) for index in _repeated(value)]
         elif node.list_type == "map":
             _check_map(value, node.list_keys, path, found)
         if node.items is not None:
@@ -50,12 +49,10 @@ def _check_map(value: list[Any], keys: tuple[str, ...], path: str, found: list[C
     chosen = [{name: one[name] for name in keys if name in one} if one else {} for one in value]
     if len(keys) == 1:
         # One key is compared by itself: a list as a key is found as such.
-        (key,) = keys
-        for index in _repeated([one.get(key, _UNSPECIFIED) for one in chosen]):
-            found.append(problems.duplicate(f"{path}[{index}]", chosen[index]))
-        return
-    for index in _repeated(chosen):
-        found.append(problems.duplicate(f"{path}[{index}]", chosen[index]))
+        repeated = _repeated([one.get(keys[0], _UNSPECIFIED) for one in chosen])
+    else:
+        repeated = _repeated(chosen)
+    found += [problems.duplicate(f"{path}[{index}]", chosen[index]) for index in repeated]
 
 
 def _repeated(values: list[Any]) -> list[int]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from kemu.emulated.objects.managed_fields import schemas
 from kemu.emulated.objects.managed_fields.schemas import LIST, MAP, SCALAR, STRUCT, Field, Type
+from kemu.emulated.schemas.problems import Value
 from kemu.emulated.schemas.structural import Node
 
-_HEAD = {name: "string" for name in ("apiVersion", "kind")}
+_HEAD = dict.fromkeys(("apiVersion", "kind"), "string")
 _METADATA = "meta.v1.ObjectMeta"
 
 
@@ -68,7 +68,7 @@ def _field(node: Node, preserves: bool) -> Field:
     return _made(_type(node, preserves), node.default)
 
 
-def _made(type_: str | Type, default: Any = None) -> Field:
+def _made(type_: str | Type, default: Value = None) -> Field:
     return Field(type_, default is not None, default, False, None, False, (), "", False, (), "", "")
 
 

@@ -1,7 +1,8 @@
 """What is published of the schema of a custom kind: OpenAPI v3, and what of it OpenAPI v2 can say
 (``controller/openapi/builder``).
 
-References to the types of Kubernetes are complete; sentences about the fields that all objects have come from the caller.
+References to the types of Kubernetes are complete; sentences about the fields that all objects have come from the
+caller.
 """
 
 from __future__ import annotations
@@ -19,7 +20,17 @@ _KIND, _FIELDS = "x-kubernetes-group-version-kind", "x-kubernetes-selectable-fie
 _INT_OR_STRING = [{"type": "integer"}, {"type": "string"}]
 _JUNCTORS = ("allOf", "anyOf", "oneOf")
 _KEPT_ZEROS = frozenset(
-    ("maximum", "minimum", "maxLength", "minLength", "maxItems", "minItems", "multipleOf", "maxProperties", "minProperties")
+    (
+        "maximum",
+        "minimum",
+        "maxLength",
+        "minLength",
+        "maxItems",
+        "minItems",
+        "multipleOf",
+        "maxProperties",
+        "minProperties",
+    )
 )
 """Keywords of which zero says something."""
 _VALUES = frozenset(("default", "example"))

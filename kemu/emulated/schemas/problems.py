@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from kemu.emulated.objects.conversion import go_json
 from kemu.emulated.objects.plain import Json
 from kemu.emulated.objects.validation import causes
 from kemu.errors import Cause
+
+Value: TypeAlias = Any
+"""Any JSON."""
 
 TOO_MANY = "FieldValueTooMany"
 TYPE_INVALID = "FieldValueTypeInvalid"
@@ -40,11 +43,11 @@ def child(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def invalid(path: str, value: Any, detail: str) -> Cause:
+def invalid(path: str, value: Value, detail: str) -> Cause:
     return Cause(path or NO_PATH, causes.INVALID, f"{_headed('Invalid value', value)}: {detail}")
 
 
-def type_invalid(path: str, value: Any, detail: str) -> Cause:
+def type_invalid(path: str, value: Value, detail: str) -> Cause:
     return Cause(path or NO_PATH, TYPE_INVALID, f"{_headed('Invalid value', value)}: {detail}")
 
 
@@ -60,7 +63,7 @@ def internal(path: str, detail: str) -> Cause:
     return Cause(path or NO_PATH, INTERNAL, f"Internal error: {detail}")
 
 
-def duplicate(path: str, value: Any) -> Cause:
+def duplicate(path: str, value: Value) -> Cause:
     return Cause(path or NO_PATH, causes.DUPLICATE, _headed("Duplicate value", value))
 
 
@@ -92,14 +95,14 @@ def aggregate(found: Sequence[Cause]) -> str:
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
-def _headed(head: str, value: Any) -> str:
+def _headed(head: str, value: Value) -> str:
     return head if value is OMITTED else f"{head}: {shown(value)}"
 
 
 # Values as Go prints them ---------------------------------------------------------------------------------------------
 
 
-def shown(value: Any) -> str:
+def shown(value: Value) -> str:
     """A refused value: strings quoted, numbers plain, the rest as JSON."""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -152,7 +155,7 @@ def _float(value: float) -> str:
     return text.removesuffix(".0")
 
 
-def as_json(value: Any) -> str:
+def as_json(value: Value) -> str:
     """``json.Marshal``: sorted keys, HTML escaped, numbers as Go writes them."""
     text = go_json.encode(value).decode()
     return re.sub("[<>&\u2028\u2029]", lambda match: _HTML[match[0]], text)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from kemu.emulated.schemas import structural
+from kemu.emulated.schemas.problems import Value
 from kemu.emulated.schemas.structural import META, Node
 
 
-def prune(value: Any, node: Node | None, *, is_root: bool, unknown: list[str] | None = None) -> None:
+def prune(value: Value, node: Node | None, *, is_root: bool, unknown: list[str] | None = None) -> None:
     """Take them away in place. ``unknown``: the list to which their paths are added, in order."""
     if is_root:
         node = structural.as_root(node)
@@ -18,7 +19,7 @@ def prune(value: Any, node: Node | None, *, is_root: bool, unknown: list[str] | 
         unknown += sorted(found, key=str.encode)
 
 
-def _prune(value: Any, node: Node | None, path: str, unknown: list[str] | None) -> None:
+def _prune(value: Value, node: Node | None, path: str, unknown: list[str] | None) -> None:
     if isinstance(value, dict):
         if node is None:
             if unknown is not None:
@@ -59,7 +60,7 @@ def _prune_fields(value: dict[str, Any], node: Node, path: str, unknown: list[st
         del value[name]
 
 
-def _skip(value: Any, node: Node, path: str, unknown: list[str] | None) -> None:
+def _skip(value: Value, node: Node, path: str, unknown: list[str] | None) -> None:
     """What stands in a list whose unknown fields are kept: its own fields are kept, too (``skipPrune``)."""
     if isinstance(value, dict):
         for name, one in value.items():

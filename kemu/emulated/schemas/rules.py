@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from kemu.emulated import cel
 from kemu.emulated.schemas import correlation, paths, problems
 from kemu.emulated.schemas.correlation import Pair
-from kemu.emulated.schemas.problems import child
+from kemu.emulated.schemas.problems import Value, child
 from kemu.emulated.schemas.structural import Node
 from kemu.errors import Cause
 
@@ -81,10 +82,8 @@ def _compile(node: Node, rule: Mapping[str, Any], environment: cel.Environment, 
             return Rule(rule, **found, message_error="messageExpression must evaluate to a string")
         found |= {"message": message, "message_cost": message.estimate().high}
     if rule.get("fieldPath"):
-        try:
+        with contextlib.suppress(ValueError):
             found["at"] = paths.resolve(rule["fieldPath"], node)[0]
-        except ValueError:
-            pass
     return Rule(rule, **found)
 
 
@@ -183,13 +182,13 @@ class Rules:
         self._checks = _Checks(node, type_of(node, is_root=is_root))
 
     def check(
-        self, value: Any, old: Any, found: list[Cause], pair: Pair | None = None, warnings: list[str] | None = None
+        self, value: Value, old: Value, found: list[Cause], pair: Pair | None = None, warnings: list[str] | None = None
     ) -> None:
         """Judge a whole object; ``old``: None for a new one. With ``pair``, what breaks a rule and has not changed is
         told in ``warnings`` only."""
         _Run(found, warnings, BUDGET).start(self._checks, value, old, _Place("", pair))
 
-    def run(self, value: Any, old: Any, path: str, found: list[Cause], budget: int) -> int:
+    def run(self, value: Value, old: Value, path: str, found: list[Cause], budget: int) -> int:
         """Judge a value at ``path``, and return what is left of the budget; negative: it was not enough."""
         run = _Run(found, None, budget)
         run.start(self._checks, value, old, _Place(path))
@@ -202,13 +201,13 @@ class _Run:
         self._warnings = warnings
         self.left = budget
 
-    def start(self, checks: _Checks, value: Any, old: Any, place: _Place) -> None:
+    def start(self, checks: _Checks, value: Value, old: Value, place: _Place) -> None:
         try:
             self._walk(checks, value, old, place)
         except _OutOfBudget:
             self.left = -1
 
-    def _walk(self, checks: _Checks, value: Any, old: Any, place: _Place) -> None:
+    def _walk(self, checks: _Checks, value: Value, old: Value, place: _Place) -> None:
         if value is None:
             return
         if checks.problem:
@@ -234,7 +233,7 @@ class _Run:
                 if below is not None:
                     self._walk(below, one, old_fields.get(name), place.below(child(path, name), name))
 
-    def _evaluate(self, checks: _Checks, value: Any, old: Any, place: _Place) -> None:
+    def _evaluate(self, checks: _Checks, value: Value, old: Value, place: _Place) -> None:
         kind = checks.node.type
         if self.left <= 0:
             self._found.append(problems.invalid(place.path, kind, _OUT_OF_BUDGET))
@@ -251,7 +250,7 @@ class _Run:
                 variables["oldSelf"] = _optional(old) if is_optional else old
             self._evaluate_one(rule, variables, kind, value, place)
 
-    def _evaluate_one(self, rule: Rule, variables: dict[str, Any], kind: str, value: Any, place: _Place) -> None:
+    def _evaluate_one(self, rule: Rule, variables: dict[str, Any], kind: str, value: Value, place: _Place) -> None:
         assert rule.program is not None
         wrong: cel.EvaluationError | None = None
         result: Any = None
@@ -277,7 +276,8 @@ class _Run:
     def _add_failure(self, wrong: cel.EvaluationError, shown: str, kind: str, place: _Place) -> None:
         text = str(wrong)
         if text.startswith("no such overload"):
-            detail = f"'{text}': call arguments did not match a supported operator, function or macro signature for rule: {shown}"
+            what = "call arguments did not match a supported operator, function or macro signature"
+            detail = f"'{text}': {what} for rule: {shown}"
         elif isinstance(wrong, cel.BudgetExceeded):
             detail = (
                 f"'{text}': no further validation rules will be run due to call cost exceeds limit for rule: {shown}"
@@ -303,9 +303,10 @@ class _Run:
             wrong, cost = error, error.cost
         stops = ""
         if cost > self.left:
-            stops = "messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run"
+            stops = f"messageExpression evaluation failed due to {_OUT_OF_BUDGET.partition(' due to ')[2]}"
         elif isinstance(wrong, cel.BudgetExceeded):
-            stops = f"no further validation rules will be run due to call cost exceeds limit for messageExpression: {expression}"
+            what = "no further validation rules will be run due to call cost exceeds limit"
+            stops = f"{what} for messageExpression: {expression}"
         if stops:
             self._add(problems.invalid(at, kind, stops), rule, place)
             raise _OutOfBudget
@@ -324,7 +325,7 @@ class _Run:
             self._found.append(cause)
 
 
-def _of_reason(reason: str | None, path: str, value: Any, detail: str) -> Cause:
+def _of_reason(reason: str | None, path: str, value: Value, detail: str) -> Cause:
     if reason == "FieldValueForbidden":
         return problems.forbidden(path, detail)
     if reason == "FieldValueRequired":
@@ -334,6 +335,6 @@ def _of_reason(reason: str | None, path: str, value: Any, detail: str) -> Cause:
     return problems.invalid(path, value, detail)
 
 
-def _optional(value: Any) -> Any:
+def _optional(value: Value) -> Value:
     """``optional.of(value)``; of a value that is not there, ``optional.none()``."""
     return cel.values.NONE if value is None else cel.values.Optional(True, value)

@@ -1,7 +1,7 @@
 """Schemas as trees of nodes, and what makes them structural (``apiserver/schema``).
 
-A node holds one ``JSONSchemaProps``: at the spine of a schema, where it is a ``Structural``, as well as below ``allOf``,
-``anyOf``, ``oneOf`` and ``not``, where it is a ``NestedValueValidation``.
+A node holds one ``JSONSchemaProps``: at the spine of a schema, where it is a ``Structural``, as well as below
+``allOf``, ``anyOf``, ``oneOf`` and ``not``, where it is a ``NestedValueValidation``.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from typing import Any
 from kemu import errors
 from kemu.emulated.objects import patterns
 from kemu.emulated.schemas import problems
-from kemu.emulated.schemas.problems import child
+from kemu.emulated.schemas.problems import Value, child
 from kemu.errors import Cause
 
-MAX_DEPTH = 100
-"""Deeper schemas are refused. The API server of Kubernetes decodes no JSON that is deeper than 10 000."""
+MAX_DEPTH = 45
+"""Deeper schemas are refused: a definition with one is no protobuf message that can be read. Kubernetes takes any that is
+no deeper than its JSON decoder, 10,000 levels."""
 
 UNSUPPORTED = ("id", "$schema", "$ref", "patternProperties", "dependencies", "additionalItems", "definitions")
 """Keywords that a structural schema does not have."""
@@ -148,7 +149,12 @@ def as_root(node: Node | None) -> Node:
     return node if node.embedded else replace(node, embedded=True)
 
 
-def depth_of(value: Any) -> int:
+def has_rules(node: Node) -> bool:
+    """Whether there are ``x-kubernetes-validations`` anywhere at the spine."""
+    return bool(node.rules) or any(map(has_rules, node.children()))
+
+
+def depth_of(value: Value) -> int:
     """How deeply a value is nested."""
     deepest, level = 0, [value]
     while level:
@@ -340,6 +346,6 @@ def _missing(node: Node, spine: Node | None, path: str, at: str) -> Iterator[Cau
             yield problems.required(here, f"because it is defined in {there}")
 
 
-def copied(value: Any) -> Any:
+def copied(value: Value) -> Value:
     """A default, for an object to keep."""
     return copy.deepcopy(value) if isinstance(value, dict | list) else value

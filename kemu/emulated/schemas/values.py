@@ -14,7 +14,7 @@ from typing import Any
 from kemu.emulated.objects import patterns
 from kemu.emulated.schemas import formats, problems
 from kemu.emulated.schemas.correlation import Pair, same
-from kemu.emulated.schemas.problems import child
+from kemu.emulated.schemas.problems import Value, child
 from kemu.emulated.schemas.structural import Node
 from kemu.errors import Cause
 
@@ -59,12 +59,12 @@ def _composite(_path: str, text: str) -> Cause:
     raise NotImplementedError  # Such problems have no path: see Validator._tell.
 
 
-def _wrong(value: Any) -> Callable[[str, str], Cause]:
+def _wrong(value: Value) -> Callable[[str, str], Cause]:
     shown = "" if value is None else value
     return lambda path, text: problems.invalid(path, shown, text)
 
 
-def _wrong_type(value: Any) -> Callable[[str, str], Cause]:
+def _wrong_type(value: Value) -> Callable[[str, str], Cause]:
     shown = "" if value is None else value
     return lambda path, text: problems.type_invalid(path, shown, text)
 
@@ -76,7 +76,7 @@ class Validator:
         """``is_default``: judges defaults, for which formats and types are not adapted (``ToKubeOpenAPI``)."""
         self._check = _Check(node, is_default)
 
-    def check(self, value: Any, path: str, found: list[Cause]) -> None:
+    def check(self, value: Value, path: str, found: list[Cause]) -> None:
         """``path``: of the value, before all others."""
         result = _Result()
         self._check.run(value, "", result)
@@ -102,13 +102,28 @@ class _Check:
     """One node of a schema."""
 
     __slots__ = (
-        "_all", "_any", "_bounds", "_enum", "_enum_texts", "_fields", "_format", "_known_format", "_node", "_not", "_one",
-        "_other", "_forbids", "_items", "_types", "_number", "_nullable",
+        "_all",
+        "_any",
+        "_bounds",
+        "_enum",
+        "_enum_texts",
+        "_fields",
+        "_forbids",
+        "_format",
+        "_items",
+        "_known_format",
+        "_node",
+        "_not",
+        "_nullable",
+        "_number",
+        "_one",
+        "_other",
+        "_types",
     )  # fmt: skip
 
     def __init__(self, node: Node, is_default: bool) -> None:
         self._node = node
-        types = (node.type,) if node.type else ()
+        types: tuple[str, ...] = (node.type,) if node.type else ()
         if node.int_or_string and not is_default:
             types = ("integer", "string")
         self._types = types
@@ -142,7 +157,7 @@ class _Check:
             own.found = {}
         result.merge(own)
 
-    def run(self, value: Any, path: str, result: _Result, pair: Pair | None = None) -> None:
+    def run(self, value: Value, path: str, result: _Result, pair: Pair | None = None) -> None:
         if value is None:
             self._run_null(path, result)
             return
@@ -177,7 +192,7 @@ class _Check:
 
     # --- single keywords ----------------------------------------------------------------------------------------------
 
-    def _check_type(self, value: Any, path: str, result: _Result) -> None:
+    def _check_type(self, value: Value, path: str, result: _Result) -> None:
         kind, format_ = _kind_of(value)
         types = self._types
         fits = (
@@ -264,7 +279,7 @@ class _Check:
         what = f"with format {format_}" if format_ else "(default format)"
         return f"{prefix} value must be of type {kind} {what} in {path}"
 
-    def _check_enum(self, value: Any, path: str, result: _Result) -> None:
+    def _check_enum(self, value: Value, path: str, result: _Result) -> None:
         if isinstance(value, str):
             if value in self._enum_texts:
                 return
@@ -272,7 +287,7 @@ class _Check:
             return
         self._add_enum(value, path, result)
 
-    def _add_enum(self, value: Any, path: str, result: _Result) -> None:
+    def _add_enum(self, value: Value, path: str, result: _Result) -> None:
         known = [one if isinstance(one, str) else problems.as_json(one) for one in self._enum]
         text = f"{path} in body should be one of {_go_list(self._enum)}"
         result.add(path, text, lambda at, _: problems.not_supported(at, value, known))
@@ -329,7 +344,7 @@ class _Check:
 
     # --- junctors -----------------------------------------------------------------------------------------------------
 
-    def _check_junctors(self, value: Any, path: str, result: _Result) -> None:
+    def _check_junctors(self, value: Value, path: str, result: _Result) -> None:
         if self._any:
             self._check_any(value, path, result)
         if self._one:
@@ -351,7 +366,7 @@ class _Check:
             if not own.found:
                 result.add(None, f"{problems.quoted(path)} must not validate the schema (not)", _composite)
 
-    def _check_any(self, value: Any, path: str, result: _Result) -> None:
+    def _check_any(self, value: Value, path: str, result: _Result) -> None:
         best: _Result | None = None
         for check in self._any:
             own = _Result()
@@ -365,7 +380,7 @@ class _Check:
         if best is not None:
             result.merge(best)
 
-    def _check_one(self, value: Any, path: str, result: _Result) -> None:
+    def _check_one(self, value: Value, path: str, result: _Result) -> None:
         best: _Result | None = None
         first: _Result | None = None
         valid = 0
@@ -397,7 +412,7 @@ def _is_int64(value: int | float) -> bool:
     return isinstance(value, int) and -_INT64 <= value < _INT64
 
 
-def _kind_of(value: Any) -> tuple[str, str]:
+def _kind_of(value: Value) -> tuple[str, str]:
     """The type and the format of a value (``schemaInfoForType``)."""
     if isinstance(value, str):
         return "string", ""
@@ -460,7 +475,7 @@ def _check_bound(
     result.add(path, f"{path} in body should be {word}{or_equal} {problems.number(bound)}", _wrong(value))
 
 
-def _is_enumerated(value: Any, known: Any) -> bool:
+def _is_enumerated(value: Value, known: Value) -> bool:
     """Go converts the value to the type of the listed one, if it can."""
     if known is None:
         return False

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from kemu.emulated.schemas import correlation, defaulting, definitions, embedded, lists, problems, pruning, structural
+from kemu.emulated.schemas.problems import Value
 from kemu.emulated.schemas.structural import Node
 from kemu.emulated.schemas.values import Validator
 from kemu.errors import Cause
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
     from kemu.emulated.objects.managed_fields.schemas import Type
     from kemu.emulated.schemas.rules import Rules
 
-MAX_VALUE_DEPTH = 500
+_GO_MAP = "map[string]interface{}"
+MAX_VALUE_DEPTH = 200
 """Deeper objects are refused before anything follows them."""
 SKIPPED_RULES = (
     "some validation rules were not checked because the object was invalid; correct the existing errors to complete "
@@ -51,7 +53,7 @@ class CustomSchema:
         if structural.depth_of(document) > MAX_VALUE_DEPTH:
             raise structural.TooDeep(f"object is nested more than {MAX_VALUE_DEPTH} levels deep")
         unknown: list[str] | None = [] if tells_unknown else None
-        head = {name: document[name] for name in ("apiVersion", "kind") if name in document}
+        head: dict[str, Any] = {name: document[name] for name in ("apiVersion", "kind") if name in document}
         for name, value in head.items():
             if not isinstance(value, str):
                 kind = problems.as_json(value) if value is None else _go_type(value)
@@ -78,6 +80,16 @@ class CustomSchema:
     def default(self, document: dict[str, Any]) -> None:
         """Fill in defaults in place, after :meth:`coerce`: of a request as well as of what comes from the store."""
         defaulting.default(document, self.node)
+
+    def read(self, content: dict[str, Any]) -> None:
+        """Make of an object from the store, in place, what it is by this schema; it was stored by another one perhaps.
+        It needs no metadata. What is wrong in the metadata of embedded objects goes."""
+        if not self._preserves:
+            pruning.prune(content, self.node, is_root=True)
+            defaulting.prune_nulls(content, self.node)
+        if self._embeds:
+            embedded.coerce(content, self.node, "", is_root=False, drops=True)
+        defaulting.default(content, self.node)
 
     # --- what is refused ----------------------------------------------------------------------------------------------
 
@@ -172,7 +184,7 @@ class CustomSchema:
 
     @cached_property
     def _rules(self) -> Rules | None:
-        if self.node is None or not definitions.has_rules(self.node):
+        if self.node is None or not structural.has_rules(self.node):
             return None
         from kemu.emulated.schemas import rules  # Loads CEL.
 
@@ -221,7 +233,7 @@ def _nested(document: dict[str, Any], path: str, kind: type, name: str) -> tuple
             at = "." + ".".join(steps[: index + 1])
             return (
                 None,
-                f"{at} accessor error: {_plain(value)} is of the type {_go_type(value)}, expected map[string]interface{{}}",
+                f"{at} accessor error: {_plain(value)} is of the type {_go_type(value)}, expected {_GO_MAP}",
             )
         if step not in value:
             return None, ""
@@ -232,13 +244,13 @@ def _nested(document: dict[str, Any], path: str, kind: type, name: str) -> tuple
     return value, ""
 
 
-def _go_type(value: Any) -> str:
+def _go_type(value: Value) -> str:
     from kemu.emulated.objects.managed_fields import go_texts
 
     return go_texts.type_of(value)
 
 
-def _plain(value: Any) -> str:
+def _plain(value: Value) -> str:
     from kemu.emulated.objects.managed_fields import go_texts
 
     return go_texts.plain(value)

@@ -30,7 +30,9 @@ def test_resources_are_listed_as_by_a_real_server(version: catalogue.Version) ->
 
 
 def test_groups_come_in_the_order_of_a_real_server() -> None:
-    served = {one["name"]: one for one in legacy.groups(catalogue.versions())["groups"] if one["name"] != "metrics.k8s.io"}
+    served = {
+        one["name"]: one for one in legacy.groups(catalogue.versions())["groups"] if one["name"] != "metrics.k8s.io"
+    }
     real = {one["name"]: one for one in REAL["legacy"]["/apis"]["groups"]}
     assert list(served) == [name for name in real if name in served]
     for name, group in served.items():
@@ -39,7 +41,10 @@ def test_groups_come_in_the_order_of_a_real_server() -> None:
 
 
 def test_aggregated_documents_say_the_same_as_those_of_a_real_server() -> None:
-    for path, made in (("/api", aggregated.core(catalogue.versions())), ("/apis", aggregated.groups(catalogue.versions()))):
+    for path, made in (
+        ("/api", aggregated.core(catalogue.versions())),
+        ("/apis", aggregated.groups(catalogue.versions())),
+    ):
         real = {
             (item["metadata"].get("name", ""), version["version"]): _served(version)
             for item in REAL["aggregated"][path]["items"]

@@ -1,8 +1,6 @@
-"""Custom kinds in the API server. Begin with :mod:`kemu.emulated.apiserver.custom.kinds`.
+"""Custom kinds in the API server, for the registry, whose module ``kinds`` knows which there are.
 
-kinds         the custom kinds of one API server, as its watch cache has their definitions
-served        one version of a kind: its schema, and its objects in it
-strategies    what is particular to a custom kind, for the registry
-scales        the Scale of its objects
-definitions   what the API server itself does with definitions: names, conditions, the end of all objects
+served   one version of a kind: its schema, and its objects in it
+checks   the checks of definitions that need their schemas
+scales   the Scale of objects of custom kinds
 """

@@ -27,9 +27,7 @@ def validate_update(new: CustomResourceDefinition, old: CustomResourceDefinition
     return found
 
 
-def _check_schemas(
-    new: CustomResourceDefinition, old: CustomResourceDefinition | None, found: list[Cause]
-) -> None:
+def _check_schemas(new: CustomResourceDefinition, old: CustomResourceDefinition | None, found: list[Cause]) -> None:
     before = {one.name: one for one in old.spec.versions} if old is not None else {}
     has_any_status = any(one.subresources.HasField("status") for one in new.spec.versions)
     for path, version in plain_checks.places(new, "schema"):
@@ -54,6 +52,9 @@ def _check_selectable(
     found: list[Cause],
 ) -> None:
     """``ValidateCustomResourceSelectableFields``."""
+    if not version.schema.HasField("openAPIV3Schema"):
+        found.append(invalid(path, "", "may only be set when `version.schema.openAPIV3Schema` is not included"))
+        return
     node = structural.parse(_schema(version))
     seen: set[str] = set()
     for index, one in enumerate(version.selectableFields):

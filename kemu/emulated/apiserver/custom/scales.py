@@ -8,7 +8,8 @@ from typing import Any
 from kemu.emulated.apiserver import errors
 from kemu.emulated.apiserver.custom.served import Served
 from kemu.emulated.objects.conversion import custom_objects
-from kemu.errors import BadRequest, InternalError
+from kemu.emulated.objects.plain import Json
+from kemu.errors import BadRequest, Cause, InternalError
 from kemu.messages.k8s import autoscaling_v1_pb2
 from kemu.messages.k8s.apiextensions_v1_pb2 import CustomObject
 
@@ -22,7 +23,8 @@ def get(row: Served, wire: bytes) -> bytes:
     scale, is_set = of(row, obj, obj.metadata.resourceVersion)
     if not is_set:
         path = row.version.subresources.scale.specReplicasPath
-        raise InternalError(f'Internal error occurred: the spec replicas field "{path}" does not exist')
+        why = f'the spec replicas field "{path}" does not exist'
+        raise InternalError(f"Internal error occurred: {why}", causes=[Cause("", "", why)])
     data: bytes = scale.SerializeToString(deterministic=True)
     return data
 
@@ -70,8 +72,8 @@ def change(row: Served, obj: CustomObject, revision: int, wanted: autoscaling_v1
     custom_objects.put(obj, fields)
 
 
-def _at(fields: dict[str, Any], path: str) -> Any:
-    value: Any = fields
+def _at(fields: dict[str, Any], path: str) -> Json:
+    value: Json = fields
     for step in _steps(path):
         if not isinstance(value, dict):
             return None

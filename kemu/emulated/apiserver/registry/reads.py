@@ -18,9 +18,9 @@ from typing import Any
 
 from kemu import errors as kemu_errors
 from kemu.emulated.apiserver import errors
-from kemu.emulated.apiserver.custom.kinds import Kinds
 from kemu.emulated.apiserver.custom.served import Served
 from kemu.emulated.apiserver.registry import options
+from kemu.emulated.apiserver.registry.kinds import Kinds
 from kemu.emulated.apiserver.selections import Selection
 from kemu.emulated.apiserver.storage import Entry, Storage
 from kemu.emulated.apiserver.watch.cache import WatchCache

@@ -20,11 +20,11 @@ from kemu.emulated.apiserver import errors
 from kemu.emulated.apiserver.admission import Chain
 from kemu.emulated.apiserver.admission.external.attributes import UPDATE, Asking
 from kemu.emulated.apiserver.custom import scales as custom_scales
-from kemu.emulated.apiserver.custom.kinds import Kinds
 from kemu.emulated.apiserver.lives import Lives
 from kemu.emulated.apiserver.registry import applies, deletions, options, patches, scales, strategies
 from kemu.emulated.apiserver.registry.applies import Writer
 from kemu.emulated.apiserver.registry.deletions import Deletion
+from kemu.emulated.apiserver.registry.kinds import Kinds
 from kemu.emulated.apiserver.registry.strategies import Strategy
 from kemu.emulated.apiserver.registry.turns import Turns
 from kemu.emulated.apiserver.storage import Entry, Storage
@@ -36,6 +36,7 @@ from kemu.emulated.objects.validation import causes
 from kemu.emulated.objects.wire import shared_objects
 from kemu.errors import Cause
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
+from kemu.messages.k8s.apiextensions_v1_pb2 import CustomObject
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import Env
@@ -166,7 +167,8 @@ class Registry:
                 stored = value if strategy.custom is None else strategy.custom.stored(value)
                 revision, current = await self.storage.swap(new_key, 0, stored)
                 if revision:
-                    return Entry(new_key, revision, value), obj
+                    entry = Entry(new_key, revision, stored)
+                    return entry if strategy.custom is None else strategy.custom.shown(entry), obj
                 attempts -= 1
                 if attempts == 0:
                     break
@@ -390,7 +392,7 @@ class Registry:
                 raise errors.modified(resource, name)
         elif not strategy.unconditional_update:
             why = causes.invalid("metadata.resourceVersion", 0, "must be specified for an update")
-            raise causes.error_of_kind(resource.qualified, resource.collection, name, [why])
+            raise causes.error_of_kind(resource.qualified, errors.named(resource), name, [why])
         sent.ClearField("resourceVersion")
 
     def has_uid(self, wanted: str, uid: str) -> bool:
@@ -510,7 +512,7 @@ class Registry:
         entry, _ = await self.rewrite_in_turn(strategy, namespace, name, write, (change, by))
         obj = parse(strategy.resource, entry)
         if is_custom:
-            found, _ = custom_scales.of(strategy.custom, obj, str(entry.revision))
+            found, _ = custom_scales.of(strategy.custom, cast(CustomObject, obj), str(entry.revision))
         else:
             found = scales.of(cast(scales.Scaled, obj), str(entry.revision))
         scale: bytes = found.SerializeToString(deterministic=True)
@@ -520,7 +522,7 @@ class Registry:
         self, strategy: Strategy, entry: Entry, argument: tuple[Callable[[Any], Any], Writer | None]
     ) -> Changed:
         change, by = argument
-        row, obj = strategy.custom, parse(strategy.resource, entry)
+        row, obj = strategy.custom, cast(CustomObject, parse(strategy.resource, entry))
         old, is_set = custom_scales.of(row, obj, str(entry.revision))
         if by is not None:
             applies.show_entries(row, obj, old)
@@ -774,6 +776,7 @@ class Registry:
         asked: tuple[int, bytes | kemu_errors.ApiError | None] | None = None
         """See :meth:`rewrite`; also why they have refused."""
         try:
+            stored: bytes | None
             while True:
                 if entry is None:
                     if certain:
@@ -816,8 +819,10 @@ class Registry:
                         return Entry(key, entry.revision, value), True
                 else:
                     revision, current = await self.storage.swap(key, entry.revision, stored)
-                    if revision:
-                        return Entry(key, revision, shown.value if value is None else value), value is None
+                    if revision and stored is None:
+                        return Entry(key, revision, shown.value), True
+                    if revision and stored is not None:
+                        return row.shown(Entry(key, revision, stored)), False
                 entry, certain = current, True
         finally:
             self.turns.leave(key)

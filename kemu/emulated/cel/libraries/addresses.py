@@ -254,7 +254,8 @@ def _is_global_unicast(address: Ip) -> bool:
 
 def _contains_ip(network: Value, address: Value) -> Value:
     if type(address) is not Ip:
-        return address if type(address) is Error else NO_OVERLOAD
+        # Kubernetes asks whether the network is the error, so that of the address is lost.
+        return NO_OVERLOAD
     return address.within(network.address.number, network.length, network.address.version)
 
 
@@ -262,7 +263,9 @@ def _contains_cidr(network: Value, other: Value) -> Value:
     if type(other) is not Cidr:
         return other if type(other) is Error else NO_OVERLOAD
     shared = min(network.length, other.length)
-    return network.length <= other.length and other.address.within(network.address.number, shared, network.address.version)
+    return network.length <= other.length and other.address.within(
+        network.address.number, shared, network.address.version
+    )
 
 
 def _masked(network: Value) -> Value:
@@ -289,9 +292,21 @@ def declare(functions: Functions) -> None:
     free("isIP", "is_ip", (STRING,), BOOL, lambda text: not isinstance(parse_ip(text), Error))
     free("string", "ip_to_string", (_IP,), STRING, str)
     free("cidr", "string_to_cidr", (STRING,), _CIDR, _to_cidr)
-    member("containsIP", "cidr_contains_ip_string", (_CIDR, STRING), BOOL, lambda net, text: _contains_ip(net, parse_ip(text)))
+    member(
+        "containsIP",
+        "cidr_contains_ip_string",
+        (_CIDR, STRING),
+        BOOL,
+        lambda net, text: _contains_ip(net, parse_ip(text)),
+    )
     member("containsIP", "cidr_contains_ip_ip", (_CIDR, _IP), BOOL, _contains_ip)
-    member("containsCIDR", "cidr_contains_cidr_string", (_CIDR, STRING), BOOL, lambda net, text: _contains_cidr(net, _to_cidr(text)))
+    member(
+        "containsCIDR",
+        "cidr_contains_cidr_string",
+        (_CIDR, STRING),
+        BOOL,
+        lambda net, text: _contains_cidr(net, _to_cidr(text)),
+    )
     member("containsCIDR", "cidr_contains_cidr", (_CIDR, _CIDR), BOOL, _contains_cidr)
     member("ip", "cidr_ip", (_CIDR,), _IP, lambda network: network.address)
     member("prefixLength", "cidr_prefix_length", (_CIDR,), INT, lambda network: network.length)

@@ -11,10 +11,10 @@ from kemu.emulated.cel.types import BOOL, STRING, Type
 from kemu.emulated.cel.values import NO_OVERLOAD, Error, Opaque, Value
 from kemu.emulated.objects import names
 
-_PATH_CHECK = types.object_of("kubernetes.authorization.PathCheck", {})
-_GROUP_CHECK = types.object_of("kubernetes.authorization.GroupCheck", {})
-_RESOURCE_CHECK = types.object_of("kubernetes.authorization.ResourceCheck", {})
-_DECISION = types.object_of("kubernetes.authorization.Decision", {})
+_PATH_CHECK = types.abstract("kubernetes.authorization.PathCheck")
+_GROUP_CHECK = types.abstract("kubernetes.authorization.GroupCheck")
+_RESOURCE_CHECK = types.abstract("kubernetes.authorization.ResourceCheck")
+_DECISION = types.abstract("kubernetes.authorization.Decision")
 
 
 class _PathCheck(Opaque):

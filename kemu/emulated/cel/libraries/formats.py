@@ -12,12 +12,12 @@ from kemu.emulated.cel.types import STRING
 from kemu.emulated.cel.values import NO_OVERLOAD, NONE, Error, Opaque, Optional, Value
 from kemu.emulated.objects import names
 
-_FORMAT = types.object_of("kubernetes.NamedFormat", {})
+_FORMAT = types.abstract("kubernetes.NamedFormat")
 _UUID = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}", re.IGNORECASE | re.ASCII)
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})")
 _TIME = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))")
-_TIME_PATTERN_SIZE = 76
-_UUID_PATTERN_SIZE = 80
+_TIME_PATTERN_SIZE = 71
+_UUID_PATTERN_SIZE = 70
 
 #: Says what is wrong with a text; nothing if it is of the format.
 Check = Callable[[str], Sequence[str]]
@@ -81,7 +81,11 @@ _FORMATS = {
     "dns1035LabelPrefix": Format("DNS1035LabelPrefix", _prefix(names.dns_1035_label), 30),
     "labelValue": Format("LabelValue", names.label_value, 40),
     "uri": Format("URI", _uri, 1103),
-    "uuid": Format("uuid", _test(lambda text: _UUID.fullmatch(text) is not None, "does not match the UUID format"), _UUID_PATTERN_SIZE),
+    "uuid": Format(
+        "uuid",
+        _test(lambda text: _UUID.fullmatch(text) is not None, "does not match the UUID format"),
+        _UUID_PATTERN_SIZE,
+    ),
     "byte": Format("byte", _test(lambda text: _BASE64.fullmatch(text) is not None, "invalid base64"), 84),
     "date": Format("date", _test(lambda text: times.parse_date(text) is not None, "invalid date"), _TIME_PATTERN_SIZE),
     "datetime": Format("datetime", _test(_is_date_time, "invalid datetime"), _TIME_PATTERN_SIZE),

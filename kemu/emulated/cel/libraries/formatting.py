@@ -44,7 +44,9 @@ class _Refused(Exception):  # noqa: N818
 def format_values(template: Value, values: Value) -> Value:
     """The template with its clauses replaced by the values."""
     try:
-        return _expand(template, len(values), lambda letter, precision, index: _formatted(letter, precision, item(values, index)))
+        return _expand(
+            template, len(values), lambda letter, precision, index: _formatted(letter, precision, item(values, index))
+        )
     except _Refused as refused:
         return Error(str(refused))
 
@@ -186,19 +188,21 @@ def _special(number: float) -> str | None:
 def _fixed(value: Value, precision: int) -> str:
     number = _double("f", value)
     bounded(precision)
-    return _special(number) or f"{number:,.{precision}f}"
+    return _special(number) or f"{number + 0.0:,.{precision}f}"
 
 
 def _scientific(value: Value, precision: int) -> str:
+    """With six digits: cel-go takes a precision for a width."""
     number = _double("e", value)
     bounded(precision)
-    special = _special(number)
-    if special is not None:
-        return special
-    mantissa, exponent = f"{number:.{precision}e}".split("e")
-    superscript = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
-    sign = "-" if exponent[0] == "-" else ""
-    return f"{mantissa}\u202f×\u202f10" + f"{sign}{exponent[1:]}".translate(superscript)
+    shown = _special(number)
+    if shown is None:
+        mantissa, exponent = f"{number + 0.0:.{_PRECISION}e}".split("e")
+        shown = f"{mantissa}×10{exponent.removeprefix('+').translate(_SUPERSCRIPT)}"
+    return shown.rjust(precision)
+
+
+_SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
 def _binary(value: Value, precision: int) -> str:

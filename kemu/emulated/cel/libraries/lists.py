@@ -11,7 +11,19 @@ from kemu.emulated.cel.libraries.standard import add, compare, is_comparer
 from kemu.emulated.cel.sizes import bounded
 from kemu.emulated.cel.times import Duration
 from kemu.emulated.cel.types import BOOL, BYTES, DOUBLE, DURATION, INT, STRING, TIMESTAMP, UINT
-from kemu.emulated.cel.values import NO_OVERLOAD, Error, ListLike, Uint, Value, contains, equal, is_list, item, type_name
+from kemu.emulated.cel.values import (
+    NO_OVERLOAD,
+    Error,
+    ListLike,
+    Uint,
+    Value,
+    contains,
+    equal,
+    is_list,
+    is_map,
+    item,
+    type_name,
+)
 
 _T = types.param("T")
 _LIST = types.list_of(_T)
@@ -88,11 +100,13 @@ def _slice(values: Value, start: Value, end: Value) -> Value:
     return [item(values, index) for index in range(start, end)]
 
 
-def _flatten(values: Value, depth: Value = 1) -> Value:
+def _flatten(values: Value, depth: Value = None) -> Value:
     if not is_list(values):
-        return Error(f"no such overload: {type_name(values)}.flatten()")
+        shown = "map(dyn, dyn)" if is_map(values) else type_name(values)
+        return Error(f"no such overload: {shown}.flatten({'' if depth is None else type_name(depth)})")
+    depth = 1 if depth is None else depth
     if type(depth) is not int:
-        return Error(f"no such overload: {type_name(values)}.flatten({type_name(depth)})")
+        return Error(f"no such overload: list(dyn).flatten({type_name(depth)})")
     if depth < 0:
         return Error("level must be non-negative")
     result: list[Value] = []

@@ -15,13 +15,13 @@ from kemu.emulated.cel.types import BOOL, DOUBLE, INT, STRING
 from kemu.emulated.cel.values import INT_MAX, INT_MIN, NO_OVERLOAD, Error, Opaque, Value
 from kemu.emulated.objects.amounts import quantities
 
-_QUANTITY = types.object_of("kubernetes.Quantity", {})
+_QUANTITY = types.abstract("kubernetes.Quantity")
 _TEXT = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([eE][+-]?[0-9]+|[A-Za-z]*)", re.ASCII)
+_SHAPE = re.compile(r"[+-]?[0-9]*(?:\.[0-9]*)?[eEinumkKMGTP]*[-+]?[0-9]*", re.ASCII)
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-_WRONG_FORMAT = (
-    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-)
+_LARGEST_EXPONENT = 100
+_WRONG_FORMAT = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 _WRONG_SUFFIX = "unable to parse quantity's suffix"
 
 
@@ -31,14 +31,13 @@ class Quantity(Opaque):
     ``summed``: the result of a sum or a difference, with which Kubernetes compares no other quantity.
     """
 
-    __slots__ = ("amount", "small", "summed", "text")
+    __slots__ = ("amount", "small", "summed")
     type_name = "kubernetes.Quantity"
     constant_equality = True
 
-    def __init__(self, amount: quantities.Quantity, small: tuple[int, int] | None, text: str = "", summed: bool = False) -> None:
+    def __init__(self, amount: quantities.Quantity, small: tuple[int, int] | None, summed: bool = False) -> None:
         self.amount = amount
         self.small = small
-        self.text = text
         self.summed = summed
 
     def equal(self, other: Value) -> Value:
@@ -47,7 +46,7 @@ class Quantity(Opaque):
         return self.amount == other.amount
 
     def __str__(self) -> str:
-        return self.text or str(self.amount)
+        return str(self.amount)
 
 
 def parse(text: str) -> Quantity | Error:
@@ -55,9 +54,13 @@ def parse(text: str) -> Quantity | Error:
     try:
         amount = quantities.parse(text)
     except ValueError as error:
-        return Error(_WRONG_SUFFIX if str(error).startswith(_WRONG_SUFFIX) else _WRONG_FORMAT)
+        of_suffix = str(error).startswith(_WRONG_SUFFIX) and _SHAPE.fullmatch(text)
+        return Error(_WRONG_SUFFIX if of_suffix else _WRONG_FORMAT)
     small = _small(text)
-    return Quantity(amount, small, text if small is not None else "")
+    if small is not None and 9 < small[1] < _LARGEST_EXPONENT:
+        # Amounts that Go keeps as an integer with an exponent are not capped.
+        amount = quantities.Quantity(small[0] * 10 ** (small[1] + 9), amount.format)
+    return Quantity(amount, small)
 
 
 def _small(text: str) -> tuple[int, int] | None:

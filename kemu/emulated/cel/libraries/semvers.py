@@ -10,7 +10,7 @@ from kemu.emulated.cel.numbers import quoted
 from kemu.emulated.cel.types import BOOL, INT, STRING
 from kemu.emulated.cel.values import NO_OVERLOAD, UINT_MAX, Error, Opaque, Value
 
-_SEMVER = types.object_of("kubernetes.Semver", {})
+_SEMVER = types.abstract("kubernetes.Semver")
 _NUMBER = re.compile("[0-9]*")
 _NAME = re.compile("[0-9A-Za-z-]*")
 

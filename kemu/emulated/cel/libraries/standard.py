@@ -15,11 +15,11 @@ from kemu.emulated.cel.values import (
     INT_MIN,
     NO_OVERLOAD,
     UINT_MAX,
+    Constructed,
     Error,
     ListLike,
     MapLike,
     MutableList,
-
     TypeValue,
     Uint,
     Value,
@@ -27,7 +27,6 @@ from kemu.emulated.cel.values import (
     find,
     is_list,
     is_map,
-
     type_name,
 )
 
@@ -309,7 +308,7 @@ def _identity(value: Value) -> Value:
 
 
 def _type(value: Value) -> Value:
-    return TypeValue(type_name(value))
+    return TypeValue("type" if isinstance(value, Constructed) else type_name(value))
 
 
 # Strings and times
@@ -384,7 +383,9 @@ def _declare_operators(functions: Functions) -> None:
     single("_&&_", [("logical_and", (BOOL, BOOL), BOOL)], None)
     single("_||_", [("logical_or", (BOOL, BOOL), BOOL)], None)
     single("!_", [("logical_not", (BOOL,), BOOL)], _not)
-    lenient = functions.declare("@not_strictly_false", [Overload("not_strictly_false", (BOOL,), BOOL, False, _not_strictly_false)])
+    lenient = functions.declare(
+        "@not_strictly_false", [Overload("not_strictly_false", (BOOL,), BOOL, False, _not_strictly_false)]
+    )
     lenient.strict = False
     from kemu.emulated.cel.values import equal
 
@@ -413,7 +414,8 @@ def _declare_operators(functions: Functions) -> None:
     single("_-_", differences, _subtract, lambda value: type(value) in _SUBTRACTORS)
     for name, prefix, compute in (("_*_", "multiply", _multiply), ("_/_", "divide", _divide)):
         overloads = [
-            (f"{prefix}_{suffix}", (kind, kind), kind) for suffix, kind in (("double", DOUBLE), ("int64", INT), ("uint64", UINT))
+            (f"{prefix}_{suffix}", (kind, kind), kind)
+            for suffix, kind in (("double", DOUBLE), ("int64", INT), ("uint64", UINT))
         ]
         single(name, overloads, compute, lambda value: type(value) in _MULTIPLIERS)
     modulo = [("modulo_int64", (INT, INT), INT), ("modulo_uint64", (UINT, UINT), UINT)]
@@ -429,7 +431,9 @@ def _declare_operators(functions: Functions) -> None:
     sized = {BYTES.name: BYTES, "list": _LIST, "map": _MAP, STRING.name: STRING}
     functions.declare("size", [])
     for name, kind in sized.items():
-        functions.declare("size", [Overload(f"size_{name}", (kind,), INT), Overload(f"{name}_size", (kind,), INT, True)])
+        functions.declare(
+            "size", [Overload(f"size_{name}", (kind,), INT), Overload(f"{name}_size", (kind,), INT, True)]
+        )
     single("size", [], _size, lambda value: isinstance(value, str | bytes | list | dict | ListLike | MapLike))
 
 
@@ -477,7 +481,13 @@ def _declare_conversions(functions: Functions) -> None:
     for name, kind in (("int64", INT), ("string", STRING)):
         free("duration", f"{name}_to_duration", (kind,), DURATION, _to_duration)
     free("int", "int64_to_int64", (INT,), INT, _identity)
-    for name, kind in (("double", DOUBLE), ("duration", DURATION), ("string", STRING), ("timestamp", TIMESTAMP), ("uint64", UINT)):
+    for name, kind in (
+        ("double", DOUBLE),
+        ("duration", DURATION),
+        ("string", STRING),
+        ("timestamp", TIMESTAMP),
+        ("uint64", UINT),
+    ):
         free("int", f"{name}_to_int64", (kind,), INT, _to_int)
     for name, kind in (
         ("string", STRING),
@@ -508,7 +518,10 @@ def _declare_strings(functions: Functions) -> None:
         found = functions.find(name)
         assert found is not None
         found.unguarded = True
-    functions.declare("matches", [Overload("matches", (STRING, STRING), BOOL), Overload("matches_string", (STRING, STRING), BOOL, True)])
+    functions.declare(
+        "matches",
+        [Overload("matches", (STRING, STRING), BOOL), Overload("matches_string", (STRING, STRING), BOOL, True)],
+    )
     functions.singleton("matches", [], _matches, lambda value: type(value) is str)
 
 
@@ -527,5 +540,3 @@ def _declare_times(functions: Functions) -> None:
                 INT,
                 lambda span, unit=unit: numbers.truncated_division(span.nanoseconds, unit),
             )
-
-

@@ -14,7 +14,17 @@ _LOWER = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz
 _UPPER = str.maketrans("abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 #: What Go's TrimSpace takes for white space.
 _SPACE = "\t\n\v\f\r \u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
-_QUOTED = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", "\\": "\\\\", '"': '\\"'}
+_QUOTED = {
+    "\a": "\\a",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\v": "\\v",
+    "\\": "\\\\",
+    '"': '\\"',
+}
 
 
 def _out_of_range(index: int) -> Error:
@@ -107,7 +117,9 @@ def declare(functions: Functions) -> None:
     member("trim", "string_trim", (STRING,), STRING, lambda value: value.strip(_SPACE))
     member("upperAscii", "string_upper_ascii", (STRING,), STRING, lambda value: value.translate(_UPPER))
     values = types.list_of(types.DYN)
-    functions.declare("format", [Overload("string_format", (STRING, values), STRING, True, formatting.format_values, True)])
+    functions.declare(
+        "format", [Overload("string_format", (STRING, values), STRING, True, formatting.format_values, True)]
+    )
     functions.free("strings.quote", "strings_quote", (STRING,), STRING, _quote)
     member("join", "list_join", (_STRINGS,), STRING, _join)
     member("join", "list_join_string", (_STRINGS, STRING), STRING, _join)

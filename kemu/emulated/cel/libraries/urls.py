@@ -11,7 +11,7 @@ from kemu.emulated.cel.numbers import quoted
 from kemu.emulated.cel.types import BOOL, STRING
 from kemu.emulated.cel.values import NO_OVERLOAD, Error, Opaque, Value
 
-_URL = types.object_of("kubernetes.URL", {})
+_URL = types.abstract("kubernetes.URL")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 _PORT = re.compile(r"(?::[0-9]*)?", re.ASCII)
 _USER = re.compile(r"[A-Za-z0-9\-._:~!$&'()*+,;=%@]*")

@@ -30,9 +30,7 @@ def group(name: str, served: Sequence[Version]) -> dict[str, Any] | None:
 
 
 def _group(name: str, served: Sequence[Version]) -> dict[str, Any]:
-    found = [
-        {"groupVersion": one.api_version, "version": one.version} for one in served if one.group == name
-    ]
+    found = [{"groupVersion": one.api_version, "version": one.version} for one in served if one.group == name]
     return {"name": name, "versions": found, "preferredVersion": found[0]}
 
 

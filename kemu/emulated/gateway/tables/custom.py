@@ -56,10 +56,7 @@ def _document(column: CustomResourceColumnDefinition) -> dict[str, Any]:
 def cells(row: CustomResource, obj: CustomObject, now_ns: int) -> dict[str, Any]:
     """A row of ``rows``, but for the object."""
     manifest = convert.to_manifest(obj)
-    found: list[Cell] = [obj.metadata.name]
-    for column in _columns(row):
-        found.append(_cell(column, manifest, now_ns))
-    return {"cells": found}
+    return {"cells": [obj.metadata.name, *(_cell(column, manifest, now_ns) for column in _columns(row))]}
 
 
 @lru_cache(1024)

@@ -1,7 +1,7 @@
 """Objects of custom kinds: one message for all of them, whose fields beside the metadata are JSON.
 
-    obj = convert.from_manifest({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {...}, "spec": {...}})
-    custom_objects.content(obj)["spec"]
+obj = convert.from_manifest({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {...}, "spec": {...}})
+custom_objects.content(obj)["spec"]
 """
 
 from __future__ import annotations

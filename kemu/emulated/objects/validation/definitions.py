@@ -23,6 +23,7 @@ from kemu.messages.k8s.apiextensions_v1_pb2 import (
     CustomResourceDefinitionNames,
     CustomResourceDefinitionVersion,
     CustomResourceSubresources,
+    JSONSchemaProps,
 )
 
 APPROVAL = "api-approved.kubernetes.io"
@@ -80,7 +81,7 @@ def _same(one: CustomResourceDefinitionVersion, other: CustomResourceDefinitionV
 
 def _check_create(definition: CustomResourceDefinition, found: list[Cause]) -> None:
     spec = definition.spec
-    if definition.metadata.name != f"{spec.names.plural}.{spec.group}":
+    if definition.metadata.name and definition.metadata.name != f"{spec.names.plural}.{spec.group}":
         found.append(invalid("metadata.name", definition.metadata.name, 'must be spec.names.plural+"."+spec.group'))
     _check_spec(definition, found)
     _check_stored(definition, found)
@@ -117,9 +118,7 @@ def _preserves(definition: CustomResourceDefinition) -> Cause:
     return invalid("spec.preserveUnknownFields", True, why)
 
 
-def _check_approval(
-    new: CustomResourceDefinition, old: CustomResourceDefinition | None, found: list[Cause]
-) -> None:
+def _check_approval(new: CustomResourceDefinition, old: CustomResourceDefinition | None, found: list[Cause]) -> None:
     if not is_protected(new.spec.group):
         return
     state, why = approval(new)
@@ -135,7 +134,7 @@ def _check_approval(
 def _check_stored(definition: CustomResourceDefinition, found: list[Cause]) -> None:
     path, stored = "status.storedVersions", list(definition.status.storedVersions)
     if not stored:
-        found.append(invalid(path, stored, "must have at least one stored version"))
+        found.append(invalid(path, None, "must have at least one stored version"))
         return
     left = {version: index for index, version in enumerate(stored)}
     for version in definition.spec.versions:
@@ -167,6 +166,9 @@ def _check_spec(
         if not version.schema.HasField("openAPIV3Schema") and not (lacked_schema and not version.served):
             why = "because otherwise all fields are pruned" if lacked_schema else ""
             found.append(required(f"spec.versions[{index}].schema.openAPIV3Schema", why))
+    if spec.preserveUnknownFields and any(_has_default(one.schema.openAPIV3Schema) for one in spec.versions):
+        why = "must be false in order to use defaults in the schema"
+        found.append(invalid("spec.preserveUnknownFields", True, why))
     for index, version in enumerate(spec.versions):
         if problems := names.dns_1035_label(version.name):
             found.append(invalid(f"spec.versions[{index}].name", version.name, ",".join(problems)))
@@ -177,9 +179,8 @@ def _check_spec(
     if sum(one.storage for one in versions) != 1:
         why = "must have exactly one version marked as storage version"
         found.append(invalid("spec.versions", list(versions), why))
-    for name in ("plural", "singular", "kind", "listKind"):
-        if not getattr(spec.names, name):
-            found.append(required(f"spec.names.{name}"))
+    needed = ("plural", "singular", "kind", "listKind")
+    found.extend(required(f"spec.names.{name}") for name in needed if not getattr(spec.names, name))
     _check_names(spec.names, "spec.names", found)
     for path, version in places(definition, "subresources"):
         _check_subresources(version.subresources, path, found)
@@ -189,6 +190,15 @@ def _check_spec(
     if spec.HasField("conversion"):
         recognised = old is None or _are_recognised(old.spec.conversion.webhook.conversionReviewVersions)
         _check_conversion(spec.conversion, recognised, found)
+
+
+def _has_default(schema: JSONSchemaProps) -> bool:
+    """Anywhere in a schema."""
+    if schema.HasField("default"):
+        return True
+    below = [*schema.allOf, *schema.anyOf, *schema.oneOf, *(schema.properties[name] for name in schema.properties)]
+    below += [one.schema for one in (schema.items, schema.additionalProperties) if one.HasField("schema")]
+    return any(_has_default(one) for one in below)
 
 
 def _choice(value: str, path: str, known: Sequence[str], found: list[Cause]) -> None:
@@ -314,7 +324,7 @@ def _check_conversion(one: CustomResourceConversion, recognised: bool, found: li
 
 def _check_url(url: str, path: str, found: list[Cause]) -> None:
     """``webhook.ValidateWebhookURL``."""
-    form = '; desired format: https://host[/path]'
+    form = "; desired format: https://host[/path]"
     try:
         parts = urllib.parse.urlsplit(url)
         host = parts.hostname or ""

@@ -28,7 +28,15 @@ Source = tuple[Any, Path, Report]
 """An object as data, and where it stands."""
 
 _FIRST = ("Namespace",)
-_EARLY = ("CustomResourceDefinition", "PriorityClass", "RuntimeClass", "StorageClass", "CSIDriver", "ResourceQuota", "LimitRange")
+_EARLY = (
+    "CustomResourceDefinition",
+    "PriorityClass",
+    "RuntimeClass",
+    "StorageClass",
+    "CSIDriver",
+    "ResourceQuota",
+    "LimitRange",
+)
 """What the API server wants to know before the objects that need it."""
 
 

@@ -10,9 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from kemu.emulated.apiserver import errors, selections
-from kemu.emulated.apiserver.custom import strategies as custom_strategies
 from kemu.emulated.apiserver.custom.served import Served
-from kemu.emulated.apiserver.registry import strategies
+from kemu.emulated.apiserver.registry import custom_strategies, strategies
 from kemu.emulated.apiserver.registry.strategies import Strategy
 from kemu.emulated.apiserver.selections import Selection
 from kemu.emulated.apiserver.storage import Entry

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 from kemu.emulated.apiserver.custom.served import Served
 from kemu.emulated.apiserver.registry.strategies import Strategy, Subresource
@@ -85,12 +85,13 @@ class _Rules:
     def validate_status(self, new: CustomObject, old: CustomObject) -> list[Cause]:
         return self._changed(new, old, self._served.schema.check_status)
 
-    def _changed(self, new: CustomObject, old: CustomObject, check: Any) -> list[Cause]:
+    def _changed(self, new: CustomObject, old: CustomObject, check: Callable[..., None]) -> list[Cause]:
         found = self._type_problems(new)
         if found:
             return found
         check_metadata_update(new.metadata, old.metadata, found, any_finalizer=True)
-        found += found  # rest.BeforeUpdate checks it as well
+        # Kubernetes checks it twice, and labels once more.
+        found += [*found, *(one for one in found if one.field == "metadata.labels")]
         check(convert.to_manifest(new), convert.to_manifest(old), found, scale=self._served.scale)
         return found
 
