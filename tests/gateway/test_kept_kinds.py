@@ -9,7 +9,6 @@ from tests.gateway import gateway_cluster
 from tests.gateway.gateway_cluster import Cluster
 
 REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
-POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
 RANGES = "/apis/networking.k8s.io/v1/servicecidrs"
 
 
@@ -30,17 +29,6 @@ def test_requests_for_certificates_wait_until_somebody_approves_them() -> None:
         assert approved.json()["status"]["conditions"][0]["type"] == "Approved"
         wrong = await cluster.http.post(REQUESTS, json={**body, "metadata": {"name": "b"}, "spec": {}})
         assert {cause["field"] for cause in wrong.json()["details"]["causes"]} >= {"spec.usages", "spec.signerName"}
-
-    gateway_cluster.run(main)
-
-
-def test_a_policy_that_nobody_would_enforce_is_refused() -> None:
-    async def main(cluster: Cluster) -> None:
-        assert (await cluster.http.get(POLICIES)).json()["items"] == []
-        body = of("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", spec={"validations": []})
-        refused = await cluster.http.post(POLICIES, json=body)
-        assert refused.status_code == 422
-        assert "kemu has no such admission" in refused.json()["message"]
 
     gateway_cluster.run(main)
 

@@ -149,7 +149,8 @@ def apply(
         data = convert.to_manifest(obj)
         if whole:
             data = cast(dict[str, Any], schemas.as_go_writes(whole, data))
-        made, unknown = _made(resource, type(obj), json_operations.apply(data, patch), level, _Places(whole, kind), shown)
+        data = json_operations.apply(data, patch)
+        made, unknown = _made(resource, type(obj), data, level, _Places(whole, kind), shown)
         obj.CopyFrom(made)
         shapes.tidy(resource.kind, obj)
         return unknown
