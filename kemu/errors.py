@@ -173,7 +173,8 @@ class Denied(ApiError):
     """Admission from outside has refused the request, with a ``metav1.Status`` of its own."""
 
     def __init__(self, message: str, code: int, reason: str, details: Mapping[str, Any]) -> None:
-        super().__init__(message, retry_after_s=int(details.get("retryAfterSeconds") or 0))
+        after = details.get("retryAfterSeconds")
+        super().__init__(message, retry_after_s=after if isinstance(after, int) else 0)
         self.details = details
         """``StatusDetails`` as JSON."""
         names = {"reason": reason or ApiError.reason, "code": code, "grpc_code": _GRPC_CODES.get(code, "UNKNOWN")}

@@ -74,6 +74,7 @@ DENIALS = {
     "deny-message": (400, None, 'admission webhook "deny-message.example.com" denied the request: no such luck'),
     "deny-reason": (400, "Forbidden", 'admission webhook "deny-reason.example.com" denied the request: Forbidden'),
     "deny-code": (418, "Teapot", 'admission webhook "deny-code.example.com" denied the request: too hot'),
+    "deny-odd": (400, None, 'admission webhook "deny-odd.example.com" denied the request: odd'),
     "deny-success": (400, None, 'admission webhook "deny-success.example.com" denied the request: odd'),
 }
 

@@ -206,6 +206,10 @@ _RESPONSES: dict[str, Callable[[Json], Json]] = {
             "details": {"name": "it", "causes": [{"field": "spec", "message": "bad", "reason": "FieldValueInvalid"}]},
         },
     },
+    "deny-odd": lambda asked: {
+        **_DENIED,
+        "status": {"message": "odd", "code": 100_000, "details": {"retryAfterSeconds": "x", "causes": [1], "name": 7}},
+    },
     "deny-success": lambda asked: {**_DENIED, "status": {"status": "Success", "code": 200, "message": "odd"}},
     "label-a": labelled("a", "1"),
     "label-b": labelled("b", "2"),

@@ -14,7 +14,6 @@ from tests.gateway import gateway_cluster
 from tests.gateway.gateway_cluster import Cluster
 
 REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
-POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
 RANGES = "/apis/networking.k8s.io/v1/servicecidrs"
 
 
@@ -84,17 +83,6 @@ def test_requests_for_certificates_have_to_be_right() -> None:
             'certificatesigningrequests.certificates.k8s.io "b" is forbidden: use of '
             "kubernetes.io/kube-apiserver-client signer with system:masters group is not allowed"
         )
-
-    gateway_cluster.run(main)
-
-
-def test_a_policy_that_nobody_would_enforce_is_refused() -> None:
-    async def main(cluster: Cluster) -> None:
-        assert (await cluster.http.get(POLICIES)).json()["items"] == []
-        body = of("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", spec={"validations": []})
-        refused = await cluster.http.post(POLICIES, json=body)
-        assert refused.status_code == 422
-        assert "kemu has no such admission" in refused.json()["message"]
 
     gateway_cluster.run(main)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
+from typing import Any
 
 from kemu import errors
 from kemu.emulated.objects import resources
-from kemu.emulated.objects.conversion import convert
 from kemu.errors import ApiError
 from kemu.messages.k8s import meta_v1_pb2
 
@@ -15,9 +16,7 @@ def of_error(error: ApiError) -> meta_v1_pb2.Status:
     """The ``metav1.Status`` of a refusal."""
     status = meta_v1_pb2.Status(status="Failure", message=error.message, reason=error.reason, code=error.code)
     if isinstance(error, errors.Denied):
-        if error.details:
-            details, _ = convert.partial_json(meta_v1_pb2.StatusDetails, error.details)
-            status.details.CopyFrom(details)
+        _fill(status.details, error.details)
         return status
     if isinstance(error, errors.Gone) and error.continue_token:
         setattr(status.metadata, "continue", error.continue_token)
@@ -36,6 +35,20 @@ def of_error(error: ApiError) -> meta_v1_pb2.Status:
         for cause in error.causes:
             details.causes.add(reason=cause.reason, message=cause.message, field=cause.field)
     return status
+
+
+def _fill(details: meta_v1_pb2.StatusDetails, given: Mapping[str, Any]) -> None:
+    """From JSON that somebody else has made."""
+    for key in ("name", "group", "kind", "uid"):
+        if isinstance(given.get(key), str):
+            setattr(details, key, given[key])
+    if isinstance(given.get("retryAfterSeconds"), int):
+        details.retryAfterSeconds = given["retryAfterSeconds"]
+    causes = given.get("causes")
+    for cause in causes if isinstance(causes, list) else ():
+        texts = cause if isinstance(cause, dict) else {}
+        found = {key: texts[key] for key in ("reason", "message", "field") if isinstance(texts.get(key), str)}
+        details.causes.add(**found)
 
 
 @lru_cache(256)

@@ -19,6 +19,7 @@ from typing import Any, TypeVar, cast
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import Message
 
+from kemu.emulated.apiserver import json_operations
 from kemu.emulated.apiserver.custom.served import Served
 from kemu.emulated.apiserver.registry import bodies, json_patches, options, strategic_merges
 from kemu.emulated.objects import times
@@ -148,7 +149,8 @@ def apply(
         data = convert.to_manifest(obj)
         if whole:
             data = cast(dict[str, Any], schemas.as_go_writes(whole, data))
-        made, unknown = _made(resource, type(obj), json_patches.apply(data, patch), level, _Places(whole, kind), shown)
+        data = json_operations.apply(data, patch)
+        made, unknown = _made(resource, type(obj), data, level, _Places(whole, kind), shown)
         obj.CopyFrom(made)
         shapes.tidy(resource.kind, obj)
         return unknown
@@ -196,7 +198,7 @@ def _apply_custom(
 ) -> list[str]:
     data = convert.to_manifest(obj)
     if kind == JSON:
-        data = json_patches.apply(data, patch)
+        data = json_operations.apply(data, patch)
     else:
         data = merge(data, {key: _copied(value) for key, value in patch.items()})
     if shown is not None:

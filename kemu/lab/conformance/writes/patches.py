@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from kemu.emulated.apiserver import json_operations
 from kemu.emulated.apiserver.registry import json_patches, patches, strategic_merges
 from kemu.emulated.objects import plain
 from kemu.errors import ApiError
@@ -30,7 +31,7 @@ def answer(case: Json) -> Json:
             return {"result": strategic_merges.merge(original, patch, _TYPES[case["kind"]])}
         if case["type"] == "merge":
             return {"result": patches.merge(original, patch)}
-        return {"result": json_patches.apply(original, json_patches.check(patch))}
+        return {"result": json_operations.apply(original, json_patches.check(patch))}
     except ApiError as error:
         return {"error": error.message}
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from kemu.emulated.apiserver import json_operations
 from kemu.emulated.apiserver.admission.external.attributes import Attributes
 from kemu.emulated.apiserver.admission.external.conditions import OBJECT, Activation
 from kemu.emulated.apiserver.admission.external.webhooks import patched, replace
-from kemu.emulated.apiserver.registry import json_patches
 from kemu.emulated.objects.managed_fields import schemas, values
 from kemu.emulated.objects.plain import Json
 from kemu.emulated.objects.validation.admission_registration import APPLY, PATCH
@@ -42,7 +42,7 @@ def _patched(operations: Value, attributes: Attributes) -> dict[str, Any] | None
         _check_names(getattr(one, "fields", {}).get("value"))
     try:
         return patched(before, cel.plain(operations))
-    except json_patches.DoesNotApply as error:
+    except json_operations.DoesNotApply as error:
         if error.is_test:
             return None
         raise BadMutation(f"JSON Patch: {error}") from None

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from kemu import errors as kemu_errors
+from kemu.emulated.apiserver import json_operations
 from kemu.emulated.apiserver.admission.base import Derived
 from kemu.emulated.apiserver.admission.external import conditions, matching, reviews
 from kemu.emulated.apiserver.admission.external.attributes import Attributes
 from kemu.emulated.apiserver.admission.external.hooks import Hooks
 from kemu.emulated.apiserver.admission.external.matching import Matched, Selectors
-from kemu.emulated.apiserver.registry import json_patches
 from kemu.emulated.apiserver.watch.cache import WatchCache
 from kemu.emulated.apiserver.webhooks.clients import BadClient, CallFailed, WebhookClient
 from kemu.emulated.objects.conversion import convert, sizes
@@ -32,6 +32,8 @@ IGNORE, IF_NEEDED = "Ignore", "IfNeeded"
 _NO_SIDE_EFFECTS = ("None", "NoneOnDryRun")
 _PATIENCE_S = 10
 _LONGEST_LOGGED = 2000
+_MOST_OPERATIONS = 10_000
+_LARGEST_CODE = 599
 _HOOKS = "admission hooks"
 """Stands for the configuration of hooks that have none."""
 
@@ -268,7 +270,7 @@ def _apply(webhook: Webhook, answer: reviews.Answer, attributes: Attributes) -> 
         assert answer.patch is not None
         try:
             after = patched(before, answer.patch)
-        except json_patches.DoesNotApply as error:
+        except json_operations.DoesNotApply as error:
             raise internal(str(error)) from None
     return replace(attributes, after, f'admission webhook "{webhook.name}"')
 
@@ -279,11 +281,15 @@ def internal(why: str) -> kemu_errors.InternalError:
 
 
 def patched(before: dict[str, Any], operations: Sequence[Any]) -> dict[str, Any]:
-    """Raises :class:`kemu.emulated.apiserver.registry.json_patches.DoesNotApply`."""
-    try:
-        return json_patches.apply_told(before, json_patches.check(list(operations)))
-    except kemu_errors.ApiError as error:
-        raise json_patches.DoesNotApply(error.message) from None
+    """Raises :class:`kemu.emulated.apiserver.json_operations.DoesNotApply`."""
+    if len(operations) > _MOST_OPERATIONS:
+        raise json_operations.DoesNotApply(
+            f"the patch has {len(operations)} operations; kemu carries out {_MOST_OPERATIONS}"
+        )
+    for one in operations:
+        if not isinstance(one, dict) or any(not isinstance(one.get(key, ""), str) for key in ("op", "path", "from")):
+            raise json_operations.DoesNotApply("an operation of the patch has an op, a path or a from that is no text")
+    return json_operations.apply_told(before, operations)
 
 
 def replace(attributes: Attributes, after: dict[str, Any], who: str) -> bool:
@@ -336,4 +342,6 @@ def _denied(name: str, status: dict[str, Any] | None) -> kemu_errors.ApiError:
     code = int(status.get("code") or 0)
     said, reason = str(status.get("message") or ""), str(status.get("reason") or "")
     message = f"{by}: {said or reason}" if said or reason else f"{by} without explanation"
-    return kemu_errors.Denied(message, code if code >= 400 else 400, reason, status.get("details") or {})
+    return kemu_errors.Denied(
+        message, code if 400 <= code <= _LARGEST_CODE else 400, reason, status.get("details") or {}
+    )
