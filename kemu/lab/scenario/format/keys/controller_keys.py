@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from kemu.emulated.autoscaler import autoscaler
 from kemu.emulated.client import limits
 from kemu.emulated.controllers import node_health, pod_gc
+from kemu.emulated.controllers.services import members, mirroring, slices
 from kemu.emulated.controllers.settings import Controller, NoSettings
 from kemu.emulated.controllers.workloads.stateful import stateful_sets
 from kemu.emulated.settings.declared import Section
@@ -36,6 +37,7 @@ DAEMON_SET, STATEFUL_SET, REPLICA_SET = "daemonset", "statefulset", "replicaset"
 JOB, CRON_JOB, TTL_AFTER_FINISHED = "job", "cronjob", "ttl-after-finished"
 DEPLOYMENT, REPLICATION_CONTROLLER = "deployment", "replicationcontroller"
 GARBAGE_COLLECTOR, NAMESPACE = "garbage-collector", "namespace"
+ENDPOINTS, ENDPOINT_SLICE, ENDPOINT_SLICE_MIRRORING = "endpoints", "endpointslice", "endpointslice-mirroring"
 
 VOLUME_BINDER, CSI_DRIVERS, ATTACH_DETACH = "persistentvolume-binder", "csi-drivers", "attach-detach"
 EPHEMERAL_VOLUMES, VOLUME_PROTECTION = "ephemeral-volume", "volume-protection"
@@ -129,6 +131,21 @@ KINDS: dict[str, Kind] = {
     VOLUME_PROTECTION: Kind(
         "kemu.emulated.controllers.volumes.protections:VolumeProtection",
         "Keeps claims and volumes that are deleted as long as they are used.",
+    ),
+    ENDPOINTS: Kind(
+        "kemu.emulated.controllers.services.legacy:EndpointsController",
+        "Writes the Endpoints of Services with a selector.",
+        members.Settings,
+    ),
+    ENDPOINT_SLICE: Kind(
+        "kemu.emulated.controllers.services.slices:EndpointSliceController",
+        "Writes the EndpointSlices of Services with a selector.",
+        slices.Settings,
+    ),
+    ENDPOINT_SLICE_MIRRORING: Kind(
+        "kemu.emulated.controllers.services.mirroring:EndpointSliceMirroring",
+        "Writes Endpoints of Services without a selector as EndpointSlices.",
+        mirroring.Settings,
     ),
     RESCHEDULER: Kind(
         "kemu.emulated.scheduler.experiments.rescheduler:Rescheduler",
