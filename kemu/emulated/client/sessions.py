@@ -24,6 +24,7 @@ from kemu.emulated.client.limits import Buckets
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.wire import shared_objects, wires
 from kemu.messages.k8s import coordination_v1_pb2, core_v1_pb2, meta_v1_pb2
+from kemu.messages.k8s.autoscaling_v1_pb2 import Scale
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import SECOND_NS, Env, Took
@@ -127,6 +128,10 @@ def _digest(message: type[Message], listed: list[bytes], items: list[KubernetesO
     else:
         total = sum(map(zlib.crc32, listed))
     return total & 0xFFFFFFFF
+
+
+def _plural(message: type[KubernetesObject]) -> str:
+    return "scales" if message is Scale else resources.BY_MESSAGE[message].plural
 
 
 def _acknowledge(
@@ -269,7 +274,7 @@ class Session:
         # Until the set-up is over the clock stands at 0: who waited then would wait for ever.
         if now_ns:
             lists = call.WhichOneof("request") == "list"
-            wait_ns = buckets.reserve(resources.BY_MESSAGE[message].plural, now_ns, lists=lists)
+            wait_ns = buckets.reserve(_plural(message), now_ns, lists=lists)
             if wait_ns:
                 self._throttled.add(call.id)
                 clock.call_at_ns(now_ns + wait_ns, self._let_in, call, size, wait_ns)
@@ -302,7 +307,7 @@ class Session:
             self._env.log(
                 ClientThrottled(
                     request=call.WhichOneof("request") or "",
-                    resource=resources.BY_MESSAGE[pending.message].plural,
+                    resource=_plural(pending.message),
                     waited=waited_ns,
                 )
             )
@@ -381,7 +386,10 @@ class Session:
             answer: Any
             if which == "object":
                 wire = reply.object.object
-                if mutating:
+                if message is Scale:
+                    # Made of an object; what is stored are other bytes.
+                    answer = message.FromString(wire)
+                elif mutating:
                     if reply.object.gone and pending.call.WhichOneof("request") != "delete":
                         # The update took away the last finalizer. What it shows was never stored.
                         answer = message.FromString(wire)
@@ -427,7 +435,11 @@ class Session:
                 if answer.retry_after_s and retries < MAX_RETRIES:
                     self._postpone(pending, answer, retries + 1)
                     continue
-                if isinstance(answer, errors.NotFound) and pending.call.get.name == answer.name != "":
+                if (
+                    isinstance(answer, errors.NotFound)
+                    and pending.call.get.name == answer.name != ""
+                    and message is not Scale
+                ):
                     self._log_get(pending, "", 0)
             answers.append((future, answer))
         if acks:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kemu.emulated.autoscaler import autoscaler
+from kemu.emulated.autoscaler.horizontal import autoscaler as horizontal
 from kemu.emulated.client import limits
 from kemu.emulated.controllers import node_health, pod_gc
 from kemu.emulated.controllers.services import members, mirroring, slices
@@ -37,6 +38,7 @@ DAEMON_SET, STATEFUL_SET, REPLICA_SET = "daemonset", "statefulset", "replicaset"
 JOB, CRON_JOB, TTL_AFTER_FINISHED = "job", "cronjob", "ttl-after-finished"
 DEPLOYMENT, REPLICATION_CONTROLLER = "deployment", "replicationcontroller"
 GARBAGE_COLLECTOR, NAMESPACE = "garbage-collector", "namespace"
+HORIZONTAL_POD_AUTOSCALER = horizontal.NAME
 ENDPOINTS, ENDPOINT_SLICE, ENDPOINT_SLICE_MIRRORING = "endpoints", "endpointslice", "endpointslice-mirroring"
 
 VOLUME_BINDER, CSI_DRIVERS, ATTACH_DETACH = "persistentvolume-binder", "csi-drivers", "attach-detach"
@@ -146,6 +148,11 @@ KINDS: dict[str, Kind] = {
         "kemu.emulated.controllers.services.mirroring:EndpointSliceMirroring",
         "Writes Endpoints of Services without a selector as EndpointSlices.",
         mirroring.Settings,
+    ),
+    HORIZONTAL_POD_AUTOSCALER: Kind(
+        "kemu.emulated.autoscaler.horizontal.autoscaler:HorizontalPodAutoscaler",
+        "Gives workloads as many replicas as their HorizontalPodAutoscalers ask for; runs if it is named.",
+        horizontal.Settings,
     ),
     RESCHEDULER: Kind(
         "kemu.emulated.scheduler.experiments.rescheduler:Rescheduler",
