@@ -35,8 +35,11 @@ _EARLY = ("PriorityClass", "RuntimeClass", "StorageClass", "CSIDriver", "Resourc
 class ManifestFiles:
     """Reads the files that a scenario names, relative to itself."""
 
-    def __init__(self, beside: FilePath, unsimulated: object) -> None:
-        """``unsimulated``: the key of the scenario: "ignore", or the kinds that are left out."""
+    def __init__(self, beside: FilePath, unsimulated: object, controllers: object = None) -> None:
+        """``unsimulated``: the key of the scenario: "ignore", or the kinds that are left out. ``controllers``: another
+        one: those that it names."""
+        self.acting = tuple(controllers) if isinstance(controllers, list | dict) else ()
+        """The controllers that the scenario names."""
         self.documents: list[Document] = []
         """All that was read."""
         self.skipped: list[errors.Problem] = []
@@ -138,7 +141,9 @@ class ManifestFiles:
             return ""
         if self._unsimulated != IGNORE and kind not in self._unsimulated:  # type: ignore[operator]
             return ""
-        return manifests.why_unsimulated(data) or ("" if kind in resources.BY_KIND else "kemu does not know this kind")
+        return manifests.why_unsimulated(data, self.acting) or (
+            "" if kind in resources.BY_KIND else "kemu does not know this kind"
+        )
 
 
 def left_out(kinds: Iterable[str]) -> list[str]:
