@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kemu import errors
-from kemu.emulated.autoscaler.horizontal import metrics, rates, replicas
+from kemu.emulated.autoscaler.horizontal import metrics, rates, replicas, samples
 from kemu.emulated.client import informers, recorders, workqueues
 from kemu.emulated.controllers import controllers, label_indexes
 from kemu.emulated.objects import meta, resources, selectors
@@ -54,26 +54,26 @@ class HorizontalPodAutoscaler(controllers.Controller):
         super().__init__(env, config)
         self._settings = restored(Settings, config.get("settings", {}))
         level = config.get("events", recorders.NOTABLE)
-        self._recorder = recorders.Recorder(env, self.client, NAME, "0", level)
+        self.recorder = recorders.Recorder(env, self.client, NAME, "0", level)
         self.queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env)
         self._histories: dict[str, rates.History] = {}
-        self._labels = label_indexes.LabelledObjects()
+        self.labels = label_indexes.LabelledObjects()
         """Labels of all pods."""
         self._selectors = label_indexes.Selectors()
         """What each autoscaler selected at its last look."""
-        self._autoscalers: informers.Informer[autoscaling_v2_pb2.HorizontalPodAutoscaler] = informers.Informer(
+        self.autoscalers: informers.Informer[autoscaling_v2_pb2.HorizontalPodAutoscaler] = informers.Informer(
             self.client,
             "horizontalpodautoscalers",
             handler=informers.Callbacks(self._enqueue, lambda old, new: self._enqueue(new), self._deleted),
         )
-        self._pods: informers.Informer[core_v1_pb2.Pod] = informers.Informer(
+        self.pods: informers.Informer[core_v1_pb2.Pod] = informers.Informer(
             self.client,
             "pods",
             handler=informers.Callbacks(self._pod_added, self._pod_updated, self._pod_deleted),
         )
 
     async def run(self) -> None:
-        await self.begin(self._pods, self._autoscalers)
+        await self.begin(self.pods, self.autoscalers)
         await self.work(self.queue, self._sync, WORKERS)
 
     # --- events ------------------------------------------------------------------------------------------------------
@@ -89,29 +89,38 @@ class HorizontalPodAutoscaler(controllers.Controller):
         self._selectors.remove(controllers.key_of(found))
 
     def _pod_added(self, pod: core_v1_pb2.Pod) -> None:
-        self._labels.put(controllers.key_of(pod), pod.metadata.namespace, pod.metadata.labels)
+        self.labels.put(controllers.key_of(pod), pod.metadata.namespace, pod.metadata.labels)
 
     def _pod_updated(self, old: core_v1_pb2.Pod, new: core_v1_pb2.Pod) -> None:
         if not meta.have_same_entries(old.metadata.labels, new.metadata.labels):
             self._pod_added(new)
 
     def _pod_deleted(self, pod: core_v1_pb2.Pod) -> None:
-        self._labels.remove(controllers.key_of(pod))
+        self.labels.remove(controllers.key_of(pod))
 
     # --- one look ----------------------------------------------------------------------------------------------------
 
     async def _sync(self, key: str) -> None:
-        """``reconcileKey``. Whatever comes of it, the next look follows in a period."""
-        shared = self._autoscalers.store.get(key)
-        if shared is None:
+        """Whatever comes of a look, the next one follows in a period."""
+        if key not in self.autoscalers.store:
             self._histories.pop(key, None)
             return
-        found = autoscaling_v2_pb2.HorizontalPodAutoscaler()
-        found.CopyFrom(shared)
         try:
-            await self._reconcile(key, found)
+            await self.look(key)
         finally:
             self._again(key)
+
+    async def look(self, key: str) -> None:
+        """``reconcileKey``, of one that is there."""
+        found = autoscaling_v2_pb2.HorizontalPodAutoscaler()
+        found.CopyFrom(self.autoscalers.store[key])
+        await self._reconcile(key, found)
+
+    def measure(
+        self, pods: Sequence[core_v1_pb2.Pod], resource: str, container: str, unix_s: int
+    ) -> dict[str, samples.Sample]:
+        """What the pods use, as :func:`samples.of_pods`."""
+        return samples.of_pods(pods, resource, container, unix_s)
 
     async def _reconcile(self, key: str, found: autoscaling_v2_pb2.HorizontalPodAutoscaler) -> None:
         """``reconcileAutoscaler``."""
@@ -168,7 +177,7 @@ class HorizontalPodAutoscaler(controllers.Controller):
             text = f"the HPA controller was able to update the target scale to {desired}"
             self._set(found, ABLE, "True", "SucceededRescale", text)
             text = f"New size: {desired}; reason: {reason}"
-            self._recorder.event(found, recorders.NORMAL, "SuccessfulRescale", "SuccessfulRescale", text)
+            self.recorder.event(found, recorders.NORMAL, "SuccessfulRescale", "SuccessfulRescale", text)
             history.scaled(_behavior(found), current, desired, self.unix_ns())
             self.env.log(Autoscaled(autoscaler=key, before=current, replicas=desired, why=reason))
             _remove(found, TO_ZERO)
@@ -249,6 +258,7 @@ class HorizontalPodAutoscaler(controllers.Controller):
             self._tolerances(found),
             replicas.Periods(self._settings.cpu_initialization_period_ns, self._settings.initial_readiness_delay_ns),
             self.unix_ns(),
+            self.measure,
         )
         desired, name, failures = 0, "", list[metrics.Unavailable]()
         told = []
@@ -294,7 +304,7 @@ class HorizontalPodAutoscaler(controllers.Controller):
             return [], why
         namespace = found.metadata.namespace
         self._selectors.put(key, namespace, selector)
-        pods = [self._pods.store[one] for one in sorted(self._labels.matching(namespace, selector))]
+        pods = [self.pods.store[one] for one in sorted(self.labels.matching(namespace, selector))]
         rivals = sorted({one for pod in pods for one in self._selectors.matching(namespace, pod.metadata.labels)})
         if len(rivals) > 1:
             why = f"pods by selector {text} are controlled by multiple HPAs: [{' '.join(rivals)}]"
@@ -307,7 +317,7 @@ class HorizontalPodAutoscaler(controllers.Controller):
         """``tolerancesForHpa``."""
         behavior, usual = found.spec.behavior, self._settings.tolerance
         down, up = (
-            quantities.parse(rules.tolerance.string).nano / 1_000_000_000 if rules.HasField("tolerance") else usual
+            quantities.approximate(rules.tolerance.string) if rules.HasField("tolerance") else usual
             for rules in (behavior.scaleDown, behavior.scaleUp)
         )
         return replicas.Tolerances(down, up)
@@ -315,7 +325,7 @@ class HorizontalPodAutoscaler(controllers.Controller):
     # --- status ------------------------------------------------------------------------------------------------------
 
     def _warn(self, found: autoscaling_v2_pb2.HorizontalPodAutoscaler, reason: str, text: str) -> None:
-        self._recorder.event(found, recorders.WARNING, reason, reason, text)
+        self.recorder.event(found, recorders.WARNING, reason, reason, text)
 
     def _set(
         self, found: autoscaling_v2_pb2.HorizontalPodAutoscaler, kind: str, status: str, reason: str, text: str

@@ -6,11 +6,11 @@ metrics: the other types fail as in a cluster without an adapter.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kemu.emulated.autoscaler.horizontal import replicas, samples
-from kemu.emulated.autoscaler.horizontal.samples import MetricError
+from kemu.emulated.autoscaler.horizontal import replicas
+from kemu.emulated.autoscaler.horizontal.samples import MetricError, Sample
 from kemu.emulated.objects.amounts import quantities
 from kemu.messages.k8s import autoscaling_v2_pb2, core_v1_pb2, meta_v1_pb2
 from kemu.runtime.env import SECOND_NS
@@ -40,6 +40,8 @@ class Look:
     tolerances: replicas.Tolerances
     periods: replicas.Periods
     now_ns: int
+    measure: Callable[[Sequence[core_v1_pb2.Pod], str, str, int], Mapping[str, Sample]]
+    """What pods use: of a resource and a container, "" for all of a pod, at that Unix second. Raises MetricError."""
 
 
 def propose(look: Look, spec: autoscaling_v2_pb2.MetricSpec) -> tuple[int, str, autoscaling_v2_pb2.MetricStatus]:
@@ -81,7 +83,7 @@ def _resource(
                 " target was set"
             )
         try:
-            used = samples.of_pods(look.pods, resource, container, look.now_ns // SECOND_NS)
+            used = look.measure(look.pods, resource, container, look.now_ns // SECOND_NS)
         except MetricError as error:
             raise MetricError(f"unable to get metrics for resource {resource}: {error}") from None
         current, tolerances, periods = look.current, look.tolerances, look.periods

@@ -14,14 +14,12 @@ from typing import NamedTuple
 
 from kemu.emulated.autoscaler.horizontal.samples import MetricError, Sample
 from kemu.emulated.objects import meta
-from kemu.emulated.objects.amounts import quantities
+from kemu.emulated.objects.amounts import quantities, requests
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 from kemu.runtime.env import SECOND_NS
 
 UNREADY = "did not receive metrics for targeted pods (pods might be unready)"
 NO_PODS = "no pods returned by selector while calculating replica count"
-_POD_LEVEL = ("cpu", "memory")
-"""Resources that a pod may request as a whole; so may it huge pages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +72,12 @@ def by_utilization(
     if not pods:
         raise MetricError(NO_PODS)
     groups, used = _counted(pods, samples, resource, periods, now_ns)
-    requests = _requests(pods, container, resource)
-    ratio, percent, average = _utilization(used, requests, target_percent)
-    filled = {name: requests[name] * max(100, target_percent) // 100 for name in groups.missing}
+    requested = _requests(pods, container, resource)
+    ratio, percent, average = _utilization(used, requested, target_percent)
+    filled = {name: requested[name] * max(100, target_percent) // 100 for name in groups.missing}
 
     def ratio_of(milli: Mapping[str, int]) -> float:
-        return _utilization(milli, requests, target_percent)[0]
+        return _utilization(milli, requested, target_percent)[0]
 
     return Proposal(_propose(current, ratio, groups, used, filled, tolerances, ratio_of), average, percent)
 
@@ -189,9 +187,9 @@ def _is_starting(pod: core_v1_pb2.Pod, sample: Sample, periods: Periods, now_ns:
     return is_unready and started_ns + periods.initial_readiness_ns > since_ns
 
 
-def _utilization(milli: Mapping[str, int], requests: Mapping[str, int], target_percent: int) -> tuple[float, int, int]:
+def _utilization(milli: Mapping[str, int], of_pods: Mapping[str, int], target_percent: int) -> tuple[float, int, int]:
     """``GetResourceUtilizationRatio``: the ratio to the target, in percent of the requests, and the average."""
-    known = [(used, requests[name]) for name, used in milli.items() if name in requests]
+    known = [(used, of_pods[name]) for name, used in milli.items() if name in of_pods]
     total, requested = sum(used for used, _ in known), sum(request for _, request in known)
     if requested == 0:
         raise MetricError("no metrics returned matched known pods")
@@ -206,7 +204,7 @@ def _requests(pods: Iterable[core_v1_pb2.Pod], container: str, resource: str) ->
 
 def _request(pod: core_v1_pb2.Pod, container: str, resource: str) -> int:
     of_pod = pod.spec.resources.requests
-    if not container and any(name in _POD_LEVEL or name.startswith("hugepages-") for name in of_pod):
+    if not container and any(map(requests.is_pod_level_resource, of_pod)):
         return _pod_level(pod, resource)
     total = 0
     sidecars = (one for one in pod.spec.initContainers if one.restartPolicy == "Always")
@@ -224,14 +222,10 @@ def _request(pod: core_v1_pb2.Pod, container: str, resource: str) -> int:
 
 def _pod_level(pod: core_v1_pb2.Pod, resource: str) -> int:
     """Of a resource that the pod as a whole does not request, what its containers do."""
-    if resource in pod.spec.resources.requests:
-        return _milli(pod.spec.resources.requests[resource])
-    of_containers = [
-        one.resources.requests[resource] for one in pod.spec.containers if resource in one.resources.requests
-    ]
-    if not of_containers:
+    found = requests.pod_requests(pod)
+    if resource not in found:
         raise MetricError(f"missing pod-level request for {resource} in Pod {pod.metadata.name}")
-    return sum(map(_milli, of_containers))
+    return found[resource] if resource == requests.CPU else found[resource] * 1000
 
 
 def _milli(quantity: meta_v1_pb2.Quantity) -> int:
