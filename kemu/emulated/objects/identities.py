@@ -35,6 +35,7 @@ CONTROLLERS = {
     "persistentvolume-binder": "persistent-volume-binder",
     "attach-detach": "attachdetach-controller",
     "ephemeral-volume": "ephemeral-volume-controller",
+    "service-lb": "service-controller",
     "endpoints": "endpoint-controller",
     "endpointslice": "endpointslice-controller",
     "endpointslice-mirroring": "endpointslicemirroring-controller",

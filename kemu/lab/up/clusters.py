@@ -17,7 +17,9 @@ from kemu.lab.scenario.format.clusters import Node
 from kemu.lab.scenario.format.keys import controller_keys
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.scenarios import Manifest, Scenario
-from kemu.messages.k8s import core_v1_pb2
+from kemu.lab.up import bootstrap_objects
+from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 
 FOREVER_S = 10 * 365 * 24 * 3600
 """The duration of a cluster that has to be ended."""
@@ -39,6 +41,7 @@ _LEFT_OUT = (
     controller_keys.RESCHEDULER,
     controller_keys.CLUSTER_AUTOSCALER,
     controller_keys.NODE_AFFINITY_EVICTION,
+    controller_keys.SERVICE_LB,
 )
 """Controllers that a cluster has only if they are asked for."""
 
@@ -101,6 +104,22 @@ def _of_nodes(count: int, settings: Mapping[str, Any] | None, manifests: Sequenc
 def _everywhere() -> dict[str, Any]:
     """What every cluster has, whatever is in it at first: clients may bring anything at any time."""
     return {"controllers": [name for name in controller_keys.KINDS if name not in _LEFT_OUT], "storage": {}}
+
+
+def with_controller(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Overrides below ``spec`` with this controller beside those that every cluster has."""
+    stated = settings.get("controllers")
+    chosen = _everywhere()["controllers"] if stated is None else stated
+    return {**settings, "controllers": [*chosen, name]}
+
+
+def furnishings(scenario: Scenario) -> list[KubernetesObject]:
+    """What the cluster has beside the scenario's objects: a default StorageClass, if somebody makes its volumes, and
+    the scenario has none."""
+    has_one = any(isinstance(one.message, storage_v1_pb2.StorageClass) for one in scenario.setup)
+    if controller_keys.CSI_DRIVERS not in scenario.controllers or has_one:
+        return []
+    return [bootstrap_objects.default_class()]
 
 
 def equipped(scenario: Scenario, data: Path | None = None) -> Scenario:

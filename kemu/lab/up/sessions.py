@@ -26,7 +26,7 @@ from kemu.emulated.objects.identities import User
 from kemu.lab.scenario.playing import judging, plans, plays, runner
 from kemu.lab.scenario.playing.heartbeats import Heartbeats
 from kemu.lab.scenario.scenarios import Scenario
-from kemu.lab.up import bootstrap_objects, credentials, endpoints, kubeconfigs, live_lines
+from kemu.lab.up import bootstrap_objects, clusters, credentials, endpoints, kubeconfigs, live_lines
 from kemu.lab.up.chaos import annotated_faults, injectors
 from kemu.lab.up.chaos import clients as faults
 from kemu.runtime.faults.hits import CHAOS
@@ -157,7 +157,9 @@ class Session:
         env = runtime.env(HOUSEKEEPER)
         client = clients.Client(env, plans.apiservers_of(scenario, 0))
         authority = "" if self.settings.insecure_http else made.authority.certificate.decode()
-        await bootstrap_objects.Bootstrap(env, client, authority).begin(*endpoint.address)
+        await bootstrap_objects.Bootstrap(env, client, authority, clusters.furnishings(scenario)).begin(
+            *endpoint.address
+        )
         await runtime.begin()
         self.course = plays.Course(runtime, scenario, beats, self.roster, recorder.triggers, tells_restart=True)
         env = runtime.env(CARRIERS)

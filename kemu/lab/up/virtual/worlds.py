@@ -20,7 +20,7 @@ from kemu.emulated.client import clients, informers
 from kemu.lab.scenario.playing import judging, plans, plays
 from kemu.lab.scenario.playing.heartbeats import Heartbeats
 from kemu.lab.scenario.scenarios import Scenario
-from kemu.lab.up import bootstrap_objects
+from kemu.lab.up import bootstrap_objects, clusters
 from kemu.lab.up.chaos import annotated_faults, injectors
 from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
@@ -136,7 +136,9 @@ class World:
         if self.served_at is not None:
             env, (address, port, authority) = runtime.env(HOUSEKEEPER), self.served_at
             client = clients.Client(env, plans.apiservers_of(scenario, 0))
-            await bootstrap_objects.Bootstrap(env, client, authority).begin(address, port)
+            await bootstrap_objects.Bootstrap(env, client, authority, clusters.furnishings(scenario)).begin(
+                address, port
+            )
         for what in CLIENT_FAULTS:
             runtime.env(GATEWAY).on_fault(what, functools.partial(self._strike_clients, what))
         self._env = runtime.env(GATEWAY)

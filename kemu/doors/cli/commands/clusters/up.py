@@ -117,6 +117,11 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         metavar="PATH",
         help="a file or folder of Kubernetes objects, created after those of the scenario",
     )
+    parser.add_argument(
+        "--load-balancers",
+        action="store_true",
+        help="give Services of the type LoadBalancer addresses of 203.0.113.0/24",
+    )
     parser.add_argument("--store", metavar="URL", help="etcd://HOST:PORT: a real etcd in the store's place")
     parser.add_argument("--json", action="store_true", help="print JSON, an object a line: up, events, the verdict")
     parser.set_defaults(command=command)
@@ -221,12 +226,15 @@ def _script(file: Path) -> list[dict[str, Any]]:
 def _scenario(options: argparse.Namespace) -> Any:
     from kemu.doors.cli import inputs
     from kemu.doors.cli.commands.runs import run
+    from kemu.lab.scenario.format.keys import controller_keys
     from kemu.lab.up import clusters
 
     settings = {**run.overrides(options), "duration": options.for_ or f"{clusters.FOREVER_S}s"}
     for part in ("schedulers", "controllers"):
         if part in options.without:
             settings[part] = []
+    if options.load_balancers:
+        settings = clusters.with_controller(settings, controller_keys.SERVICE_LB)
     if options.virtual:
         # It is not known beforehand what clients do, so that heartbeats must be messages.
         settings.setdefault("heartbeats", "exact")

@@ -8,7 +8,7 @@ from kemu.emulated.autoscaler import autoscaler
 from kemu.emulated.autoscaler.horizontal import autoscaler as horizontal
 from kemu.emulated.client import limits
 from kemu.emulated.controllers import node_health, pod_gc
-from kemu.emulated.controllers.services import members, mirroring, slices
+from kemu.emulated.controllers.services import load_balancers, members, mirroring, slices
 from kemu.emulated.controllers.settings import Controller, NoSettings
 from kemu.emulated.controllers.workloads.stateful import stateful_sets
 from kemu.emulated.settings.declared import Section
@@ -38,7 +38,7 @@ DAEMON_SET, STATEFUL_SET, REPLICA_SET = "daemonset", "statefulset", "replicaset"
 JOB, CRON_JOB, TTL_AFTER_FINISHED = "job", "cronjob", "ttl-after-finished"
 DEPLOYMENT, REPLICATION_CONTROLLER = "deployment", "replicationcontroller"
 GARBAGE_COLLECTOR, NAMESPACE = "garbage-collector", "namespace"
-HORIZONTAL_POD_AUTOSCALER = horizontal.NAME
+HORIZONTAL_POD_AUTOSCALER, SERVICE_LB = horizontal.NAME, "service-lb"
 ENDPOINTS, ENDPOINT_SLICE, ENDPOINT_SLICE_MIRRORING = "endpoints", "endpointslice", "endpointslice-mirroring"
 
 VOLUME_BINDER, CSI_DRIVERS, ATTACH_DETACH = "persistentvolume-binder", "csi-drivers", "attach-detach"
@@ -148,6 +148,11 @@ KINDS: dict[str, Kind] = {
         "kemu.emulated.controllers.services.mirroring:EndpointSliceMirroring",
         "Writes Endpoints of Services without a selector as EndpointSlices.",
         mirroring.Settings,
+    ),
+    SERVICE_LB: Kind(
+        "kemu.emulated.controllers.services.load_balancers:ServiceLoadBalancers",
+        "Stands for a cloud's controller: gives Services of the type LoadBalancer addresses.",
+        load_balancers.Settings,
     ),
     HORIZONTAL_POD_AUTOSCALER: Kind(
         "kemu.emulated.autoscaler.horizontal.autoscaler:HorizontalPodAutoscaler",
