@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import kemu
+from kemu.emulated.kubelet.settings import references
 from kemu.lab.scenario import forms
 from kemu.lab.scenario.format.clusters import Node
 from kemu.lab.scenario.format.keys import controller_keys
@@ -29,6 +30,9 @@ _REGION = "kemu"
 _TYPE = "kemu.large"
 KUBERNETES_VERSION = "v1.36.3"
 """What kubelets say, and the API server."""
+
+MISSING_IMAGES = ("*.invalid/*", "invalid.*/*")
+"""Images that no registry has: those of hosts that are none."""
 
 MOST_EVENTS = 20_000
 """Event objects that the cluster keeps."""
@@ -94,6 +98,7 @@ def _of_nodes(count: int, settings: Mapping[str, Any] | None, manifests: Sequenc
         "apiServers": {"mostEvents": MOST_EVENTS},
         # What is a task ends: it has no process of its own that would.
         "lives": [{"selector": {"matchExpressions": [_OF_A_JOB]}, "runSeconds": TASK_S}],
+        "references": {"contents": references.STRICT, "missingImages": list(MISSING_IMAGES)},
         **_everywhere(),
     }
     if manifests:

@@ -81,6 +81,7 @@ class PodWorkers:
         puller = pulls.Pulls(env, self.images, config.image_pull, config.configuration.pulls_at_once)
         self._adoptions = adoptions.Adoptions(env, self.images, self, boot)
         self._starts = starts.Starts(env, config, puller, self, boot, events)
+        self._starts.names = None if volumes is None else volumes.names
         self._terminations = terminations.Terminations(env, self._starts)
         self.allocations = allocations.Allocations(env, self, recorder)
         self.probers = probers.Probers(env, self, up_since_ns or -1, recorder)

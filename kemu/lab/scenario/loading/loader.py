@@ -365,6 +365,7 @@ class _Loading:
             images=clusters.image_sizes(spec.images, ("spec", "images"), report),
             timing=spec.timing,
             storage=(spec.storage or Storage()) if has_volumes else None,
+            references=spec.references,
             setup=tuple(setup),
             events=tuple(timeline.events),
             workloads=tuple(timeline.workloads),

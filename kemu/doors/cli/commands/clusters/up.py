@@ -122,6 +122,19 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         action="store_true",
         help="give Services of the type LoadBalancer addresses of 203.0.113.0/24",
     )
+    parser.add_argument(
+        "--missing-images",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="images that no registry has, such as 'example.com/*'; may be repeated. Without a scenario: those of "
+        "hosts such as registry.invalid, too",
+    )
+    parser.add_argument(
+        "--lenient",
+        action="store_true",
+        help="ConfigMaps, Secrets and images that pods name are taken to exist, as in a scenario that says nothing",
+    )
     parser.add_argument("--store", metavar="URL", help="etcd://HOST:PORT: a real etcd in the store's place")
     parser.add_argument("--json", action="store_true", help="print JSON, an object a line: up, events, the verdict")
     parser.set_defaults(command=command)
@@ -233,6 +246,11 @@ def _scenario(options: argparse.Namespace) -> Any:
     for part in ("schedulers", "controllers"):
         if part in options.without:
             settings[part] = []
+    if options.lenient:
+        settings["references"] = {}
+    elif options.missing_images:
+        missing = [*(() if options.scenario else clusters.MISSING_IMAGES), *options.missing_images]
+        settings["references.missingImages"] = missing
     if options.load_balancers:
         settings = clusters.with_controller(settings, controller_keys.SERVICE_LB)
     if options.virtual:
