@@ -86,7 +86,8 @@ class ServiceLoadBalancers(controllers.Controller):
             return
         except errors.ApiError as error:
             text = f"Error syncing load balancer: {error.message}"
-            self._recorder.event(service, recorders.WARNING, *(["SyncLoadBalancerFailed"] * 2), text)
+            reason = "SyncLoadBalancerFailed"
+            self._recorder.event(service, recorders.WARNING, reason, reason, text)
             raise
 
     async def _ensure(self, service: core_v1_pb2.Service) -> None:

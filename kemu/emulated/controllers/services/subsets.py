@@ -13,7 +13,8 @@ from kemu.messages.k8s import core_v1_pb2
 MOST = 1000
 """Addresses of one Endpoints object (``maxCapacity``)."""
 
-_NO_PORT = b""
+_NO_PORT = core_v1_pb2.EndpointPort(port=-1)
+"""Stands for the ports of a subset that has none."""
 Key = tuple[str, str]
 """IP address and UID of the target."""
 
@@ -28,11 +29,11 @@ def repack(subsets: Iterable[core_v1_pb2.EndpointSubset]) -> list[core_v1_pb2.En
     """The same addresses and ports in as few subsets as possible, in Kubernetes' order. An address that is ready and
     not ready is not."""
     addresses: dict[Key, core_v1_pb2.EndpointAddress] = {}
-    ports: dict[bytes, core_v1_pb2.EndpointPort | None] = {}
+    ports: dict[bytes, core_v1_pb2.EndpointPort] = {}
     by_port: dict[bytes, dict[Key, bool]] = {}
     for subset in subsets:
-        for port in list(subset.ports) or [None]:
-            wire = _NO_PORT if port is None else port.SerializeToString(deterministic=True)
+        for port in list(subset.ports) or [_NO_PORT]:
+            wire = port.SerializeToString(deterministic=True)
             ports[wire] = port
             ready = by_port.setdefault(wire, {})
             for found, is_ready in ((subset.addresses, True), (subset.notReadyAddresses, False)):
@@ -43,9 +44,8 @@ def repack(subsets: Iterable[core_v1_pb2.EndpointSubset]) -> list[core_v1_pb2.En
     groups: dict[tuple[tuple[Key, bool], ...], _Group] = {}
     for wire, ready in by_port.items():
         group = groups.setdefault(tuple(sorted(ready.items())), _Group([], ready))
-        port = ports[wire]
-        if port is not None and port.port > 0:
-            group.ports.append(port)
+        if ports[wire].port > 0:
+            group.ports.append(ports[wire])
     made = []
     for group in groups.values():
         subset = core_v1_pb2.EndpointSubset()

@@ -137,7 +137,7 @@ class VolumeManager:
             while lacking := await names.lacking_in_volume(worker.pod, volume):
                 text = f'MountVolume.SetUp failed for volume "{volume.name}" : {lacking}'
                 self._recorder.event(worker.pod, recorders.WARNING, "FailedMount", "FailedMount", text)
-                await self._clock.sleep(delay_s, background=True)
+                await self._clock.sleep(delay_s)
                 delay_s = min(2 * delay_s, LONGEST_DELAY_S)
             waiting.pop(volume.name, None)
 
