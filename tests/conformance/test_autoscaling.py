@@ -36,8 +36,6 @@ def _forget(self: rates.History, desired: int, window_ns: int, now_ns: int) -> i
         (rates, "UP_FACTOR", 3.0),
     ],
 )
-def test_a_mistake_in_a_rule_is_found(
-    owner: object, name: str, other: object, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_mistake_in_a_rule_is_found(owner: object, name: str, other: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(owner, name, other)
     assert judged().disagreements

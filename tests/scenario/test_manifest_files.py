@@ -130,7 +130,7 @@ def test_what_is_not_simulated_is_left_out_on_demand(folder: Path) -> None:
             "their controllers do not run"
         ),
         "Train t is left out: it is a custom resource; kemu's API server has none",
-        "HorizontalPodAutoscaler h is left out: kemu has no autoscaler of pods",
+        "HorizontalPodAutoscaler h is left out: its controller, horizontal-pod-autoscaler, does not run",
     ]
     some = complaints(folder, "  unsimulated: [Train]\n  manifests: [{file: all.yaml}]\n")
     assert [line.partition(": ")[0] for line in some] == ["all.yaml:2:7", "all.yaml:10:7"]

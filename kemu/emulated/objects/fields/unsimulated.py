@@ -24,7 +24,7 @@ _NO_PODS_FROM = "write the pods themselves, or a workload"
 
 UNSIMULATED: Mapping[str, Unsimulated] = {
     "HorizontalPodAutoscaler": Unsimulated(
-        "the controller horizontal-pod-autoscaler, which acts on it, does not run",
+        "its controller, horizontal-pod-autoscaler, does not run",
         "name it and the other controllers in spec.controllers, or change spec.replicas by events:"
         " {at: 1m, patch: {kind: Deployment, …}}",
         "horizontal-pod-autoscaler",
