@@ -29,7 +29,7 @@ def _disagreements() -> list[str]:
         struct = message.full_name.removeprefix("kemu.k8s.")
         fields = {one.json or one.type.rpartition(".")[2]: one.type for one in go_types.fields_of(struct) or ()}
         for field in message.fields if fields else ():
-            name = field.message_type.name if descriptors.is_inline(field) and field.message_type else field.name
+            name = field.message_type.name if descriptors.is_inline(field) and field.message_type else field.json_name
             go = fields.get(name)
             if go is None:
                 found.append(f"{struct}.{name} is missing")

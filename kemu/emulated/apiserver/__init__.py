@@ -13,6 +13,8 @@
         capacity     an experiment: bindings that a node has no room for are refused
         turns        writes to one object, one after the other
     admission/   plugins that may change or refuse an object on its way in
+    custom/      custom kinds: their schemas in use, the Scale of their objects
+    definitions  what the API server does with definitions of custom kinds: names, conditions, the end of all objects
     watch/       the watch cache
         feed         the watch on the store that fills it
         cache        all objects by index, and a window of past events

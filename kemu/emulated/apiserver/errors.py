@@ -28,15 +28,15 @@ DOMAIN = "kubernetes.io"
 
 
 def not_found(resource: Resource, name: str) -> errors.NotFound:
-    return errors.NotFound(f'{resource.qualified} "{name}" not found', kind=resource.plural, name=name)
+    return errors.NotFound(f'{resource.qualified} "{name}" not found', kind=resource.collection, name=name)
 
 
 def already_exists(resource: Resource, name: str) -> errors.AlreadyExists:
-    return errors.AlreadyExists(f'{resource.qualified} "{name}" already exists', kind=resource.plural, name=name)
+    return errors.AlreadyExists(f'{resource.qualified} "{name}" already exists', kind=resource.collection, name=name)
 
 
 def conflict(resource: Resource, name: str, why: str, subresource: str = "") -> errors.Conflict:
-    what = f"{resource.plural}/{subresource}" if subresource else resource.plural
+    what = f"{resource.collection}/{subresource}" if subresource else resource.collection
     qualified = f"{what}.{resource.group}" if resource.group else what
     return errors.Conflict(f'Operation cannot be fulfilled on {qualified} "{name}": {why}', kind=what, name=name)
 
@@ -72,7 +72,7 @@ def no_generations(name: str) -> errors.BadRequest:
 
 def forbidden(resource: Resource, name: str, why: str, causes: Sequence[Cause] = ()) -> errors.Forbidden:
     text = f'{resource.qualified} "{name}" is forbidden: {why}'
-    return errors.Forbidden(text, kind=resource.plural, name=name, causes=causes)
+    return errors.Forbidden(text, kind=resource.collection, name=name, causes=causes)
 
 
 def too_old(revision: int, oldest: int) -> errors.Gone:

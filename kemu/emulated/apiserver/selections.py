@@ -46,6 +46,7 @@ class Selection:
         "only_namespace",
         "position",
         "resource",
+        "show",
         "value",
     )
 
@@ -55,7 +56,10 @@ class Selection:
         namespace: str,
         labels: selectors.LabelSelector,
         fields: selectors.FieldSelector,
+        show: Callable[[bytes], bytes] | None = None,
     ) -> None:
+        self.show = show
+        """From an object as it is stored to what is shown of it; None: the same."""
         self.resource = resource
         self.namespace = namespace
         self._labels = labels

@@ -13,12 +13,14 @@ from kemu.emulated import variants
 from kemu.emulated.apiserver import admission, flows
 from kemu.emulated.apiserver.admission.base import Host
 from kemu.emulated.apiserver.authorization import authorizers
+from kemu.emulated.apiserver.definitions import Definitions
 from kemu.emulated.apiserver.expiry import Bound, Expiry
 from kemu.emulated.apiserver.faults import Faults
 from kemu.emulated.apiserver.lives import Lives
 from kemu.emulated.apiserver.registry import bind_checks
 from kemu.emulated.apiserver.registry.bindings import Binder
 from kemu.emulated.apiserver.registry.evictions import Evictor
+from kemu.emulated.apiserver.registry.kinds import Kinds
 from kemu.emulated.apiserver.registry.reads import Reader
 from kemu.emulated.apiserver.registry.registry import Registry
 from kemu.emulated.apiserver.service import Service
@@ -86,13 +88,17 @@ class ApiServer:
             env, channel, self.storage, self.cache, settings["cache_lag_s"], settings["record_store"]
         )
         bounds = buffers.Bounds(**settings["watch_bytes"])
+        self.kinds = Kinds(self.cache, env.clock)
         self.fanout = Fanout(self.cache, settings["backlog_events"], self._log_cut, bounds, env.clock)
         chain = admission.Chain(settings["admission"], self.storage, self.cache)
-        self.registry = variants.choose(Registry, varied)(env, self.storage, self.cache, chain)
+        self.registry = variants.choose(Registry, varied)(env, self.storage, self.cache, chain, self.kinds)
         if settings["lives"]:
             self.registry.lives = Lives(env, settings["lives"])
         chain.attach(Host(env, self.registry.write_status, settings["limited_resources"]))
-        reader = Reader(self.storage, self.cache, self.feed, self.registry.unix_now_ns)
+        self.kinds.on_end = self.fanout.end_kind
+        definitions = Definitions(env, self.kinds, self.registry)
+        self.kinds.on_change = definitions.look
+        reader = Reader(self.storage, self.cache, self.feed, self.kinds, self.registry.unix_now_ns)
         evictor = variants.choose(Evictor, varied)(self.registry)
         checks = bind_checks.make(settings["bind_check"], self.cache)
         binder = variants.choose(Binder, varied)(self.registry, self.feed, checks)
@@ -106,6 +112,7 @@ class ApiServer:
             self.cache,
             self.feed,
             self.fanout,
+            self.kinds,
             seats=settings["seats"],
             queue_limit=settings["queue_limit"],
         )

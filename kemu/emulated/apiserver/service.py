@@ -10,9 +10,10 @@ import grpc
 from google.protobuf.message import Message
 
 from kemu import errors as kemu_errors
-from kemu.emulated.apiserver import errors, flows, selections
+from kemu.emulated.apiserver import errors, flows
 from kemu.emulated.apiserver.authorization import attributes, reviews
 from kemu.emulated.apiserver.registry import options
+from kemu.emulated.apiserver.registry.kinds import Kinds
 from kemu.emulated.apiserver.storage import Storage
 from kemu.emulated.apiserver.verbs import MAX_BODY_BYTES, Answer, Requests
 from kemu.emulated.apiserver.watch.cache import WatchCache
@@ -209,6 +210,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         cache: WatchCache,
         feed: Feed,
         fanout: Fanout,
+        kinds: Kinds,
         *,
         seats: int = flows.SEATS,
         queue_limit: int = flows.QUEUE_LIMIT,
@@ -227,6 +229,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         self._cache = cache
         self._feed = feed
         self._fanout = fanout
+        self._kinds = kinds
         self._is_open = asyncio.Event()
         self._idle: list[asyncio.Future[Work]] = []
         """One for each task that waits for a call to serve."""
@@ -507,9 +510,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
             self._requests.authorizer.check(stream.by, "watch", create)
             options.check_watch(create)
             where = create.resource
-            selection = selections.compile_selection(
-                where.resource, where.namespace, create.label_selector, create.field_selector
-            )
+            selection = self._kinds.selection(where, create.label_selector, create.field_selector)
             since = options.version_of_watch(create.resource_version)
             begins = create.send_initial_events if create.HasField("send_initial_events") else not since
             collection = self._cache.collections[selection.resource.plural]

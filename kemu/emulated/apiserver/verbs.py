@@ -8,10 +8,11 @@ from typing import Any, cast
 from google.protobuf.message import DecodeError
 
 from kemu import errors as kemu_errors
-from kemu.emulated.apiserver import connections, dry_runs, errors, selections
+from kemu.emulated.apiserver import connections, dry_runs, errors
 from kemu.emulated.apiserver.admission import Chain
 from kemu.emulated.apiserver.authorization import attributes, escalations, requesters
 from kemu.emulated.apiserver.authorization.authorizers import Authorizer
+from kemu.emulated.apiserver.custom import scales as custom_scales
 from kemu.emulated.apiserver.registry import applies, bodies, deletions, options, patches, registry, scales, strategies
 from kemu.emulated.apiserver.registry.bindings import Binder
 from kemu.emulated.apiserver.registry.evictions import Evictor
@@ -169,7 +170,7 @@ class Requests:
             return await self._create_with_options(request, by, start_ns)
         where = request.resource
         writer = applies.actor(by, self._tracks_all)
-        strategy = strategies.find_strategy(where.resource)
+        strategy = strategies.STRATEGIES.get(where.resource) or self._registry.strategy_of(where)
         sent = registry.decode(strategy.resource, request.object)
         entry, obj = await self._registry.create_of(strategy, where.namespace, sent, writer)
         if where.resource == "pods":
@@ -179,10 +180,11 @@ class Requests:
     async def _create_with_options(self, request: api_pb2.CreateRequest, by: str, start_ns: int) -> Answer:
         where, asked = request.resource, request.options
         options.check_write("CreateOptions", asked)
-        sent, warnings = _body(where.resource, request.object, request.content_type, asked.field_validation)
+        strategy = self._registry.strategy_of(where)
+        sent, warnings = _body(strategy.resource, request.object, request.content_type, asked.field_validation)
         with dry_runs.pretending(bool(asked.dry_run)):
             writer = applies.writer(asked, by, self._tracks_all)
-            entry, obj = await self._registry.create(where.resource, where.namespace, sent, writer)
+            entry, obj = await self._registry.create_of(strategy, where.namespace, sent, writer)
         if asked.dry_run:
             return api_pb2.ObjectResponse(object=entry.value, warnings=warnings)
         if where.resource == "pods":
@@ -191,8 +193,10 @@ class Requests:
 
     async def _get_part(self, request: api_pb2.GetRequest) -> bytes:
         """A subresource: the object itself, but for Scale."""
-        strategy = strategies.find_strategy(request.resource.resource)
+        strategy = self._registry.strategy_of(request.resource)
         resource = strategy.resource
+        if request.subresource == scales.SCALE and strategy.custom is not None and strategy.custom.has_scale:
+            return custom_scales.get(strategy.custom, await self._reader.get(request))
         if request.subresource != scales.SCALE or resource.plural not in scales.PLURALS:
             strategies.check_subresource(strategy, request.subresource)
             return await self._reader.get(request)
@@ -206,24 +210,25 @@ class Requests:
         writer = applies.actor(by, self._tracks_all)
         return _written(
             *await self._registry.update(
-                where.resource, where.namespace, _sent(where.resource, request.object), request.subresource, writer
+                where.resource, where.namespace, self._sent(where, request.object), request.subresource, writer,
+                where.version,
             )
-        )
+        )  # fmt: skip
 
     async def _update_with_options(self, request: api_pb2.UpdateRequest, by: str) -> Answer:
         where, asked = request.resource, request.options
         writer = applies.writer(asked, by, self._tracks_all)
         options.check_write("UpdateOptions", asked)
-        plural = scales.SCALE if request.subresource == scales.SCALE else where.resource
-        sent, warnings = _body(plural, request.object, request.content_type, asked.field_validation)
+        is_scale = request.subresource == scales.SCALE
+        resource = scales.RESOURCE if is_scale else self._registry.strategy_of(where).resource
+        sent, warnings = _body(resource, request.object, request.content_type, asked.field_validation)
         with dry_runs.pretending(bool(asked.dry_run)):
-            if plural == scales.SCALE:
+            if is_scale:
                 wanted = cast(autoscaling_v1_pb2.Scale, sent)
-                name = wanted.metadata.name
-                wire = await self._registry.scale(where.resource, where.namespace, name, lambda scale: wanted, writer)
+                wire = await self._registry.scale(where, wanted.metadata.name, lambda scale: wanted, writer)
                 return api_pb2.ObjectResponse(object=wire, warnings=warnings)
             entry, gone, created = await self._registry.put(
-                where.resource, where.namespace, sent, request.subresource, writer, request.name
+                where.resource, where.namespace, sent, request.subresource, writer, request.name, where.version
             )
         wire = entry.value if entry.revision == NOT_WRITTEN else entry.wire
         return api_pb2.ObjectResponse(object=wire, gone=gone, created=created, warnings=warnings)
@@ -231,8 +236,10 @@ class Requests:
     async def _update_status(self, request: api_pb2.UpdateStatusRequest, by: str, start_ns: int) -> Answer:
         where = request.resource
         writer = applies.actor(by, self._tracks_all)
-        sent = _sent(where.resource, request.object)
-        return _written(*await self._registry.update(where.resource, where.namespace, sent, "status", writer))
+        sent = self._sent(where, request.object)
+        return _written(
+            *await self._registry.update(where.resource, where.namespace, sent, "status", writer, where.version)
+        )
 
     def _patch(
         self, request: api_pb2.PatchRequest, by: str, start_ns: int
@@ -259,7 +266,7 @@ class Requests:
                         patch.apply(scales.RESOURCE, scale)
                         return scale
 
-                wire = await self._registry.scale(where.resource, where.namespace, request.name, change, writer)
+                wire = await self._registry.scale(where, request.name, change, writer)
                 return api_pb2.ObjectResponse(object=wire, warnings=warnings)
             if request.type == patches.APPLY:
                 entry, gone, created = await self._registry.apply(request, warnings)
@@ -283,12 +290,12 @@ class Requests:
     ) -> api_pb2.ListResponse:
         """One delete after the other, each for itself (``Store.DeleteCollection``): a refusal ends it."""
         which = request.list
-        resource = selections.find_resource(which.resource.resource)
+        resource = self._registry.strategy_of(which.resource).resource
         deletions.refuse_collections(resource)
         found = await self._reader.list(which)
         one = api_pb2.DeleteRequest()
         one.CopyFrom(request.delete)
-        one.resource.resource = resource.plural
+        one.resource.resource, one.resource.version = resource.plural, which.resource.version
         for wire in found.items:
             metadata = resource.message.FromString(wire).metadata  # type: ignore[attr-defined]
             one.resource.namespace, one.name = metadata.namespace, metadata.name
@@ -327,6 +334,10 @@ class Requests:
             self._log_pod("evict", _metadata(entry), by, start_ns, entry.revision)
         return entry.wire
 
+    def _sent(self, where: api_pb2.Resource, data: bytes) -> KubernetesObject:
+        strategy = strategies.STRATEGIES.get(where.resource) or self._registry.strategy_of(where)
+        return registry.decode(strategy.resource, data)
+
     def _log_pod(self, verb: str, metadata: meta_v1_pb2.ObjectMeta, by: str, start_ns: int, revision: int) -> None:
         self._env.log(
             ApiRequest(
@@ -348,13 +359,10 @@ def _asking(request: attributes.Request | None, by: str) -> str:
     return f"{by}/{client}" if client else by
 
 
-def _sent(plural: str, data: bytes) -> KubernetesObject:
-    return registry.decode(strategies.find_strategy(plural).resource, data)
-
-
-def _body(plural: str, data: bytes, content_type: str, level: str) -> tuple[KubernetesObject, list[str]]:
+def _body(
+    resource: resources.Resource, data: bytes, content_type: str, level: str
+) -> tuple[KubernetesObject, list[str]]:
     """An object, and warnings about it."""
-    resource = scales.RESOURCE if plural == scales.SCALE else selections.find_resource(plural)
     return bodies.read(resource, data, content_type, level) if content_type else (registry.decode(resource, data), [])
 
 

@@ -10,13 +10,13 @@ import asyncio
 import functools
 import json
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, overload
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, cast, overload
 
 from kemu.emulated import variants
 from kemu.emulated.client import endpoints, sessions
 from kemu.emulated.client.limits import Buckets, Rate, Rates
 from kemu.emulated.client.watches import Watches
-from kemu.emulated.objects import resources
+from kemu.emulated.objects import custom_kinds, resources
 from kemu.emulated.objects.wire import shared_objects
 from kemu.messages.k8s import (
     apps_v1_pb2,
@@ -27,6 +27,7 @@ from kemu.messages.k8s import (
     policy_v1_pb2,
     storage_v1_pb2,
 )
+from kemu.messages.k8s.apiextensions_v1_pb2 import CustomObject, CustomResourceDefinition
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import Env
@@ -100,25 +101,34 @@ class Client:
         """Requests about these give up once they are so old (:meth:`sessions.Session.be_impatient`)."""
         self._session.be_impatient(kinds, patience_ns)
 
-    def create(self, obj: M) -> Coroutine[Any, Any, M]:
-        """Whatever waits for the answer keeps bytes, not ``obj``."""
+    def create(self, obj: M, resource: str = "") -> Coroutine[Any, Any, M]:
+        """Whatever waits for the answer keeps bytes, not ``obj``. ``resource``: the kind of a custom object."""
         namespace: str = obj.metadata.namespace
-        return self.create_serialised(type(obj), namespace, obj.SerializeToString(deterministic=True))
+        data, version = obj.SerializeToString(deterministic=True), ""
+        if resource:
+            version = cast(CustomObject, obj).apiVersion.rpartition("/")[2]
+        return self.create_serialised(type(obj), namespace, data, resource, version)
 
-    async def create_serialised(self, message: type[M], namespace: str, data: bytes) -> M:
-        """An object of class ``message``."""
-        resource = resources.BY_MESSAGE[message]
+    async def create_serialised(
+        self, message: type[M], namespace: str, data: bytes, resource: str = "", version: str = ""
+    ) -> M:
+        """An object of class ``message``. ``resource`` and ``version``: of a custom kind."""
+        plural = resource or resources.BY_MESSAGE[message].plural
         call = self._session.next_call()
         request = call.create
-        request.resource.resource = resource.plural
+        request.resource.resource = plural
         request.resource.namespace = namespace
+        if version:
+            request.resource.version = version
         request.object = data
         return await self._session.send(call, message, True, len(data))
 
-    async def update(self, obj: M, subresource: str = "") -> M:
+    async def update(self, obj: M, subresource: str = "", kind: str = "") -> M:
         """Replaces the object; with a ``resourceVersion`` in it, only if it is still the current one (Conflict).
-        ``subresource``: only that part of it, ``finalize`` of a namespace for example."""
-        resource, data = resources.BY_MESSAGE[type(obj)], obj.SerializeToString(deterministic=True)
+        ``subresource``: only that part of it, ``finalize`` of a namespace for example. ``kind``: that of a custom
+        object, as requests name it."""
+        resource = custom_kinds.placeholder(kind, True) if kind else resources.BY_MESSAGE[type(obj)]
+        data = obj.SerializeToString(deterministic=True)
         self._note_version(resource, obj)
         call = self._session.next_call()
         request = call.update
@@ -157,7 +167,7 @@ class Client:
         uid: str = "",
     ) -> KubernetesObject:
         """``type``: ``merge`` (RFC 7386) or ``strategic``. ``uid``: only if the object still has it (Conflict)."""
-        message, data = resources.BY_PLURAL[resource].message, json.dumps(patch, separators=(",", ":")).encode()
+        message, data = resources.MESSAGES[resource], json.dumps(patch, separators=(",", ":")).encode()
         patch_type = PATCH_TYPES[type]
         call, request = self._patch_call(resource, name, namespace, subresource, uid)
         request.type = patch_type
@@ -214,7 +224,7 @@ class Client:
 
         Returns the object as it is now, or as it was when it is gone.
         """
-        message = resources.BY_PLURAL[resource].message
+        message = resources.MESSAGES[resource]
         call = self._session.next_call()
         request = call.delete
         request.resource.resource = resource
@@ -239,7 +249,7 @@ class Client:
         propagation_policy: str = "",
     ) -> sessions.ListResult:
         """Deletes all objects that match, one by one, and returns them as they were before."""
-        message = resources.BY_PLURAL[resource].message
+        message = resources.MESSAGES[resource]
         call = self._session.next_call()
         request = call.delete_collection
         request.list.resource.resource = resource
@@ -250,6 +260,15 @@ class Client:
             request.delete.grace_period_seconds = grace_period_seconds
         request.delete.propagation_policy = propagation_policy
         return await self._session.send_list(call, message)
+
+    async def custom_kind(self, group: str, kind: str) -> custom_kinds.CustomResource | None:
+        """A custom kind as its definition says now, in its preferred version; None: none is established."""
+        for obj in (await self.list(custom_kinds.DEFINITIONS)).items:
+            definition = cast(CustomResourceDefinition, obj)
+            if definition.spec.group == group and definition.status.acceptedNames.kind == kind:
+                rows = custom_kinds.rows(definition)
+                return rows[custom_kinds.by_priority(list(rows))[0]] if rows else None
+        return None
 
     async def bind(
         self,
@@ -378,7 +397,7 @@ class Client:
 
     async def get(self, resource: str, name: str, namespace: str = "", resource_version: str = "") -> KubernetesObject:
         """``resource_version``: "" for the newest state, "0" for whatever the API server's cache holds."""
-        message = resources.BY_PLURAL[resource].message
+        message = resources.MESSAGES[resource]
         call = self._session.next_call()
         request = call.get
         request.resource.resource = resource
@@ -419,7 +438,7 @@ class Client:
         continue_token: str = "",
     ) -> sessions.ListResult:
         """``limit`` 0: everything at once. ``namespace`` "": all of them. ``resource_version`` as in :meth:`get`."""
-        message = resources.BY_PLURAL[resource].message
+        message = resources.MESSAGES[resource]
         call = self._session.next_call()
         request = call.list
         request.resource.resource = resource

@@ -18,7 +18,7 @@ from typing import Generic, Protocol, TypeVar, cast
 
 from kemu import errors
 from kemu.emulated.client import clients, retries, sessions, streams
-from kemu.emulated.objects import resources
+from kemu.emulated.objects import custom_kinds, resources
 from kemu.emulated.objects.wire import shared_objects
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2
@@ -136,8 +136,10 @@ class Informer(Generic[K]):
         handler: Handler[K] | None = None,
         from_cache: bool = True,
         compact: bool = False,
+        namespaced: bool = True,
     ) -> None:
-        row = resources.BY_PLURAL[resource]
+        """``namespaced``: whether objects of a custom kind have a namespace."""
+        row = resources.BY_PLURAL.get(resource) or custom_kinds.placeholder(resource, namespaced)
         message = cast(type[K], row.message)
         self.resource = resource
         self.namespace = namespace
@@ -222,6 +224,13 @@ class Informer(Generic[K]):
                 break
             except errors.Gone:
                 self._version = ""  # the rest of the pages is forgotten
+            except errors.NotFound:
+                if not custom_kinds.is_custom(self.resource):
+                    raise
+                # Its definition is gone, or not established again yet: who watches that begins another informer.
+                self._stopped = True
+                self._set_synced()
+                return
         if self._stopped:
             return
         self._backoff = None
@@ -377,10 +386,16 @@ class Informer(Generic[K]):
         self.end_batch(is_whole=False)
 
     def _on_error(self, status: bytes) -> None:
+        if not status:
+            self._client.watches.restart(self._watch_id)
+            return
         error = sessions.error_of(status)
         watches = self._client.watches
         if isinstance(error, errors.Gone):
             self._on_gap(error)
+        elif isinstance(error, errors.NotFound) and custom_kinds.is_custom(self.resource):
+            self._client.watches.stop(self._watch_id, ended=True)
+            self.stop("its kind is gone")
         elif isinstance(error, retries.PASSING):
             # The server could not serve it now (say, its cache is still behind): the same watch again, a little later.
             delay_ns = int(self._next_backoff_s() * SECOND_NS)

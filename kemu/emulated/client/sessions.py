@@ -23,7 +23,7 @@ from kemu.emulated.client import endpoints, streams
 from kemu.emulated.client.limits import Buckets
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.wire import shared_objects, wires
-from kemu.messages.k8s import coordination_v1_pb2, core_v1_pb2, meta_v1_pb2
+from kemu.messages.k8s import apiextensions_v1_pb2, coordination_v1_pb2, core_v1_pb2, meta_v1_pb2
 from kemu.messages.k8s.autoscaling_v1_pb2 import Scale
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2
@@ -54,7 +54,21 @@ _STANDING = frozenset((coordination_v1_pb2.Lease, core_v1_pb2.Node))
 
 
 _PREFIXES = {resource.message: f"/registry/{resource.plural}/" for resource in resources.RESOURCES}
-"""What the keys of a kind begin with in the store."""
+_PREFIXES[apiextensions_v1_pb2.CustomObject] = ""
+"""What the keys of a kind begin with in the store; empty: the request says which kind."""
+
+
+def _plural_of(message: type[KubernetesObject]) -> str:
+    if message is Scale:
+        return "scales"
+    row = resources.BY_MESSAGE.get(message)
+    return row.plural if row is not None else "custom objects"
+
+
+def _prefix_of(call: api_pb2.Call) -> str:
+    """What the key of a custom object begins with, by a call that writes it."""
+    request = getattr(call, call.WhichOneof("request") or "")
+    return f"/registry/{request.resource.resource}/"
 
 
 class _Pending(NamedTuple):
@@ -128,10 +142,6 @@ def _digest(message: type[Message], listed: list[bytes], items: list[KubernetesO
     else:
         total = sum(map(zlib.crc32, listed))
     return total & 0xFFFFFFFF
-
-
-def _plural(message: type[KubernetesObject]) -> str:
-    return "scales" if message is Scale else resources.BY_MESSAGE[message].plural
 
 
 def _acknowledge(
@@ -274,7 +284,7 @@ class Session:
         # Until the set-up is over the clock stands at 0: who waited then would wait for ever.
         if now_ns:
             lists = call.WhichOneof("request") == "list"
-            wait_ns = buckets.reserve(_plural(message), now_ns, lists=lists)
+            wait_ns = buckets.reserve(_plural_of(message), now_ns, lists=lists)
             if wait_ns:
                 self._throttled.add(call.id)
                 clock.call_at_ns(now_ns + wait_ns, self._let_in, call, size, wait_ns)
@@ -307,7 +317,7 @@ class Session:
             self._env.log(
                 ClientThrottled(
                     request=call.WhichOneof("request") or "",
-                    resource=_plural(pending.message),
+                    resource=_plural_of(pending.message),
                     waited=waited_ns,
                 )
             )
@@ -403,7 +413,8 @@ class Session:
                         version = metadata.resourceVersion
                         if version:
                             namespace, name = metadata.namespace, metadata.name
-                            key = f"{_PREFIXES[message]}{namespace}/{name}" if namespace else _PREFIXES[message] + name
+                            prefix = _PREFIXES[message] or _prefix_of(pending.call)
+                            key = f"{prefix}{namespace}/{name}" if namespace else prefix + name
                             acks.append([start_ns, int(version), key, metadata.uid, zlib.crc32(wire)])
                 else:
                     answer = message.FromString(wire)

@@ -16,10 +16,11 @@ from typing import Any, cast
 from kemu import errors
 from kemu.emulated.client import informers, workqueues
 from kemu.emulated.controllers import controllers
-from kemu.emulated.objects import meta, resources
+from kemu.emulated.objects import custom_kinds, meta, resources
 from kemu.emulated.objects.pods import pod_phases
 from kemu.emulated.objects.validation import finalizers
 from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.apiextensions_v1_pb2 import CustomResourceDefinition
 from kemu.runtime.env import SECOND_NS, Env
 from kemu.runtime.runlog.events import NamespaceEmptied
 
@@ -148,8 +149,21 @@ class NamespaceController(controllers.Controller):
         for row in resources.RESOURCES:
             if row.namespaced and row.plural != "pods":
                 await self._empty_of(row, namespace, totals)
+        for custom in await self._custom_kinds():
+            await self._empty_of(custom, namespace, totals)
         await self._report(namespace, totals)
         return totals
+
+    async def _custom_kinds(self) -> list[resources.Resource]:
+        """Those whose objects have a namespace, each in its preferred version."""
+        found: list[resources.Resource] = []
+        for obj in (await self.client.list(custom_kinds.DEFINITIONS, resource_version="0")).items:
+            rows = custom_kinds.rows(cast(CustomResourceDefinition, obj))
+            if rows:
+                row = rows[custom_kinds.by_priority(list(rows))[0]]
+                if row.namespaced:
+                    found.append(row)
+        return found
 
     async def _empty_of(self, row: resources.Resource, namespace: core_v1_pb2.Namespace, totals: _Totals) -> None:
         """``deleteAllContentForGroupVersionResource``."""
@@ -168,10 +182,10 @@ class NamespaceController(controllers.Controller):
             estimate_s = FINALIZER_ESTIMATE_S
         elif not estimate_s:
             version = row.api_version.rpartition("/")[2]
-            what = f"{row.group}/{version}, Resource={row.plural}"
+            what = f"{row.group}/{version}, Resource={row.collection}"
             totals.failures.append(f"unexpected items still remain in namespace: {name} for gvr: {what}")
         totals.estimate_s = max(totals.estimate_s, estimate_s)
-        totals.remaining[f"{row.plural}.{row.group}"] = len(left)
+        totals.remaining[f"{row.collection}.{row.group}"] = len(left)
         totals.held += held
 
     async def _estimate_s(self, namespace: core_v1_pb2.Namespace) -> int:

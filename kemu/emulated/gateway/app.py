@@ -9,7 +9,7 @@ import time
 import uuid
 from collections.abc import Callable
 
-from kemu.emulated.gateway import discoveries, monitoring
+from kemu.emulated.gateway import custom, discoveries, monitoring
 from kemu.emulated.gateway.answers import refusals, responses
 from kemu.emulated.gateway.answers.representations import Representations
 from kemu.emulated.gateway.answers.responses import Response
@@ -25,6 +25,7 @@ from kemu.emulated.gateway.verbs import calls, deletes, metrics, reads, reviews,
 from kemu.emulated.gateway.verbs.calls import Call
 from kemu.emulated.gateway.verbs.subresources import Handler
 from kemu.emulated.objects import events
+from kemu.emulated.objects.custom_kinds import CustomResource
 from kemu.emulated.objects.resources import Resource
 from kemu.errors import (
     ApiError,
@@ -112,12 +113,16 @@ class Gateway:
             await backend.require_path(request.user, info.verb, request.path)
             if request.path == "/metrics":
                 return self._metrics.response(self._streams.count())
-            return discoveries.document(request)
-        row = _row(path)
+            return await discoveries.document(request, backend)
+        row = _row(path) or await custom.find(backend, path)
         if row is None:
             return responses.text(404, "404 page not found\n")
-        asked.told = monitoring.Asked(_label(info.verb), path.group, path.version, row.plural, _part(path))
-        asked.warning = DEPRECATED.get((row.api_version, row.plural), "")
+        if isinstance(row, CustomResource):
+            _check_scope(path, row)
+            asked.warning = custom.warning(row)
+        else:
+            asked.warning = DEPRECATED.get((row.api_version, row.plural), "")
+        asked.told = monitoring.Asked(_label(info.verb), path.group, path.version, row.collection, _part(path))
         call = Call(request, path, row, row, backend, self._settings, self._representations, self._clock, self._closing)
         if request.method in _WITH_BODY and not request.user.is_master:
             # Before the body is read, let alone parsed (``WithAuthorization`` comes before the handlers).
@@ -140,7 +145,7 @@ class Gateway:
         if path.subresource:
             if (call.row.plural, path.subresource) == ("serviceaccounts", "token"):
                 return await _of(_TOKEN, method)(call)
-            return await _of(subresources.find(call.row, path.subresource), method)(call)
+            return await _of(subresources.find(call.row, path.subresource, path.name), method)(call)
         if call.row.api_version == metrics.API_VERSION:
             return await _of(metrics.HANDLERS, method)(call)
         if verb == "watch" and method != "HEAD":
@@ -221,11 +226,16 @@ def _row(path: Path) -> Resource | None:
         if discoveries.is_unknown_group(path):
             return None
         raise calls.unknown_resource()
+    _check_scope(path, row)
+    return row
+
+
+def _check_scope(path: Path, row: Resource) -> None:
+    """Raises :class:`kemu.errors.NotFound`."""
     if path.rest and path.subresource != "proxy":
         raise calls.unknown_resource()
     if bool(path.namespace) > row.namespaced or (path.name and row.namespaced and not path.namespace):
         raise calls.unknown_resource()
-    return row
 
 
 def _collections(call: Call) -> dict[str, Handler]:

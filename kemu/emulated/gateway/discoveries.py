@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
+from kemu.emulated.gateway import custom
 from kemu.emulated.gateway.answers import documents, responses
 from kemu.emulated.gateway.answers.responses import Response
+from kemu.emulated.gateway.backends import Backend
 from kemu.emulated.gateway.discovery import aggregated, catalogue, legacy, protobufs
+from kemu.emulated.gateway.discovery.catalogue import Version
 from kemu.emulated.gateway.openapi import documents as openapi
 from kemu.emulated.gateway.requests import negotiation
 from kemu.emulated.gateway.requests.messages import Request
@@ -36,12 +39,14 @@ VERSION = {
     "platform": "linux/amd64",
 }
 
-_AGGREGATED: dict[str, Callable[[], dict[str, Any]]] = {"/api": aggregated.core, "/apis": aggregated.groups}
+_AGGREGATED: dict[str, Callable[[Sequence[Version]], dict[str, Any]]] = {
+    "/api": aggregated.core,
+    "/apis": aggregated.groups,
+}
 
 
 _V2_MEDIA = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 _V2 = b"\n\x032.0\x12\x15\n\nKubernetes\x12\x07v1.36.3"
-_V2_JSON = b'{"swagger":"2.0","info":{"title":"Kubernetes","version":"v1.36.3"},"paths":{}}'
 """OpenAPI v2 without definitions: ``Document{swagger, info{title, version}}`` in the protobuf of gnostic. kubectl
 asks for it when version 3 has no such kind, and then says that the kind is not known."""
 
@@ -50,21 +55,22 @@ def version() -> Response:
     return Response(200, negotiation.JSON, (documents.text(VERSION) + b"\n",))
 
 
-def document(request: Request) -> Response:
+async def document(request: Request, backend: Backend) -> Response:
     path = request.path.rstrip("/")
     if path in _AGGREGATED and _wants_aggregated(request):
-        body, tag = _aggregated(path)
+        body, tag = _aggregated(path, await custom.versions(backend) if path == "/apis" else ())
         return _tagged(request, aggregated.MEDIA_TYPE, body, tag)
     if path == "/api":
         body = documents.text(legacy.api_versions(request.headers.get("host", "")))
     elif path.startswith(openapi.ROOT):
-        return _schema(request, path)
+        return await _schema(request, path, backend, await custom.definitions(backend))
     elif path == "/openapi/v2":
         if "proto-openapi" in request.headers.get("accept", ""):
             return _tagged(request, _V2_MEDIA, _V2, tag_of(_V2))
-        return _tagged(request, negotiation.JSON, _V2_JSON, tag_of(_V2_JSON))
+        swagger = openapi.swagger(await custom.definitions(backend))
+        return _tagged(request, negotiation.JSON, swagger, tag_of(swagger))
     else:
-        body = _legacy(path)
+        body = _legacy(path, () if path.startswith("/api/") else await custom.versions(backend))
     if not body:
         return responses.text(404, "404 page not found\n")
     if _wants_protobuf(request):
@@ -81,26 +87,29 @@ def is_unknown_group(path: Path) -> bool:
 
 
 @lru_cache(1024)
-def _legacy(path: str) -> bytes:
+def _legacy(path: str, of_custom: tuple[Version, ...]) -> bytes:
     """Empty: there is no such document."""
+    served = catalogue.with_custom(of_custom)
     parts = path.strip("/").split("/")
     found: dict[str, Any] | None = None
     if path == "":
-        found = {"paths": [*legacy.paths(), "/healthz", "/livez", "/metrics", openapi.ROOT, "/readyz", "/version"]}
+        found = {
+            "paths": [*legacy.paths(served), "/healthz", "/livez", "/metrics", openapi.ROOT, "/readyz", "/version"]
+        }
     elif path == "/apis":
-        found = legacy.groups()
+        found = legacy.groups(served)
     elif parts[0] == "api" and len(parts) == 2:
-        found = legacy.resources(parts[1])
+        found = legacy.resources(parts[1], served)
     elif parts[0] == "apis" and len(parts) == 2:
-        found = legacy.group(parts[1])
+        found = legacy.group(parts[1], served)
     elif parts[0] == "apis" and len(parts) == 3:
-        found = legacy.resources("/".join(parts[1:]))
+        found = legacy.resources("/".join(parts[1:]), served)
     return documents.text(found) if found is not None else b""
 
 
-@lru_cache(2)
-def _aggregated(path: str) -> tuple[bytes, str]:
-    body = documents.text(_AGGREGATED[path]()) + b"\n"
+@lru_cache(16)
+def _aggregated(path: str, of_custom: tuple[Version, ...]) -> tuple[bytes, str]:
+    body = documents.text(_AGGREGATED[path](catalogue.with_custom(of_custom))) + b"\n"
     return body, tag_of(body)
 
 
@@ -124,14 +133,18 @@ def _wants_protobuf(request: Request) -> bool:
         return False
 
 
-def _schema(request: Request, path: str) -> Response:
+async def _schema(request: Request, path: str, backend: Backend, definitions: tuple[bytes, ...]) -> Response:
     """``/openapi/v3`` and what it names (``handler3.HandleGroupVersion``)."""
     if path == openapi.ROOT:
-        return _tagged(request, "text/plain; charset=utf-8", openapi.root(), tag_of(openapi.root()))
-    body = openapi.document(path.removeprefix(openapi.ROOT).strip("/"))
+        root = openapi.root(definitions)
+        return _tagged(request, "text/plain; charset=utf-8", root, tag_of(root))
+    name = path.removeprefix(openapi.ROOT).strip("/")
+    body, tag = openapi.document(name), openapi.tag()
     if body is None:
-        return responses.text(404, "404 page not found\n")
-    tag = openapi.tag()
+        found = openapi.custom_document(name, await custom.versions(backend), definitions) if definitions else None
+        if found is None:
+            return responses.text(404, "404 page not found\n")
+        body, tag = found
     known = request.query.text("hash")
     if known and known != tag:
         return Response(301, "text/html; charset=utf-8", (), ((b"location", f"{path}?hash={tag}".encode()),))

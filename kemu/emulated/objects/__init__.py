@@ -15,6 +15,8 @@
 Objects are protobuf messages (``kemu.messages.k8s``). Nothing here does input or output, or knows of actors. Begin at
 ``resources``.
 
+    custom_kinds                    custom kinds: what their definitions say of the rows of their versions
+    json_paths                      the JSONPath of columns and selectable fields
     cron_expressions                Cron expressions, as CronJobs state them: ``30 2 * * mon-fri``, ``@hourly``
     defaulting                      the defaults of objects: ``defaults`` is the entry, the others hold the kinds
     events                          events in their two forms: that of the core group, which is stored

@@ -12,6 +12,7 @@ from google.protobuf.message import Message
 
 from kemu.messages.k8s import (
     admissionregistration_v1_pb2,
+    apiextensions_v1_pb2,
     apps_v1_pb2,
     autoscaling_v1_pb2,
     autoscaling_v2_pb2,
@@ -40,7 +41,7 @@ class Resource:
     """One row of the table: a kind."""
 
     plural: str
-    """As in URLs and requests: ``pods``."""
+    """As in URLs and requests: ``pods``. Custom kinds, in requests: ``widgets.example.com``."""
     kind: str
     api_version: str
     """``v1`` or ``group/v1``."""
@@ -55,6 +56,11 @@ class Resource:
     def group(self) -> str:
         """API group, empty for the core group."""
         return self.api_version.rpartition("/")[0]
+
+    @property
+    def collection(self) -> str:
+        """Plural as URLs and the details of refusals name it; only custom kinds have another :attr:`plural`."""
+        return self.plural
 
     @property
     def qualified(self) -> str:
@@ -174,6 +180,14 @@ RESOURCES: tuple[Resource, ...] = (
         admissionregistration_v1_pb2.ValidatingAdmissionPolicy,
         False,
     ),
+    Resource(
+        "customresourcedefinitions",
+        "CustomResourceDefinition",
+        "apiextensions.k8s.io/v1",
+        apiextensions_v1_pb2.CustomResourceDefinition,
+        False,
+        ("crd", "crds"),
+    ),
 )
 
 BY_PLURAL: dict[str, Resource] = {resource.plural: resource for resource in RESOURCES}
@@ -191,8 +205,37 @@ SUBRESOURCE_MESSAGES: dict[type[Message], tuple[str, str]] = {
 
 
 def of(message: Message) -> Resource:
-    """The row of an object. Raises KeyError when the message is not an object of the table."""
-    return BY_MESSAGE[type(message)]
+    """The row of an object. Raises KeyError when the message is no object.
+
+    One of a custom kind gets a row of its own, named by kind and group (``Widget.example.com``): how requests name the
+    kind, and whether its objects have a namespace, only its definition says.
+    """
+    try:
+        return BY_MESSAGE[type(message)]
+    except KeyError:
+        if not isinstance(message, apiextensions_v1_pb2.CustomObject):
+            raise
+    group = message.apiVersion.rpartition("/")[0]
+    return Resource(f"{message.kind}.{group}", message.kind, message.apiVersion, type(message))
+
+
+def kind_of(message: Message) -> tuple[str, str]:
+    """API version and kind of an object, also of a custom kind. Raises KeyError for other messages."""
+    if isinstance(message, apiextensions_v1_pb2.CustomObject):
+        return message.apiVersion, message.kind
+    row = BY_MESSAGE[type(message)]
+    return row.api_version, row.kind
+
+
+class _Messages(dict[str, type[KubernetesObject]]):
+    def __missing__(self, plural: str) -> type[KubernetesObject]:
+        if "." in plural:
+            return apiextensions_v1_pb2.CustomObject
+        raise KeyError(plural)
+
+
+MESSAGES = _Messages({plural: resource.message for plural, resource in BY_PLURAL.items()})
+"""By plural, the class of the objects of a kind; custom kinds, whose names have a dot, share one."""
 
 
 def find(name: str) -> Resource | None:

@@ -333,12 +333,19 @@ class FieldSelector:
 
     __slots__ = ("checks", "equals", "not_equals", "resource")
 
-    def __init__(self, resource: str, equals: dict[str, str], not_equals: Sequence[tuple[str, str]]) -> None:
+    def __init__(
+        self,
+        resource: str,
+        equals: dict[str, str],
+        not_equals: Sequence[tuple[str, str]],
+        known: Mapping[str, Callable[[Any], str]] | None = None,
+    ) -> None:
+        """``known``: the fields that there are; None: those of a kind of kemu's table."""
         self.resource = resource
         self.equals = equals
         """Fields that must have exactly this value."""
         self.not_equals = tuple(not_equals)
-        getters = supported_fields(resource)
+        getters = supported_fields(resource) if known is None else known
         self.checks = tuple(
             (getters[field], value, wanted)
             for pairs, wanted in ((tuple(equals.items()), True), (self.not_equals, False))
@@ -380,6 +387,23 @@ def parse_fields(text: str, resource: str) -> FieldSelector:
     if field in known and value.isascii() and value.replace("-", "").isalnum():
         # The selector of a kubelet, of which there are many.
         return FieldSelector(resource, {field: value}, ())
+    return FieldSelector(resource, *_requirements(text, resource, known))
+
+
+def common_fields(namespaced: bool) -> dict[str, Callable[[Any], str]]:
+    """What field selectors may name of any kind."""
+    return {name: get for name, get in _COMMON_FIELDS.items() if namespaced or name != "metadata.namespace"}
+
+
+def parse_custom_fields(text: str, resource: str, known: Mapping[str, Callable[[Any], str]]) -> FieldSelector:
+    """As :func:`parse_fields`, of a custom kind with these fields."""
+    return FieldSelector(resource, *_requirements(text, resource, known), known)
+
+
+def _requirements(
+    text: str, resource: str, known: Mapping[str, Callable[[Any], str]]
+) -> tuple[dict[str, str], list[tuple[str, str]]]:
+    """Fields that must have a value, and those that must not."""
     equals: dict[str, str] = {}
     not_equals: list[tuple[str, str]] = []
     contradiction: list[tuple[str, str]] = []
@@ -396,12 +420,12 @@ def parse_fields(text: str, resource: str) -> FieldSelector:
         elif equals.setdefault(field, value) != value:
             contradiction.append((field, equals[field]))
     # Two values for one field can never both hold: ask for the first one, and for not the first one.
-    return FieldSelector(resource, equals, [*not_equals, *contradiction])
+    return equals, [*not_equals, *contradiction]
 
 
 def _unsupported(field: str, resource: str) -> str:
     row = resources.BY_PLURAL.get(resource)
-    if resource in _KIND_FIELDS or (row is not None and not row.group):
+    if resource in _KIND_FIELDS or row is None or not row.group:
         return f"field label not supported: {field}"
     return f'"{field}" is not a known field selector: only "metadata.name", "metadata.namespace"'
 

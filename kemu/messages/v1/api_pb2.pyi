@@ -8,12 +8,14 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Resource(_message.Message):
-    __slots__ = ("resource", "namespace")
+    __slots__ = ("resource", "namespace", "version")
     RESOURCE_FIELD_NUMBER: _ClassVar[int]
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
     resource: str
     namespace: str
-    def __init__(self, resource: _Optional[str] = ..., namespace: _Optional[str] = ...) -> None: ...
+    version: str
+    def __init__(self, resource: _Optional[str] = ..., namespace: _Optional[str] = ..., version: _Optional[str] = ...) -> None: ...
 
 class Preconditions(_message.Message):
     __slots__ = ("uid", "resource_version")

@@ -27,6 +27,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kube-openapi/pkg/schemaconv"
 	"k8s.io/kube-openapi/pkg/validation/spec"
@@ -43,6 +44,7 @@ var factRoots = []struct {
 		v1.PersistentVolumeClaim{}, v1.Pod{}, v1.PodTemplate{}, v1.ReplicationController{}, v1.ResourceQuota{}, v1.Secret{},
 		v1.Service{}, v1.ServiceAccount{}}},
 	{"admissionregistration.k8s.io/v1", []any{admissionregistrationv1.ValidatingAdmissionPolicy{}}},
+	{"apiextensions.k8s.io/v1", []any{apiextensionsv1.CustomResourceDefinition{}}},
 	{"apps/v1", []any{appsv1.ControllerRevision{}, appsv1.DaemonSet{}, appsv1.Deployment{}, appsv1.ReplicaSet{}, appsv1.StatefulSet{}}},
 	{"autoscaling/v1", []any{autoscalingv1.Scale{}}},
 	{"autoscaling/v2", []any{autoscalingv2.HorizontalPodAutoscaler{}}},
@@ -151,7 +153,8 @@ func modelName(described reflect.Type) string {
 }
 
 func shortName(name string) string {
-	for _, prefix := range []string{"io.k8s.api.", "io.k8s.apimachinery.pkg.apis.", "io.k8s.apimachinery.pkg."} {
+	for _, prefix := range []string{"io.k8s.api.", "io.k8s.apiextensions-apiserver.pkg.apis.", "io.k8s.apimachinery.pkg.apis.",
+		"io.k8s.apimachinery.pkg."} {
 		if rest, found := strings.CutPrefix(name, prefix); found {
 			return rest
 		}
@@ -162,7 +165,8 @@ func shortName(name string) string {
 // factName is the name of a named type: core.v1.Pod, types.UID.
 func factName(described reflect.Type) string {
 	path := strings.ReplaceAll(described.PkgPath(), "/", ".") + "." + described.Name()
-	for _, prefix := range []string{"k8s.io.api.", "k8s.io.apimachinery.pkg.apis.", "k8s.io.apimachinery.pkg."} {
+	for _, prefix := range []string{"k8s.io.api.", "k8s.io.apiextensions-apiserver.pkg.apis.", "k8s.io.apimachinery.pkg.apis.",
+		"k8s.io.apimachinery.pkg."} {
 		if rest, found := strings.CutPrefix(path, prefix); found {
 			return rest
 		}

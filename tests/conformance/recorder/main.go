@@ -10,6 +10,7 @@
 //	recorder autoscaling [file …]  looks of the HorizontalPodAutoscaler controller, in virtual time
 //	recorder volumes [file …]      the volume binder of the scheduler and the PersistentVolume controller, in virtual time
 //	recorder tables [file …]       rows of kubectl get, as the API server prints them
+//	recorder cel [file …]          expressions: messages, types, costs, values
 //	recorder patches [file …]      strategic merge, merge and JSON patches of single documents
 //	recorder facts                 the types of the API and how their fields merge, for kemu/emulated/objects/facts
 //	recorder roles                 the roles and bindings of a new cluster, for kemu/emulated/apiserver/authorization
@@ -61,6 +62,7 @@ func main() {
 		"timeline": answerTimeline, "kubelet": answerKubelet, "jobs": answerJobs, "elections": answerElections,
 		"workloads": answerWorkloads, "autoscaling": answerAutoscaling, "quota": answerQuota, "volumes": answerVolumes,
 		"tables":  answerTable,
+		"cel":     answerCEL,
 		"patches": func(_ *testing.T, data json.RawMessage) (any, error) { return answerPatches(data) },
 	}
 	answer, inTime := answers[kind(os.Args)]
@@ -73,7 +75,7 @@ func main() {
 		return
 	}
 	if !inTime && kind(os.Args) != "scheduler" {
-		fmt.Fprintln(os.Stderr, "usage: recorder scheduler|timeline|kubelet|jobs|elections|workloads|autoscaling|volumes|quota|tables|patches [file …] > recorded.jsonl")
+		fmt.Fprintln(os.Stderr, "usage: recorder scheduler|timeline|kubelet|jobs|elections|workloads|autoscaling|volumes|quota|tables|patches|cel [file …] > recorded.jsonl")
 		os.Exit(2)
 	}
 	files := os.Args[2:]

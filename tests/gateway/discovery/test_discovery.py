@@ -27,11 +27,13 @@ def test_resources_are_listed_as_by_a_real_server(version: catalogue.Version) ->
     path = f"/apis/{version.api_version}" if version.group else f"/api/{version.version}"
     real = REAL["legacy"][path]
     wanted = [one for one in real["resources"] if not one["name"].startswith(NOT_SERVED)]
-    assert legacy.resources(version.api_version) == {**real, "resources": wanted}
+    assert legacy.resources(version.api_version, catalogue.versions()) == {**real, "resources": wanted}
 
 
 def test_groups_come_in_the_order_of_a_real_server() -> None:
-    served = {one["name"]: one for one in legacy.groups()["groups"] if one["name"] != "metrics.k8s.io"}
+    served = {
+        one["name"]: one for one in legacy.groups(catalogue.versions())["groups"] if one["name"] != "metrics.k8s.io"
+    }
     real = {one["name"]: one for one in REAL["legacy"]["/apis"]["groups"]}
     assert list(served) == [name for name in real if name in served]
     for name, group in served.items():
@@ -40,7 +42,10 @@ def test_groups_come_in_the_order_of_a_real_server() -> None:
 
 
 def test_aggregated_documents_say_the_same_as_those_of_a_real_server() -> None:
-    for path, made in (("/api", aggregated.core()), ("/apis", aggregated.groups())):
+    for path, made in (
+        ("/api", aggregated.core(catalogue.versions())),
+        ("/apis", aggregated.groups(catalogue.versions())),
+    ):
         real = {
             (item["metadata"].get("name", ""), version["version"]): _served(version)
             for item in REAL["aggregated"][path]["items"]

@@ -36,11 +36,11 @@ def test_cells_and_columns_are_those_of_the_real_printers() -> None:
         manifest, expected = record["case"]["object"], record["expect"]
         obj = convert.from_manifest(manifest)
         defaults.apply(obj)
-        row = tables.cells(obj, expected["now"] * 1_000_000_000)
+        row = tables.cells(resources.of(obj), obj, expected["now"] * 1_000_000_000)
         assert row["cells"] == expected["cells"], json.dumps(manifest)
         assert [type(cell) for cell in row["cells"]] == [type(cell) for cell in expected["cells"]]
         assert row.get("conditions") == expected.get("conditions")
-        columns = tables.columns(type(obj))
+        columns = tables.columns(resources.of(obj))
         assert [[each["name"], each["type"], each["format"], each["priority"]] for each in columns] == expected[
             "columns"
         ], manifest["kind"]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kemu.emulated.gateway.tables import tables, texts
+from kemu.emulated.objects import resources
 from kemu.messages.k8s import rbac_v1_pb2
 from tests.gateway import gateway_cluster
 from tests.gateway.gateway_cluster import Cluster
@@ -80,11 +81,11 @@ def test_a_kind_without_a_printer_shows_when_it_was_created() -> None:
     role = rbac_v1_pb2.Role()
     role.metadata.name = "reader"
     role.metadata.creationTimestamp.seconds = 946_684_800
-    assert [(column["name"], column["type"]) for column in tables.columns(rbac_v1_pb2.Role)] == [
+    assert [(column["name"], column["type"]) for column in tables.columns(resources.BY_KIND["Role"])] == [
         ("Name", "string"),
         ("Created At", "date"),
     ]
-    assert tables.cells(role, 0)["cells"] == ["reader", "2000-01-01T00:00:00Z"]
+    assert tables.cells(resources.of(role), role, 0)["cells"] == ["reader", "2000-01-01T00:00:00Z"]
 
 
 @pytest.mark.parametrize(

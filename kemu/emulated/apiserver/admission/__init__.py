@@ -46,7 +46,7 @@ from kemu.emulated.apiserver.admission.storage import DefaultStorageClass, Stora
 from kemu.emulated.apiserver.admission.tolerations import DefaultTolerationSeconds
 from kemu.emulated.apiserver.storage import Storage
 from kemu.emulated.apiserver.watch.cache import WatchCache
-from kemu.emulated.objects import resources
+from kemu.emulated.objects import custom_kinds, resources
 from kemu.emulated.objects.resources import Resource
 from kemu.messages.k8s.objects import KubernetesObject
 
@@ -144,7 +144,27 @@ class Chain:
 def _by_plural(plugins: Sequence[Plugin[Any]], verb: str) -> dict[str, tuple[Plugin[Any], ...]]:
     """For each kind, the plugins that override ``verb`` for it."""
     places = _places(tuple([type(plugin) for plugin in plugins]), verb)
-    return {plural: tuple([plugins[place] for place in found]) for plural, found in places.items()}
+    found = {plural: tuple([plugins[place] for place in taken]) for plural, taken in places.items()}
+    return _Plugins(found, tuple([one for one in plugins if _overrides(one, verb) and one.concerns(_ANY_CUSTOM)]))
+
+
+class _Plugins(dict[str, tuple[Plugin[Any], ...]]):
+    """By plural; custom kinds share one entry."""
+
+    def __init__(self, found: dict[str, tuple[Plugin[Any], ...]], of_custom: tuple[Plugin[Any], ...]) -> None:
+        super().__init__(found)
+        self._of_custom = of_custom
+
+    def __missing__(self, plural: str) -> tuple[Plugin[Any], ...]:
+        return self._of_custom
+
+
+_ANY_CUSTOM = custom_kinds.placeholder("widgets.example.com", True)
+"""What plugins are asked about custom kinds: they do not tell them apart, nor do these with a namespace from others."""
+
+
+def _overrides(plugin: Plugin[Any], verb: str) -> bool:
+    return getattr(type(plugin), verb) is not getattr(Plugin, verb)
 
 
 @functools.cache

@@ -39,7 +39,7 @@ class NamespaceLifecycle(Plugin[KubernetesObject]):
         return resource.namespaced or resource is NAMESPACES
 
     async def create(self, resource: Resource, obj: KubernetesObject) -> None:
-        if resource is NAMESPACES:
+        if not resource.namespaced:
             return
         name = obj.metadata.namespace
         terminating = self._terminating.get().get(name)

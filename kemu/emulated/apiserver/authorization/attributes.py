@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import yaml
 from google.protobuf.message import DecodeError
 
-from kemu.emulated.objects import resources, selectors
+from kemu.emulated.objects import custom_kinds, resources, selectors
 from kemu.emulated.objects.conversion import sizes, yaml_texts
 from kemu.emulated.objects.plain import Json
 from kemu.messages.v1 import api_pb2
@@ -101,14 +101,17 @@ def of_request(verb: str, request: Request) -> list[Attributes]:
         return [Attributes(found, "", "pods", "binding", namespace, "", "") for namespace in namespaces]
     which = request.list if isinstance(request, api_pb2.DeleteCollectionRequest) else request
     where = which.resource
-    row = resources.BY_PLURAL.get(where.resource)
+    plural = where.resource
+    row = resources.BY_PLURAL.get(plural)
     group = row.group if row is not None else ""
+    if row is None and custom_kinds.is_custom(plural):
+        plural, _, group = plural.partition(".")
     namespace, name, fields = where.namespace, getattr(request, "name", ""), ""
     subresource = "status" if verb == "update_status" else getattr(request, "subresource", "")
     if isinstance(which, api_pb2.ListRequest | api_pb2.WatchCreate):
         fields = which.field_selector
         # As RequestInfo does: a selector of one name names the object.
-        name = Attributes(found, group, where.resource, "", namespace, "", fields).demands("metadata.name")
+        name = Attributes(found, group, plural, "", namespace, "", fields).demands("metadata.name")
     elif isinstance(request, WithObject) and row is not None:
         wants_name, wants_namespace = verb != "create" and not name, row.namespaced and not namespace
         # What the URL says counts, and a body is read only where it says nothing (``RequestInfoFactory``).
@@ -117,7 +120,7 @@ def of_request(verb: str, request: Request) -> list[Attributes]:
         name = "" if verb == "create" else name or stated_name
     if row is not None and not row.namespaced:
         namespace = ""
-    return [Attributes(found, group, where.resource, subresource, namespace, name, fields)]
+    return [Attributes(found, group, plural, subresource, namespace, name, fields)]
 
 
 def _stated(row: resources.Resource, request: WithObject) -> tuple[str, str]:

@@ -215,6 +215,8 @@ def _forbidden(user: User, asked: Attributes, why: str) -> kemu_errors.Forbidden
     where = f'in the namespace "{asked.namespace}"' if asked.namespace else "at the cluster scope"
     row = resources.BY_PLURAL.get(asked.resource)
     qualified = row.qualified if row is not None else asked.resource
+    if row is None and asked.group:
+        qualified = f"{asked.resource}.{asked.group}"
     what = f'{qualified} "{asked.name}"' if asked.name else qualified
     asks = f'cannot {asked.verb} resource "{asked.combined}" in API group "{asked.group}" {where}'
     text = f'{what} is forbidden: User "{user.name}" {asks}'

@@ -4,9 +4,11 @@ applies            managed fields of what is written, and server-side apply
 bind_checks        ``bindCheck``: experiments in which the API server itself refuses a binding
 bindings           bindings: a pod gets its node, once; and, an extension, several pods in one request
 bodies             objects in the body of a request: protobuf as actors send them, JSON and YAML as people do
+custom_strategies  what is particular to a custom kind
 deletions          what a delete does to an object: grace period, finalizers, the moment in which it goes
 evictions          the Eviction subresource: a delete that asks the pod's disruption budget first
 json_patches       JSON Patch (RFC 6902) as ``gopkg.in/evanphx/json-patch.v4`` has it
+kinds              the custom kinds of one API server, as its watch cache has their definitions
 options            what a request asks beside its object: the options of lists, watches and writes
 patches            patches of an object: merge patch (RFC 7386) and strategic merge patch as JSON
 scales             the Scale subresource: how many replicas a workload has, in one form for all kinds

@@ -11,6 +11,7 @@ import json
 from dataclasses import dataclass
 from functools import lru_cache
 
+from kemu.emulated.apiserver.custom.served import Served
 from kemu.emulated.apiserver.registry import bodies
 from kemu.emulated.objects import times
 from kemu.emulated.objects.conversion import convert
@@ -52,9 +53,15 @@ def track(
     resource: Resource, subresource: str, new: KubernetesObject, old: KubernetesObject | None, by: Writer, now_ns: int
 ) -> None:
     """Set the entries of ``new``, which is what was sent, with defaults. ``old``: None for a new object."""
-    manager = managers.of(resource.api_version, resource.kind, subresource)
+    manager = _manager(resource, subresource)
     before = None if old is None else convert.to_manifest(old)
     put(new, manager.update(before, convert.to_manifest(new), by.manager, _time(now_ns)))
+
+
+def _manager(resource: Resource, subresource: str) -> managers.FieldManager:
+    if isinstance(resource, Served):
+        return resource.manager(subresource)
+    return managers.of(resource.api_version, resource.kind, subresource)
 
 
 def tidy(resource: Resource, obj: KubernetesObject) -> None:
@@ -109,7 +116,7 @@ class Apply:
     def apply(self, old: KubernetesObject | None) -> KubernetesObject:
         """The object with what was applied, and with its entries. Raises :class:`kemu.errors.ApiError`."""
         resource = self._resource
-        manager = managers.of(resource.api_version, resource.kind, self._subresource)
+        manager = _manager(resource, self._subresource)
         live = convert.to_manifest(old) if old is not None else None
         found = manager.apply(live, self._body, self._manager, self._time, force=self._force)
         made, problems = convert.partial_json(resource.message, found)

@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 from google.protobuf.message import DecodeError
 
+from kemu.emulated.apiserver.custom.served import Served
 from kemu.emulated.apiserver.registry import options
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.conversion import convert, go_values, json_readers, sizes, yaml_texts
@@ -39,6 +40,8 @@ class _Mapping(dict[str, Any]):
 def read(resource: Resource, data: bytes, content_type: str, level: str) -> tuple[Any, list[str]]:
     """The object and warnings about it. ``level``: of :mod:`options`, or "". Raises :class:`kemu.errors.BadRequest`."""
     message: Any = resource.message
+    if isinstance(resource, Served):
+        return _read_custom(resource, data, content_type, level)
     if content_type in (PROTOBUF, GO_PROTOBUF):
         try:
             obj = message.FromString(data)
@@ -64,6 +67,43 @@ def read(resource: Resource, data: bytes, content_type: str, level: str) -> tupl
     if name is not None and content_type == JSON and (problems or more):
         return obj, judged(go_decoding.strict(name, plain), level, what)
     return obj, judged([*problems, *unknown(more)], level, what)
+
+
+def _read_custom(resource: Served, data: bytes, content_type: str, level: str) -> tuple[Any, list[str]]:
+    """As :func:`read`: there is no protobuf of custom kinds but kemu's own."""
+    if content_type == PROTOBUF:
+        try:
+            return resource.message.FromString(data), []
+        except DecodeError as error:
+            raise BadRequest(f"the object is not a {resource.kind}: {error}") from None
+    plain, problems = parse(data, content_type, f"must be of type {resource.kind}")
+    _check_custom_kind(resource, plain)
+    what = (
+        f'{resource.kind} in version "{resource.api_version.rpartition("/")[2]}" cannot be handled as a {resource.kind}'
+    )
+    tells = level != options.IGNORE
+    try:
+        more = [f'unknown field "{path}"' for path in resource.coerce(plain, tells_unknown=tells)]
+    except BadRequest as error:
+        raise BadRequest(f"{what}: {error.message}") from None
+    obj, wrong = convert.partial_json(resource.message, plain)
+    if wrong:
+        raise BadRequest(f"{what}: {'; '.join(map(str, wrong))}")
+    return obj, judged([*problems, *more], level, what)
+
+
+def _check_custom_kind(resource: Served, plain: dict[str, Any]) -> None:
+    """Kind and version are those of the request (``unstructuredNegotiatedSerializer``, ``schema.ObjectKind``)."""
+    kind, version = plain.setdefault("kind", resource.kind), plain.setdefault("apiVersion", resource.api_version)
+    if not kind:
+        raise BadRequest("Object 'Kind' is missing in the body of the request")
+    if (kind, version) != (resource.kind, resource.api_version) and isinstance(kind, str):
+        short, wanted = str(version).rpartition("/")[2], resource.api_version
+        text = f"{kind} in version {short!r}".replace("'", '"')
+        raise BadRequest(
+            f"{text} cannot be handled as a {resource.kind}: converting ({version}, Kind={kind}) to ({wanted}, "
+            f"Kind={resource.kind}): unknown conversion"
+        )
 
 
 def parse(data: bytes, content_type: str, what: str) -> tuple[dict[str, Any], list[str]]:

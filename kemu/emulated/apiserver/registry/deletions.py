@@ -15,10 +15,11 @@ from kemu import errors as kemu_errors
 from kemu.emulated.apiserver import errors
 from kemu.emulated.apiserver.registry import strategies
 from kemu.emulated.apiserver.registry.strategies import Strategy
-from kemu.emulated.objects import meta
+from kemu.emulated.objects import custom_kinds, meta
 from kemu.emulated.objects.resources import Resource
 from kemu.emulated.objects.validation import causes, finalizers
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
+from kemu.messages.k8s.apiextensions_v1_pb2 import CustomResourceDefinition
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import SECOND_NS
@@ -124,6 +125,9 @@ def delete(
         if obj.spec.finalizers:
             return None
     metadata = obj.metadata
+    if type(obj) is CustomResourceDefinition and not metadata.HasField("deletionTimestamp"):
+        _end_kind(obj, now_ns)
+        return True
     graceful = False
     if metadata.HasField("deletionTimestamp"):
         given_s = metadata.deletionGracePeriodSeconds
@@ -193,6 +197,17 @@ def _terminate(namespace: core_v1_pb2.Namespace, deletion: Deletion, now_ns: int
             names.append(name)
         elif not wanted and name in names:
             names.remove(name)
+
+
+def _end_kind(definition: CustomResourceDefinition, now_ns: int) -> None:
+    """The first delete of a definition: its objects go first (``customresourcedefinition/etcd.go``)."""
+    metadata = definition.metadata
+    metadata.deletionTimestamp.seconds = now_ns // SECOND_NS
+    if custom_kinds.CLEANUP not in metadata.finalizers:
+        metadata.finalizers.append(custom_kinds.CLEANUP)
+    message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
+    conditions, kind = definition.status.conditions, custom_kinds.TERMINATING
+    meta.set_condition(conditions, kind, "True", "InstanceDeletionPending", message, now_ns)
 
 
 def _for_garbage_collector(strategy: Strategy, names: Sequence[str], deletion: Deletion) -> list[str] | None:

@@ -19,13 +19,14 @@ from typing import Any, TypeVar, cast
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import Message
 
+from kemu.emulated.apiserver.custom.served import Served
 from kemu.emulated.apiserver.registry import bodies, json_patches, options, strategic_merges
 from kemu.emulated.objects import times
 from kemu.emulated.objects.conversion import convert, sizes
 from kemu.emulated.objects.managed_fields import go_decoding, go_texts, schemas, shapes
 from kemu.emulated.objects.resources import Resource
 from kemu.emulated.objects.validation import causes
-from kemu.errors import BadRequest, Cause, Invalid
+from kemu.errors import BadRequest, Cause, Invalid, UnsupportedMediaType
 from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1.api_pb2 import PatchRequest
@@ -69,6 +70,10 @@ MERGE_KEYS: dict[str, dict[str, str]] = {
 }
 """By message and field: the key by which its elements merge."""
 
+UNKNOWN_FORMAT = "the body of the request was in an unknown format - accepted media types include"
+CUSTOM_MEDIA = ("application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml")
+"""Patches of custom kinds: no strategic ones."""
+
 _PIECES = ("metadata", "spec", "status")
 
 
@@ -111,6 +116,8 @@ class Json:
     def apply(self, resource: Resource, obj: Message) -> None:
         """As :func:`apply`; fields that stand twice in the patch count among the unknown ones."""
         shown: list[str] | None = [] if self._level == options.STRICT else None
+        if isinstance(resource, Served) and self._kind == STRATEGIC:
+            raise UnsupportedMediaType(f"{UNKNOWN_FORMAT}: {', '.join(CUSTOM_MEDIA)}")
         problems = [*self._duplicates, *apply(resource, obj, self._patch, self._kind, self._level, shown)]
         if not problems or self._level == options.IGNORE:
             return
@@ -134,6 +141,8 @@ def apply(
         status = patch.get("status")
         if isinstance(status, dict) and _set_condition(obj.status, status):
             return []
+    if isinstance(resource, Served):
+        return _apply_custom(resource, obj, patch, kind, level, shown)
     whole = schemas.find(resource.api_version, resource.kind) or ""
     if kind == JSON:
         data = convert.to_manifest(obj)
@@ -180,6 +189,24 @@ def apply(
     if whole:
         shapes.tidy(resource.kind, obj)
     return unknown
+
+
+def _apply_custom(
+    resource: Served, obj: Message, patch: Any, kind: int, level: str, shown: list[str] | None
+) -> list[str]:
+    data = convert.to_manifest(obj)
+    if kind == JSON:
+        data = json_patches.apply(data, patch)
+    else:
+        data = merge(data, {key: _copied(value) for key, value in patch.items()})
+    if shown is not None:
+        shown.append(json.dumps(data, ensure_ascii=False, separators=(",", ":"), sort_keys=True))
+    found = resource.coerce(data, tells_unknown=level not in ("", options.IGNORE))
+    made, wrong = convert.partial_json(type(obj), data)
+    if wrong:
+        raise BadRequest(f"the patched object is not a {resource.kind}: {'; '.join(map(str, wrong))}")
+    obj.CopyFrom(made)
+    return [f'unknown field "{path}"' for path in found]
 
 
 _TEXTS = ("type", "status", "reason", "message", "lastTransitionTime")

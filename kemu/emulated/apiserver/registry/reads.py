@@ -17,8 +17,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kemu import errors as kemu_errors
-from kemu.emulated.apiserver import errors, selections
+from kemu.emulated.apiserver import errors
+from kemu.emulated.apiserver.custom.served import Served
 from kemu.emulated.apiserver.registry import options
+from kemu.emulated.apiserver.registry.kinds import Kinds
 from kemu.emulated.apiserver.selections import Selection
 from kemu.emulated.apiserver.storage import Entry, Storage
 from kemu.emulated.apiserver.watch.cache import WatchCache
@@ -46,15 +48,18 @@ NOW = -1
 class Reader:
     """Answers Get and List."""
 
-    def __init__(self, storage: Storage, cache: WatchCache, feed: Feed, unix_now_ns: Callable[[], int]) -> None:
+    def __init__(
+        self, storage: Storage, cache: WatchCache, feed: Feed, kinds: Kinds, unix_now_ns: Callable[[], int]
+    ) -> None:
         self._storage = storage
         self._cache = cache
         self._feed = feed
+        self._kinds = kinds
         self._unix_now_ns = unix_now_ns
 
     async def get(self, request: api_pb2.GetRequest) -> bytes:
         """Raises :class:`kemu.errors.NotFound`."""
-        resource = selections.find_resource(request.resource.resource)
+        resource = self._kinds.find(request.resource)
         name, namespace = request.name, request.resource.namespace
         if not name:
             raise kemu_errors.BadRequest("name may not be empty")
@@ -77,10 +82,7 @@ class Reader:
     async def list(self, request: api_pb2.ListRequest) -> api_pb2.ListResponse:
         """Raises :class:`kemu.errors.Gone` for an expired continue token, BadRequest for a bad selector or token."""
         options.check_list(request)
-        resource = request.resource
-        selection = selections.compile_selection(
-            resource.resource, resource.namespace, request.label_selector, request.field_selector
-        )
+        selection = self._kinds.selection(request.resource, request.label_selector, request.field_selector)
         token = getattr(request, "continue")
         limit = max(request.limit, 0)
         if token:
@@ -176,7 +178,7 @@ class Reader:
     def _shown(self, resource: resources.Resource, wires: Sequence[bytes]) -> Sequence[bytes]:
         """With the heartbeats up to now, also where a past revision is read: no client reads heartbeats of the past."""
         if resource.plural not in _WITH_HEARTBEATS:
-            return wires
+            return [resource.show(wire) for wire in wires] if isinstance(resource, Served) else wires
         now, message = self._unix_now_ns(), resource.message
         return [heartbeats.show(message, wire, now) for wire in wires]
 

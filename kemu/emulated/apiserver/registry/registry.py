@@ -17,10 +17,12 @@ from google.protobuf.message import DecodeError
 from kemu import errors as kemu_errors
 from kemu.emulated.apiserver import errors
 from kemu.emulated.apiserver.admission import Chain
+from kemu.emulated.apiserver.custom import scales as custom_scales
 from kemu.emulated.apiserver.lives import Lives
 from kemu.emulated.apiserver.registry import applies, deletions, options, patches, scales, strategies
 from kemu.emulated.apiserver.registry.applies import Writer
 from kemu.emulated.apiserver.registry.deletions import Deletion
+from kemu.emulated.apiserver.registry.kinds import Kinds
 from kemu.emulated.apiserver.registry.strategies import Strategy
 from kemu.emulated.apiserver.registry.turns import Turns
 from kemu.emulated.apiserver.storage import Entry, Storage
@@ -28,7 +30,7 @@ from kemu.emulated.apiserver.watch.cache import WatchCache
 from kemu.emulated.objects import meta, resources
 from kemu.emulated.objects.defaulting import defaults
 from kemu.emulated.objects.fields import refusals
-from kemu.emulated.objects.validation import causes, kinds
+from kemu.emulated.objects.validation import causes
 from kemu.emulated.objects.wire import shared_objects
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
@@ -69,9 +71,11 @@ class Registry:
         storage: Storage,
         cache: WatchCache,
         admission: Chain,
+        kinds: Kinds,
     ) -> None:
         self.storage = storage
         self.cache = cache
+        self.kinds = kinds
         self.turns = Turns()
         self._env = env
         self._random = env.random
@@ -83,6 +87,10 @@ class Registry:
     def unix_now_ns(self) -> int:
         """For timestamps in objects."""
         return self._env.clock.unix_ns()
+
+    def strategy_of(self, where: api_pb2.Resource) -> Strategy:
+        """Raises :class:`kemu.errors.NotFound`."""
+        return strategies.STRATEGIES.get(where.resource) or self.kinds.strategy(where.resource, where.version)
 
     # --- create ------------------------------------------------------------------------------------------------------
 
@@ -112,6 +120,9 @@ class Registry:
         if by is not None and by.is_tracked:
             applies.tidy(resource, obj)
         try:
+            if strategy.custom is not None:
+                await self.kinds.settle(strategy.custom, metadata.name)
+                strategy.custom.complete(obj)
             unbuilt = refusals.in_object(obj)
             defaults.apply(obj)
             if by is None or not by.is_tracked:
@@ -128,14 +139,15 @@ class Registry:
             meta.set_time(metadata.creationTimestamp, self._unix_ns())
             for field in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
                 metadata.ClearField(field)
-            problems = kinds.validate_create(obj) + unbuilt
+            problems = strategy.validate_create(obj) + unbuilt
             if problems:
                 raise causes.error(obj, problems)
             await self._admission.validate(resource, obj)
             new_key = key
             while True:
                 value = obj.SerializeToString(deterministic=True)
-                revision, current = await self.storage.swap(new_key, 0, value)
+                stored = value if strategy.custom is None else strategy.custom.stored(value)
+                revision, current = await self.storage.swap(new_key, 0, stored)
                 if revision:
                     return Entry(new_key, revision, value), obj
                 attempts -= 1
@@ -170,12 +182,14 @@ class Registry:
         obj: KubernetesObject,
         subresource: str = "",
         by: Writer | None = None,
+        version: str = "",
     ) -> tuple[Entry, bool]:
         """Replace an object, or the part of it that a subresource is: each leaves the others' as they are.
 
-        Returns it as it is now; and whether it is gone, because this took away its last finalizer.
+        Returns it as it is now; and whether it is gone, because this took away its last finalizer. ``version``: of a
+        custom kind, the one that the request speaks.
         """
-        entry, gone, _ = await self.put(plural, namespace, obj, subresource, by, "")
+        entry, gone, _ = await self.put(plural, namespace, obj, subresource, by, "", version)
         return entry, gone
 
     async def put(
@@ -186,11 +200,12 @@ class Registry:
         subresource: str,
         by: Writer | None,
         in_url: str,
+        version: str = "",
     ) -> tuple[Entry, bool, bool]:
         """As :meth:`update`, and whether the object was created. ``in_url``: its name as the request says it beside the
         object (``checkName`` of ``endpoints/handlers``).
         """
-        strategy = strategies.find_strategy(plural)
+        strategy = strategies.STRATEGIES.get(plural) or self.kinds.strategy(plural, version)
         resource = strategy.resource
         strategies.check_subresource(strategy, subresource)
         metadata = meta_v1_pb2.ObjectMeta()
@@ -244,6 +259,8 @@ class Registry:
         """What stands in the store after ``new`` was sent as an update. ``new`` is changed on the way. ``by``: None for
         the server's own writes, which change nothing about who manages which fields."""
         resource = strategy.resource
+        if strategy.custom is not None:
+            strategy.custom.complete(new)
         old = shared_objects.OBJECTS.parse(resource.message, entry.revision, entry.wire)
         self._check_preconditions(strategy, entry, old, new.metadata, is_patch=is_patch)
         _keep_system_fields(new.metadata, old.metadata)
@@ -276,7 +293,7 @@ class Registry:
             self._admission.update(resource, new, old)
             if strategy.counts is not None and strategy.counts(new, old):
                 new.metadata.generation = old.metadata.generation + 1
-            problems = kinds.validate_update(new, old) + unbuilt
+            problems = strategy.validate_update(new, old) + unbuilt
         if problems:
             raise causes.error(new, problems)
         value: bytes = new.SerializeToString(deterministic=True)
@@ -308,8 +325,7 @@ class Registry:
                 raise errors.modified(resource, name)
         elif not strategy.unconditional_update:
             why = causes.invalid("metadata.resourceVersion", 0, "must be specified for an update")
-            qualified = f"{resource.plural}.{resource.group}" if resource.group else resource.plural
-            raise causes.error_of_kind(qualified, resource.plural, name, [why])
+            raise causes.error_of_kind(resource.qualified, resource.collection, name, [why])
         sent.ClearField("resourceVersion")
 
     def has_uid(self, wanted: str, uid: str) -> bool:
@@ -327,7 +343,7 @@ class Registry:
     ) -> Coroutine[Any, Any, tuple[Entry, bool]]:
         """As :meth:`update`. ``warnings``: gets those about fields that the kind does not have."""
         plural = request.resource.resource
-        strategy = strategies.STRATEGIES.get(plural) or strategies.find_strategy(plural)
+        strategy = strategies.STRATEGIES.get(plural) or self.kinds.strategy(plural, request.resource.version)
         resource, name = strategy.resource, request.name
         if request.subresource not in strategy.subresources:
             strategies.check_subresource(strategy, request.subresource)
@@ -372,7 +388,7 @@ class Registry:
 
     async def apply(self, request: api_pb2.PatchRequest, warnings: list[str]) -> tuple[Entry, bool, bool]:
         """As :meth:`patch`, and whether the object was created."""
-        strategy = strategies.find_strategy(request.resource.resource)
+        strategy = self.strategy_of(request.resource)
         resource, name = strategy.resource, request.name
         strategies.check_subresource(strategy, request.subresource)
         namespace = addressed(resource, request.resource.namespace, name)
@@ -416,17 +432,42 @@ class Registry:
     # --- scale -------------------------------------------------------------------------------------------------------
 
     async def scale(
-        self, plural: str, namespace: str, name: str, change: Callable[[Any], Any], by: Writer | None = None
+        self, where: api_pb2.Resource, name: str, change: Callable[[Any], Any], by: Writer | None = None
     ) -> bytes:
         """Write the Scale that ``change`` makes of the present one. Returns it as clients get it."""
-        strategy = strategies.find_strategy(plural)
-        if plural not in scales.PLURALS:
-            raise kemu_errors.NotFound("the server could not find the requested resource", name=f"{plural}/scale")
-        namespace = addressed(strategy.resource, namespace, name)
-        entry, _ = await self.rewrite_in_turn(strategy, namespace, name, self._scaled, (change, by))
-        obj = cast(scales.Scaled, parse(strategy.resource, entry))
-        scale: bytes = scales.of(obj, str(entry.revision)).SerializeToString(deterministic=True)
+        strategy = self.strategy_of(where)
+        is_custom = strategy.custom is not None and strategy.custom.has_scale
+        if where.resource not in scales.PLURALS and not is_custom:
+            what = f"{where.resource}/scale"
+            raise kemu_errors.NotFound("the server could not find the requested resource", name=what)
+        namespace = addressed(strategy.resource, where.namespace, name)
+        write = self._scaled_custom if is_custom else self._scaled
+        entry, _ = await self.rewrite_in_turn(strategy, namespace, name, write, (change, by))
+        obj = parse(strategy.resource, entry)
+        if is_custom:
+            found, _ = custom_scales.of(strategy.custom, obj, str(entry.revision))
+        else:
+            found = scales.of(cast(scales.Scaled, obj), str(entry.revision))
+        scale: bytes = found.SerializeToString(deterministic=True)
         return scale
+
+    def _scaled_custom(
+        self, strategy: Strategy, entry: Entry, argument: tuple[Callable[[Any], Any], Writer | None]
+    ) -> bytes | None:
+        change, by = argument
+        row, obj = strategy.custom, parse(strategy.resource, entry)
+        old, is_set = custom_scales.of(row, obj, str(entry.revision))
+        if by is not None:
+            applies.show_entries(row, obj, old)
+        wanted = type(old)()
+        wanted.CopyFrom(old)
+        if not is_set:
+            wanted.spec.replicas = custom_scales.UNSET
+        wanted = change(wanted)
+        applies.scaled(row, obj, old, wanted, by, self.unix_now_ns())
+        custom_scales.change(row, obj, entry.revision, wanted)
+        obj.metadata.resourceVersion = str(entry.revision)
+        return self._replaced(strategy, entry, obj, "", applies.APPLIED)
 
     def _scaled(
         self, strategy: Strategy, entry: Entry, argument: tuple[Callable[[Any], Any], Writer | None]
@@ -448,7 +489,7 @@ class Registry:
 
     async def delete(self, request: api_pb2.DeleteRequest) -> tuple[Entry, bool]:
         """The object as it is now, or its last state if it is gone; and whether it is gone."""
-        strategy = strategies.find_strategy(request.resource.resource)
+        strategy = self.strategy_of(request.resource)
         resource, name = strategy.resource, request.name
         namespace = addressed(resource, request.resource.namespace, name)
         deletion = deletions.of_request(request)
@@ -522,6 +563,8 @@ class Registry:
         """Take the turn, then :meth:`rewrite`. To be awaited at once."""
         key = resources.key(strategy.resource, namespace, name)
         turn = self.turns.take(key)
+        if strategy.custom is not None:
+            return self._rewrite_custom(strategy, key, name, change, argument, confirm, turn)
         return self.rewrite(strategy, key, name, change, argument, confirm, leaves=True, turn=turn, is_pure=is_pure)
 
     async def rewrite(
@@ -598,6 +641,58 @@ class Registry:
                     self.turns.leave(key)
                 else:  # inlined: nobody waits
                     del self.turns.waiting[key]
+
+    async def _rewrite_custom(
+        self,
+        strategy: Strategy,
+        key: bytes,
+        name: str,
+        change: Transform,
+        argument: Any,
+        confirm: Confirmation | None,
+        turn: asyncio.Future[None] | None,
+    ) -> tuple[Entry, bool]:
+        """As :meth:`rewrite`, of a custom kind: ``change`` gets, and gives, objects of the version of the request."""
+        if turn is not None:
+            await self.turns.wait(key, turn)
+        row = strategy.custom
+        entry = self.cache.collections[row.plural].entries.get(key)
+        certain = False
+        try:
+            while True:
+                if entry is None:
+                    if certain:
+                        raise errors.not_found(row, name)
+                    entry, certain = await self.storage.read(key), True
+                    continue
+                shown = row.shown(entry)
+                try:
+                    value = change(strategy, shown, argument)
+                    if confirm is not None and value is not None and value != shown.value:
+                        await confirm(shown, value)
+                    # A delete that changes nothing does not store what is shown.
+                    is_same = change == self.deleted and value == shown.value
+                    stored = entry.value if is_same else None if value is None else row.stored(value)
+                except kemu_errors.ApiError:
+                    if certain:
+                        raise
+                    stored, value = entry.value, None
+                if stored == entry.value and type(value) is not Removed:
+                    if certain:
+                        return shown, False
+                    entry, certain = await self.storage.read(key), True
+                    continue
+                if type(value) is Removed:
+                    revision, current = await self.storage.swap(key, entry.revision, None)
+                    if revision:
+                        return Entry(key, entry.revision, value), True
+                else:
+                    revision, current = await self.storage.swap(key, entry.revision, stored)
+                    if revision:
+                        return Entry(key, revision, shown.value if value is None else value), value is None
+                entry, certain = current, True
+        finally:
+            self.turns.leave(key)
 
 
 def decode(resource: resources.Resource, data: bytes) -> KubernetesObject:

@@ -12,7 +12,9 @@ from typing import Any, cast
 
 from kemu import errors as kemu_errors
 from kemu.emulated.apiserver import selections
+from kemu.emulated.apiserver.custom import checks
 from kemu.emulated.objects import meta, resources
+from kemu.emulated.objects.defaulting import definitions
 from kemu.emulated.objects.pods import pod_phases
 from kemu.emulated.objects.resources import Resource
 from kemu.emulated.objects.templates import generations
@@ -20,6 +22,7 @@ from kemu.emulated.objects.validation import finalizers, kinds, metadata
 from kemu.emulated.objects.validation.pod_specs import resizes
 from kemu.errors import Cause
 from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2
+from kemu.messages.k8s.apiextensions_v1_pb2 import CustomResourceDefinition
 from kemu.messages.k8s.objects import KubernetesObject
 
 
@@ -184,6 +187,11 @@ def _has_new_endpoints(new: KubernetesObject, old: KubernetesObject) -> bool:
     return bool(one != other)
 
 
+def _prepare_definition(new: CustomResourceDefinition, old: CustomResourceDefinition) -> None:
+    """``customresourcedefinition.strategy.PrepareForUpdate``."""
+    definitions.store(new)
+
+
 def _check_finalize(new: KubernetesObject, old: KubernetesObject) -> list[Cause]:
     found: list[Cause] = []
     metadata.check_metadata_update(new.metadata, old.metadata, found)
@@ -230,6 +238,11 @@ class Strategy:
     grace_s: Callable[[Any, int | None], int] | None = None
     """(object, what the request says): the kind is deleted gracefully."""
     dependents: str = DELETED
+    custom: Any = None
+    """Of a custom kind, the row of the version that requests speak (:mod:`kemu.emulated.apiserver.custom.served`)."""
+    validate_create: Callable[[Any], list[Cause]] = kinds.validate_create
+    validate_update: Callable[[Any, Any], list[Cause]] = kinds.validate_update
+    """(new, old)."""
 
 
 _RULES: dict[str, dict[str, Any]] = {
@@ -283,6 +296,13 @@ _RULES: dict[str, dict[str, Any]] = {
     "certificatesigningrequests": {"subresources": {"status": STATUS, "approval": STATUS}},
     "deviceclasses": {"counts": _has_new_spec},
     "resourceslices": {"counts": _has_new_spec},
+    "customresourcedefinitions": {
+        "counts": _has_new_spec,
+        "prepare_update": _prepare_definition,
+        "unconditional_update": False,
+        "validate_create": checks.validate_create,
+        "validate_update": checks.validate_update,
+    },
     "roles": {"create_on_update": True},
     "rolebindings": {"create_on_update": True},
     "clusterroles": {"create_on_update": True},

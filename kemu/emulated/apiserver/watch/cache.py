@@ -18,7 +18,7 @@ from google.protobuf.message import DecodeError
 from kemu.emulated.apiserver import selections
 from kemu.emulated.apiserver.selections import Selection
 from kemu.emulated.apiserver.storage import Entry
-from kemu.emulated.objects import resources
+from kemu.emulated.objects import custom_kinds, resources
 from kemu.emulated.objects.resources import Resource
 from kemu.emulated.objects.wire import shared_objects
 from kemu.messages.etcd import kv_pb2
@@ -51,6 +51,8 @@ class Change:
 _CORRUPT = (DecodeError, UnicodeDecodeError)
 """What parsing a key or a value of the store raises if it is not an API server that has written it."""
 
+_NAMESPACED_PARTS = 5
+"""Of a key whose object has a namespace."""
 _REVISION = attrgetter("revision")
 _FEW = 32
 """Up to this many changes are searched one by one."""
@@ -223,7 +225,7 @@ class Collection:
         else:
             parts = entry.key.decode().split("/")
             name = parts[-1]
-            namespace = parts[3] if len(parts) == 5 else ""
+            namespace = parts[3] if len(parts) == _NAMESPACED_PARTS else ""
         if self._getters:
             message = shared_objects.OBJECTS.parse(self.resource.message, entry.revision, entry.wire)
             entry.fields = (name, namespace, *[getter(message) for getter in self._getters])
@@ -269,13 +271,15 @@ class Collection:
 
 
 class WatchCache:
-    """All kinds, as of :attr:`revision`."""
+    """All kinds, as of :attr:`revision`; also custom ones, of which each has a collection from its first sign on."""
 
     def __init__(self, window: int, window_bytes: int) -> None:
         """``window``: how many past changes of each kind are kept, at least, for watches that resume, unless the
         objects that they replaced or deleted have more than three quarters of ``window_bytes``, over all kinds."""
         self.revision = 0
         self.collections = {resource.plural: Collection(resource, window) for resource in resources.BY_PLURAL.values()}
+        self.on_definition: Callable[[str, Entry | None], None] = lambda name, entry: None
+        """Told of the definition of a custom kind, before all others; None: it is gone."""
         self.on_change: Callable[[Collection, Change, Any], None] = lambda collection, change, message: None
         """Told of every change, in the order of revisions; with the new object where it has been parsed."""
         self.on_reload: Callable[[], None] = lambda: None
@@ -286,23 +290,60 @@ class WatchCache:
         self._past_bytes = 0
         """At least as many as the collections' ``past_bytes`` together. What a window forgets because of its number of
         changes is not subtracted: a change costs one addition, and :meth:`_shorten_past` looks again."""
+        self._window = window
+        self._definitions = self.collections[custom_kinds.DEFINITIONS]
         self._by_plural = {plural.encode(): collection for plural, collection in self.collections.items()}
         self._waiting: dict[asyncio.Future[None], int] = {}
+
+    def add(self, row: Resource) -> None:
+        """A custom kind has a collection from now on."""
+        collection = self.collections.get(row.plural)
+        if collection is None:
+            collection = self.collections[row.plural] = Collection(row, self._window)
+            self._by_plural[row.plural.encode()] = collection
+            collection.oldest = collection.last = self.revision
+        collection.resource = row
+
+    def _add_unknown(self, key: bytes) -> Collection | None:
+        """Of an object whose definition is not known; None: it is not of a custom kind."""
+        parts = key.split(b"/")
+        if b"." not in parts[2]:
+            return None
+        try:
+            self.add(custom_kinds.placeholder(parts[2].decode(), len(parts) == _NAMESPACED_PARTS))
+        except UnicodeDecodeError:
+            return None
+        return self._by_plural[parts[2]]
 
     def load(self, entries: Iterable[Entry], revision: int) -> None:
         """Begin anew from a list of the whole store at ``revision``."""
         by_plural: dict[bytes, list[Entry]] = {plural: [] for plural in self._by_plural}
         for entry in entries:
-            found = by_plural.get(entry.key.split(b"/", 3)[2])
+            plural = entry.key.split(b"/", 3)[2]
+            found = by_plural.get(plural)
+            if found is None and self._add_unknown(entry.key) is not None:
+                found = by_plural[plural] = []
             if found is not None:
                 found.append(entry)
+        before = list(self._definitions.entries)
         for plural, collection in self._by_plural.items():
             collection.load(by_plural[plural], revision, self.on_corrupt)
+        if before or self._definitions.entries:
+            self._tell_definitions(before)
         self._past_bytes = 0
         # A store that forgot acknowledged writes goes back: so does the cache.
         self.revision = revision
         self.on_reload()
         self.advance(revision)
+
+    def _tell_definitions(self, before: Sequence[bytes]) -> None:
+        """Of all that are there now, and of those of before that are not."""
+        entries = self._definitions.entries
+        for key in before:
+            if key not in entries:
+                self.on_definition(_name(key), None)
+        for key in sorted(entries):
+            self.on_definition(_name(key), entries[key])
 
     def apply(self, event: kv_pb2.Event) -> None:
         """One ``mvccpb.Event``, newer than all before it. Call :meth:`advance` after the last one of its revision."""
@@ -310,7 +351,9 @@ class WatchCache:
         key = pair.key
         collection = self._by_plural.get(key.split(b"/", 3)[2])
         if collection is None:
-            return
+            collection = self._add_unknown(key)
+            if collection is None:
+                return
         if event.type:
             deleted = collection.delete(key, pair.mod_revision)
             if deleted is None:
@@ -322,6 +365,8 @@ class WatchCache:
             except _CORRUPT:
                 self.on_corrupt(key)
                 return
+        if collection is self._definitions:
+            self.on_definition(_name(key), change.new)
         self.on_change(collection, change, message)
         if change.old is not None:
             self._past_bytes += change.old.size
@@ -377,3 +422,7 @@ class WatchCache:
     def leave(self, future: asyncio.Future[None]) -> None:
         """The future of :meth:`reached` is no longer awaited."""
         self._waiting.pop(future, None)
+
+
+def _name(key: bytes) -> str:
+    return key.rpartition(b"/")[2].decode()

@@ -283,8 +283,10 @@ class Fanout:
         cache, collection, selection, stream = self._cache, watcher.collection, watcher.selection, watcher.stream
         count, size = stream.count, stream.waiting_bytes
         if since == 0:
+            show = selection.show
             for entry in collection.select(selection):
-                stream.add(watcher.watch_id, _ADDED, entry.revision, entry.wire)
+                wire = entry.wire if show is None else show(entry.wire)
+                stream.add(watcher.watch_id, _ADDED, entry.revision, wire)
             watcher.revision = cache.revision
             watcher.initial = True
         else:
@@ -323,6 +325,14 @@ class Fanout:
         """End a watch from this side."""
         self.stop(watcher)
         watcher.stream.add_error(watcher.watch_id, error)
+
+    def end_kind(self, plural: str) -> None:
+        """End the watches of a kind without a word: their clients may come again, and go on where they were."""
+        group = self._groups.get(plural)
+        watchers = [] if group is None else _of_group(group)
+        for watcher in watchers:
+            self.stop(watcher)
+            watcher.stream.add(watcher.watch_id, _ERROR, 0, b"")
 
     def stop_all(self, stream: Stream) -> list[int]:
         """The client is gone. Returns the ids of the watches that it had."""
@@ -489,6 +499,8 @@ class Fanout:
                 kind, wire = _DELETED, change.last_wire()
             else:
                 continue
+            if selection.show is not None:
+                wire = selection.show(wire)
             self._news += len(wire) + buffers.EVENT_BYTES * len(watchers)
             for watcher in watchers:
                 if revision > watcher.revision:
@@ -520,13 +532,11 @@ class Fanout:
 
     def watchers(self) -> list[Watcher]:
         """All of them, in a fixed order."""
-        return [
-            watcher
-            for group in self._groups.values()
-            for bucket in group.buckets.values()
-            for watchers in bucket.values()
-            for watcher in watchers
-        ]
+        return [watcher for group in self._groups.values() for watcher in _of_group(group)]
+
+
+def _of_group(group: _Group) -> list[Watcher]:
+    return [watcher for bucket in group.buckets.values() for watchers in bucket.values() for watcher in watchers]
 
 
 def _too_slow() -> kemu_errors.Gone:

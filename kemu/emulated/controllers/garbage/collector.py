@@ -9,15 +9,18 @@ that shall leave them (``orphan``) goes when they no longer refer to it. Mirrors
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from kemu import errors
 from kemu.emulated.client import informers, recorders, workqueues
 from kemu.emulated.controllers import controllers
 from kemu.emulated.controllers.garbage import graphs
-from kemu.emulated.objects import resources
+from kemu.emulated.objects import custom_kinds, resources
+from kemu.emulated.objects.conversion import convert
+from kemu.emulated.objects.custom_kinds import CustomResource
 from kemu.emulated.objects.validation import finalizers
 from kemu.messages.k8s import meta_v1_pb2
+from kemu.messages.k8s.apiextensions_v1_pb2 import CustomObject, CustomResourceDefinition
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import Env
 from kemu.runtime.runlog.events import Named, OwnedDeleted, OwnedOrphaned, OwnerInvalid
@@ -45,10 +48,12 @@ class GarbageCollector(controllers.Controller):
         self._to_orphan: workqueues.WorkQueue[graphs.Node] = workqueues.WorkQueue(env)
         self.graph = graphs.Graph(self._look, self._to_delete.add_rate_limited, self._to_orphan.add, self._complain)
         self._informers = [
-            informers.Informer(self.client, row.plural, handler=_Monitor(self.graph, row))
+            informers.Informer(self.client, row.plural, handler=self._monitor(row))
             for row in resources.RESOURCES
             if row.plural not in IGNORED
         ]
+        self._custom: dict[str, tuple[CustomResource, informers.Informer[CustomObject]]] = {}
+        """By name, the custom kinds that are watched, as their definitions say."""
         level = str(config.get("events", recorders.NOTABLE))
         self._recorder = recorders.Recorder(env, self.client, "garbage-collector-controller", "0", level)
 
@@ -59,6 +64,44 @@ class GarbageCollector(controllers.Controller):
             if number:
                 self.env.spawn(self._work_on(self._to_delete, self._judge), f"collect {number}")
         await self._work_on(self._to_delete, self._judge)
+
+    # --- kinds --------------------------------------------------------------------------------------------------------
+
+    def _monitor(self, row: resources.Resource) -> _Monitor:
+        if row.plural == custom_kinds.DEFINITIONS:
+            return _Definitions(self.graph, row, self._watch_kind)
+        return _Monitor(self.graph, row)
+
+    def _watch_kind(self, name: str, definition: CustomResourceDefinition | None) -> None:
+        """``resyncMonitors``: watch the custom kinds that are served. None: it is gone."""
+        rows = custom_kinds.rows(definition) if definition is not None else {}
+        known = self._custom.get(name)
+        if not rows:
+            if known is not None:
+                del self._custom[name]
+                known[1].stop()
+            return
+        row = rows[custom_kinds.by_priority(list(rows))[0]]
+        if known is None:
+            handler = _Monitor(self.graph, row)
+            informer: informers.Informer[CustomObject] = informers.Informer(
+                self.client, name, handler=handler, namespaced=row.namespaced
+            )
+            self._custom[name] = row, informer
+            informer.start()
+        else:
+            self._custom[name] = row, known[1]
+
+    def _row(self, kind: str, api_version: str) -> resources.Resource:
+        """Raises NotFound for a kind that is not served: it may be, one day (``restMappingError``)."""
+        group = api_version.rpartition("/")[0]
+        row = resources.BY_KIND.get(kind)
+        if row is not None and row.group == group:
+            return row
+        for custom, _ in self._custom.values():
+            if custom.kind == kind and custom.group == group:
+                return custom
+        raise errors.NotFound(f"unable to get REST mapping for {api_version}/{kind}.", kind=kind)
 
     def _look(self, node: graphs.Node) -> None:
         self._to_delete.add_after(node, self.lag_s())
@@ -78,7 +121,9 @@ class GarbageCollector(controllers.Controller):
 
     def _complain(self, node: graphs.Node, owner: graphs.Identity) -> None:
         identity = node.identity
-        regarding = _row(identity.kind, identity.api_version).message()
+        regarding = self._row(identity.kind, identity.api_version).message()
+        if isinstance(regarding, CustomObject):
+            regarding.apiVersion, regarding.kind = identity.api_version, identity.kind
         metadata: Any = regarding.metadata  # type: ignore[attr-defined]
         metadata.namespace, metadata.name, metadata.uid = identity.namespace, identity.name, identity.uid
         note = f'ownerRef {owner} does not exist in namespace "{identity.namespace}"'
@@ -172,7 +217,7 @@ class GarbageCollector(controllers.Controller):
         namespaced = cluster_wide._replace(namespace=namespace)
         if cluster_wide in self.graph.absent or namespaced in self.graph.absent:
             return None
-        row = _row(reference.kind, reference.apiVersion)
+        row = self._row(reference.kind, reference.apiVersion)
         if row.namespaced and not namespace:
             raise _WrongScopeError
         try:
@@ -186,7 +231,7 @@ class GarbageCollector(controllers.Controller):
 
     async def _find(self, identity: graphs.Identity) -> KubernetesObject | None:
         """The object as the API server has it; None if it is gone, or another has its name."""
-        row = _row(identity.kind, identity.api_version)
+        row = self._row(identity.kind, identity.api_version)
         if row.namespaced and not identity.namespace:
             raise _WrongScopeError
         try:
@@ -199,7 +244,7 @@ class GarbageCollector(controllers.Controller):
 
     async def _delete(self, identity: graphs.Identity, latest: KubernetesObject, policy: str) -> None:
         """Only if its owners are still the same (``deleteObject``)."""
-        row = _row(identity.kind, identity.api_version)
+        row = self._row(identity.kind, identity.api_version)
         namespace = identity.namespace if row.namespaced else ""
         version = latest.metadata.resourceVersion
         try:
@@ -222,10 +267,34 @@ class GarbageCollector(controllers.Controller):
 
     async def _patch(self, node: graphs.Node, references: Sequence[Mapping[str, Any]]) -> None:
         identity = node.identity
-        row = _row(identity.kind, identity.api_version)
-        patch = {"metadata": {"ownerReferences": list(references)}}
+        row = self._row(identity.kind, identity.api_version)
         namespace = identity.namespace if row.namespaced else ""
+        if custom_kinds.is_custom(row.plural):
+            await self._patch_custom(row, identity, namespace, references)
+            return
+        patch = {"metadata": {"ownerReferences": list(references)}}
         await self.client.patch(row.plural, identity.name, namespace, patch, type="strategic", uid=identity.uid)
+
+    async def _patch_custom(
+        self,
+        row: resources.Resource,
+        identity: graphs.Identity,
+        namespace: str,
+        references: Sequence[Mapping[str, Any]],
+    ) -> None:
+        """Custom kinds have no strategic patches: the whole list is written (``unblockOwnerReferencesJSONMergePatch``,
+        ``deleteOwnerRefJSONMergePatch``)."""
+        latest = await self.client.get(row.plural, identity.name, namespace)
+        changes = {one["uid"]: one for one in references}
+        kept = []
+        for reference in latest.metadata.ownerReferences:
+            change = changes.get(reference.uid)
+            if change is None:
+                kept.append(convert.to_json(reference))
+            elif change.get("$patch") != "delete":
+                kept.append({**convert.to_json(reference), **change})
+        patch = {"metadata": {"resourceVersion": latest.metadata.resourceVersion, "ownerReferences": kept or None}}
+        await self.client.patch(row.plural, identity.name, namespace, patch, uid=identity.uid)
 
     async def _remove_owners(self, node: graphs.Node, uids: Sequence[str]) -> None:
         await self._patch(node, [{"$patch": "delete", "uid": uid} for uid in uids])
@@ -248,7 +317,7 @@ class GarbageCollector(controllers.Controller):
     async def _remove_finalizer(self, node: graphs.Node, finalizer: str) -> None:
         """Unless another client has written in between (``removeFinalizer``)."""
         identity = node.identity
-        row = _row(identity.kind, identity.api_version)
+        row = self._row(identity.kind, identity.api_version)
         namespace = identity.namespace if row.namespaced else ""
         for attempt in range(_FINALIZER_TRIES):
             try:
@@ -309,12 +378,29 @@ class _Monitor:
         self._graph.remove(self._api_version, self._kind, old)
 
 
-def _row(kind: str, api_version: str) -> resources.Resource:
-    """Raises NotFound for a kind that is not served: it may be, one day (``restMappingError``)."""
-    row = resources.BY_KIND.get(kind)
-    if row is None or row.group != api_version.rpartition("/")[0]:
-        raise errors.NotFound(f"unable to get REST mapping for {api_version}/{kind}.", kind=kind)
-    return row
+class _Definitions(_Monitor):
+    """And tells which custom kinds there are."""
+
+    def __init__(
+        self,
+        graph: graphs.Graph,
+        row: resources.Resource,
+        tell: Callable[[str, CustomResourceDefinition | None], None],
+    ) -> None:
+        super().__init__(graph, row)
+        self._tell = tell
+
+    def on_add(self, obj: KubernetesObject) -> None:
+        super().on_add(obj)
+        self._tell(obj.metadata.name, cast(CustomResourceDefinition, obj))
+
+    def on_update(self, old: KubernetesObject, new: KubernetesObject) -> None:
+        super().on_update(old, new)
+        self._tell(new.metadata.name, cast(CustomResourceDefinition, new))
+
+    def on_delete(self, old: KubernetesObject) -> None:
+        super().on_delete(old)
+        self._tell(old.metadata.name, None)
 
 
 def _named(identity: graphs.Identity) -> Named:

@@ -15,6 +15,7 @@ from kemu.emulated.gateway.requests import envelopes, negotiation
 from kemu.emulated.gateway.requests.negotiation import Form
 from kemu.emulated.gateway.tables import tables
 from kemu.emulated.objects import events
+from kemu.emulated.objects.custom_kinds import CustomResource
 from kemu.emulated.objects.resources import Resource
 from kemu.errors import NotAcceptable
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
@@ -96,7 +97,7 @@ class Representations:
             shown = _headed(f"meta.k8s.io/{form.version}", negotiation.PARTIAL, self._partial(row, wire))
         else:
             shown = b"null"
-        return b'%b,"object":%b}' % (documents.text(tables.cells(message, now_ns))[:-1], shown)
+        return b'%b,"object":%b}' % (documents.text(tables.cells(row, message, now_ns))[:-1], shown)
 
     def _packed(self, form: Form, row: Resource, wire: bytes) -> bytes:
         if form.transform:
@@ -145,7 +146,7 @@ class Representations:
             return envelopes.list_of(version, kind, metadata.SerializeToString(deterministic=True), items)
         head: dict[str, Any] = {"kind": kind, "apiVersion": version, "metadata": documents.of(metadata)}
         if form.transform == negotiation.TABLE:
-            head["columnDefinitions"] = tables.columns(stored(row).message)
+            head["columnDefinitions"] = tables.columns(stored(row))
             return documents.list_of(_style(form), head, "rows", items)
         return documents.list_of(_style(form), head, "items", items)
 
@@ -174,7 +175,12 @@ def _shown(row: Resource, wire: bytes) -> KubernetesObject:
 
 
 def _wire(row: Resource, wire: bytes) -> bytes:
-    """The bytes for clients."""
+    """The bytes for clients. Raises :class:`kemu.errors.NotAcceptable`."""
+    if isinstance(row, CustomResource):
+        raise NotAcceptable(
+            "object *unstructured.Unstructured does not implement the protobuf marshalling interface and cannot be "
+            "encoded to a protobuf message"
+        )
     return _shown(row, wire).SerializeToString(deterministic=True) if row is events.ROW else wire
 
 
@@ -204,7 +210,7 @@ def _headed(api_version: str, kind: str, document: bytes) -> bytes:
 
 def _table_head(form: Form, row: Resource, metadata: dict[str, Any], with_columns: bool) -> bytes:
     """Until where the rows begin."""
-    columns = documents.text(tables.columns(stored(row).message)) if with_columns else b"null"
+    columns = documents.text(tables.columns(stored(row))) if with_columns else b"null"
     head = f'{{"kind":"Table","apiVersion":"meta.k8s.io/{form.version}","metadata":'.encode()
     return b'%b%b,"columnDefinitions":%b,"rows":[' % (head, documents.text(metadata), columns)
 

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from kemu.emulated.gateway.discovery import catalogue
 from kemu.emulated.gateway.discovery.catalogue import Entry, Kind, Version
 
 MEDIA_TYPE = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
-def core() -> dict[str, Any]:
+def core(served: Sequence[Version]) -> dict[str, Any]:
     """``/api``."""
-    return _list([{"metadata": {}, "versions": _versions("")}])
+    return _list([{"metadata": {}, "versions": _versions("", served)}])
 
 
-def groups() -> dict[str, Any]:
+def groups(served: Sequence[Version]) -> dict[str, Any]:
     """``/apis``."""
-    names = dict.fromkeys(one.group for one in catalogue.versions() if one.group)
-    return _list([{"metadata": {"name": name}, "versions": _versions(name)} for name in names])
+    names = dict.fromkeys(one.group for one in served if one.group)
+    return _list([{"metadata": {"name": name}, "versions": _versions(name, served)} for name in names])
 
 
 def _list(items: list[dict[str, Any]]) -> dict[str, Any]:
@@ -26,19 +26,26 @@ def _list(items: list[dict[str, Any]]) -> dict[str, Any]:
     return {**head, "items": items}
 
 
-def _versions(group: str) -> list[dict[str, Any]]:
-    return [_version(one) for one in catalogue.versions() if one.group == group]
+def _versions(group: str, served: Sequence[Version]) -> list[dict[str, Any]]:
+    return [_version(one) for one in served if one.group == group]
 
 
 def _version(version: Version) -> dict[str, Any]:
-    listed = [_resource(entry) for entry in version.entries]
+    listed = [_resource(entry, version) for entry in version.entries]
     return {"version": version.version, "resources": listed, "freshness": "Current"}
 
 
-def _resource(entry: Entry) -> dict[str, Any]:
+def _resource(entry: Entry, version: Version) -> dict[str, Any]:
+    # The document says the group of a kind where it is a custom one, and where it is another.
+    whole = {"group": version.group, "version": version.version} if entry.stored_as else {"group": "", "version": ""}
+
+    def kind(one: Kind) -> dict[str, str]:
+        place = {"group": one.group, "version": one.version} if one.group else whole
+        return {**place, "kind": one.kind}
+
     found: dict[str, Any] = {
         "resource": entry.plural,
-        "responseKind": _kind(Kind(entry.kind)),
+        "responseKind": kind(Kind(entry.kind)),
         "scope": "Namespaced" if entry.namespaced else "Cluster",
         "singularResource": entry.singular,
         "verbs": list(entry.verbs),
@@ -49,11 +56,7 @@ def _resource(entry: Entry) -> dict[str, Any]:
         found["categories"] = list(entry.categories)
     if entry.subresources:
         found["subresources"] = [
-            {"subresource": one.name, "responseKind": _kind(one.kind), "verbs": list(one.verbs)}
+            {"subresource": one.name, "responseKind": kind(one.kind), "verbs": list(one.verbs)}
             for one in entry.subresources
         ]
     return found
-
-
-def _kind(kind: Kind) -> dict[str, str]:
-    return {"group": kind.group, "version": kind.version, "kind": kind.kind}

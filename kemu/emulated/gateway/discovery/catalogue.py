@@ -32,6 +32,7 @@ GROUPS = (
     "rbac.authorization.k8s.io",
     "storage.k8s.io",
     "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
     "scheduling.k8s.io",
     "coordination.k8s.io",
     "node.k8s.io",
@@ -71,6 +72,8 @@ class Entry:
     categories: tuple[str, ...] = ()
     subresources: tuple[Subresource, ...] = ()
     is_stored: bool = True
+    stored_as: str = ""
+    """Version in which objects are stored; empty: the preferred one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,7 @@ class Version:
         return f"{self.group}/{self.version}" if self.group else self.version
 
 
-_SCALE = Subresource("scale", Kind("Scale", "autoscaling", "v1"), CHANGE)
+SCALE = Subresource("scale", Kind("Scale", "autoscaling", "v1"), CHANGE)
 
 _SUBRESOURCES: dict[str, tuple[Subresource, ...]] = {
     "pods": (
@@ -103,7 +106,7 @@ _SUBRESOURCES: dict[str, tuple[Subresource, ...]] = {
     "nodes": (Subresource("proxy", Kind("NodeProxyOptions"), PROXY),),
     "services": (Subresource("proxy", Kind("ServiceProxyOptions"), PROXY),),
     "serviceaccounts": (Subresource("token", Kind("TokenRequest", "authentication.k8s.io", "v1"), CREATE),),
-    **dict.fromkeys(("deployments", "replicasets", "statefulsets", "replicationcontrollers"), (_SCALE,)),
+    **dict.fromkeys(("deployments", "replicasets", "statefulsets", "replicationcontrollers"), (SCALE,)),
 }
 """Besides ``status``."""
 
@@ -154,7 +157,7 @@ _METRICS = tuple(
 
 
 def _categories(row: Resource) -> tuple[str, ...]:
-    if row.group == "admissionregistration.k8s.io":
+    if row.group in ("admissionregistration.k8s.io", "apiextensions.k8s.io"):
         return ("api-extensions",)
     return ("all",) if row.plural in _IN_ALL else ()
 
@@ -173,6 +176,19 @@ def _entry(row: Resource) -> Entry:
         _categories(row),
         tuple(sorted(kept, key=lambda one: one.name)),
     )
+
+
+def with_custom(custom: tuple[Version, ...]) -> tuple[Version, ...]:
+    """Those of kemu's own kinds and those of custom ones, in the order of groups."""
+    if not custom:
+        return versions()
+    own = versions()
+    last = tuple(one for one in own if one.group in _AFTER_CUSTOM)
+    return (*(one for one in own if one.group not in _AFTER_CUSTOM), *custom, *last)
+
+
+_AFTER_CUSTOM = ("metrics.k8s.io",)
+"""Groups that are less preferred than custom ones."""
 
 
 @lru_cache(1)

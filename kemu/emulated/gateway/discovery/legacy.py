@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from typing import Any
 
-from kemu.emulated.gateway.discovery import catalogue
 from kemu.emulated.gateway.discovery.catalogue import Entry, Version
 
 
@@ -16,29 +16,27 @@ def api_versions(address: str) -> dict[str, Any]:
     return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": addresses}
 
 
-def groups() -> dict[str, Any]:
+def groups(served: Sequence[Version]) -> dict[str, Any]:
     """``/apis``."""
-    names = dict.fromkeys(one.group for one in catalogue.versions() if one.group)
-    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group(name) for name in names]}
+    names = dict.fromkeys(one.group for one in served if one.group)
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group(name, served) for name in names]}
 
 
-def group(name: str) -> dict[str, Any] | None:
+def group(name: str, served: Sequence[Version]) -> dict[str, Any] | None:
     """``/apis/<group>``; None for one that is not served."""
-    if not name or all(one.group != name for one in catalogue.versions()):
+    if not name or all(one.group != name for one in served):
         return None
-    return {"kind": "APIGroup", "apiVersion": "v1", **_group(name)}
+    return {"kind": "APIGroup", "apiVersion": "v1", **_group(name, served)}
 
 
-def _group(name: str) -> dict[str, Any]:
-    found = [
-        {"groupVersion": one.api_version, "version": one.version} for one in catalogue.versions() if one.group == name
-    ]
+def _group(name: str, served: Sequence[Version]) -> dict[str, Any]:
+    found = [{"groupVersion": one.api_version, "version": one.version} for one in served if one.group == name]
     return {"name": name, "versions": found, "preferredVersion": found[0]}
 
 
-def resources(api_version: str) -> dict[str, Any] | None:
+def resources(api_version: str, served: Sequence[Version]) -> dict[str, Any] | None:
     """``/api/v1``, ``/apis/<group>/<version>``; None for one that is not served."""
-    for one in catalogue.versions():
+    for one in served:
         if one.api_version == api_version:
             # As kube-apiserver: the list of the core group does not say its own version.
             head = {"kind": "APIResourceList", **({"apiVersion": "v1"} if one.group else {})}
@@ -77,15 +75,17 @@ def _documents(version: Version, entry: Entry) -> list[dict[str, Any]]:
 
 def _hash(version: Version, entry: Entry) -> str:
     """``StorageVersionHash``. Events are stored as those of the core group."""
-    group, stored = ("", "v1") if entry.kind == "Event" else (version.group, version.version)
+    group, stored = version.group, entry.stored_as or version.version
+    if entry.kind == "Event" and version.api_version in ("v1", "events.k8s.io/v1"):
+        group, stored = "", "v1"
     digest = hashlib.sha256(f"{group}/{stored}/{entry.kind}".encode()).digest()
     return base64.b64encode(digest[:8]).decode()
 
 
-def paths() -> list[str]:
+def paths(served: Sequence[Version]) -> list[str]:
     """``/``: of these documents."""
     found = {"/api", "/apis"}
-    for one in catalogue.versions():
+    for one in served:
         if one.group:
             found.update((f"/apis/{one.group}", f"/apis/{one.api_version}"))
         else:

@@ -15,7 +15,7 @@ from typing import Any
 import kemu
 from kemu.emulated.gateway.discovery import catalogue
 from kemu.emulated.gateway.discovery.catalogue import Version
-from kemu.emulated.gateway.openapi import operations
+from kemu.emulated.gateway.openapi import custom, operations
 from kemu.emulated.gateway.openapi.schemas import Collection
 
 ROOT = "/openapi/v3"
@@ -39,9 +39,12 @@ def name_of(version: Version) -> str:
     return f"apis/{version.api_version}" if version.group else f"api/{version.version}"
 
 
-@lru_cache(1)
-def root() -> bytes:
-    paths = {name_of(one): {"serverRelativeURL": f"{ROOT}/{name_of(one)}?hash={tag()}"} for one in versions()}
+@lru_cache(16)
+def root(definitions: tuple[bytes, ...] = ()) -> bytes:
+    """``definitions``: of custom kinds, as an API server sends them."""
+    tags = {name_of(one): tag() for one in versions()}
+    tags |= {name: custom.tag(rows) for name, rows in custom.rows(definitions).items()}
+    paths = {name: {"serverRelativeURL": f"{ROOT}/{name}?hash={found}"} for name, found in tags.items()}
     return _encoder.encode({"paths": dict(sorted(paths.items()))}).encode()
 
 
@@ -52,6 +55,25 @@ def document(name: str) -> bytes | None:
         if name_of(version) == name:
             return _encoder.encode(_document(version)).encode()
     return None
+
+
+@lru_cache(64)
+def custom_document(name: str, served: tuple[Version, ...], definitions: tuple[bytes, ...]) -> tuple[bytes, str] | None:
+    """As :func:`document`, of custom kinds, and its hash. ``served``: what discovery has of them."""
+    for version in served:
+        rows = custom.rows(definitions).get(name)
+        if name_of(version) == name and rows:
+            return custom.document(version, rows), custom.tag(rows)
+    return None
+
+
+@lru_cache(16)
+def swagger(definitions: tuple[bytes, ...]) -> bytes:
+    """OpenAPI v2, of custom kinds alone."""
+    info = {"title": "Kubernetes", "version": "v1.36.3"}
+    found: dict[str, Any] = {"swagger": "2.0", "info": info, "paths": {}}
+    made = custom.definitions_v2(custom.rows(definitions))
+    return _encoder.encode({**found, "definitions": made} if made else found).encode()
 
 
 def _document(version: Version) -> dict[str, Any]:

@@ -36,8 +36,8 @@ _BODIES: dict[str, Any] = {
 
 _ROWS = {(row.api_version, row.kind): row for row in (*resources.RESOURCES, events.ROW)}
 
-_MEDIA = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
-_PATCHES = (
+MEDIA = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
+PATCHES = (
     "application/apply-patch+yaml",
     "application/json-patch+json",
     "application/merge-patch+json",
@@ -95,12 +95,16 @@ def paths(version: Version, collection: Collection) -> dict[str, Any]:
     base = f"/apis/{version.api_version}" if version.group else f"/api/{version.version}"
     found: dict[str, Any] = {}
     for entry in version.entries:
-        _add_entry(found, _Of(version, entry, base, collection))
+        add_entry(found, Of(version, entry, base, collection))
     return dict(sorted(found.items()))
 
 
-class _Of:
+class Of:
     """An entry, and where it belongs."""
+
+    patches = PATCHES
+    """Media types of its patches; ``media``: of its objects."""
+    media = MEDIA
 
     def __init__(self, version: Version, entry: Entry, base: str, collection: Collection) -> None:
         self.version = version
@@ -119,19 +123,21 @@ class _Of:
         named = schemas.group_version_kind(api_version, kind.kind)
         return self.collection.add_object(descriptor, api_version, kind.kind), named
 
+    def listed(self) -> dict[str, str]:
+        """The reference to the schema of its lists."""
+        row = _ROWS[self.version.api_version, self.entry.kind]
+        list_meta = meta_v1_pb2.ListMeta.DESCRIPTOR
+        return self.collection.add_list(row.message.DESCRIPTOR, list_meta, self.version.api_version, self.entry.kind)
 
-def _add_entry(found: dict[str, Any], of: _Of) -> None:
+
+def add_entry(found: dict[str, Any], of: Of) -> None:
     entry = of.entry
     schema, kind = of.body(Kind(entry.kind))
     own: dict[str, Any] = {}
     if "create" in entry.verbs:
-        own["post"] = _operation("post", kind, schema, body=schema)
+        own["post"] = _operation(of, "post", kind, schema, body=schema)
     if "list" in entry.verbs:
-        row = _ROWS[of.version.api_version, entry.kind]
-        listed = of.collection.add_list(
-            row.message.DESCRIPTOR, meta_v1_pb2.ListMeta.DESCRIPTOR, of.version.api_version, entry.kind
-        )
-        own["get"] = _operation("get", kind, listed, _LIST, action="list")
+        own["get"] = _operation(of, "get", kind, of.listed(), _LIST, action="list")
         if entry.namespaced:
             found[of.everywhere] = {"get": own["get"], "parameters": [_parameter("pretty")]}
     if "deletecollection" in entry.verbs:
@@ -141,7 +147,7 @@ def _add_entry(found: dict[str, Any], of: _Of) -> None:
     single = {
         _METHODS[verb]: _deletion(of, kind, _DELETE, "delete")
         if verb == "delete"
-        else _operation(_METHODS[verb], kind, schema, body=schema if verb != "get" else None)
+        else _operation(of, _METHODS[verb], kind, schema, body=schema if verb != "get" else None)
         for verb in ("delete", "get", "patch", "update")
         if verb in entry.verbs
     }
@@ -151,14 +157,14 @@ def _add_entry(found: dict[str, Any], of: _Of) -> None:
         _add_part(found, of, part)
 
 
-def _add_part(found: dict[str, Any], of: _Of, part: Subresource) -> None:
+def _add_part(found: dict[str, Any], of: Of, part: Subresource) -> None:
     if part.kind.kind.endswith("Options"):
         return  # Streams of bytes.
     schema, kind = of.body(part.kind)
     path = f"{of.path}/{{name}}/{part.name}"
     found[path] = {
         **{
-            _METHODS[verb]: _operation(_METHODS[verb], kind, schema, body=schema if verb != "get" else None)
+            _METHODS[verb]: _operation(of, _METHODS[verb], kind, schema, body=schema if verb != "get" else None)
             for verb in part.verbs
         },
         "parameters": _located(of, path),
@@ -166,6 +172,7 @@ def _add_part(found: dict[str, Any], of: _Of, part: Subresource) -> None:
 
 
 def _operation(
+    of: Of,
     method: str,
     kind: dict[str, str],
     answer: dict[str, str],
@@ -178,30 +185,30 @@ def _operation(
     found: dict[str, Any] = {
         "description": f"{action or _ACTIONS[method]} {kind['kind']}",
         "parameters": [_parameter(name) for name in names],
-        "responses": {"200": _answer("OK", answer), "401": {"description": "Unauthorized"}},
+        "responses": {"200": _answer(of, "OK", answer), "401": {"description": "Unauthorized"}},
         "x-kubernetes-action": action or _ACTIONS[method],
         "x-kubernetes-group-version-kind": kind,
     }
     if method in ("post", "put", "patch"):
-        found["responses"]["201"] = _answer("Created", answer)
+        found["responses"]["201"] = _answer(of, "Created", answer)
     if method == "patch":
         patch = {"schema": {"type": "object"}}
-        found["requestBody"] = {"required": True, "content": dict.fromkeys(_PATCHES, patch)}
+        found["requestBody"] = {"required": True, "content": dict.fromkeys(of.patches, patch)}
     elif body is not None:
         found["requestBody"] = {"required": True, "content": {"*/*": {"schema": body}}}
     return found
 
 
-def _deletion(of: _Of, kind: dict[str, str], parameters: tuple[str, ...], action: str) -> dict[str, Any]:
+def _deletion(of: Of, kind: dict[str, str], parameters: tuple[str, ...], action: str) -> dict[str, Any]:
     status = of.collection.add_object(meta_v1_pb2.Status.DESCRIPTOR, "v1", "Status")
     options = of.collection.add_object(meta_v1_pb2.DeleteOptions.DESCRIPTOR, of.version.api_version, "DeleteOptions")
-    found = _operation("delete", kind, status, parameters, action=action)
+    found = _operation(of, "delete", kind, status, parameters, action=action)
     found["requestBody"] = {"content": {"*/*": {"schema": options}}}
     return found
 
 
-def _answer(description: str, schema: dict[str, str]) -> dict[str, Any]:
-    return {"description": description, "content": {media: {"schema": schema} for media in _MEDIA}}
+def _answer(of: Of, description: str, schema: dict[str, str]) -> dict[str, Any]:
+    return {"description": description, "content": {media: {"schema": schema} for media in of.media}}
 
 
 def _parameter(name: str) -> dict[str, Any]:
@@ -209,7 +216,7 @@ def _parameter(name: str) -> dict[str, Any]:
     return {"name": name, "in": "query", "description": description, "schema": {"type": kind, "uniqueItems": True}}
 
 
-def _located(of: _Of, path: str) -> list[dict[str, Any]]:
+def _located(of: Of, path: str) -> list[dict[str, Any]]:
     """The parameters in a path."""
     found = []
     for name, description in (("name", f"Name of the {of.entry.kind}."), ("namespace", "Namespace of the object.")):

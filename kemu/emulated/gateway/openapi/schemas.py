@@ -28,6 +28,10 @@ _SCALARS: dict[str, dict[str, Any]] = {
     "MicroTime": {"format": "date-time", "type": "string"},
     "RawExtension": {"type": "object"},
     "FieldsV1": {"type": "object"},
+    "JSON": {},
+    "JSONSchemaPropsOrArray": {},
+    "JSONSchemaPropsOrBool": {},
+    "JSONSchemaPropsOrStringArray": {},
     "ExtraValue": {"type": "array", "items": {"type": "string", "default": ""}},
 }
 """Messages that are no objects of their fields in JSON."""
@@ -48,6 +52,8 @@ def name_of(descriptor: Descriptor) -> str:
     package = descriptor.full_name.removeprefix("kemu.k8s.").removesuffix(f".{descriptor.name}")
     if package == "meta.v1":
         return _ELSEWHERE.get(descriptor.name, f"{META}{descriptor.name}")
+    if package == "apiextensions.v1":
+        return f"io.k8s.apiextensions-apiserver.pkg.apis.{package}.{descriptor.name}"
     return f"io.k8s.api.{package}.{descriptor.name}"
 
 
@@ -112,7 +118,7 @@ class Collection:
         merges = merging.find_type(descriptions.short(name))
         fields = {} if merges is None or merges.fields is None else merges.fields
         properties = {
-            field.name: self._property(field, fields.get(field.name), descriptions.short(name))
+            field.json_name: self._property(field, fields.get(field.json_name), descriptions.short(name))
             for field in _fields(descriptor)
         }
         schema: dict[str, Any] = {
@@ -128,7 +134,7 @@ class Collection:
         return schema
 
     def _property(self, field: FieldDescriptor, merges: merging.Field | None, owner: str) -> dict[str, Any]:
-        schema: dict[str, Any] = {"description": descriptions.of_field(owner, field.name)}
+        schema: dict[str, Any] = {"description": descriptions.of_field(owner, field.json_name)}
         of_map = descriptors.map_value(field)
         if of_map is not None:
             schema |= {"type": "object", "additionalProperties": self._element(of_map)}

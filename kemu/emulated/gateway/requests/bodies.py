@@ -20,6 +20,9 @@ PATCH_TYPES: dict[str, api_pb2.PatchRequest.Type] = {
 }
 
 
+_STRATEGIC = "application/strategic-merge-patch+json"
+
+
 class Body(NamedTuple):
     data: bytes
     """Data of protobuf, the message without its envelope."""
@@ -98,11 +101,13 @@ def decode(request: Request, data: bytes) -> Body:
     return Body(message, "", api_version, kind)
 
 
-def patch_type(request: Request) -> api_pb2.PatchRequest.Type:
-    """Patch type of ``PatchRequest``. Raises :class:`kemu.errors.UnsupportedMediaType`."""
-    found = PATCH_TYPES.get(media_type(request))
-    if found is None:
-        raise unsupported(tuple(PATCH_TYPES))
+def patch_type(request: Request, *, is_custom: bool = False) -> api_pb2.PatchRequest.Type:
+    """Patch type of ``PatchRequest``; custom kinds have no strategic ones. Raises
+    :class:`kemu.errors.UnsupportedMediaType`."""
+    media = media_type(request)
+    found = PATCH_TYPES.get(media)
+    if found is None or (is_custom and media == _STRATEGIC):
+        raise unsupported(tuple(one for one in PATCH_TYPES if not (is_custom and one == _STRATEGIC)))
     return found
 
 

@@ -7,19 +7,22 @@ and creation time (``rest.NewDefaultTableConvertor``).
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
-from google.protobuf.message import Message
-
-from kemu.emulated.gateway.tables import pods, printers
+from kemu.emulated.gateway.tables import custom, pods, printers
 from kemu.emulated.gateway.tables.columns import Reader
+from kemu.emulated.objects.custom_kinds import CustomResource
+from kemu.emulated.objects.resources import Resource
 from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.apiextensions_v1_pb2 import CustomObject
 from kemu.messages.k8s.objects import KubernetesObject
 
 
-def columns(kind: type[Message]) -> list[dict[str, Any]]:
+def columns(row: Resource) -> list[dict[str, Any]]:
     """``columnDefinitions`` of a kind."""
-    return [column.document() for column in printers.of_kind(kind.DESCRIPTOR.name) if column.name]
+    if isinstance(row, CustomResource):
+        return custom.columns(row)
+    return [column.document() for column in printers.of_kind(row.message.DESCRIPTOR.name) if column.name]
 
 
 @lru_cache(None)
@@ -27,8 +30,10 @@ def _readers(kind: str) -> tuple[Reader, ...]:
     return tuple(column.reader() for column in printers.of_kind(kind))
 
 
-def cells(obj: KubernetesObject, now_ns: int) -> dict[str, Any]:
+def cells(row: Resource, obj: KubernetesObject, now_ns: int) -> dict[str, Any]:
     """A row of ``rows``, but for the object."""
+    if isinstance(row, CustomResource):
+        return custom.cells(row, cast(CustomObject, obj), now_ns)
     if not isinstance(obj, core_v1_pb2.Pod):
         return {"cells": [read(obj, now_ns) for read in _readers(obj.DESCRIPTOR.name)]}
     data: dict[str, Any] = {"cells": pods.row(obj, now_ns)}

@@ -14,6 +14,7 @@ from kemu.emulated.gateway.requests.messages import Request
 from kemu.emulated.gateway.requests.paths import Path
 from kemu.emulated.gateway.settings import Settings
 from kemu.emulated.objects import events, identities, resources, times
+from kemu.emulated.objects.custom_kinds import CustomResource
 from kemu.emulated.objects.resources import Resource
 from kemu.errors import BadRequest, Forbidden, MethodNotAllowed, NotFound
 from kemu.messages.v1 import api_pb2
@@ -68,7 +69,8 @@ class Call(NamedTuple):
         raise Forbidden(f"{what} is forbidden: {text}{why}", kind=path.resource, name=path.name)
 
     def where(self) -> api_pb2.Resource:
-        return api_pb2.Resource(resource=self.row.plural, namespace=self.path.namespace)
+        version = self.path.version if isinstance(self.row, CustomResource) else ""
+        return api_pb2.Resource(resource=self.row.plural, namespace=self.path.namespace, version=version)
 
     def now_s(self) -> float:
         """Unix time in the cluster."""

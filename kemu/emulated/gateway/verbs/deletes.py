@@ -32,7 +32,7 @@ async def delete(call: Call) -> Response:
         return Response(status, form.media, (call.representations.object(form, call.shown, answer.object),), headers)
     last: Any = representations.stored(call.row).message.FromString(answer.object)
     done = meta_v1_pb2.Status(status="Success")
-    done.details.name, done.details.kind, done.details.uid = call.path.name, call.row.plural, last.metadata.uid
+    done.details.name, done.details.kind, done.details.uid = call.path.name, call.row.collection, last.metadata.uid
     if call.row.group:
         done.details.group = call.row.group
     return Response(status, form.media, (representations.message(form, "v1", "Status", done),), headers)

@@ -11,9 +11,10 @@ from kemu.emulated.gateway.requests import bodies
 from kemu.emulated.gateway.requests.negotiation import Form
 from kemu.emulated.gateway.verbs import calls, deletes, logs, reads, writes
 from kemu.emulated.gateway.verbs.calls import Call
+from kemu.emulated.objects.custom_kinds import CustomResource
 from kemu.emulated.objects.resources import Resource
 from kemu.emulated.objects.validation import causes
-from kemu.errors import ApiError, BadRequest
+from kemu.errors import ApiError, BadRequest, NotFound
 from kemu.messages.k8s import autoscaling_v1_pb2, core_v1_pb2, meta_v1_pb2, policy_v1_pb2
 from kemu.messages.v1 import api_pb2
 
@@ -29,12 +30,14 @@ _SIMULATED = "the containers of this cluster are simulated: nothing runs in them
 _WHOLE: dict[str, Handler] = {"GET": reads.get, "PUT": writes.update, "PATCH": writes.patch}
 
 
-def find(row: Resource, subresource: str) -> dict[str, Handler]:
+def find(row: Resource, subresource: str, name: str = "") -> dict[str, Handler]:
     """What can be done, by method. Raises :class:`kemu.errors.NotFound` for what does not exist."""
     if subresource == "status" and row.has_status:
         return _WHOLE
-    if subresource == "scale" and row.plural in SCALABLE:
+    if subresource == "scale" and (row.plural in SCALABLE or (isinstance(row, CustomResource) and row.has_scale)):
         return _SCALE
+    if isinstance(row, CustomResource):
+        raise NotFound(f'{row.qualified} "{name}" not found', kind=row.collection, name=name)
     found = _HANDLERS.get((row.plural, subresource))
     if found is None:
         raise calls.unknown_resource()

@@ -134,6 +134,8 @@ def frame(call: Call, form: Form, event: api_pb2.WatchEvent, is_first: bool) -> 
     if kind is None:
         return b""
     if kind == "ERROR":
+        if not event.error:
+            return b""  # the definition of the kind has changed: the response just ends
         status = meta_v1_pb2.Status.FromString(event.error)
         inner = representations.message(Form(form.media), "v1", "Status", status)
     else:
@@ -148,7 +150,7 @@ def _bookmark(call: Call, event: api_pb2.WatchEvent) -> bytes:
     """Its object: empty but for the version, and, at the end of the initial state, an annotation."""
     found: Any = representations.stored(call.row).message.FromString(event.object)
     found.metadata.resourceVersion = str(event.resource_version)
-    if call.row.kind in _SCALED:
+    if call.row.kind in _SCALED and call.row.group == "apps":
         found.spec.replicas = 0
     data: bytes = found.SerializeToString(deterministic=True)
     return data

@@ -9,6 +9,7 @@ from kemu.emulated.gateway.requests import events as stored_events
 from kemu.emulated.gateway.requests.negotiation import Form
 from kemu.emulated.gateway.verbs.calls import Call
 from kemu.emulated.objects import events
+from kemu.emulated.objects.custom_kinds import CustomResource
 from kemu.messages.v1 import api_pb2
 
 
@@ -43,7 +44,7 @@ async def update(call: Call) -> Response:
 
 async def patch(call: Call) -> Response:
     form = call.request.form()
-    kind = bodies.patch_type(call.request)
+    kind = bodies.patch_type(call.request, is_custom=isinstance(call.shown, CustomResource))
     data = await call.body()
     if kind == api_pb2.PatchRequest.APPLY:
         data = await call.settings.yaml.as_json(data) or data

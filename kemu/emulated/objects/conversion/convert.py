@@ -20,9 +20,10 @@ from typing import Any, TypeVar
 from google.protobuf.message import Message
 
 from kemu.emulated.objects import resources
-from kemu.emulated.objects.conversion import json_readers, json_writers
+from kemu.emulated.objects.conversion import custom_objects, json_readers, json_writers
 from kemu.emulated.objects.conversion.json_readers import ConversionError
 from kemu.emulated.objects.plain import Json
+from kemu.messages.k8s import apiextensions_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime import words
 
@@ -51,7 +52,10 @@ def to_value(message: Message) -> Json:
 
 def to_manifest(message: Message) -> dict[str, Any]:
     """:func:`to_json` of an object, after its apiVersion and kind. Raises KeyError for a message without a kind."""
-    api_version, kind = _KINDS[type(message)]
+    if isinstance(message, apiextensions_v1_pb2.CustomObject):
+        api_version, kind = message.apiVersion, message.kind
+    else:
+        api_version, kind = _KINDS[type(message)]
     data: dict[str, Any] = {"apiVersion": api_version, "kind": kind}
     json_writers.write_fields(message, data)
     return data
@@ -77,6 +81,8 @@ def partial_json(
     reader = json_readers.Reader(path)
     if not isinstance(data, dict):
         reader.problem(None, f"must be an object, not {json_readers.kind_of(data)}")
+    elif message_class is apiextensions_v1_pb2.CustomObject:
+        custom_objects.read(message, data, reader)
     elif message_class in _KINDS and ("kind" in data or "apiVersion" in data):
         api_version, kind = _KINDS[message_class]
         fields = dict(data)
@@ -105,6 +111,8 @@ def from_manifest(data: Mapping[str, Any], *, path: str = "") -> KubernetesObjec
     if reader.problems:
         raise ConversionError(reader.problems)
     row = resources.BY_KIND.get(str(kind))
+    if (row is None or row.api_version != api_version) and custom_objects.may_be(str(api_version)):
+        return from_json(apiextensions_v1_pb2.CustomObject, data, path=path)
     if row is None:
         hint = words.did_you_mean(str(kind), resources.BY_KIND, '"')
         reader.problem((None, "kind"), f"unknown kind {kind!r}", hint)

@@ -89,11 +89,14 @@ def _check_map(field: FieldDescriptor, entry: FieldDescriptor, value: Any) -> No
 @lru_cache(None)
 def _plan(descriptor: Descriptor) -> dict[int, int]:
     """How each field is treated, by number; those that always stay are left out."""
-    fields = go_types.fields_of(descriptor.full_name.removeprefix("kemu.k8s.")) or ()
+    name = descriptor.full_name.removeprefix("kemu.k8s.")
+    fields = go_types.fields_of(name) or ()
     pointers = frozenset(one.json for one in fields if one.type.startswith("*"))
+    # What is one value in JSON says by its fields which one.
+    is_value = go_types.leaf(name) is not None
     found = {}
     for field in descriptor.fields:
-        kind = _kind(field, field.name in pointers)
+        kind = _kind(field, is_value or field.json_name in pointers)
         if kind is not None:
             found[field.number] = kind
     return found

@@ -19,11 +19,11 @@ from google.protobuf.message import Message
 
 from kemu.emulated.objects import times
 from kemu.emulated.objects.amounts import quantities
-from kemu.emulated.objects.conversion import descriptors
+from kemu.emulated.objects.conversion import descriptors, go_json
 from kemu.emulated.objects.plain import Json
 from kemu.emulated.objects.pods import planned_fields
 from kemu.errors import KemuError
-from kemu.messages.k8s import meta_v1_pb2, resource_v1_pb2
+from kemu.messages.k8s import apiextensions_v1_pb2, meta_v1_pb2, resource_v1_pb2
 from kemu.runtime import words
 
 Step = str | int | tuple[str]
@@ -114,7 +114,7 @@ def table_of(descriptor: Descriptor) -> Table:
             for name, setter in table_of(field.message_type).items():
                 table[name] = _inline_setter(field.name, setter)
         else:
-            table[field.name] = _setter(field)
+            table[field.json_name] = _setter(field)
     return table
 
 
@@ -158,6 +158,8 @@ def _scalar_reader(field: FieldDescriptor) -> Callable[[Any], Any]:
         return _read_int32
     if field.cpp_type == FieldDescriptor.CPPTYPE_INT64:
         return _read_int64
+    if field.cpp_type == FieldDescriptor.CPPTYPE_DOUBLE:
+        return _read_double
     raise TypeError(f"no JSON form for the field {field.full_name}")
 
 
@@ -190,6 +192,12 @@ def _read_int64(value: Json) -> int:
     return _read_int(value, 2**63)
 
 
+def _read_double(value: Json) -> float:
+    if type(value) is not int and type(value) is not float:
+        raise ValueError(f"must be a number, not {kind_of(value)}")
+    return float(value)
+
+
 def _read_int(value: Json, limit: int) -> int:
     if type(value) is not int:
         raise ValueError(f"must be an integer, not {kind_of(value)}")
@@ -199,6 +207,16 @@ def _read_int(value: Json, limit: int) -> int:
 
 
 def _message_setter(name: str, descriptor: Descriptor) -> Setter:
+    union = _UNIONS.get(descriptor.full_name)
+    if union is not None:
+
+        def set_union(message: Message, value: Json, place: Place, reader: Reader) -> None:
+            child = getattr(message, name)
+            union(child, value, place, reader)
+            child.SetInParent()
+
+        return set_union
+
     special = _READERS.get(descriptor.full_name)
     if special is not None:
 
@@ -306,6 +324,18 @@ def _map_setter(name: str, value_field: FieldDescriptor) -> Setter:
 
         return set_scalars
 
+    union = _UNIONS.get(descriptor.full_name)
+    if union is not None:
+
+        def set_unions(message: Message, value: Json, place: Place, reader: Reader) -> None:
+            if not isinstance(value, dict):
+                reader.problem(place, f"must be an object, not {kind_of(value)}")
+                return
+            for key, item in value.items():
+                union(getattr(message, name)[_read_key(key)], item, (place, (key,)), reader)
+
+        return set_unions
+
     special = _READERS.get(descriptor.full_name)
     if special is None:
 
@@ -391,7 +421,68 @@ def _read_raw_extension(message: meta_v1_pb2.RawExtension, value: Json) -> None:
     message.raw = json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
 
 
+def _read_json(message: apiextensions_v1_pb2.JSON, value: Json) -> None:
+    message.raw = go_json.encode(value)
+
+
+_SCHEMA: Descriptor = apiextensions_v1_pb2.JSONSchemaProps.DESCRIPTOR
+
+
+def _read_schema(message: Message, value: dict[str, Any], place: Place, reader: Reader) -> None:
+    read_fields(message, value, table_of(_SCHEMA), place, reader)
+
+
+def _read_schema_or_bool(
+    message: apiextensions_v1_pb2.JSONSchemaPropsOrBool, value: Json, place: Place, reader: Reader
+) -> None:
+    if isinstance(value, bool):
+        message.allows = value
+    elif isinstance(value, dict):
+        message.allows = True
+        message.schema.SetInParent()
+        _read_schema(message.schema, value, place, reader)
+    else:
+        reader.problem(place, f"must be true, false or a schema, not {kind_of(value)}")
+
+
+def _read_schema_or_list(
+    message: apiextensions_v1_pb2.JSONSchemaPropsOrArray, value: Json, place: Place, reader: Reader
+) -> None:
+    if isinstance(value, dict):
+        message.schema.SetInParent()
+        _read_schema(message.schema, value, place, reader)
+        return
+    if not isinstance(value, list):
+        reader.problem(place, f"must be a schema or a list of schemas, not {kind_of(value)}")
+        return
+    for index, item in enumerate(value):
+        if isinstance(item, dict):
+            _read_schema(message.jSONSchemas.add(), item, (place, index), reader)
+        else:
+            reader.problem((place, index), f"must be an object, not {kind_of(item)}")
+
+
+def _read_schema_or_texts(
+    message: apiextensions_v1_pb2.JSONSchemaPropsOrStringArray, value: Json, place: Place, reader: Reader
+) -> None:
+    if isinstance(value, dict):
+        message.schema.SetInParent()
+        _read_schema(message.schema, value, place, reader)
+    elif isinstance(value, list) and all(isinstance(one, str) for one in value):
+        message.property.extend(value)
+    else:
+        reader.problem(place, f"must be a schema or a list of strings, not {kind_of(value)}")
+
+
+_UNIONS: dict[str, Callable[[Any, Any, Place, Reader], None]] = {
+    apiextensions_v1_pb2.JSONSchemaPropsOrBool.DESCRIPTOR.full_name: _read_schema_or_bool,
+    apiextensions_v1_pb2.JSONSchemaPropsOrArray.DESCRIPTOR.full_name: _read_schema_or_list,
+    apiextensions_v1_pb2.JSONSchemaPropsOrStringArray.DESCRIPTOR.full_name: _read_schema_or_texts,
+}
+"""Messages that stand for values of several types, of which some hold fields in turn."""
+
 _READERS: dict[str, Callable[[Any, Any], None]] = {
+    apiextensions_v1_pb2.JSON.DESCRIPTOR.full_name: _read_json,
     meta_v1_pb2.Quantity.DESCRIPTOR.full_name: _read_quantity,
     meta_v1_pb2.IntOrString.DESCRIPTOR.full_name: _read_int_or_string,
     meta_v1_pb2.Time.DESCRIPTOR.full_name: _read_time,

@@ -14,9 +14,9 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
 from kemu.emulated.objects import times
-from kemu.emulated.objects.conversion import descriptors
+from kemu.emulated.objects.conversion import descriptors, go_json
 from kemu.emulated.objects.plain import Json
-from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
+from kemu.messages.k8s import apiextensions_v1_pb2, core_v1_pb2, meta_v1_pb2
 
 
 def write_fields(message: Message, data: dict[str, Any]) -> None:
@@ -35,7 +35,9 @@ _WRITERS: dict[FieldDescriptor, Writer] = {}
 
 
 def _writer(field: FieldDescriptor) -> Writer:
-    name = field.name
+    name = field.json_name
+    if field.containing_type is _CUSTOM and name != "metadata":
+        return _write_content if name == "content" else _write_nothing
     if descriptors.is_inline(field):
         return write_fields
     value_field = descriptors.map_value(field)
@@ -67,6 +69,17 @@ def _writer(field: FieldDescriptor) -> Writer:
     return write_one
 
 
+_CUSTOM = apiextensions_v1_pb2.CustomObject.DESCRIPTOR
+
+
+def _write_content(value: bytes, data: dict[str, Any]) -> None:
+    data.update(json.loads(value))
+
+
+def _write_nothing(value: str, data: dict[str, Any]) -> None:
+    """Kind and API version stand beside the fields."""
+
+
 def _converter(field: FieldDescriptor) -> Callable[[Any], Any] | None:
     """A function from the value of a field to JSON; None where both are the same."""
     if field.message_type is not None:
@@ -74,7 +87,7 @@ def _converter(field: FieldDescriptor) -> Callable[[Any], Any] | None:
         return convert
     if field.type == FieldDescriptor.TYPE_BYTES:
         return _plain_bytes
-    return None
+    return go_json.number if field.type == FieldDescriptor.TYPE_DOUBLE else None
 
 
 def _to_json(message: Message) -> dict[str, Any]:
@@ -117,12 +130,36 @@ def _plain_raw_extension(message: meta_v1_pb2.RawExtension) -> Json:
         return None
 
 
+def _plain_any(message: apiextensions_v1_pb2.JSON) -> Json:
+    return json.loads(message.raw) if message.raw else None
+
+
+def _plain_schema_or_bool(message: apiextensions_v1_pb2.JSONSchemaPropsOrBool) -> Json:
+    return _to_json(message.schema) if message.HasField("schema") else message.allows
+
+
+def _plain_schema_or_list(message: apiextensions_v1_pb2.JSONSchemaPropsOrArray) -> Json:
+    if message.jSONSchemas:
+        return [_to_json(one) for one in message.jSONSchemas]
+    return _to_json(message.schema) if message.HasField("schema") else None
+
+
+def _plain_schema_or_texts(message: apiextensions_v1_pb2.JSONSchemaPropsOrStringArray) -> Json:
+    if message.property:
+        return list(message.property)
+    return _to_json(message.schema) if message.HasField("schema") else None
+
+
 def _plain_node_selector(message: core_v1_pb2.NodeSelector) -> dict[str, Any]:
     """Kubernetes writes the terms of a node selector even when there are none: such a selector matches nothing."""
     return {"nodeSelectorTerms": None} | _to_json(message)
 
 
 PLAIN: dict[str, Callable[[Any], Any]] = {
+    apiextensions_v1_pb2.JSON.DESCRIPTOR.full_name: _plain_any,
+    apiextensions_v1_pb2.JSONSchemaPropsOrBool.DESCRIPTOR.full_name: _plain_schema_or_bool,
+    apiextensions_v1_pb2.JSONSchemaPropsOrArray.DESCRIPTOR.full_name: _plain_schema_or_list,
+    apiextensions_v1_pb2.JSONSchemaPropsOrStringArray.DESCRIPTOR.full_name: _plain_schema_or_texts,
     meta_v1_pb2.Quantity.DESCRIPTOR.full_name: lambda message: message.string,
     meta_v1_pb2.IntOrString.DESCRIPTOR.full_name: _plain_int_or_string,
     meta_v1_pb2.Time.DESCRIPTOR.full_name: _plain_time,

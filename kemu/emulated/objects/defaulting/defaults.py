@@ -17,6 +17,7 @@ from kemu.emulated.objects.defaulting import (
     autoscaling,
     batch,
     core,
+    definitions,
     devices,
     pods,
     quotas,
@@ -24,7 +25,7 @@ from kemu.emulated.objects.defaulting import (
     storage,
 )
 
-_GROUPS = (pods, core, quotas, storage, apps, batch, autoscaling, devices, small_groups)
+_GROUPS = (pods, core, quotas, storage, apps, batch, autoscaling, devices, definitions, small_groups)
 
 _FILL: dict[type[Message], Callable[[Any], None]] = {
     kind: fill for group in _GROUPS for kind, fill in group.FILL.items()

@@ -7,7 +7,7 @@ from kemu.emulated.objects.fields.sorts import Reason, Sort, message
 
 ACCEPTED = (
     "ConfigMap", "Secret", "ServiceAccount", "Endpoints", "EndpointSlice", "Ingress", "IngressClass", "NetworkPolicy",
-    "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding",
+    "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition",
 )  # fmt: skip
 """Kinds that scenarios may hold."""
 
@@ -25,6 +25,7 @@ SORTS: dict[str, Sort] = {
     **_kept("Ingress", Reason.NETWORK, "spec status"),
     **_kept("IngressClass", Reason.NETWORK, "spec"),
     **_kept("NetworkPolicy", Reason.NETWORK, "spec"),
+    **message("CustomResourceDefinition", acts="spec status", parts="metadata"),
     **message("Role", acts="rules", parts="metadata"),
     **message("RoleBinding", acts="subjects roleRef", parts="metadata"),
     **message(

@@ -30,9 +30,6 @@ UNSIMULATED: Mapping[str, Unsimulated] = {
         "horizontal-pod-autoscaler",
     ),
     "VerticalPodAutoscaler": Unsimulated("kemu has no autoscaler of pods", "write the requests into the pods"),
-    "CustomResourceDefinition": Unsimulated(
-        "kemu's API server has no custom resources, and their controllers do not run", _NO_PODS_FROM
-    ),
     "APIService": Unsimulated("kemu's API server is never extended", LEAVE_OUT),
     "MutatingWebhookConfiguration": Unsimulated("kemu calls no webhooks", "write what they would change"),
     "ValidatingWebhookConfiguration": Unsimulated("kemu calls no webhooks", LEAVE_OUT),

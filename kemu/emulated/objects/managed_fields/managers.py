@@ -67,11 +67,19 @@ def of(api_version: str, kind: str, subresource: str) -> FieldManager:
 
 @dataclass(frozen=True, slots=True)
 class FieldManager:
-    type: str
-    """For :func:`.schemas.resolve`."""
+    type: str | schemas.Type
+    """A type, or its name for :func:`.schemas.resolve`."""
     api_version: str
     kind: str
     subresource: str
+    reset: updaters.Filter | None = None
+    """From a set of fields to those that a write does not reset; None: what the table says of the kind."""
+
+    def _resolved(self) -> schemas.Type:
+        return schemas.resolve(self.type) if isinstance(self.type, str) else self.type
+
+    def _keep(self) -> updaters.Filter:
+        return self.reset or resets.of(self.kind, self.subresource)
 
     # --- update -------------------------------------------------------------------------------------------------------
 
@@ -112,8 +120,7 @@ class FieldManager:
         self, old: Mapping[str, Any], new: Mapping[str, Any], managed: Managers, when: Times, manager: str, now: str
     ) -> tuple[Managers, Times]:
         by = Identity(manager or UNKNOWN, UPDATE, self.api_version, self.subresource)
-        keep = resets.of(self.kind, self.subresource)
-        kind = schemas.resolve(self.type)
+        keep, kind = self._keep(), self._resolved()
         managed = updaters.update(kind, self._typed(old), self._typed(new), managed, _SELF, self.api_version, keep)
         managed = _stripped(managed, _SELF)
         mine = managed.pop(_SELF, None)
@@ -200,10 +207,10 @@ class FieldManager:
         if "managedFields" in (config.get("metadata") or {}):
             raise errors.BadRequest("metadata.managedFields must be nil")
         try:
-            values.check(schemas.resolve(self.type), config)
+            values.check(self._resolved(), config)
         except ValueError as error:
             raise errors.ApiError(f"failed to create typed patch object ({describe(config)}): {error}") from None
-        before, keep, kind = self._typed(live), resets.of(self.kind, self.subresource), schemas.resolve(self.type)
+        before, keep, kind = self._typed(live), self._keep(), self._resolved()
         try:
             new, managed = updaters.apply(kind, before, config, managed, by, self.api_version, keep, force=force)
         except values.Mistyped as error:
@@ -221,7 +228,7 @@ class FieldManager:
         last = json.loads(text)
         if not isinstance(last, dict) or last.get("apiVersion") != self.api_version:
             raise ValueError("expected version of last applied to match live object")
-        kind = schemas.resolve(self.type)
+        kind = self._resolved()
         values.check(kind, last)
         comparison = values.compare(kind, last, self._typed(live))
         found = values.fields_of(kind, last)
@@ -236,7 +243,9 @@ class FieldManager:
 
     def _typed(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
         """As the Go types have it, without its entries."""
-        found = cast(dict[str, Any], schemas.as_go_writes(self.type, manifest))
+        found = dict(manifest)
+        if isinstance(self.type, str):
+            found = cast(dict[str, Any], schemas.as_go_writes(self.type, manifest))
         metadata = found.get("metadata")
         if metadata and "managedFields" in metadata:
             found["metadata"] = {name: value for name, value in metadata.items() if name != "managedFields"}

@@ -40,6 +40,15 @@ def of(kind: str, subresource: str) -> Filter:
     return partial(_without, doomed=fieldsets.of(doomed))
 
 
+@lru_cache(None)
+def of_custom(has_status: bool, subresource: str) -> Filter:
+    """Those of a custom kind: whether there is a subresource for the status decides."""
+    if not has_status:
+        return _everything
+    doomed: list[Path] = [("f:metadata",), _SPEC] if subresource == "status" else [_STATUS]
+    return partial(_without, doomed=fieldsets.of(doomed))
+
+
 def _everything(fields: FieldSet) -> FieldSet:
     return fields
 

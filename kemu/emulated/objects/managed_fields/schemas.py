@@ -23,7 +23,7 @@ SCALAR, LIST, MAP, STRUCT, ANY = "scalar", "list", "map", "struct", "any"
 class Field:
     """One field of a struct."""
 
-    type: str
+    type: str | Type
     """For :func:`resolve`."""
     has_default: bool
     default: Any
@@ -54,8 +54,8 @@ class Type:
     scalar: str = ""
     """``string``, ``numeric``, ``boolean`` or ``untyped``."""
     is_atomic: bool = False
-    element: str = ""
-    """The element of a list or map, for :func:`resolve`."""
+    element: str | Type = ""
+    """The element of a list or map, for :func:`resolve`; of a struct, what other fields than its own are."""
     keys: tuple[str, ...] = ()
     """Keys of a list that is a map by these; a list that is not atomic and has none is a set."""
     fields: dict[str, Field] | None = None
@@ -143,9 +143,13 @@ def _parse(expression: str) -> Type:
     return Type(LIST, element=element, keys=() if how == "=" else tuple(how.split(",")))
 
 
+def resolve(expression: str | Type) -> Type:
+    """The type that the table writes so; a type that stands in no table is itself."""
+    return expression if isinstance(expression, Type) else _resolved(expression)
+
+
 @lru_cache(None)
-def resolve(expression: str) -> Type:
-    """The type that the table writes so."""
+def _resolved(expression: str) -> Type:
     if expression[0] in "[{" or expression in _SCALARS or expression == "any":
         return _parse(expression)
     named = find_type(expression.rstrip("!~"))
@@ -172,7 +176,7 @@ def find(api_version: str, kind: str) -> str | None:
     return go_types.of_kind(api_version, kind)
 
 
-def field_type(expression: str, name: str) -> str:
+def field_type(expression: str | Type, name: str) -> str | Type:
     """The type of a field of a struct, for :func:`resolve`. Raises KeyError."""
     fields = resolve(expression).fields
     assert fields is not None
@@ -183,7 +187,9 @@ def element_of(kind: Type, name: str) -> Type | None:
     """The type of a field or an entry of a map; None: there is no such field."""
     if kind.fields is not None:
         found = kind.fields.get(name)
-        return resolve(found.type) if found is not None else None
+        if found is not None:
+            return resolve(found.type)
+        return resolve(kind.element) if kind.element else None
     return resolve(kind.element)
 
 
@@ -201,7 +207,7 @@ def shape(kind: Type, value: Json) -> Type:
 # JSON as Go writes it -------------------------------------------------------------------------------------------------
 
 
-def as_go_writes(expression: str, value: Json) -> Json:
+def as_go_writes(expression: str | Type, value: Json) -> Json:
     """JSON as kemu has it, with the fields that Go writes though they are not set and without those that it leaves out
     though they are. The value is not changed. ``expression``: of its type."""
     write = _writer(expression)
@@ -211,15 +217,24 @@ def as_go_writes(expression: str, value: Json) -> Json:
 class _Struct:
     """Writes the fields of a struct."""
 
-    __slots__ = ("_fields", "_zeros")
+    __slots__ = ("_fields", "_known", "_zeros")
 
-    def __init__(self, fields: dict[str, Field]) -> None:
+    def __init__(self, known: dict[str, Field]) -> None:
+        self._known = known
+        self._fields: dict[str, tuple[Callable[[Any], Any] | None, bool]] = {}
+        self._zeros: list[tuple[str, Any, Callable[[Any], Any] | None]] = []
+
+    def _prepare(self) -> None:
+        """When it is used first: structs may hold themselves."""
+        fields = self._known
         self._fields = {name: (_writer(one.type), one.omits or one.has_zero) for name, one in fields.items()}
         self._zeros = [(name, one.zero, _writer(one.type)) for name, one in fields.items() if one.has_zero]
 
     def __call__(self, value: Json) -> Json:
         if not isinstance(value, dict):
             return value
+        if not self._fields:
+            self._prepare()
         fields = self._fields
         found: dict[str, Any] = {}
         for name, inner in value.items():
@@ -236,10 +251,17 @@ class _Struct:
         return found
 
 
-@lru_cache(None)
-def _writer(expression: str) -> Callable[[Any], Any] | None:
+def _writer(expression: str | Type) -> Callable[[Any], Any] | None:
     """None: what has this type is written as it is."""
-    kind = resolve(expression)
+    return _writer_of(expression) if isinstance(expression, Type) else _named_writer(expression)
+
+
+@lru_cache(None)
+def _named_writer(expression: str) -> Callable[[Any], Any] | None:
+    return _writer_of(resolve(expression))
+
+
+def _writer_of(kind: Type) -> Callable[[Any], Any] | None:
     if kind.fields is not None:
         return _Struct(kind.fields)
     write = _writer(kind.element) if kind.kind is LIST else None

@@ -65,9 +65,11 @@ def shown(value: Json | Message) -> str:
 
 def error(obj: KubernetesObject, causes: Sequence[Cause]) -> Invalid:
     """The refusal of a whole object: ``Pod "a" is invalid: spec.containers: Required value``."""
-    resource = resources.of(obj)
-    kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
-    return error_of_kind(kind, resource.kind, obj.metadata.name or obj.metadata.generateName, causes)
+    api_version, kind = resources.kind_of(obj)
+    group = api_version.rpartition("/")[0]
+    return error_of_kind(
+        f"{kind}.{group}" if group else kind, kind, obj.metadata.name or obj.metadata.generateName, causes
+    )
 
 
 def error_of_kind(qualified: str, kind: str, name: str, causes: Sequence[Cause]) -> Invalid:

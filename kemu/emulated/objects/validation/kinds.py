@@ -11,25 +11,30 @@ from __future__ import annotations
 from google.protobuf.message import Message
 
 from kemu.emulated.objects import resources
-from kemu.emulated.objects.validation import apps, batch, core, devices, quotas, small_groups, storage
+from kemu.emulated.objects.validation import apps, batch, core, definitions, devices, quotas, small_groups, storage
 from kemu.emulated.objects.validation.metadata import check_metadata, check_metadata_update
 from kemu.emulated.objects.validation.rules import Rules
 from kemu.errors import Cause
-from kemu.messages.k8s import policy_v1_pb2
+from kemu.messages.k8s import apiextensions_v1_pb2, policy_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 
 _RULES: dict[type[Message], Rules] = {
     kind: rules
-    for group in (core, quotas, storage, apps, batch, devices, small_groups)
+    for group in (core, quotas, storage, apps, batch, devices, definitions, small_groups)
     for kind, rules in group.RULES.items()
 }
+
+
+_ANY_FINALIZER = (apiextensions_v1_pb2.CustomResourceDefinition,)
+"""Kinds whose finalizers need no domain."""
 
 
 def validate_create(obj: KubernetesObject) -> list[Cause]:
     """What is wrong with a new object; empty for a valid one. Raises KeyError for a message that is no object."""
     found: list[Cause] = []
     rules = _RULES[type(obj)]
-    check_metadata(obj.metadata, resources.of(obj).namespaced, rules.name_rule, found)
+    any_name = type(obj) in _ANY_FINALIZER
+    check_metadata(obj.metadata, resources.of(obj).namespaced, rules.name_rule, found, any_finalizer=any_name)
     rules.create(obj, found)
     return found
 
@@ -37,7 +42,7 @@ def validate_create(obj: KubernetesObject) -> list[Cause]:
 def validate_update(new: KubernetesObject, old: KubernetesObject) -> list[Cause]:
     """What is wrong with replacing ``old`` by ``new``, both complete; the status is not checked."""
     found: list[Cause] = []
-    check_metadata_update(new.metadata, old.metadata, found)
+    check_metadata_update(new.metadata, old.metadata, found, any_finalizer=type(new) in _ANY_FINALIZER)
     if not isinstance(new, policy_v1_pb2.PodDisruptionBudget):
         # rest.BeforeUpdate checks it, and most strategies do so again.
         found += [cause for cause in found if not cause.field.startswith("metadata.finalizers[")]
@@ -52,7 +57,7 @@ def validate_update(new: KubernetesObject, old: KubernetesObject) -> list[Cause]
 def validate_status_update(new: KubernetesObject, old: KubernetesObject) -> list[Cause]:
     """What is wrong with replacing the status of ``old`` by that of ``new``, both complete."""
     found: list[Cause] = []
-    check_metadata_update(new.metadata, old.metadata, found)
+    check_metadata_update(new.metadata, old.metadata, found, any_finalizer=type(new) in _ANY_FINALIZER)
     if not isinstance(new, policy_v1_pb2.PodDisruptionBudget):
         # rest.BeforeUpdate checks it, and most strategies do so again.
         found += [cause for cause in found if not cause.field.startswith("metadata.finalizers[")]

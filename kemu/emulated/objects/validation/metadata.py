@@ -15,8 +15,15 @@ ANNOTATIONS_LIMIT_BYTES = 256 * 1024
 NameRule = Callable[[str], names.Messages]
 
 
-def check_metadata(metadata: meta_v1_pb2.ObjectMeta, namespaced: bool, name_rule: NameRule, found: list[Cause]) -> None:
-    """On create, after a name has been generated."""
+def check_metadata(
+    metadata: meta_v1_pb2.ObjectMeta,
+    namespaced: bool,
+    name_rule: NameRule,
+    found: list[Cause],
+    *,
+    any_finalizer: bool = False,
+) -> None:
+    """On create, after a name has been generated. ``any_finalizer``: their names need no domain."""
     name = metadata.name
     if not name:
         found.append(required("metadata.name", "name or generateName is required"))
@@ -39,10 +46,12 @@ def check_metadata(metadata: meta_v1_pb2.ObjectMeta, namespaced: bool, name_rule
         checks.not_negative(metadata.generation, "metadata.generation", found)
     _check_common(metadata, found)
     if metadata.finalizers:
-        finalizers.check_new(metadata.finalizers, found)
+        finalizers.check_new(metadata.finalizers, found, any_name=any_finalizer)
 
 
-def check_metadata_update(new: meta_v1_pb2.ObjectMeta, old: meta_v1_pb2.ObjectMeta, found: list[Cause]) -> None:
+def check_metadata_update(
+    new: meta_v1_pb2.ObjectMeta, old: meta_v1_pb2.ObjectMeta, found: list[Cause], *, any_finalizer: bool = False
+) -> None:
     """On update of the object or its status. The server checks ``resourceVersion``."""
     for field in ("name", "namespace", "uid"):
         value = getattr(new, field)
@@ -69,7 +78,7 @@ def check_metadata_update(new: meta_v1_pb2.ObjectMeta, old: meta_v1_pb2.ObjectMe
                 )
             )
     _check_common(new, found)
-    if new.finalizers:
+    if new.finalizers and not any_finalizer:
         finalizers.check_standard(new.finalizers, "metadata.finalizers", found)
 
 

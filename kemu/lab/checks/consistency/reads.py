@@ -244,7 +244,8 @@ class _State:
     def _candidates(self, selection: _Selection, objects: Mapping[str, Change]) -> list[str]:
         """Keys among which the selected ones are. Of nodes and their pods there are many, so they get an index."""
         equals = dict(selectors.parse_fields(selection.field_selector, selection.resource).equals)
-        if "metadata.name" in equals and not resources.BY_PLURAL[selection.resource].namespaced:
+        row = resources.BY_PLURAL.get(selection.resource)
+        if "metadata.name" in equals and row is not None and not row.namespaced:
             key = f"/registry/{selection.resource}/{equals['metadata.name']}"
             return [key] if key in objects else []
         if selection.resource == "pods" and "spec.nodeName" in equals:

@@ -27,7 +27,7 @@ _DEFINITION_TAGS = b"\x0a\x12"
 
 @lru_cache(KEPT)
 def _other(resource: str, value: bytes) -> KubernetesObject:
-    return resources.BY_PLURAL[resource].message.FromString(value)
+    return resources.MESSAGES[resource].FromString(value)
 
 
 def parser(resource: str) -> Callable[[bytes], Any]:

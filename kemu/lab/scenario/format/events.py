@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from google.protobuf.message import Message
 
 from kemu.emulated.client import drains
-from kemu.emulated.objects import resources
+from kemu.emulated.objects import custom_kinds, resources
 from kemu.emulated.objects.fields import tables
 from kemu.emulated.objects.plain import Json
 from kemu.emulated.objects.validation import placement
@@ -42,11 +42,11 @@ OF_MACHINES = ("addNode", "removeNode", "shutdownNode", "startNode")
 
 
 class _Kind(Text):
-    """A kind of objects that kemu knows."""
+    """A kind of objects that kemu knows, or a custom one with its group: ``Widget.example.com``."""
 
     def check(self, value: Json, path: Path, report: Report) -> object:
         found = super().check(value, path, report)
-        if isinstance(found, str) and found not in resources.BY_KIND:
+        if isinstance(found, str) and found not in resources.BY_KIND and not custom_kinds.is_custom(found):
             report.add(path, f"{found!r} is not a kind that kemu knows", did_you_mean(found, tables.ACCEPTED))
             return INVALID
         return found
@@ -66,6 +66,8 @@ def _of_pod(full: str) -> Target:
 
 
 def _of_kind(kind: str, namespace: str, name: str) -> Target:
+    if custom_kinds.is_custom(kind):
+        return Target(kind, namespace, name)
     resource = resources.BY_KIND[kind]
     return Target(resource.plural, namespace if resource.namespaced else "", name)
 

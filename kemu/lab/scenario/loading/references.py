@@ -25,8 +25,10 @@ from kemu.lab.scenario.format.events import Event
 from kemu.lab.scenario.format.workloads import Workload
 from kemu.lab.scenario.loading import clusters
 from kemu.lab.scenario.loading.mistakes import Excuses
+from kemu.lab.scenario.loading.objects import manifests
 from kemu.lab.scenario.loading.objects.manifests import Declared
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
+from kemu.messages.k8s.apiextensions_v1_pb2 import CustomObject, CustomResourceDefinition
 from kemu.runtime.words import did_you_mean, short
 
 RESCHEDULER = "rescheduler"
@@ -220,11 +222,19 @@ def check_unique(items: Sequence[tuple[str, Path]], what: str, report: Report) -
 def check_objects(declared: Sequence[Declared], names: Names, node_names: Iterable[str]) -> None:
     """Names of objects are unique per kind; what pods name exists."""
     nodes = set(node_names)
+    defined = {
+        f"{one.message.spec.names.kind}.{one.message.spec.group}"
+        for one in declared
+        if isinstance(one.message, CustomResourceDefinition)
+    }
     seen: set[tuple[str, str, str]] = set()
     for each in declared:
         message = each.message
         metadata = message.metadata
         resource = resources.of(message)
+        if isinstance(message, CustomObject) and resource.plural not in defined:
+            text = f"{message.kind} ({message.apiVersion}) is a custom resource without a definition"
+            each.complain("kind", text, manifests.WITHOUT_DEFINITION)
         what = _action(each)
         if metadata.name and what != "apply":
             key = (resource.plural, metadata.namespace, metadata.name)

@@ -13,7 +13,7 @@ from typing import Any
 from google.protobuf.message import Message
 
 from kemu import errors
-from kemu.emulated.objects import resources
+from kemu.emulated.objects import custom_kinds, resources
 from kemu.emulated.objects.conversion import user_files
 from kemu.emulated.settings import paths
 from kemu.emulated.settings.declared import chosen
@@ -95,7 +95,9 @@ class Timeline:
         self._in_time(event.at_ns, (*path, "at"))
         where = (*path, event.what)
         event = dataclasses.replace(event, index=index)
-        if event.patch is not None:
+        if event.patch is not None and custom_kinds.is_custom(event.patch.kind or ""):
+            pass  # only its definition says what its objects may hold
+        elif event.patch is not None:
             key, patch = chosen(event.patch)
             manifests.check_patch(resources.BY_KIND[event.patch.kind], patch or {}, (*where, key), self.report)
         elif event.resize is not None:

@@ -17,13 +17,14 @@ import functools
 import heapq
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 from kemu import errors
 from kemu.emulated.client import clients, drains, informers, streams
 from kemu.emulated.kubelet.pods import statuses
-from kemu.emulated.objects import meta, resources
-from kemu.emulated.objects.conversion import convert
+from kemu.emulated.objects import custom_kinds, meta, resources
+from kemu.emulated.objects.conversion import convert, custom_objects
+from kemu.emulated.objects.custom_kinds import CustomResource
 from kemu.emulated.objects.pods import pod_phases
 from kemu.emulated.settings import declared
 from kemu.emulated.settings.declared import chosen
@@ -34,6 +35,7 @@ from kemu.lab.scenario.loading.objects import manifests
 from kemu.lab.scenario.playing import rollouts, workloads
 from kemu.lab.scenario.scenarios import Manifest, Scenario
 from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.apiextensions_v1_pb2 import CustomObject, CustomResourceDefinition
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import SECOND_NS, ActorSpec, Env
 from kemu.runtime.runlog.events import DrainStepped, UserActed, UserPodCreated, UserRefused
@@ -42,6 +44,10 @@ FACTORY = "kemu.lab.scenario.playing.user:User"
 
 RETRY_INITIAL_S = 0.5
 RETRY_MAX_S = 5.0
+CUSTOM_PATIENCE_S, CUSTOM_RETRY_S = 30, 0.1
+"""How long a custom object waits for its kind, and between looks."""
+CUSTOM_TRIES = 10_000
+"""And as many looks while the clock stands."""
 """How long the user waits before it repeats an unanswered request, at first and at most; with jitter."""
 
 _ACTING: ContextVar[clients.Client | None] = ContextVar("acting", default=None)
@@ -98,7 +104,7 @@ def _plain_event(event: Event) -> dict[str, Any]:
 
 
 def _event(data: Mapping[str, Any]) -> Event:
-    objects = tuple(resources.BY_PLURAL[plural].message.FromString(one) for plural, one in data["objects"])
+    objects = tuple(resources.MESSAGES[plural].FromString(one) for plural, one in data["objects"])
     return dataclasses.replace(declared.restored(Event, data), objects=objects)
 
 
@@ -152,9 +158,9 @@ class User:
         created = []
         uids: dict[tuple[str, str, str], str] = {}
         messages = [
-            (resources.BY_PLURAL[plural].message.FromString(data), place)
-            for plural, data, *place in self._config["setup"]
+            (resources.MESSAGES[plural].FromString(data), place) for plural, data, *place in self._config["setup"]
         ]
+        messages.sort(key=lambda one: not isinstance(one[0], CustomResourceDefinition))
         for message, (file, line, column, path) in _owners_first(messages):
             for reference in message.metadata.ownerReferences:
                 # Only the API server knows the UIDs of the objects that it creates.
@@ -178,6 +184,9 @@ class User:
             now_unix_ns = self._env.clock.epoch_unix_s * SECOND_NS
             meta.set_condition(created.status.conditions, "PodScheduled", "True", "", "", now_unix_ns)
             statuses.running(created, now_unix_ns)
+        elif isinstance(message, CustomObject):
+            await self._set_custom_status(message, created)
+            return
         elif "status" in message.DESCRIPTOR.fields_by_name and message.HasField("status"):
             created.status.CopyFrom(message.status)
         else:
@@ -185,6 +194,37 @@ class User:
         # It can only conflict with itself, if a first answer was lost.
         with contextlib.suppress(errors.Conflict):
             await self._insist(lambda: self._client.update_status(created))
+
+    async def _set_custom_status(self, message: CustomObject, created: CustomObject) -> None:
+        """Where its definition has a subresource for the status; else it has been created with it."""
+        status = custom_objects.content(message).get("status")
+        fields = custom_objects.content(created)
+        row = await self._custom_kind(resources.of(message).plural)
+        if status is None or fields.get("status") == status or not row.has_status:
+            return
+        custom_objects.put(created, {**fields, "status": status})
+        with contextlib.suppress(errors.Conflict):
+            await self._insist(lambda: self._client.update(created, "status", row.plural))
+
+    async def _custom_kind(self, kind: str) -> CustomResource:
+        """A custom kind (``Widget.example.com``), once it is established. Raises NotFound when that takes too long."""
+        name, _, group = kind.partition(".")
+        clock = self._env.clock
+        tries, deadline_ns = 0, clock.now_ns() + CUSTOM_PATIENCE_S * SECOND_NS
+        while True:
+            row = await self._insist(lambda: self._client.custom_kind(group, name))
+            if row is not None:
+                return row
+            tries += 1
+            # During the set-up the clock stands.
+            if clock.now_ns() >= deadline_ns or (not clock.now_ns() and tries > CUSTOM_TRIES):
+                raise errors.NotFound(f'no matches for kind "{name}" in group "{group}"', kind=name)
+            if clock.now_ns():
+                await clock.sleep(CUSTOM_RETRY_S)
+
+    async def _plural(self, kind: str) -> str:
+        """As requests name a kind."""
+        return (await self._custom_kind(kind)).plural if custom_kinds.is_custom(kind) else kind
 
     async def _insist(self, request: Callable[[], Awaitable[T]]) -> T:
         """Ask again while the API server, or the store behind it, is away or overloaded."""
@@ -201,16 +241,19 @@ class User:
 
     async def _create(self, message: M) -> M:
         """Create an object, also across the loss of the connection, when it is not known whether it was created."""
+        custom = ""
+        if message.DESCRIPTOR is CustomObject.DESCRIPTOR:
+            custom = await self._plural(resources.of(message).plural)
         try:
-            return await self._client.create(message)
+            return await self._client.create(message, custom)
         except (errors.ServiceUnavailable, errors.ServerTimeout):
             pass
         except errors.TooManyRequests:
-            return await self._insist(lambda: self._client.create(message))
-        plural, metadata = resources.of(message).plural, message.metadata
+            return await self._insist(lambda: self._client.create(message, custom))
+        plural, metadata = custom or resources.of(message).plural, message.metadata
         while True:
             try:
-                return await self._insist(lambda: self._client.create(message))
+                return await self._insist(lambda: self._client.create(message, custom))
             except errors.AlreadyExists:
                 with contextlib.suppress(errors.NotFound):
                     found = await self._insist(lambda: self._client.get(plural, metadata.name, metadata.namespace))
@@ -325,19 +368,22 @@ class User:
     async def _apply_one(self, message: KubernetesObject) -> None:
         """Create, or patch what is there with everything that the manifest states."""
         plural, name, namespace = resources.of(message).plural, message.metadata.name, message.metadata.namespace
+        how: Literal["merge", "strategic"] = "merge" if custom_kinds.is_custom(plural) else "strategic"
+        plural = await self._plural(plural)
         try:
             await self._insist(lambda: self._client.get(plural, name, namespace))
         except errors.NotFound:
             await self._create(message)
             return
         patch = convert.to_json(message)
-        await self._insist(lambda: self._client.patch(plural, name, namespace, patch, type="strategic"))
+        await self._insist(lambda: self._client.patch(plural, name, namespace, patch, type=how))
 
     async def _delete(self, event: Event, stated: events.Delete) -> None:
         resource, namespace, name = event.target
         grace_s, policy = stated.grace_period_seconds, stated.propagation_policy
         if resource == "pods":
             self._deleted.add(f"{namespace}/{name}")
+        resource = await self._plural(resource)
         await self._insist(
             lambda: self._client.delete(
                 resource, name, namespace, grace_period_seconds=grace_s, propagation_policy=policy
@@ -348,6 +394,7 @@ class User:
         resource, namespace, name = event.target
         kind, patch = chosen(stated)
         part = stated.subresource or ""
+        resource = await self._plural(resource)
         await self._insist(lambda: self._client.patch(resource, name, namespace, patch, part, kind))
 
     async def _resize(self, event: Event, stated: events.Resize) -> None:

@@ -43,7 +43,7 @@ class Request:
 
 def concerns(request: Request) -> bool:
     """Whether the request may change what any quota counts."""
-    evaluator = registry.EVALUATORS.get(request.resource.plural)
+    evaluator = registry.find(request.resource)
     return evaluator is not None and evaluator.handles(request.operation, request.subresource, request.obj, request.old)
 
 
@@ -52,7 +52,8 @@ def check(
 ) -> list[Quota]:
     """The quotas as they are once the request is charged. Raises :class:`kemu.errors.ApiError` if it does not fit."""
     resource, obj = request.resource, request.obj
-    evaluator = registry.EVALUATORS[resource.plural]
+    evaluator = registry.find(resource)
+    assert evaluator is not None
     limited_scopes = [one for rule in limited for one in rule.scopes if evaluator.in_scope(one, obj)]
     used = evaluator.usage(obj, now_unix_ns)
     limited_names = {

@@ -33,10 +33,10 @@ class ResourceQuota(Plugin[KubernetesObject]):
 
     @classmethod
     def concerns(cls, resource: Resource) -> bool:
-        return resource.plural in registry.EVALUATORS
+        return registry.find(resource) is not None
 
     async def validate(self, resource: Resource, obj: KubernetesObject) -> None:
-        if self._limited or self._known.of(obj.metadata.namespace):
+        if resource.namespaced and (self._limited or self._known.of(obj.metadata.namespace)):
             await self._evaluate(checks.Request(checks.CREATE, resource, obj, dry_run=dry_runs.ACTIVE.get()))
 
     def may_validate_update(self, resource: Resource, subresource: str) -> bool:

@@ -28,7 +28,15 @@ Source = tuple[Any, Path, Report]
 """An object as data, and where it stands."""
 
 _FIRST = ("Namespace",)
-_EARLY = ("PriorityClass", "RuntimeClass", "StorageClass", "CSIDriver", "ResourceQuota", "LimitRange")
+_EARLY = (
+    "CustomResourceDefinition",
+    "PriorityClass",
+    "RuntimeClass",
+    "StorageClass",
+    "CSIDriver",
+    "ResourceQuota",
+    "LimitRange",
+)
 """What the API server wants to know before the objects that need it."""
 
 
@@ -49,6 +57,8 @@ class ManifestFiles:
         """Objects with traces of a server, by their identity."""
         self._dropped_at: tuple[Report, Path] | None = None
         """Where the first object stands of which something was dropped."""
+        self._defined: set[str] = set()
+        """Custom kinds, as ``manifests.defined_by`` names them."""
         self._beside = beside
         self._unsimulated = unsimulated
 
@@ -118,7 +128,9 @@ class ManifestFiles:
 
     def _simulated(self, sources: Iterable[Source]) -> Iterator[Source]:
         """Without those that the scenario leaves out."""
-        for data, path, report in sources:
+        found = list(sources)
+        self._defined.update(manifests.defined_by(data) for data, _, _ in found)
+        for data, path, report in found:
             why = self._why_skipped(data)
             if why:
                 name = (
@@ -141,9 +153,9 @@ class ManifestFiles:
             return ""
         if self._unsimulated != IGNORE and kind not in self._unsimulated:  # type: ignore[operator]
             return ""
-        return manifests.why_unsimulated(data, self.acting) or (
-            "" if kind in resources.BY_KIND else "kemu does not know this kind"
-        )
+        why = manifests.why_unsimulated(data, self.acting, self._defined)
+        known = kind in resources.BY_KIND or f"{kind}.{str(data.get('apiVersion')).rpartition('/')[0]}" in self._defined
+        return why or ("" if known else "kemu does not know this kind")
 
 
 def left_out(kinds: Iterable[str]) -> list[str]:

@@ -6,7 +6,7 @@ What the API server would refuse is refused here already, with its own reasons, 
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,7 @@ from kemu.emulated.settings.documents import Path, follow
 from kemu.emulated.settings.shapes import Report
 from kemu.errors import Cause
 from kemu.messages.k8s import batch_v1_pb2, core_v1_pb2
+from kemu.messages.k8s.apiextensions_v1_pb2 import CustomObject
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.words import did_you_mean
 
@@ -92,11 +93,6 @@ def read(data: Any, path: Path, report: Report, acting: Container[str] = ()) -> 
         one = UNSIMULATED[kind]
         report.add((*path, "kind"), f"{kind} is not simulated: {one.why}", _instead(one))
         return None
-    if isinstance(kind, str) and _is_custom(data.get("apiVersion")):
-        text = f"{kind} ({data['apiVersion']}) is a custom resource; kemu's API server has none"
-        hint = f"write the pods that its controller would make, or a workload, {_OR_IGNORE}"
-        report.add((*path, "kind"), text, hint)
-        return None
     try:
         message = convert.from_manifest(data)
     except convert.ConversionError as error:
@@ -113,15 +109,27 @@ def _instead(one: Unsimulated) -> str:
     return f"{one.instead}, {_OR_IGNORE}"
 
 
-def why_unsimulated(data: Mapping[str, Any], acting: Container[str]) -> str:
+def why_unsimulated(data: Mapping[str, Any], acting: Container[str], defined: Collection[str] = ()) -> str:
     """Why kemu does not simulate an object, as far as kind and group tell; empty if it does. ``acting``: as for
-    :func:`read`."""
+    :func:`read`. ``defined``: custom kinds that it has, as :func:`defined_by` names them."""
     kind = data.get("kind")
     if isinstance(kind, str) and kind in UNSIMULATED and UNSIMULATED[kind].controller not in acting:
         return UNSIMULATED[kind].why
-    if _is_custom(data.get("apiVersion")):
-        return "it is a custom resource; kemu's API server has none"
+    group = str(data.get("apiVersion")).rpartition("/")[0]
+    if _is_custom(data.get("apiVersion")) and f"{kind}.{group}" not in defined:
+        return "it is a custom resource without a definition"
     return ""
+
+
+def defined_by(data: object) -> str:
+    """``Widget.example.com``, where that is the definition of the kind; else empty."""
+    spec = data.get("spec") if isinstance(data, dict) and data.get("kind") == DEFINITION else None
+    names = spec.get("names") if isinstance(spec, dict) else None
+    return f"{names.get('kind')}.{spec.get('group')}" if isinstance(spec, dict) and isinstance(names, dict) else ""
+
+
+DEFINITION = "CustomResourceDefinition"
+WITHOUT_DEFINITION = f"add its definition, {_OR_IGNORE}"
 
 
 def _is_custom(api_version: object) -> bool:
@@ -161,6 +169,11 @@ def complete(message: Any, data: Mapping[str, Any], path: Path, report: Report) 
 
     ``data``: what ``message`` was read from.
     """
+    if isinstance(message, CustomObject):
+        if not message.metadata.name and not message.metadata.generateName:
+            report.add((*path, "metadata") if "metadata" in data else path, "metadata.name is missing")
+        message.metadata.namespace = message.metadata.namespace or "default"
+        return
     complain(refusals.in_object(message), data, path, report)
     resource = resources.of(message)
     if resource.namespaced and not message.metadata.namespace:

@@ -1,0 +1,6 @@
+"""Custom kinds in the API server, for the registry, whose module ``kinds`` knows which there are.
+
+served   one version of a kind: its schema, and its objects in it
+checks   the checks of definitions that need their schemas
+scales   the Scale of objects of custom kinds
+"""

@@ -1,0 +1,106 @@
+"""One version of a custom kind as an API server serves it: with its schema, and its objects in this version.
+
+Objects are stored in one version. A request speaks another one perhaps, in which it sees them: converted, and with the
+defaults that the schema has now.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from kemu.emulated.apiserver.storage import Entry
+from kemu.emulated.objects import custom_kinds
+from kemu.emulated.objects.conversion import convert, custom_objects
+from kemu.emulated.objects.custom_kinds import CustomResource
+from kemu.emulated.objects.managed_fields import managers, resets
+from kemu.emulated.schemas.structural import TooDeep
+from kemu.emulated.schemas.versions import CustomSchema
+from kemu.errors import BadRequest
+from kemu.messages.k8s.apiextensions_v1_pb2 import CustomObject
+
+
+@dataclass(frozen=True)
+class Served(CustomResource):
+    """A row with what serving it takes, made when it is needed first."""
+
+    @cached_property
+    def schema(self) -> CustomSchema:
+        version = self.version
+        has_schema = version.schema.HasField("openAPIV3Schema")
+        found = convert.to_json(version.schema.openAPIV3Schema) if has_schema else None
+        return CustomSchema(found)
+
+    @cached_property
+    def has_defaults(self) -> bool:
+        """Whether objects may have to be shown with more than they were stored with."""
+        return '"default":' in json.dumps(convert.to_json(self.version.schema), separators=(",", ":"))
+
+    @cached_property
+    def scale(self) -> dict[str, Any] | None:
+        """The paths of the subresource ``scale``."""
+        return convert.to_json(self.version.subresources.scale) if self.has_scale else None
+
+    @cached_property
+    def stored_as(self) -> str:
+        """API version in which objects are stored."""
+        version = custom_kinds.storage_version(self.definition)
+        return f"{self.group}/{version.name}" if version is not None else self.api_version
+
+    def manager(self, subresource: str) -> managers.FieldManager:
+        """That of managed fields."""
+        reset = resets.of_custom(self.has_status, subresource)
+        return managers.FieldManager(self.schema.merging, self.api_version, self.kind, subresource, reset)
+
+    # --- objects ------------------------------------------------------------------------------------------------------
+
+    def coerce(self, manifest: dict[str, Any], *, tells_unknown: bool = False) -> list[str]:
+        """Prune a manifest, in place. Returns paths of unknown fields, if asked for. Raises BadRequest."""
+        try:
+            return self.schema.coerce(manifest, tells_unknown=tells_unknown)
+        except (ValueError, TooDeep) as error:
+            raise BadRequest(str(error)) from None
+
+    def complete(self, obj: CustomObject) -> None:
+        """Make an object that a client sent what the schema makes of it: without unknown fields, with defaults."""
+        manifest = convert.to_manifest(obj)
+        self.coerce(manifest)
+        self.schema.default(manifest)
+        _put(obj, manifest)
+
+    def show(self, wire: bytes) -> bytes:
+        """An object as it is stored, in this version."""
+        obj = CustomObject.FromString(wire)
+        before = obj.content
+        if obj.apiVersion != self.api_version or obj.kind != self.kind:
+            obj.apiVersion, obj.kind = self.api_version, self.kind
+        elif not self.has_defaults:
+            return wire
+        manifest = custom_objects.content(obj)
+        self.schema.default(manifest)
+        custom_objects.put(obj, manifest)
+        if obj.content == before and obj.apiVersion == self.stored_as:
+            return wire
+        data: bytes = obj.SerializeToString(deterministic=True)
+        return data
+
+    def shown(self, entry: Entry) -> Entry:
+        """The same for an entry of the store."""
+        value = entry.value
+        found = self.show(value)
+        return entry if found == value else Entry(entry.key, entry.revision, found)
+
+    def stored(self, value: bytes) -> bytes:
+        """An object of this version as it is to be stored."""
+        if self.api_version == self.stored_as:
+            return value
+        obj = CustomObject.FromString(value)
+        obj.apiVersion = self.stored_as
+        data: bytes = obj.SerializeToString(deterministic=True)
+        return data
+
+
+def _put(obj: CustomObject, manifest: dict[str, Any]) -> None:
+    custom_objects.put(obj, {name: value for name, value in manifest.items() if name not in custom_objects.HEAD})

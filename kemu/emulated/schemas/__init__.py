@@ -1,0 +1,21 @@
+"""Schemas of custom resources: what a CustomResourceDefinition says of its objects, on plain JSON.
+
+Begin at :mod:`.versions`: a `CustomSchema` is made once of the schema of a version, and then prunes, defaults and judges any
+number of objects. :mod:`.definitions` judges schemas themselves, before they are served.
+
+    schema = versions.CustomSchema(version["schema"]["openAPIV3Schema"])
+    unknown = schema.coerce(document, tells_unknown=True)   # in place; ["spec.replcias"]
+    schema.default(document)                                # in place
+    schema.check_new(document, found)                       # appends causes
+
+* :mod:`.structural`: schemas as trees of nodes; what makes them structural;
+* :mod:`.definitions`: which schemas a definition may have (``ValidateCustomResourceDefinitionOpenAPISchema``);
+* :mod:`.pruning`, :mod:`.defaulting`, :mod:`.embedded`: what a request or the store loses and gains by the schema;
+* :mod:`.values`, :mod:`.formats`, :mod:`.patterns`: types, bounds, formats and Go's regular expressions;
+* :mod:`.lists`: lists that are sets or maps; :mod:`.correlation`: which old value belongs to which new one;
+* :mod:`.rules`: ``x-kubernetes-validations``;
+* :mod:`.merging`: types for managed fields and apply; :mod:`.openapi`: what is published of a definition;
+* :mod:`.problems`: causes in Kubernetes' words.
+
+Everything is free of I/O and deterministic. Where Kubernetes goes through a map in random order, the order is that of names.
+"""
