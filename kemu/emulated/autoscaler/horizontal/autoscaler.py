@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from kemu import errors
 from kemu.emulated.autoscaler.horizontal import metrics, rates, replicas, samples
 from kemu.emulated.client import informers, recorders, workqueues
 from kemu.emulated.controllers import controllers, label_indexes
-from kemu.emulated.objects import meta, resources, selectors
+from kemu.emulated.objects import custom_kinds, meta, resources, selectors
 from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.settings.declared import restored, setting
 from kemu.emulated.settings.shapes import DURATION, Number
 from kemu.messages.k8s import autoscaling_v1_pb2, autoscaling_v2_pb2, core_v1_pb2
+from kemu.messages.k8s.apiextensions_v1_pb2 import CustomResourceDefinition
 from kemu.runtime.env import SECOND_NS, Env
 from kemu.runtime.runlog.events import Autoscaled
 
@@ -206,17 +207,26 @@ class HorizontalPodAutoscaler(controllers.Controller):
     async def _scale(self, found: autoscaling_v2_pb2.HorizontalPodAutoscaler) -> tuple[str, autoscaling_v1_pb2.Scale]:
         """The plural of what is scaled, and its scale."""
         target = found.spec.scaleTargetRef
-        group = target.apiVersion.rpartition("/")[0]
-        rows = [one for one in resources.RESOURCES if (one.kind, one.group) == (target.kind, group)]
-        if not rows:
-            raise errors.NotFound(f'no matches for kind "{target.kind}" in group "{group}"')
+        plural = await self._plural(target)
         try:
-            scale = await self.client.get_scale(rows[0].plural, target.name, found.metadata.namespace)
+            scale = await self.client.get_scale(plural, target.name, found.metadata.namespace)
         except errors.NotFound as error:
             if error.name == target.name:
                 raise
             raise errors.NotFound("the server could not find the requested resource") from None
-        return rows[0].plural, scale
+        return plural, scale
+
+    async def _plural(self, target: autoscaling_v2_pb2.CrossVersionObjectReference) -> str:
+        """Of the kind that is scaled: one of the table, or a custom one. Raises NotFound."""
+        group = target.apiVersion.rpartition("/")[0]
+        for row in resources.RESOURCES:
+            if (row.kind, row.group) == (target.kind, group):
+                return row.plural
+        for one in (await self.client.list(custom_kinds.DEFINITIONS)).items:
+            definition = cast(CustomResourceDefinition, one)
+            if (definition.spec.names.kind, definition.spec.group) == (target.kind, group):
+                return definition.metadata.name
+        raise errors.NotFound(f'no matches for kind "{target.kind}" in group "{group}"')
 
     async def _rescale(
         self,
