@@ -2,6 +2,7 @@
 
 amounts        checks of amounts of resources: names, quantities, requests against limits
 apps           the checks of the group apps
+autoscaling    the checks of HorizontalPodAutoscalers
 batch          the checks of the group batch (``pkg/apis/batch/validation``)
 causes         the causes of a refusal, one for each field
 checks         checks of single values, and rules for the fields at given paths

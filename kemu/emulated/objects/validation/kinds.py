@@ -11,7 +11,17 @@ from __future__ import annotations
 from google.protobuf.message import Message
 
 from kemu.emulated.objects import resources
-from kemu.emulated.objects.validation import apps, batch, core, definitions, devices, quotas, small_groups, storage
+from kemu.emulated.objects.validation import (
+    apps,
+    autoscaling,
+    batch,
+    core,
+    definitions,
+    devices,
+    quotas,
+    small_groups,
+    storage,
+)
 from kemu.emulated.objects.validation.metadata import check_metadata, check_metadata_update
 from kemu.emulated.objects.validation.rules import Rules
 from kemu.errors import Cause
@@ -20,7 +30,7 @@ from kemu.messages.k8s.objects import KubernetesObject
 
 _RULES: dict[type[Message], Rules] = {
     kind: rules
-    for group in (core, quotas, storage, apps, batch, devices, definitions, small_groups)
+    for group in (core, quotas, storage, apps, autoscaling, batch, devices, definitions, small_groups)
     for kind, rules in group.RULES.items()
 }
 

@@ -15,7 +15,6 @@ from kemu.emulated.objects.validation.rules import Rules
 from kemu.errors import Cause
 from kemu.messages.k8s import (
     admissionregistration_v1_pb2,
-    autoscaling_v2_pb2,
     certificates_v1_pb2,
     coordination_v1_pb2,
     discovery_v1_pb2,
@@ -181,6 +180,5 @@ RULES = {
     rbac_v1_pb2.RoleBinding: Rules(update=_FIXED_ROLE, name_rule=names.path_segment),
     rbac_v1_pb2.ClusterRole: Rules(name_rule=names.path_segment),
     rbac_v1_pb2.ClusterRoleBinding: Rules(update=_FIXED_ROLE, name_rule=names.path_segment),
-    autoscaling_v2_pb2.HorizontalPodAutoscaler: Rules(),
     discovery_v1_pb2.EndpointSlice: Rules(update=checks.fixed("addressType")),
 }
