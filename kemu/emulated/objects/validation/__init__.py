@@ -2,7 +2,6 @@
 
 amounts        checks of amounts of resources: names, quantities, requests against limits
 apps           the checks of the group apps
-autoscaling    the checks of HorizontalPodAutoscalers
 batch          the checks of the group batch (``pkg/apis/batch/validation``)
 causes         the causes of a refusal, one for each field
 checks         checks of single values, and rules for the fields at given paths
@@ -14,6 +13,6 @@ placement      checks of where a pod may run: tolerations, affinity, topology sp
 pod_specs      validation of pods
 quotas         the checks of ResourceQuotas and LimitRanges
 rules          what the checks of a kind consist of
-small_groups   the checks of small API groups (policy, scheduling.k8s.io, coordination.k8s.io, node.k8s.io)
+small_groups   the checks of small API groups (policy, autoscaling, scheduling.k8s.io, …)
 storage        the checks of volumes: claims, volumes, and the group storage.k8s.io
 """

@@ -13,7 +13,6 @@ from google.protobuf.message import Message
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.validation import (
     apps,
-    autoscaling,
     batch,
     core,
     definitions,
@@ -30,7 +29,7 @@ from kemu.messages.k8s.objects import KubernetesObject
 
 _RULES: dict[type[Message], Rules] = {
     kind: rules
-    for group in (core, quotas, storage, apps, autoscaling, batch, devices, definitions, small_groups)
+    for group in (core, quotas, storage, apps, batch, devices, definitions, small_groups)
     for kind, rules in group.RULES.items()
 }
 
