@@ -46,7 +46,7 @@ var factRoots = []struct {
 	{"admissionregistration.k8s.io/v1", []any{admissionregistrationv1.ValidatingAdmissionPolicy{}}},
 	{"apiextensions.k8s.io/v1", []any{apiextensionsv1.CustomResourceDefinition{}}},
 	{"apps/v1", []any{appsv1.ControllerRevision{}, appsv1.DaemonSet{}, appsv1.Deployment{}, appsv1.ReplicaSet{}, appsv1.StatefulSet{}}},
-	{"autoscaling/v1", []any{autoscalingv1.HorizontalPodAutoscaler{}, autoscalingv1.Scale{}}},
+	{"autoscaling/v1", []any{autoscalingv1.Scale{}}},
 	{"autoscaling/v2", []any{autoscalingv2.HorizontalPodAutoscaler{}}},
 	{"batch/v1", []any{batchv1.CronJob{}, batchv1.Job{}}},
 	{"certificates.k8s.io/v1", []any{certificatesv1.CertificateSigningRequest{}}},

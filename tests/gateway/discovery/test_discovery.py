@@ -19,26 +19,6 @@ REAL: dict[str, dict[str, Any]] = json.loads(gzip.decompress(Path(__file__).with
 NOT_SERVED = ("componentstatuses", "pods/ephemeralcontainers", "mutating", "validatingadmissionpolicybindings")
 NOT_SERVED += ("validatingwebhookconfigurations",)
 """Of groups and versions that are served otherwise: what these names begin with."""
-_OLDER = {
-    "name": "horizontalpodautoscalers",
-    "singularName": "horizontalpodautoscaler",
-    "namespaced": True,
-    "kind": "HorizontalPodAutoscaler",
-    "verbs": ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"],
-    "shortNames": ["hpa"],
-    "categories": ["all"],
-    "storageVersionHash": "qwQve8ut294=",
-}
-_STATUS = {"name": f"{_OLDER['name']}/status", "singularName": "", "namespaced": True, "kind": _OLDER["kind"]}
-REAL["legacy"].setdefault(
-    "/apis/autoscaling/v1",
-    {
-        "kind": "APIResourceList",
-        "apiVersion": "v1",
-        "groupVersion": "autoscaling/v1",
-        "resources": [_OLDER, {**_STATUS, "verbs": ["get", "patch", "update"]}],
-    },
-)
 AGGREGATED = {"accept": f"{aggregated.MEDIA_TYPE},application/json"}
 
 

@@ -14,11 +14,11 @@ from kemu.emulated.gateway.answers import documents
 from kemu.emulated.gateway.requests import envelopes, negotiation
 from kemu.emulated.gateway.requests.negotiation import Form
 from kemu.emulated.gateway.tables import tables
-from kemu.emulated.objects import autoscalers, events
+from kemu.emulated.objects import events
 from kemu.emulated.objects.custom_kinds import CustomResource
 from kemu.emulated.objects.resources import Resource
 from kemu.errors import NotAcceptable
-from kemu.messages.k8s import autoscaling_v2_pb2, core_v1_pb2, meta_v1_pb2
+from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import Clock
 
@@ -164,18 +164,13 @@ class Representations:
 
 
 def stored(row: Resource) -> Resource:
-    """The kind of the bytes that an API server sends for objects of a row: another one for events.k8s.io and
-    autoscaling/v1."""
-    if row is autoscalers.ROW:
-        return autoscalers.STORED
+    """The kind of the bytes that an API server sends for objects of a row: another one for events.k8s.io."""
     return events.STORED if row is events.ROW else row
 
 
 def _shown(row: Resource, wire: bytes) -> KubernetesObject:
     """The object of those bytes."""
     found = stored(row).message.FromString(wire)
-    if row is autoscalers.ROW:
-        return autoscalers.shown(cast(autoscaling_v2_pb2.HorizontalPodAutoscaler, found))
     return events.shown(cast(core_v1_pb2.Event, found)) if row is events.ROW else found
 
 
@@ -186,7 +181,7 @@ def _wire(row: Resource, wire: bytes) -> bytes:
             "object *unstructured.Unstructured does not implement the protobuf marshalling interface and cannot be "
             "encoded to a protobuf message"
         )
-    return wire if stored(row) is row else _shown(row, wire).SerializeToString(deterministic=True)
+    return _shown(row, wire).SerializeToString(deterministic=True) if row is events.ROW else wire
 
 
 def message(form: Form, api_version: str, kind: str, found: KubernetesObject | meta_v1_pb2.Status) -> bytes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from kemu.emulated.objects import autoscalers, events, resources
+from kemu.emulated.objects import events, resources
 from kemu.emulated.objects.resources import Resource
 
 ALL = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
@@ -191,19 +191,15 @@ _AFTER_CUSTOM = ("metrics.k8s.io",)
 """Groups that are less preferred than custom ones."""
 
 
-_OLDER = (autoscalers.ROW.api_version,)
-"""Versions of which there is a newer one, which is preferred."""
-
-
 @lru_cache(1)
 def versions() -> tuple[Version, ...]:
     """Groups and versions with what they hold, the preferred ones first."""
     found: dict[str, list[Entry]] = {api_version: list(entries) for api_version, entries in _POSTED.items()}
     found["metrics.k8s.io/v1beta1"] = list(_METRICS)
-    for row in (*resources.RESOURCES, autoscalers.ROW, events.ROW):
+    for row in (*resources.RESOURCES, events.ROW):
         found.setdefault(row.api_version, []).append(_entry(row))
     made = []
     for api_version, entries in found.items():
         group, _, version = api_version.rpartition("/")
         made.append(Version(group, version, tuple(sorted(entries, key=lambda entry: entry.plural))))
-    return tuple(sorted(made, key=lambda one: (GROUPS.index(one.group), one.api_version in _OLDER, one.version)))
+    return tuple(sorted(made, key=lambda one: (GROUPS.index(one.group), one.version)))

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from kemu.emulated.gateway.discovery.catalogue import Entry, Version
-from kemu.emulated.objects import autoscalers
 
 
 def api_versions(address: str) -> dict[str, Any]:
@@ -79,8 +78,6 @@ def _hash(version: Version, entry: Entry) -> str:
     group, stored = version.group, entry.stored_as or version.version
     if entry.kind == "Event" and version.api_version in ("v1", "events.k8s.io/v1"):
         group, stored = "", "v1"
-    if entry.kind == autoscalers.STORED.kind:
-        stored = "v2"
     digest = hashlib.sha256(f"{group}/{stored}/{entry.kind}".encode()).digest()
     return base64.b64encode(digest[:8]).decode()
 

@@ -7,7 +7,7 @@ from typing import Any
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from kemu.emulated.gateway.openapi import descriptions
-from kemu.emulated.objects import autoscalers, events, resources
+from kemu.emulated.objects import events, resources
 from kemu.emulated.objects.conversion import descriptors
 from kemu.emulated.objects.managed_fields import schemas as merging
 
@@ -57,7 +57,7 @@ def name_of(descriptor: Descriptor) -> str:
     return f"io.k8s.api.{package}.{descriptor.name}"
 
 
-_ROWS = {row.message.DESCRIPTOR.full_name: row for row in (*resources.RESOURCES, autoscalers.ROW, events.ROW)}
+_ROWS = {row.message.DESCRIPTOR.full_name: row for row in (*resources.RESOURCES, events.ROW)}
 
 
 class Collection:

@@ -13,7 +13,7 @@ from kemu.emulated.gateway.requests import events as stored_events
 from kemu.emulated.gateway.requests.messages import Request
 from kemu.emulated.gateway.requests.paths import Path
 from kemu.emulated.gateway.settings import Settings
-from kemu.emulated.objects import autoscalers, events, identities, resources, times
+from kemu.emulated.objects import events, identities, resources, times
 from kemu.emulated.objects.custom_kinds import CustomResource
 from kemu.emulated.objects.resources import Resource
 from kemu.errors import BadRequest, Forbidden, MethodNotAllowed, NotFound
@@ -21,7 +21,7 @@ from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import SECOND_NS, Clock
 
 BY_URL: dict[tuple[str, str], Resource] = {
-    (row.api_version, row.plural): row for row in (*resources.RESOURCES, autoscalers.ROW, events.ROW)
+    (row.api_version, row.plural): row for row in (*resources.RESOURCES, events.ROW)
 }
 """By API version and plural."""
 

@@ -7,9 +7,8 @@ from kemu.emulated.gateway.answers.responses import Response
 from kemu.emulated.gateway.requests import bodies, negotiation
 from kemu.emulated.gateway.requests import events as stored_events
 from kemu.emulated.gateway.requests.negotiation import Form
-from kemu.emulated.gateway.verbs import older_autoscalers
 from kemu.emulated.gateway.verbs.calls import Call
-from kemu.emulated.objects import autoscalers, events
+from kemu.emulated.objects import events
 from kemu.emulated.objects.custom_kinds import CustomResource
 from kemu.messages.v1 import api_pb2
 
@@ -51,8 +50,6 @@ async def patch(call: Call) -> Response:
         data = await call.settings.yaml.as_json(data) or data
     if call.shown is events.ROW:
         data = stored_events.patch(kind, data)
-    if call.shown is autoscalers.ROW:
-        return written(call, form, await older_autoscalers.patch(call, kind, data))
     request = api_pb2.PatchRequest(
         resource=call.where(),
         name=call.path.name,
@@ -82,8 +79,6 @@ async def read(call: Call) -> bodies.Body:
         text = await call.settings.yaml.as_json(body.data)
         if text is not None:
             body = body._replace(data=text, content_type=negotiation.JSON)
-    if row is autoscalers.ROW:
-        return older_autoscalers.body(body)
     return stored_events.body(body) if row is events.ROW else body
 
 
