@@ -15,7 +15,6 @@
 Objects are protobuf messages (``kemu.messages.k8s``). Nothing here does input or output, or knows of actors. Begin at
 ``resources``.
 
-    autoscalers                     HorizontalPodAutoscalers in their two forms: autoscaling/v2, which is stored
     custom_kinds                    custom kinds: what their definitions say of the rows of their versions
     json_paths                      the JSONPath of columns and selectable fields
     cron_expressions                Cron expressions, as CronJobs state them: ``30 2 * * mon-fri``, ``@hourly``

@@ -3,7 +3,6 @@
 calls         what every verb needs: the request, what its URL names, who answers it
 reads         get and list
 writes        create, update, patch
-older_autoscalers   requests about autoscaling/v1, whose form is not the one that is stored
 deletes       delete, of one object or a collection
 watches       watch
 logs, metrics what simulated containers say, and what they use
