@@ -51,7 +51,7 @@ def test_enums_may_have_spaces() -> None:
 @pytest.fixture
 def planted(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
     """A function that replaces a line of the table by a wrong one."""
-    caches = (go_types._table, go_types.fields_of, go_values._plan, schemas.resolve, schemas.find_type)
+    caches = (go_types._table, go_types.fields_of, go_values._plan, schemas._resolved, schemas.find_type)
 
     def plant(right: str, wrong: str) -> None:
         text = resources.files("kemu.emulated.objects.facts").joinpath("facts.txt").read_text()

@@ -22,7 +22,15 @@ spec:
   containers: [{name: main, image: x}]
 """
 CLASS = "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: high}\nvalue: 9\n"
-CRD = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: trains.example.com}\n"
+CRD = """apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: trains.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: trains, kind: Train}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+"""
 CUSTOM = "apiVersion: example.com/v1\nkind: Train\nmetadata: {name: t}\n"
 AUTOSCALER = "apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: h}\nspec: {maxReplicas: 3}\n"
 
@@ -117,23 +125,26 @@ def test_kinds_that_cannot_matter_are_accepted(folder: Path) -> None:
     assert len(load(folder, "  manifests: [{file: rbac.yaml}]\n").setup) == 4
 
 
+def test_custom_objects_with_a_definition_are_simulated(folder: Path) -> None:
+    (folder / "all.yaml").write_text("---\n".join([CUSTOM, CRD]))
+    scenario = load(folder, "  unsimulated: ignore\n  manifests: [{file: all.yaml}]\n")
+    assert sorted(names(scenario)) == ["CustomResourceDefinition trains.example.com", "Train t"]
+    assert scenario.warnings == ()
+
+
 def test_what_is_not_simulated_is_left_out_on_demand(folder: Path) -> None:
-    (folder / "all.yaml").write_text("---\n".join([CRD, CUSTOM, AUTOSCALER, pod("a")]))
+    (folder / "all.yaml").write_text("---\n".join([CUSTOM, AUTOSCALER, pod("a")]))
     refused = complaints(folder, "  manifests: [{file: all.yaml}]\n")
-    assert [line.partition(": ")[0] for line in refused] == ["all.yaml:2:7", "all.yaml:6:7", "all.yaml:10:7"]
-    assert all("unsimulated: ignore" in line for line in refused[1:2])
+    assert [line.partition(": ")[0] for line in refused] == ["all.yaml:2:7", "all.yaml:6:7"]
+    assert "unsimulated: ignore" in refused[0]
     scenario = load(folder, "  unsimulated: ignore\n  manifests: [{file: all.yaml}]\n")
     assert names(scenario) == ["Pod a"]
     assert [warning.message for warning in scenario.warnings] == [
-        (
-            "CustomResourceDefinition trains.example.com is left out: kemu's API server has no custom resources, and "
-            "their controllers do not run"
-        ),
-        "Train t is left out: it is a custom resource; kemu's API server has none",
+        "Train t is left out: it is a custom resource without a definition",
         "HorizontalPodAutoscaler h is left out: its controller, horizontal-pod-autoscaler, does not run",
     ]
     some = complaints(folder, "  unsimulated: [Train]\n  manifests: [{file: all.yaml}]\n")
-    assert [line.partition(": ")[0] for line in some] == ["all.yaml:2:7", "all.yaml:10:7"]
+    assert [line.partition(": ")[0] for line in some] == ["all.yaml:6:7"]
     wrong = complaints(folder, "  unsimulated: [Pod]\n")
     assert wrong == ["it.yaml:7:17: spec.unsimulated[0]: Pod is simulated (leave the objects themselves out)"]
 

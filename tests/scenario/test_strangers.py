@@ -20,9 +20,9 @@ STRANGERS = {
     "kind: HorizontalPodAutoscaler\napiVersion: autoscaling/v2": "it.yaml:1:7: is a HorizontalPodAutoscaler, not a scenario, and "
     "not simulated: its controller, horizontal-pod-autoscaler, does not run (in a scenario, name it and the other controllers in "
     "spec.controllers, or change spec.replicas by events: {at: 1m, patch: {kind: Deployment, …}})",
-    "kind: CustomResourceDefinition\napiVersion: apiextensions.k8s.io/v1": "it.yaml:1:7: is a CustomResourceDefinition, not a "
-    "scenario, and not simulated: kemu's API server has no custom resources, and their controllers do not run (in a scenario, "
-    "write the pods themselves, or a workload)",
+    "kind: CustomResourceDefinition\napiVersion: apiextensions.k8s.io/v1": (
+        f"it.yaml:1:7: is a CustomResourceDefinition, not a scenario ({NAME_IT})"
+    ),
     "kind: IPAddress\napiVersion: networking.k8s.io/v1": "it.yaml:1:7: is an IPAddress, not a scenario, and not simulated: there is no network between pods",
     "kind: ConfigMap\napiVersion: v1": f"it.yaml:1:7: is a ConfigMap, not a scenario ({NAME_IT})",
     "kind: Pod\napiVersion: v1": f"it.yaml:1:7: is a Pod, not a scenario ({NAME_IT})",
@@ -63,8 +63,8 @@ def complaints(spec: str, head: str = HEAD) -> list[str]:
          "HorizontalPodAutoscaler is not simulated: its controller, horizontal-pod-autoscaler, does not run (name it and the other controllers in spec.controllers, or change spec.replicas by events: {at: 1m, patch: {kind: Deployment, …}}, or leave all such objects out: spec.unsimulated: ignore)"),
         ("{apiVersion: networking.k8s.io/v1, kind: IPAddress}",
          "IPAddress is not simulated: there is no network between pods (leave it out, or leave all such objects out: spec.unsimulated: ignore)"),
-        ("{apiVersion: example.com/v1, kind: Train}",
-         "Train (example.com/v1) is a custom resource; kemu's API server has none (write the pods that its controller would make, or a workload, or leave all such objects out: spec.unsimulated: ignore)"),
+        ("{apiVersion: example.com/v1, kind: Train, metadata: {name: a}}",
+         "Train (example.com/v1) is a custom resource without a definition (add its definition, or leave all such objects out: spec.unsimulated: ignore)"),
         ("{apiVersion: v1, kind: Pood}", "unknown kind 'Pood' (did you mean \"Pod\"?)"),
         ("{apiVersion: v1, kind: Train}", "unknown kind 'Train'"),
     ],

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 
 from kemu import errors
+from kemu.emulated.apiserver.registry import applies
 from kemu.emulated.apiserver.registry.kinds import Kinds
 from kemu.emulated.apiserver.registry.registry import Registry
 from kemu.emulated.objects import custom_kinds, meta, resources
@@ -31,6 +32,8 @@ POLL_S = 5.0
 """Between looks whether all objects are gone."""
 PATIENCE_S = 60.0
 """Then the end of a definition begins anew."""
+
+_WRITER = applies.actor("kube-apiserver", False)
 
 _Condition = tuple[str, str, str, str]
 """Type, status, reason, message."""
@@ -87,8 +90,8 @@ class Definitions:
             self._env.spawn(self._end(name), f"end of {name}")
 
     async def _write(self, definition: CustomResourceDefinition) -> None:
-        written = await self._registry.write_status(custom_kinds.DEFINITIONS, "", definition)
-        definition.metadata.resourceVersion = str(written)
+        entry, _ = await self._registry.update(custom_kinds.DEFINITIONS, "", definition, "status", _WRITER)
+        definition.CopyFrom(CustomResourceDefinition.FromString(entry.wire))
 
     def _look_at_group(self, name: str) -> None:
         """A name has become free, perhaps."""

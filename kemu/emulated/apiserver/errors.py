@@ -28,24 +28,26 @@ DOMAIN = "kubernetes.io"
 
 
 def not_found(resource: Resource, name: str) -> errors.NotFound:
-    return errors.NotFound(f'{resource.qualified} "{name}" not found', kind=resource.collection, name=name)
+    return errors.NotFound(f'{resource.qualified} "{name}" not found', kind=named(resource), name=name)
 
 
 def already_exists(resource: Resource, name: str) -> errors.AlreadyExists:
-    return errors.AlreadyExists(f'{resource.qualified} "{name}" already exists', kind=resource.collection, name=name)
+    return errors.AlreadyExists(f'{resource.qualified} "{name}" already exists', kind=named(resource), name=name)
 
 
 def conflict(resource: Resource, name: str, why: str, subresource: str = "") -> errors.Conflict:
     what = f"{resource.collection}/{subresource}" if subresource else resource.collection
     qualified = f"{what}.{resource.group}" if resource.group else what
-    return errors.Conflict(f'Operation cannot be fulfilled on {qualified} "{name}": {why}', kind=what, name=name)
+    return errors.Conflict(
+        f'Operation cannot be fulfilled on {qualified} "{name}": {why}', kind=named(resource, what), name=name
+    )
 
 
 def conflict_of_kind(resource: Resource, name: str, why: str) -> errors.Conflict:
     """The conflict of a delete: ``rest.BeforeDelete`` names the kind where others name the plural."""
     qualified = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
     text = f'Operation cannot be fulfilled on {qualified} "{name}": {why}'
-    return errors.Conflict(text, kind=resource.kind, name=name)
+    return errors.Conflict(text, kind=named(resource, resource.kind), name=name)
 
 
 def modified(resource: Resource, name: str) -> errors.Conflict:
@@ -72,7 +74,7 @@ def no_generations(name: str) -> errors.BadRequest:
 
 def forbidden(resource: Resource, name: str, why: str, causes: Sequence[Cause] = ()) -> errors.Forbidden:
     text = f'{resource.qualified} "{name}" is forbidden: {why}'
-    return errors.Forbidden(text, kind=resource.collection, name=name, causes=causes)
+    return errors.Forbidden(text, kind=named(resource), name=name, causes=causes)
 
 
 def too_old(revision: int, oldest: int) -> errors.Gone:
@@ -121,6 +123,12 @@ def timed_out(*, is_read: bool) -> errors.ServerTimeout:
         return errors.ServerTimeout("Timeout: request did not complete within the allotted timeout")
     text = "Timeout: request did not complete within requested timeout - context deadline exceeded"
     return errors.ServerTimeout(text)
+
+
+def named(resource: Resource, what: str = "") -> str:
+    """What a refusal is about: a plural, with its group where the plural alone does not say it."""
+    what = what or resource.collection
+    return what if resource.collection == resource.plural else f"{what}.{resource.group}"
 
 
 # Encodings ----------------------------------------------------------------------------------------------------------

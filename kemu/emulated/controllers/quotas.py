@@ -8,16 +8,18 @@ that it does not see yet is left out. Mirrors ``pkg/controller/resourcequota``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kemu import errors
 from kemu.emulated.client import informers, workqueues
 from kemu.emulated.controllers import controllers
+from kemu.emulated.objects import custom_kinds
 from kemu.emulated.objects.amounts import resource_lists
 from kemu.emulated.objects.quotas import quotas, registry, usages
 from kemu.emulated.objects.quotas.evaluators import Evaluator
 from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.apiextensions_v1_pb2 import CustomResourceDefinition
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import Env
 from kemu.runtime.runlog.events import QuotaCounted
@@ -45,6 +47,10 @@ class ResourceQuotaController(controllers.Controller):
         """Keys of the quotas of each namespace."""
         self._counted: dict[str, _Objects] = {}
         """By plural, the kinds that quotas count. Watching begins with the first quota that does."""
+        self._definitions: informers.Informer[CustomResourceDefinition] | None = None
+        """Of custom kinds; watched from the first quota on that counts one."""
+        self._custom: set[str] = set()
+        """Custom kinds that quotas count, whether they are there or not."""
 
     async def run(self) -> None:
         await self.begin(self._quotas)
@@ -62,12 +68,47 @@ class ResourceQuotaController(controllers.Controller):
         for plural, evaluator in registry.EVALUATORS.items():
             if plural not in self._counted and evaluator.counted(quota.wanted):
                 self._counted[plural] = _Objects(self, plural, evaluator)
-        lacks = any(
-            name not in quota.used and any(one.counts(name) for one in registry.EVALUATORS.values())
-            for name in quota.hard
-        )
+        self._watch_custom(registry.custom_kinds_in(quota.wanted))
+        lacks = any(name not in quota.used and self._is_counted(name) for name in quota.hard)
         dirty = lacks or not resource_lists.is_same(quota.wanted, quota.hard)
         (self.urgent if dirty else self.queue).add_after(key, self.lag_s())
+
+    def _is_counted(self, name: str) -> bool:
+        if any(one.counts(name) for one in registry.EVALUATORS.values()):
+            return True
+        return any(plural in self._counted for plural in registry.custom_kinds_in([name]))
+
+    def _watch_custom(self, plurals: Sequence[str]) -> None:
+        """A quota counts custom kinds; those that are there from now on."""
+        if not plurals:
+            return
+        new = [plural for plural in plurals if plural not in self._custom]
+        self._custom.update(new)
+        if self._definitions is None:
+            handler = informers.Callbacks(
+                self._defined, lambda old, new: self._defined(new), lambda old: self._undefined(old.metadata.name)
+            )
+            self._definitions = informers.Informer(self.client, custom_kinds.DEFINITIONS, handler=handler)
+            self._definitions.start()
+        for plural in new:
+            definition = self._definitions.store.get(plural)
+            if definition is not None:
+                self._defined(definition)
+
+    def _defined(self, definition: CustomResourceDefinition) -> None:
+        plural = definition.metadata.name
+        rows = custom_kinds.rows(definition)
+        if not rows:
+            self._undefined(plural)
+        elif plural in self._custom and plural not in self._counted and next(iter(rows.values())).namespaced:
+            self._counted[plural] = _Objects(self, plural, registry.of_custom(plural))
+            for key in self._quotas.store:
+                self.queue.add(key)
+
+    def _undefined(self, plural: str) -> None:
+        objects = self._counted.pop(plural, None)
+        if objects is not None:
+            objects.informer.stop()
 
     def _quota_updated(self, old: core_v1_pb2.ResourceQuota, new: core_v1_pb2.ResourceQuota) -> None:
         if not resource_lists.is_same(resource_lists.read(old.spec.hard), resource_lists.read(new.spec.hard)):
@@ -101,7 +142,8 @@ class ResourceQuotaController(controllers.Controller):
         if obj is None:
             return
         started_ns = self.clock.now_ns()
-        changed = recount(obj, self._objects_in(obj.metadata.namespace), self.unix_ns())
+        custom = [one for one in sorted(self._custom) if one in self._counted]
+        changed = recount(obj, self._objects_in(obj.metadata.namespace), self.unix_ns(), custom)
         if changed is None:
             return
         try:
@@ -158,11 +200,11 @@ class _Namespace:
 
 
 def recount(
-    obj: core_v1_pb2.ResourceQuota, objects: usages.Objects, now_unix_ns: int
+    obj: core_v1_pb2.ResourceQuota, objects: usages.Objects, now_unix_ns: int, custom: Sequence[str] = ()
 ) -> core_v1_pb2.ResourceQuota | None:
     """The quota with a status that is right for these objects; None if it is so already (``syncResourceQuota``)."""
     quota = quotas.read(obj)
-    counted = usages.calculate(quota, objects, now_unix_ns)
+    counted = usages.calculate(quota, objects, now_unix_ns, custom)
     used = resource_lists.only({**quota.used, **counted}, quota.wanted)
     is_first = not obj.status.hard or not obj.status.used
     if not is_first and resource_lists.is_same(quota.wanted, quota.hard) and resource_lists.is_same(used, quota.used):

@@ -118,7 +118,8 @@ class Gateway:
         if row is None:
             return responses.text(404, "404 page not found\n")
         if isinstance(row, CustomResource):
-            _check_scope(path, row)
+            if _has_wrong_scope(path, row):
+                return responses.text(404, "404 page not found\n")
             asked.warning = custom.warning(row)
         else:
             asked.warning = DEPRECATED.get((row.api_version, row.plural), "")
@@ -145,7 +146,11 @@ class Gateway:
         if path.subresource:
             if (call.row.plural, path.subresource) == ("serviceaccounts", "token"):
                 return await _of(_TOKEN, method)(call)
-            return await _of(subresources.find(call.row, path.subresource, path.name), method)(call)
+            handlers = subresources.find(call.row, path.subresource, path.name)
+            if method not in handlers and isinstance(call.row, CustomResource):
+                text = f'{verb} is not supported on resources of kind "{call.row.qualified}"'
+                raise MethodNotAllowed(text, kind=call.row.plural)
+            return await _of(handlers, method)(call)
         if call.row.api_version == metrics.API_VERSION:
             return await _of(metrics.HANDLERS, method)(call)
         if verb == "watch" and method != "HEAD":
@@ -232,10 +237,12 @@ def _row(path: Path) -> Resource | None:
 
 def _check_scope(path: Path, row: Resource) -> None:
     """Raises :class:`kemu.errors.NotFound`."""
-    if path.rest and path.subresource != "proxy":
+    if (path.rest and path.subresource != "proxy") or _has_wrong_scope(path, row):
         raise calls.unknown_resource()
-    if bool(path.namespace) > row.namespaced or (path.name and row.namespaced and not path.namespace):
-        raise calls.unknown_resource()
+
+
+def _has_wrong_scope(path: Path, row: Resource) -> bool:
+    return bool(path.namespace) > row.namespaced or bool(path.name and row.namespaced and not path.namespace)
 
 
 def _collections(call: Call) -> dict[str, Handler]:

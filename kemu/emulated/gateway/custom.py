@@ -99,6 +99,7 @@ def _entry(row: CustomResource) -> Entry:
         tuple(parts),
         is_stored=storage is not None and storage.served,
         stored_as=storage.name if storage is not None else "",
+        is_custom=True,
     )
 
 

@@ -22,8 +22,9 @@ def of_error(error: ApiError) -> meta_v1_pb2.Status:
         if error.name:
             details.name = error.name
         if error.kind:
-            details.kind = error.kind
-            group = _group(error.kind)
+            # A custom kind comes with its group, for only its definition knows it.
+            details.kind, _, group = error.kind.partition(".")
+            group = group or _group(error.kind)
             if group:
                 details.group = group
         for cause in error.causes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kemu.emulated.objects import resources
+from kemu.emulated.objects import custom_kinds, resources
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.settings import paths
 from kemu.lab.checks import costs
@@ -20,6 +20,7 @@ from kemu.lab.checks.results import seconds, several
 from kemu.lab.checks.scheduling import ledgers, waiting
 from kemu.lab.scenario.expectations import Bounds, BudgetIs, EventIs, FaultIs, MetricIs, ObjectIs, RefusedIs
 from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.apiextensions_v1_pb2 import CustomResourceDefinition
 from kemu.runtime.words import counted
 
 Answer = tuple[bool | None, str]
@@ -126,7 +127,7 @@ def refused_is(subject: RefusedIs, history: History, *, finished: bool) -> Answe
 
 
 def _is_meant(refusal: Refusal, subject: RefusedIs) -> bool:
-    if subject.kind is not None and resources.BY_KIND[subject.kind].plural != refusal.resource:
+    if subject.kind is not None and not _is_of_kind(subject.kind, refusal.resource):
         return False
     full = f"{refusal.namespace}/{refusal.name}" if refusal.namespace else refusal.name
     return (
@@ -134,6 +135,12 @@ def _is_meant(refusal: Refusal, subject: RefusedIs) -> bool:
         and subject.reason in (None, refusal.reason)
         and subject.verb in (None, refusal.verb)
     )
+
+
+def _is_of_kind(kind: str, resource: str) -> bool:
+    """A custom kind is named as requests name it: ``widgets.example.com``."""
+    row = resources.BY_KIND.get(kind)
+    return (row.plural if row is not None else kind) == resource
 
 
 # Event objects ------------------------------------------------------------------------------------------------------
@@ -179,8 +186,21 @@ def object_is(subject: ObjectIs, history: History, *, finished: bool) -> Answer:
     return holds, detail
 
 
+def _custom_row(kind: str, history: History) -> resources.Resource | None:
+    """``Widget.example.com``, as a definition in the history says."""
+    name, _, group = kind.partition(".")
+    for _, value in _written(history, f"/registry/{custom_kinds.DEFINITIONS}/"):
+        definition = CustomResourceDefinition.FromString(value)
+        if definition.spec.names.kind == name and definition.spec.group == group:
+            is_namespaced = definition.spec.scope == custom_kinds.NAMESPACED
+            return custom_kinds.placeholder(definition.metadata.name, is_namespaced)
+    return None
+
+
 def _object_is(subject: ObjectIs, history: History) -> tuple[bool, str]:
-    resource = resources.BY_KIND[subject.kind]
+    resource = resources.BY_KIND.get(subject.kind) or _custom_row(subject.kind, history)
+    if resource is None:
+        return (not subject.exists and not subject.field), f"nothing defines the kind {subject.kind}"
     key = resources.key(resource, subject.namespace if resource.namespaced else "", subject.name).decode()
     value = history.values.get(key)
     if value is None:

@@ -52,6 +52,9 @@ def _check_selectable(
     found: list[Cause],
 ) -> None:
     """``ValidateCustomResourceSelectableFields``."""
+    if not version.schema.HasField("openAPIV3Schema"):
+        found.append(invalid(path, "", "may only be set when `version.schema.openAPIV3Schema` is not included"))
+        return
     node = structural.parse(_schema(version))
     seen: set[str] = set()
     for index, one in enumerate(version.selectableFields):

@@ -9,7 +9,7 @@ from kemu.emulated.apiserver import errors
 from kemu.emulated.apiserver.custom.served import Served
 from kemu.emulated.objects.conversion import custom_objects
 from kemu.emulated.objects.plain import Json
-from kemu.errors import BadRequest, InternalError
+from kemu.errors import BadRequest, Cause, InternalError
 from kemu.messages.k8s import autoscaling_v1_pb2
 from kemu.messages.k8s.apiextensions_v1_pb2 import CustomObject
 
@@ -23,7 +23,8 @@ def get(row: Served, wire: bytes) -> bytes:
     scale, is_set = of(row, obj, obj.metadata.resourceVersion)
     if not is_set:
         path = row.version.subresources.scale.specReplicasPath
-        raise InternalError(f'Internal error occurred: the spec replicas field "{path}" does not exist')
+        why = f'the spec replicas field "{path}" does not exist'
+        raise InternalError(f"Internal error occurred: {why}", causes=[Cause("", "", why)])
     data: bytes = scale.SerializeToString(deterministic=True)
     return data
 

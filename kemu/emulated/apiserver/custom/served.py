@@ -52,7 +52,14 @@ class Served(CustomResource):
     def manager(self, subresource: str) -> managers.FieldManager:
         """That of managed fields."""
         reset = resets.of_custom(self.has_status, subresource)
-        return managers.FieldManager(self.schema.merging, self.api_version, self.kind, subresource, reset)
+        return managers.FieldManager(
+            self.schema.merging, self.api_version, self.kind, subresource, reset, self._other_versions
+        )
+
+    @cached_property
+    def _other_versions(self) -> tuple[str, ...]:
+        served = (f"{self.group}/{one.name}" for one in self.definition.spec.versions if one.served)
+        return tuple(one for one in served if one != self.api_version)
 
     # --- objects ------------------------------------------------------------------------------------------------------
 
@@ -71,20 +78,49 @@ class Served(CustomResource):
         _put(obj, manifest)
 
     def show(self, wire: bytes) -> bytes:
-        """An object as it is stored, in this version."""
+        """An object as it is stored, in this version: with the defaults of the version in which it is stored, and only
+        with what this version has."""
         obj = CustomObject.FromString(wire)
+        stored = self._of(obj.apiVersion)
+        is_same = obj.apiVersion == self.api_version and obj.kind == self.kind
+        if is_same and not self.has_defaults:
+            return wire
         before = obj.content
-        if obj.apiVersion != self.api_version or obj.kind != self.kind:
-            obj.apiVersion, obj.kind = self.api_version, self.kind
-        elif not self.has_defaults:
-            return wire
-        manifest = custom_objects.content(obj)
-        self.schema.default(manifest)
-        custom_objects.put(obj, manifest)
-        if obj.content == before and obj.apiVersion == self.stored_as:
-            return wire
+        if stored is not None and stored.has_defaults:
+            manifest = custom_objects.content(obj)
+            stored.schema.default(manifest)
+            custom_objects.put(obj, manifest)
+        if is_same:
+            if obj.content == before:
+                return wire
+        else:
+            self._turn(obj)
         data: bytes = obj.SerializeToString(deterministic=True)
         return data
+
+    def _turn(self, obj: CustomObject) -> None:
+        """Make an object one of this version (strategy None), without what it does not have."""
+        obj.apiVersion, obj.kind = self.api_version, self.kind
+        manifest = convert.to_manifest(obj)
+        self.schema.coerce(manifest, drops=True)
+        _put(obj, manifest)
+
+    def _of(self, api_version: str) -> Served | None:
+        """Another version of the kind; None: it has none such."""
+        if api_version == self.api_version:
+            return self
+        for version in self.definition.spec.versions:
+            if api_version == f"{self.group}/{version.name}":
+                found = self._others.get(version.name)
+                if found is None:
+                    row = custom_kinds.row(self.definition, version)
+                    found = self._others[version.name] = Served(**vars(row))
+                return found
+        return None
+
+    @cached_property
+    def _others(self) -> dict[str, Served]:
+        return {}
 
     def shown(self, entry: Entry) -> Entry:
         """The same for an entry of the store."""
@@ -97,7 +133,9 @@ class Served(CustomResource):
         if self.api_version == self.stored_as:
             return value
         obj = CustomObject.FromString(value)
-        obj.apiVersion = self.stored_as
+        stored = self._of(self.stored_as)
+        assert stored is not None
+        stored._turn(obj)
         data: bytes = obj.SerializeToString(deterministic=True)
         return data
 

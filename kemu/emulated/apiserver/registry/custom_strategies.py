@@ -90,7 +90,8 @@ class _Rules:
         if found:
             return found
         check_metadata_update(new.metadata, old.metadata, found, any_finalizer=True)
-        found += found  # rest.BeforeUpdate checks it as well
+        # Kubernetes checks it twice, and labels once more.
+        found += [*found, *(one for one in found if one.field == "metadata.labels")]
         check(convert.to_manifest(new), convert.to_manifest(old), found, scale=self._served.scale)
         return found
 

@@ -33,6 +33,7 @@ from kemu.emulated.objects.fields import refusals
 from kemu.emulated.objects.validation import causes
 from kemu.emulated.objects.wire import shared_objects
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
+from kemu.messages.k8s.apiextensions_v1_pb2 import CustomObject
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import Env
@@ -149,7 +150,8 @@ class Registry:
                 stored = value if strategy.custom is None else strategy.custom.stored(value)
                 revision, current = await self.storage.swap(new_key, 0, stored)
                 if revision:
-                    return Entry(new_key, revision, value), obj
+                    entry = Entry(new_key, revision, stored)
+                    return entry if strategy.custom is None else strategy.custom.shown(entry), obj
                 attempts -= 1
                 if attempts == 0:
                     break
@@ -325,7 +327,7 @@ class Registry:
                 raise errors.modified(resource, name)
         elif not strategy.unconditional_update:
             why = causes.invalid("metadata.resourceVersion", 0, "must be specified for an update")
-            raise causes.error_of_kind(resource.qualified, resource.collection, name, [why])
+            raise causes.error_of_kind(resource.qualified, errors.named(resource), name, [why])
         sent.ClearField("resourceVersion")
 
     def has_uid(self, wanted: str, uid: str) -> bool:
@@ -445,7 +447,7 @@ class Registry:
         entry, _ = await self.rewrite_in_turn(strategy, namespace, name, write, (change, by))
         obj = parse(strategy.resource, entry)
         if is_custom:
-            found, _ = custom_scales.of(strategy.custom, obj, str(entry.revision))
+            found, _ = custom_scales.of(strategy.custom, cast(CustomObject, obj), str(entry.revision))
         else:
             found = scales.of(cast(scales.Scaled, obj), str(entry.revision))
         scale: bytes = found.SerializeToString(deterministic=True)
@@ -455,7 +457,7 @@ class Registry:
         self, strategy: Strategy, entry: Entry, argument: tuple[Callable[[Any], Any], Writer | None]
     ) -> bytes | None:
         change, by = argument
-        row, obj = strategy.custom, parse(strategy.resource, entry)
+        row, obj = strategy.custom, cast(CustomObject, parse(strategy.resource, entry))
         old, is_set = custom_scales.of(row, obj, str(entry.revision))
         if by is not None:
             applies.show_entries(row, obj, old)
@@ -659,6 +661,7 @@ class Registry:
         entry = self.cache.collections[row.plural].entries.get(key)
         certain = False
         try:
+            stored: bytes | None
             while True:
                 if entry is None:
                     if certain:
@@ -688,8 +691,10 @@ class Registry:
                         return Entry(key, entry.revision, value), True
                 else:
                     revision, current = await self.storage.swap(key, entry.revision, stored)
-                    if revision:
-                        return Entry(key, revision, shown.value if value is None else value), value is None
+                    if revision and stored is None:
+                        return Entry(key, revision, shown.value), True
+                    if revision and stored is not None:
+                        return row.shown(Entry(key, revision, stored)), False
                 entry, certain = current, True
         finally:
             self.turns.leave(key)

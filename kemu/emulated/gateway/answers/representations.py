@@ -133,7 +133,7 @@ class Representations:
             raise NotAcceptable(
                 f"you requested PartialObjectMetadata, but the requested object is a list ({_go_type(row)}List)"
             )
-        version, kind = row.api_version, f"{row.kind}List"
+        version, kind = row.api_version, row.list_kind if isinstance(row, CustomResource) else f"{row.kind}List"
         if form.transform:
             version, kind = f"meta.k8s.io/{form.version}", form.transform
         now_ns = self._clock.unix_ns()
@@ -144,7 +144,10 @@ class Representations:
             items.append(self._item(form, row, wire, now_ns))
         if form.media == negotiation.PROTOBUF:
             return envelopes.list_of(version, kind, metadata.SerializeToString(deterministic=True), items)
-        head: dict[str, Any] = {"kind": kind, "apiVersion": version, "metadata": documents.of(metadata)}
+        stated = documents.of(metadata)
+        if isinstance(row, CustomResource) and not form.transform:
+            stated = {"continue": "", **stated}
+        head: dict[str, Any] = {"kind": kind, "apiVersion": version, "metadata": stated}
         if form.transform == negotiation.TABLE:
             head["columnDefinitions"] = tables.columns(stored(row))
             return documents.list_of(_style(form), head, "rows", items)
@@ -156,7 +159,7 @@ class Representations:
             return _metadata_only(row, wire) if form.transform else _wire(row, wire)
         if form.transform == negotiation.TABLE:
             item = self._row(form, row, wire, stored(row).message.FromString(wire), now_ns)
-        elif form.transform:
+        elif form.transform or isinstance(row, CustomResource):
             item = self.json(form, row, wire)
         else:
             item = self._whole(row, wire)
@@ -177,10 +180,7 @@ def _shown(row: Resource, wire: bytes) -> KubernetesObject:
 def _wire(row: Resource, wire: bytes) -> bytes:
     """The bytes for clients. Raises :class:`kemu.errors.NotAcceptable`."""
     if isinstance(row, CustomResource):
-        raise NotAcceptable(
-            "object *unstructured.Unstructured does not implement the protobuf marshalling interface and cannot be "
-            "encoded to a protobuf message"
-        )
+        raise NotAcceptable(f"only the following media types are accepted: {', '.join(negotiation.SERVED)}")
     return _shown(row, wire).SerializeToString(deterministic=True) if row is events.ROW else wire
 
 

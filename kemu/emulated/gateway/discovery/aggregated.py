@@ -37,7 +37,7 @@ def _version(version: Version) -> dict[str, Any]:
 
 def _resource(entry: Entry, version: Version) -> dict[str, Any]:
     # The document says the group of a kind where it is a custom one, and where it is another.
-    whole = {"group": version.group, "version": version.version} if entry.stored_as else {"group": "", "version": ""}
+    whole = {"group": version.group, "version": version.version} if entry.is_custom else {"group": "", "version": ""}
 
     def kind(one: Kind) -> dict[str, str]:
         place = {"group": one.group, "version": one.version} if one.group else whole

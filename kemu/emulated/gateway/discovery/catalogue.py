@@ -74,6 +74,7 @@ class Entry:
     is_stored: bool = True
     stored_as: str = ""
     """Version in which objects are stored; empty: the preferred one."""
+    is_custom: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +163,10 @@ def _categories(row: Resource) -> tuple[str, ...]:
     return ("all",) if row.plural in _IN_ALL else ()
 
 
+_STORED_AS = {"customresourcedefinitions": "v1beta1"}
+"""As Kubernetes stores them; kemu stores all kinds in the version that it serves."""
+
+
 def _entry(row: Resource) -> Entry:
     kept = _SUBRESOURCES.get(row.plural, ())
     if row.has_status:
@@ -175,6 +180,7 @@ def _entry(row: Resource) -> Entry:
         row.short_names,
         _categories(row),
         tuple(sorted(kept, key=lambda one: one.name)),
+        stored_as=_STORED_AS.get(row.plural, ""),
     )
 
 

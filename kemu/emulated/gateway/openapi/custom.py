@@ -70,8 +70,9 @@ def document(version: Version, found: Sequence[CustomResource]) -> bytes:
         row = by_plural[entry.plural]
         collection.found |= openapi.definitions(_schema(row), _kind(row))
         operations.add_entry(paths, _Of(version, entry, collection, row))
-    collection.refer(meta_v1_pb2.ObjectMeta.DESCRIPTOR)
-    collection.refer(meta_v1_pb2.ListMeta.DESCRIPTOR)
+    shared: tuple[Any, ...] = (meta_v1_pb2.ObjectMeta.DESCRIPTOR, meta_v1_pb2.ListMeta.DESCRIPTOR)
+    for descriptor in shared:
+        collection.refer(descriptor)
     whole = {
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"},

@@ -102,9 +102,9 @@ def paths(version: Version, collection: Collection) -> dict[str, Any]:
 class Of:
     """An entry, and where it belongs."""
 
-    patches = PATCHES
+    patches: tuple[str, ...] = PATCHES
     """Media types of its patches; ``media``: of its objects."""
-    media = MEDIA
+    media: tuple[str, ...] = MEDIA
 
     def __init__(self, version: Version, entry: Entry, base: str, collection: Collection) -> None:
         self.version = version

@@ -179,13 +179,14 @@ def _rules(field: merging.Field) -> dict[str, Any]:
     """Default, and how the values of several writers come together."""
     found: dict[str, Any] = {"default": field.default} if field.has_default else {}
     kind = merging.resolve(field.type)
+    expression = field.type if isinstance(field.type, str) else ""
     if kind.kind == merging.LIST:
         found["x-kubernetes-list-type"] = "atomic" if kind.is_atomic else "map" if kind.keys else "set"
         if kind.keys:
             found["x-kubernetes-list-map-keys"] = list(kind.keys)
-    elif field.type.startswith("{atomic}") or field.type.endswith("!"):
+    elif expression.startswith("{atomic}") or expression.endswith("!"):
         found["x-kubernetes-map-type"] = "atomic"
-    elif field.type.endswith("~"):
+    elif expression.endswith("~"):
         found["x-kubernetes-map-type"] = "granular"
     if field.strategies:
         found["x-kubernetes-patch-strategy"] = ",".join(field.strategies)

@@ -37,7 +37,7 @@ def find(row: Resource, subresource: str, name: str = "") -> dict[str, Handler]:
     if subresource == "scale" and (row.plural in SCALABLE or (isinstance(row, CustomResource) and row.has_scale)):
         return _SCALE
     if isinstance(row, CustomResource):
-        raise NotFound(f'{row.qualified} "{name}" not found', kind=row.collection, name=name)
+        raise NotFound(f'{row.qualified} "{name}" not found', kind=row.plural, name=name)
     found = _HANDLERS.get((row.plural, subresource))
     if found is None:
         raise calls.unknown_resource()

@@ -15,7 +15,7 @@ maps are lost: protobuf cannot tell them from absent ones. Null counts as absent
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from google.protobuf.message import Message
 
@@ -82,7 +82,7 @@ def partial_json(
     if not isinstance(data, dict):
         reader.problem(None, f"must be an object, not {json_readers.kind_of(data)}")
     elif message_class is apiextensions_v1_pb2.CustomObject:
-        custom_objects.read(message, data, reader)
+        custom_objects.read(cast(apiextensions_v1_pb2.CustomObject, message), data, reader)
     elif message_class in _KINDS and ("kind" in data or "apiVersion" in data):
         api_version, kind = _KINDS[message_class]
         fields = dict(data)

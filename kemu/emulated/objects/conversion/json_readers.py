@@ -425,7 +425,7 @@ def _read_json(message: apiextensions_v1_pb2.JSON, value: Json) -> None:
     message.raw = go_json.encode(value)
 
 
-_SCHEMA: Descriptor = apiextensions_v1_pb2.JSONSchemaProps.DESCRIPTOR
+_SCHEMA: Any = apiextensions_v1_pb2.JSONSchemaProps.DESCRIPTOR
 
 
 def _read_schema(message: Message, value: dict[str, Any], place: Place, reader: Reader) -> None:

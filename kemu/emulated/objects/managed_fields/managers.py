@@ -74,6 +74,8 @@ class FieldManager:
     subresource: str
     reset: updaters.Filter | None = None
     """From a set of fields to those that a write does not reset; None: what the table says of the kind."""
+    others: tuple[str, ...] = ()
+    """API versions in which the kind is served as well."""
 
     def _resolved(self) -> schemas.Type:
         return schemas.resolve(self.type) if isinstance(self.type, str) else self.type
@@ -121,7 +123,9 @@ class FieldManager:
     ) -> tuple[Managers, Times]:
         by = Identity(manager or UNKNOWN, UPDATE, self.api_version, self.subresource)
         keep, kind = self._keep(), self._resolved()
-        managed = updaters.update(kind, self._typed(old), self._typed(new), managed, _SELF, self.api_version, keep)
+        managed = updaters.update(
+            kind, self._typed(old), self._typed(new), managed, _SELF, self.api_version, keep, self.others
+        )
         managed = _stripped(managed, _SELF)
         mine = managed.pop(_SELF, None)
         if mine is not None:
@@ -212,7 +216,9 @@ class FieldManager:
             raise errors.ApiError(f"failed to create typed patch object ({describe(config)}): {error}") from None
         before, keep, kind = self._typed(live), self._keep(), self._resolved()
         try:
-            new, managed = updaters.apply(kind, before, config, managed, by, self.api_version, keep, force=force)
+            new, managed = updaters.apply(
+                kind, before, config, managed, by, self.api_version, keep, self.others, force=force
+            )
         except values.Mistyped as error:
             raise errors.ApiError(f"failed to merge config: {error}") from None
         managed = _stripped(managed, by)

@@ -1,12 +1,12 @@
 """Whose the fields of an object are after an update or an apply (``structured-merge-diff/merge.Updater``).
 
-All managers speak of one version of the API: kemu serves each kind in one. Those of others are forgotten, as managers
-of versions that are no longer served are in Kubernetes.
+kemu serves its own kinds in one version; managers of others are forgotten, as those of versions that are no longer
+served are in Kubernetes. The versions of a custom kind have the same fields: what a manager has in one, it has in all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,13 +50,21 @@ class Conflicts(KemuError):
 
 
 def update(
-    kind: Type, old: Json, new: Json, managers: Mapping[Identity, Managed], by: Identity, version: str, keep: Filter
+    kind: Type,
+    old: Json,
+    new: Json,
+    managers: Mapping[Identity, Managed],
+    by: Identity,
+    version: str,
+    keep: Filter,
+    others: Collection[str] = (),
 ) -> Managers:
-    """After ``by`` has made ``new`` of ``old``, both as Go writes them. ``keep``: see :mod:`.resets`.
+    """After ``by`` has made ``new`` of ``old``, both as Go writes them. ``keep``: see :mod:`.resets`. ``others``: API
+    versions in which the kind is served beside ``version``.
 
     Raises :class:`kemu.emulated.objects.managed_fields.values.Mistyped`.
     """
-    found = _reconciled(kind, managers, version)
+    found = _reconciled(kind, managers, version, others)
     comparison = _compared(kind, old, new, keep)
     found = _taken(found, comparison, by, force=True)
     mine = found[by].fields if by in found else {}
@@ -78,14 +86,16 @@ def apply(
     by: Identity,
     version: str,
     keep: Filter,
+    others: Collection[str] = (),
     *,
     force: bool,
 ) -> tuple[Any, Managers]:
-    """The object after ``by`` has applied ``config``, and whose its fields are then. ``live``: as Go writes it.
+    """The object after ``by`` has applied ``config``, and whose its fields are then. ``live``: as Go writes it;
+    ``others`` as in :func:`update`.
 
     Raises :class:`Conflicts`, and :class:`kemu.emulated.objects.managed_fields.values.Mistyped`.
     """
-    found = _reconciled(kind, managers, version)
+    found = _reconciled(kind, managers, version, others)
     merged = values.merge(kind, live, config)
     last = found.get(by)
     found[by] = Managed(keep(values.fields_of(kind, config)), version, True)
@@ -98,11 +108,11 @@ def _compared(kind: Type, old: Json, new: Json, keep: Filter) -> values.Comparis
     return values.Comparison(keep(found.added), keep(found.modified), keep(found.removed))
 
 
-def _reconciled(kind: Type, managers: Mapping[Identity, Managed], version: str) -> Managers:
+def _reconciled(kind: Type, managers: Mapping[Identity, Managed], version: str, others: Collection[str]) -> Managers:
     return {
         who: Managed(values.reconciled(kind, one.fields), one.api_version, one.applied)
         for who, one in managers.items()
-        if one.api_version == version
+        if one.api_version == version or one.api_version in others
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -30,6 +31,20 @@ def find(resource: resources.Resource) -> evaluators.Evaluator[Any] | None:
     if custom_kinds.is_custom(resource.plural):
         return _custom(resource.plural) if resource.namespaced else None
     return EVALUATORS.get(resource.plural)
+
+
+_COUNTS = frozenset(evaluators.count_name(one.resource) for one in EVALUATORS.values())
+
+
+def custom_kinds_in(names: Iterable[str]) -> list[str]:
+    """Custom kinds that a quota with these resources counts, if they are there."""
+    found = (name.removeprefix("count/") for name in names if name.startswith("count/") and name not in _COUNTS)
+    return sorted(plural for plural in found if custom_kinds.is_custom(plural))
+
+
+def of_custom(plural: str) -> evaluators.Evaluator[Any]:
+    """That of a custom kind whose objects have a namespace."""
+    return _custom(plural)
 
 
 @lru_cache(1024)

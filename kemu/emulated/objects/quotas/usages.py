@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from kemu.emulated.objects.amounts import quantities, resource_lists
@@ -19,13 +19,15 @@ Objects = Callable[[str], Iterable[Any]]
 """By plural, the objects of a namespace."""
 
 
-def calculate(quota: Quota, objects: Objects, now_unix_ns: int) -> dict[str, Quantity]:
-    """What is used of each resource in ``spec.hard`` that anybody counts."""
+def calculate(quota: Quota, objects: Objects, now_unix_ns: int, custom: Collection[str] = ()) -> dict[str, Quantity]:
+    """What is used of each resource in ``spec.hard`` that anybody counts. ``custom``: the custom kinds that there
+    are."""
     used: dict[str, Quantity] = {}
     for name in sorted(quota.wanted):
         if name == COUNT_OF_DEVICE_CLAIMS or name.endswith(CLAIMS_OF_DEVICES):
             used[name] = quantities.ZERO
-    for plural, evaluator in registry.EVALUATORS.items():
+    of_custom = [(plural, registry.of_custom(plural)) for plural in custom]
+    for plural, evaluator in (*registry.EVALUATORS.items(), *of_custom):
         names = evaluator.counted(quota.wanted)
         if not names:
             continue

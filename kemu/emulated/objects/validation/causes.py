@@ -67,9 +67,11 @@ def error(obj: KubernetesObject, causes: Sequence[Cause]) -> Invalid:
     """The refusal of a whole object: ``Pod "a" is invalid: spec.containers: Required value``."""
     api_version, kind = resources.kind_of(obj)
     group = api_version.rpartition("/")[0]
-    return error_of_kind(
-        f"{kind}.{group}" if group else kind, kind, obj.metadata.name or obj.metadata.generateName, causes
-    )
+    qualified = f"{kind}.{group}" if group else kind
+    error = error_of_kind(qualified, kind, obj.metadata.name or obj.metadata.generateName, causes)
+    if kind not in resources.BY_KIND or resources.BY_KIND[kind].group != group:
+        error.kind = qualified  # the kind alone does not say the group
+    return error
 
 
 def error_of_kind(qualified: str, kind: str, name: str, causes: Sequence[Cause]) -> Invalid:

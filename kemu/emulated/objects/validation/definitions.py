@@ -23,6 +23,7 @@ from kemu.messages.k8s.apiextensions_v1_pb2 import (
     CustomResourceDefinitionNames,
     CustomResourceDefinitionVersion,
     CustomResourceSubresources,
+    JSONSchemaProps,
 )
 
 APPROVAL = "api-approved.kubernetes.io"
@@ -80,7 +81,7 @@ def _same(one: CustomResourceDefinitionVersion, other: CustomResourceDefinitionV
 
 def _check_create(definition: CustomResourceDefinition, found: list[Cause]) -> None:
     spec = definition.spec
-    if definition.metadata.name != f"{spec.names.plural}.{spec.group}":
+    if definition.metadata.name and definition.metadata.name != f"{spec.names.plural}.{spec.group}":
         found.append(invalid("metadata.name", definition.metadata.name, 'must be spec.names.plural+"."+spec.group'))
     _check_spec(definition, found)
     _check_stored(definition, found)
@@ -133,7 +134,7 @@ def _check_approval(new: CustomResourceDefinition, old: CustomResourceDefinition
 def _check_stored(definition: CustomResourceDefinition, found: list[Cause]) -> None:
     path, stored = "status.storedVersions", list(definition.status.storedVersions)
     if not stored:
-        found.append(invalid(path, stored, "must have at least one stored version"))
+        found.append(invalid(path, None, "must have at least one stored version"))
         return
     left = {version: index for index, version in enumerate(stored)}
     for version in definition.spec.versions:
@@ -165,6 +166,9 @@ def _check_spec(
         if not version.schema.HasField("openAPIV3Schema") and not (lacked_schema and not version.served):
             why = "because otherwise all fields are pruned" if lacked_schema else ""
             found.append(required(f"spec.versions[{index}].schema.openAPIV3Schema", why))
+    if spec.preserveUnknownFields and any(_has_default(one.schema.openAPIV3Schema) for one in spec.versions):
+        why = "must be false in order to use defaults in the schema"
+        found.append(invalid("spec.preserveUnknownFields", True, why))
     for index, version in enumerate(spec.versions):
         if problems := names.dns_1035_label(version.name):
             found.append(invalid(f"spec.versions[{index}].name", version.name, ",".join(problems)))
@@ -186,6 +190,15 @@ def _check_spec(
     if spec.HasField("conversion"):
         recognised = old is None or _are_recognised(old.spec.conversion.webhook.conversionReviewVersions)
         _check_conversion(spec.conversion, recognised, found)
+
+
+def _has_default(schema: JSONSchemaProps) -> bool:
+    """Anywhere in a schema."""
+    if schema.HasField("default"):
+        return True
+    below = [*schema.allOf, *schema.anyOf, *schema.oneOf, *(schema.properties[name] for name in schema.properties)]
+    below += [one.schema for one in (schema.items, schema.additionalProperties) if one.HasField("schema")]
+    return any(_has_default(one) for one in below)
 
 
 def _choice(value: str, path: str, known: Sequence[str], found: list[Cause]) -> None:

@@ -42,7 +42,7 @@ class _Client(clients.Client):
     __slots__ = ()
     course: Course
 
-    async def create(self, obj: KubernetesObject) -> Any:
+    async def create(self, obj: KubernetesObject, resource: str = "") -> Any:
         if isinstance(obj, core_v1_pb2.Pod):
             self.course.check("create")
         created = await super().create(obj)

@@ -11,7 +11,7 @@ from typing import Any
 
 from kemu.emulated.autoscaler import autoscaler, clouds
 from kemu.emulated.controllers.settings import Controller
-from kemu.emulated.objects import resources, selectors
+from kemu.emulated.objects import custom_kinds, resources, selectors
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.defaulting import pods
 from kemu.emulated.settings.documents import Path
@@ -385,7 +385,7 @@ def metric_complaint(metric: str, priority: int | None) -> tuple[str, str, str]:
 
 
 def _check_kind(kind: str | None, path: Path, report: Report) -> None:
-    if kind is not None and kind not in resources.BY_KIND:
+    if kind is not None and kind not in resources.BY_KIND and not custom_kinds.is_custom(kind):
         report.add(path, f"unknown kind {kind}", did_you_mean(kind, resources.BY_KIND))
 
 

@@ -24,7 +24,7 @@ from typing import Any
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
-from kemu.emulated.objects import resources
+from kemu.emulated.objects import custom_kinds, resources
 from kemu.emulated.objects.conversion import convert, descriptors, json_writers
 from kemu.emulated.objects.plain import Json
 from kemu.errors import KemuError
@@ -87,6 +87,9 @@ def _one(text: str, namespace: str) -> Condition:
     if not slash or not name or not stated:
         raise BadCondition(f"{text!r}: write it as KIND/NAME CONDITION, such as 'pod/web running'")
     resource = resources.find(kind.lower()) or resources.BY_KIND.get(kind)
+    if resource is None and custom_kinds.is_custom(kind):
+        # As kubectl names it: widgets.example.com. Whether it has namespaces only its definition says.
+        resource, namespace = custom_kinds.placeholder(kind.lower(), False), ""
     if resource is None:
         raise BadCondition(f"{text!r}: there is no kind {kind!r}")
     test = None if stated.lower() == "gone" else _test(stated, text, resource)
@@ -179,6 +182,8 @@ def _check(resource: resources.Resource, path: Path, text: str) -> None:
 
 def _complaint(resource: resources.Resource, path: Path) -> str:
     """Why no object of that kind can ever have something there; empty if one can."""
+    if custom_kinds.is_custom(resource.plural):
+        return ""
     at: _Shape = resource.message.DESCRIPTOR
     for number, step in enumerate(path):
         shown = _shown(path[:number]) or resource.kind

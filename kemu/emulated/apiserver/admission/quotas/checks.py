@@ -111,7 +111,8 @@ def _charges(
 ) -> dict[int, dict[str, Any]]:
     """What each of the matching quotas is to be charged, by index; under :data:`_NOBODY` what no quota counts. Empty:
     the request uses nothing more."""
-    evaluator = registry.EVALUATORS[request.resource.plural]
+    evaluator = registry.find(request.resource)
+    assert evaluator is not None
     used = evaluator.usage(request.obj, now_unix_ns)
     charges = {index: dict(used) for index in matching or [_NOBODY]}
     if request.operation == UPDATE:

@@ -1,0 +1,1 @@
+"""Custom kinds behind the gateway."""
