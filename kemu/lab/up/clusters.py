@@ -31,8 +31,8 @@ _TYPE = "kemu.large"
 KUBERNETES_VERSION = "v1.36.3"
 """What kubelets say, and the API server."""
 
-MISSING_IMAGES = ("*.invalid/*", "invalid.*/*")
-"""Images that no registry has: those of hosts that are none."""
+MISSING_IMAGES = ("*.invalid/*", "invalid.*/*", "*:non-existent", "*:nonexistent", "*:404")
+"""Images that no registry has: those of hosts that are none, and of tags that say so."""
 
 MOST_EVENTS = 20_000
 """Event objects that the cluster keeps."""

@@ -128,7 +128,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         default=[],
         metavar="PATTERN",
         help="images that no registry has, such as 'example.com/*'; may be repeated. Without a scenario: those of "
-        "hosts such as registry.invalid, too",
+        "hosts such as registry.invalid and of tags such as non-existent, too",
     )
     parser.add_argument(
         "--lenient",
