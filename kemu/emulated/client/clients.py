@@ -18,7 +18,15 @@ from kemu.emulated.client.limits import Buckets, Rate, Rates
 from kemu.emulated.client.watches import Watches
 from kemu.emulated.objects import custom_kinds, resources
 from kemu.emulated.objects.wire import shared_objects
-from kemu.messages.k8s import apps_v1_pb2, batch_v1_pb2, coordination_v1_pb2, core_v1_pb2, policy_v1_pb2, storage_v1_pb2
+from kemu.messages.k8s import (
+    apps_v1_pb2,
+    autoscaling_v1_pb2,
+    batch_v1_pb2,
+    coordination_v1_pb2,
+    core_v1_pb2,
+    policy_v1_pb2,
+    storage_v1_pb2,
+)
 from kemu.messages.k8s.apiextensions_v1_pb2 import CustomObject, CustomResourceDefinition
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2
@@ -404,6 +412,27 @@ class Client:
         request.name = name
         request.resource_version = resource_version
         return await self._session.send(call, message, False)
+
+    async def get_scale(self, resource: str, name: str, namespace: str) -> autoscaling_v1_pb2.Scale:
+        """The subresource ``scale`` of an object."""
+        call = self._session.next_call()
+        request = call.get
+        request.resource.resource = resource
+        request.resource.namespace = namespace
+        request.name = name
+        request.subresource = "scale"
+        return await self._session.send(call, autoscaling_v1_pb2.Scale, False)
+
+    async def update_scale(self, resource: str, scale: autoscaling_v1_pb2.Scale) -> autoscaling_v1_pb2.Scale:
+        """Gives the object as many replicas as the scale says (Conflict, where it has changed since)."""
+        data = scale.SerializeToString(deterministic=True)
+        call = self._session.next_call()
+        request = call.update
+        request.resource.resource = resource
+        request.resource.namespace = scale.metadata.namespace
+        request.object = data
+        request.subresource = "scale"
+        return await self._session.send(call, autoscaling_v1_pb2.Scale, True, len(data))
 
     async def list(
         self,

@@ -24,6 +24,7 @@ from kemu.emulated.client.limits import Buckets
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.wire import shared_objects, wires
 from kemu.messages.k8s import apiextensions_v1_pb2, coordination_v1_pb2, core_v1_pb2, meta_v1_pb2
+from kemu.messages.k8s.autoscaling_v1_pb2 import Scale
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import SECOND_NS, Env, Took
@@ -62,6 +63,8 @@ _PREFIXES[apiextensions_v1_pb2.CustomObject] = ""
 
 
 def _plural_of(message: type[KubernetesObject]) -> str:
+    if message is Scale:
+        return "scales"
     row = resources.BY_MESSAGE.get(message)
     return row.plural if row is not None else "custom objects"
 
@@ -410,7 +413,10 @@ class Session:
             answer: Any
             if which == "object":
                 wire = reply.object.object
-                if mutating:
+                if message is Scale:
+                    # Made of an object; what is stored are other bytes.
+                    answer = message.FromString(wire)
+                elif mutating:
                     if reply.object.gone and pending.call.WhichOneof("request") != "delete":
                         # The update took away the last finalizer. What it shows was never stored.
                         answer = message.FromString(wire)
@@ -457,7 +463,11 @@ class Session:
                 if answer.retry_after_s and retries < MAX_RETRIES:
                     self._postpone(pending, answer, retries + 1)
                     continue
-                if isinstance(answer, errors.NotFound) and pending.call.get.name == answer.name != "":
+                if (
+                    isinstance(answer, errors.NotFound)
+                    and pending.call.get.name == answer.name != ""
+                    and message is not Scale
+                ):
                     self._log_get(pending, "", 0)
             answers.append((future, answer))
         if not in_flight:

@@ -6,24 +6,27 @@ flow schemas and priority levels, API services.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 
 from kemu import errors
 from kemu.emulated.client import clients, retries
 from kemu.lab.up import api_service_keepers, credential_keepers, flow_keepers, namespace_keepers
-from kemu.messages.k8s import core_v1_pb2, discovery_v1_pb2, meta_v1_pb2
+from kemu.messages.k8s import core_v1_pb2, discovery_v1_pb2, meta_v1_pb2, networking_v1_pb2, storage_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import Env
 
-SERVICE_ADDRESS = "10.96.0.1"
+SERVICE_ADDRESS, SERVICE_RANGE = "10.96.0.1", "10.96.0.0/16"
+DRIVER = "csi.kemu.dev"
 
 
 class Bootstrap:
     """Makes them, and has the others kept."""
 
-    def __init__(self, env: Env, client: clients.Client, authority: str) -> None:
-        """``authority``: in PEM; empty: there is none."""
+    def __init__(self, env: Env, client: clients.Client, authority: str, more: Sequence[KubernetesObject] = ()) -> None:
+        """``authority``: in PEM; empty: there is none. ``more``: further objects, without namespaces."""
         self._env = env
         self._client = client
+        self._more = more
         self._namespaces = namespace_keepers.NamespaceKeeper(env, client, authority)
         self._flows = flow_keepers.FlowKeeper(env, client)
         self._credentials = credential_keepers.CredentialKeeper(env, client)
@@ -37,6 +40,8 @@ class Bootstrap:
         """``address``, ``port``: where the API is served. Returns when the rest is there, too."""
         await self._make(_service())
         await self._make(_endpoint_slice(address, port))
+        for one in (_service_cidr(), *self._more):
+            await self._make(one)
         await self._flows.begin()
         await self._services.begin()
         await self._credentials.begin()
@@ -45,6 +50,25 @@ class Bootstrap:
         # It may be there, or its namespace gone again.
         with contextlib.suppress(errors.AlreadyExists, errors.NotFound, errors.Forbidden):
             await retries.patiently(self._env, lambda: self._client.create(found))
+
+
+def default_class() -> storage_v1_pb2.StorageClass:
+    """The class of claims that name none, whose volumes the simulated CSI driver of that name makes."""
+    made = storage_v1_pb2.StorageClass(
+        provisioner=DRIVER, reclaimPolicy="Delete", volumeBindingMode="WaitForFirstConsumer"
+    )
+    made.metadata.name = "standard"
+    made.metadata.annotations["storageclass.kubernetes.io/is-default-class"] = "true"
+    return made
+
+
+def _service_cidr() -> networking_v1_pb2.ServiceCIDR:
+    """The range of Services, which in Kubernetes the API server keeps, too (``defaultservicecidr``)."""
+    made = networking_v1_pb2.ServiceCIDR()
+    made.metadata.name = "kubernetes"
+    made.metadata.finalizers.append("networking.k8s.io/service-cidr-finalizer")
+    made.spec.cidrs.append(SERVICE_RANGE)
+    return made
 
 
 def _service() -> core_v1_pb2.Service:

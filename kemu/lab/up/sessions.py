@@ -153,7 +153,7 @@ class Session:
                 env = runtime.env(HOUSEKEEPER)
                 client = clients.Client(env, plans.apiservers_of(scenario, 0))
                 authority = "" if self.settings.insecure_http else (await making).authority.certificate.decode()
-                bootstrap = bootstrap_objects.Bootstrap(env, client, authority)
+                bootstrap = bootstrap_objects.Bootstrap(env, client, authority, clusters.furnishings(scenario))
                 await bootstrap.furnish()
 
             made_of = clusters.with_accounts(scenario)

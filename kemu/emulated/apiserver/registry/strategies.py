@@ -181,6 +181,48 @@ def _keep_addresses(new: core_v1_pb2.Service, old: core_v1_pb2.Service) -> None:
             after.ipFamilyPolicy = before.ipFamilyPolicy
 
 
+def _prepare_service(new: core_v1_pb2.Service, old: core_v1_pb2.Service) -> None:
+    _keep_addresses(new, old)
+    _drop_of_other_type(new, old)
+
+
+def _drop_of_other_type(new: core_v1_pb2.Service, old: core_v1_pb2.Service) -> None:
+    """What the former type was given, and the present one has no use for, unless the update changes it
+    (``dropTypeDependentFields``)."""
+    after, before = new.spec, old.spec
+    if after.type == "ExternalName" != before.type:
+        if after.clusterIP == before.clusterIP and after.clusterIPs == before.clusterIPs:
+            after.ClearField("clusterIP")
+            after.ClearField("clusterIPs")
+        _drop_unchanged(after, before, "ipFamilies", "ipFamilyPolicy")
+        after.ClearField("internalTrafficPolicy")
+    if before.type in _REACHED_FROM_OUTSIDE and after.type not in _REACHED_FROM_OUTSIDE:
+        if {port.nodePort for port in after.ports} <= {0, *(port.nodePort for port in before.ports)}:
+            for port in after.ports:
+                port.ClearField("nodePort")
+        if not (after.externalIPs and after.type == "ClusterIP"):
+            _drop_unchanged(after, before, "externalTrafficPolicy")
+    if before.type == "LoadBalancer":
+        if before.externalTrafficPolicy == "Local" and not _has_health_port(after):
+            _drop_unchanged(after, before, "healthCheckNodePort")
+        if after.type != "LoadBalancer":
+            _drop_unchanged(after, before, "allocateLoadBalancerNodePorts", "loadBalancerClass")
+            new.status.ClearField("loadBalancer")
+
+
+_REACHED_FROM_OUTSIDE = ("NodePort", "LoadBalancer")
+
+
+def _has_health_port(spec: core_v1_pb2.ServiceSpec) -> bool:
+    return spec.type == "LoadBalancer" and spec.externalTrafficPolicy == "Local"
+
+
+def _drop_unchanged(after: core_v1_pb2.ServiceSpec, before: core_v1_pb2.ServiceSpec, *fields: str) -> None:
+    for name in fields:
+        if getattr(after, name) == getattr(before, name):
+            after.ClearField(name)  # type: ignore[arg-type]
+
+
 def _has_new_spec(new: apps_v1_pb2.ReplicaSet | core_v1_pb2.Pod, old: apps_v1_pb2.ReplicaSet | core_v1_pb2.Pod) -> bool:
     return bool(new.spec != old.spec)
 
@@ -302,7 +344,7 @@ _RULES: dict[str, dict[str, Any]] = {
         "grace_s": _pod_grace_s,
     },
     "events": {"create_on_update": True, "dependents": UNSUPPORTED},
-    "services": {"create_on_update": True, "prepare_update": _keep_addresses},
+    "services": {"create_on_update": True, "prepare_update": _prepare_service},
     "endpoints": {"create_on_update": True},
     "limitranges": {"create_on_update": True},
     "secrets": {"prepare_update": _prepare_secret},

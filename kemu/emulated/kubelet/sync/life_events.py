@@ -37,6 +37,9 @@ class LifeEvents:
         self._tell(worker, container, "Failed", note, recorders.WARNING)
         self._tell(worker, container, "Failed", f"Error: {pulls.PULL_FAILED}", recorders.WARNING)
 
+    def not_configured(self, worker: Worker, container: Container, error: str) -> None:
+        self._tell(worker, container, "Failed", f"Error: {error}", recorders.WARNING)
+
     def waits_to_pull(self, worker: Worker, container: Container) -> None:
         self._tell(worker, container, "BackOff", f'Back-off pulling image "{container.image}"')
 

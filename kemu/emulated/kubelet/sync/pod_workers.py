@@ -84,6 +84,7 @@ class PodWorkers:
         puller = pulls.Pulls(env, self.images, config.image_pull, config.configuration.pulls_at_once)
         self._adoptions = adoptions.Adoptions(env, self.images, self, boot)
         self._starts = starts.Starts(env, config, puller, self, boot, events, programs)
+        self._starts.names = None if volumes is None else volumes.names
         self._ephemeral = ephemeral.EphemeralContainers(env, puller, self, events)
         self._terminations = terminations.Terminations(env, self._starts)
         self.allocations = allocations.Allocations(env, self, recorder)

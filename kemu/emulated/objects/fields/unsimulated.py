@@ -13,6 +13,8 @@ from dataclasses import dataclass
 class Unsimulated:
     why: str
     instead: str
+    controller: str = ""
+    """The controller that acts on the kind: a scenario that names it may hold such objects."""
 
 
 LEAVE_OUT = "leave it out"
@@ -22,7 +24,10 @@ _NO_PODS_FROM = "write the pods themselves, or a workload"
 
 UNSIMULATED: Mapping[str, Unsimulated] = {
     "HorizontalPodAutoscaler": Unsimulated(
-        "kemu has no autoscaler of pods", "change spec.replicas by events: {at: 1m, patch: {kind: Deployment, …}}"
+        "its controller, horizontal-pod-autoscaler, does not run",
+        "name it and the other controllers in spec.controllers, or change spec.replicas by events:"
+        " {at: 1m, patch: {kind: Deployment, …}}",
+        "horizontal-pod-autoscaler",
     ),
     "VerticalPodAutoscaler": Unsimulated("kemu has no autoscaler of pods", "write the requests into the pods"),
     "APIService": Unsimulated("kemu's API server is never extended; kemu up makes those of its own", LEAVE_OUT),

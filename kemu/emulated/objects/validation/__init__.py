@@ -15,6 +15,6 @@ pod_specs      validation of pods
 quotas         the checks of ResourceQuotas and LimitRanges
 registrations  the checks of apiregistration.k8s.io and certificates.k8s.io
 rules          what the checks of a kind consist of
-small_groups   the checks of small API groups (policy, scheduling.k8s.io, coordination.k8s.io, node.k8s.io)
+small_groups   the checks of small API groups (policy, autoscaling, scheduling.k8s.io, …)
 storage        the checks of volumes: claims, volumes, and the group storage.k8s.io
 """

@@ -15,6 +15,7 @@ from kemu.emulated import variants
 from kemu.emulated.apiserver.settings import ApiServers
 from kemu.emulated.autoscaler import settings as autoscaling
 from kemu.emulated.client.volume_drivers import Storage
+from kemu.emulated.kubelet.settings.references import References
 from kemu.emulated.settings.declared import Section, setting
 from kemu.emulated.settings.shapes import (
     DEFINITIONS,
@@ -132,6 +133,9 @@ class Spec:
     )
     storage: Storage | None = setting(
         Section(Storage), "How the CSI drivers behave that create, attach and mount volumes."
+    )
+    references: References | None = setting(
+        Section(References), "Whether what pods name has to be there: ConfigMaps, Secrets, images."
     )
     priority_classes: Mapping[str, Any] = setting(
         MapOf(ScalarOr(Whole(), _PRIORITY_CLASS)),

@@ -185,6 +185,8 @@ def kubelet(scenario: Scenario, node: Node, index: int, beats: Heartbeats) -> Ac
     }
     if scenario.storage is not None:
         config["storage"] = plain(scenario.storage.drivers)
+    if scenario.references is not None:
+        config["references"] = plain(scenario.references)
     return _spec(scenario, f"kubelet/{node.name}", KUBELET_FACTORY, config)
 
 

@@ -146,6 +146,24 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         metavar="PATH",
         help="a file or folder of Kubernetes objects, created after those of the scenario",
     )
+    parser.add_argument(
+        "--load-balancers",
+        action="store_true",
+        help="give Services of the type LoadBalancer addresses of 203.0.113.0/24",
+    )
+    parser.add_argument(
+        "--missing-images",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="images that no registry has, such as 'example.com/*'; may be repeated. Without a scenario: those of "
+        "hosts such as registry.invalid and of tags such as non-existent, too",
+    )
+    parser.add_argument(
+        "--lenient",
+        action="store_true",
+        help="ConfigMaps, Secrets and images that pods name are taken to exist, as in a scenario that says nothing",
+    )
     parser.add_argument("--store", metavar="URL", help="etcd://HOST:PORT: a real etcd in the store's place")
     parser.add_argument("--json", action="store_true", help="print JSON, an object a line: up, events, the verdict")
     parser.set_defaults(command=command)
@@ -254,12 +272,20 @@ def _script(file: Path) -> list[dict[str, Any]]:
 def _scenario(options: argparse.Namespace) -> Any:
     from kemu.doors.cli import inputs
     from kemu.doors.cli.commands.runs import run
+    from kemu.lab.scenario.format.keys import controller_keys
     from kemu.lab.up import clusters
 
     settings = {**run.overrides(options), "duration": options.for_ or f"{clusters.FOREVER_S}s"}
     for part in ("schedulers", "controllers"):
         if part in options.without:
             settings[part] = []
+    if options.lenient:
+        settings["references"] = {}
+    elif options.missing_images:
+        missing = [*(() if options.scenario else clusters.MISSING_IMAGES), *options.missing_images]
+        settings["references.missingImages"] = missing
+    if options.load_balancers:
+        settings = clusters.with_controller(settings, controller_keys.SERVICE_LB)
     if options.virtual:
         # It is not known beforehand what clients do, so that heartbeats must be messages.
         settings.setdefault("heartbeats", "exact")
