@@ -377,7 +377,7 @@ class Informer(Generic[K]):
                     handler.on_delete(obj)
         else:
             if self._is_sparing and held is not None:
-                dict.__setitem__(store, key, held)  # type: ignore[arg-type]
+                dict.__setitem__(store, key, held)  # type: ignore[arg-type, misc]
             else:
                 store[key] = obj
             if handler is not None:
