@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from kemu import errors
+from kemu.messages.k8s import batch_v1_pb2
 from tests.apiserver.apiserver_cluster import Cluster, budget, node, pod, refusal, run
 
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
@@ -228,3 +229,25 @@ def test_many_writers_of_one_object_lose_no_update() -> None:
         assert found.metadata.annotations["count"] == "30"
 
     run(main, servers=({}, {}, {"cache_lag_s": 0.05}), timing={"apiLatency": {"uniform": {"min": 0.001, "max": 0.01}}})
+
+
+def test_a_suspended_job_may_be_sent_elsewhere_when_it_goes_on() -> None:
+    async def main(cluster: Cluster) -> None:
+        job = batch_v1_pb2.Job()
+        job.metadata.name, job.metadata.namespace = "a", "default"
+        job.spec.suspend = True
+        job.spec.template.spec.restartPolicy = "Never"
+        job.spec.template.spec.containers.add(name="c", image="i")
+        found = await cluster.client.create(job)
+        found.spec.suspend = False
+        template = found.spec.template
+        template.metadata.labels["x"] = "y"
+        template.spec.nodeSelector["zone"] = "a"
+        template.spec.tolerations.add(key="key", operator="Exists")
+        found = await cluster.client.update(found)
+        assert found.spec.template.spec.nodeSelector == {"zone": "a"}
+        found.spec.template.spec.nodeSelector["zone"] = "b"
+        error = await refusal(errors.Invalid, cluster.client.update(found), cluster)
+        assert [cause.field for cause in error.causes] == ["spec.template"]
+
+    run(main)

@@ -351,7 +351,10 @@ def _allowed_template(new: batch_v1_pb2.Job, old: batch_v1_pb2.Job) -> core_v1_p
     for field in ("containers", "initContainers"):
         by_name = {one.name: one for one in getattr(wanted.spec, field)}
         for container in getattr(template.spec, field):
-            if container.name in by_name:
+            if container.name not in by_name:
+                continue
+            container.ClearField("resources")
+            if by_name[container.name].HasField("resources"):
                 container.resources.CopyFrom(by_name[container.name].resources)
     return template
 
