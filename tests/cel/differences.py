@@ -20,7 +20,8 @@ DIFFERENCES = {
     "dyn(semver('1.2.3')) in {1: 1}": _PANIC,
     "dyn(format.dns1123Label()) in {1: 1}": _PANIC,
     "(x.m[x.m]).matches('^[a-z]*$')": _NATIVE,
-    "((x.m[x.l]).find('[a-z]+')) in ((x.strs.transformMapEntry(v10, v11, {v11: 'x'})).transformMap(v8, v9, v9))": _NATIVE,
+    "((x.m[x.l]).find('[a-z]+'))"
+    " in ((x.strs.transformMapEntry(v10, v11, {v11: 'x'})).transformMap(v8, v9, v9))": _NATIVE,
     "{double('NaN'): 1}": _NAN,
     "{dyn(double('NaN')): 1}": _NAN,
     "quantity('1.5Gi').add(quantity('100m')).asApproximateFloat()": _QUANTITY,

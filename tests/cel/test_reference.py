@@ -54,7 +54,7 @@ def test_every_function_and_overload_is_called_in_some_case() -> None:
     """An overload that no recorded case resolves to would be an unproved claim."""
     from kemu.emulated import cel
     from kemu.emulated.cel import libraries
-    from kemu.emulated.cel.syntax import Call, walk
+    from kemu.emulated.cel.parsing.syntax import Call, walk
 
     called: set[str] = set()
     for name in ("expressions", "go_tests"):

@@ -5,25 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Literal, NamedTuple
 
-from kemu.emulated.cel import (
-    access,
-    checker,
-    documents,
-    estimates,
-    libraries,
-    macros,
-    parser,
-    plans,
-    stacks,
-    types,
-    validators,
-)
+from kemu.emulated.cel import documents, libraries, types
+from kemu.emulated.cel.bounds import Exceeded, Oversized, Panicked
+from kemu.emulated.cel.checking import checker, validators
+from kemu.emulated.cel.costs import estimates
 from kemu.emulated.cel.errors import BudgetExceeded, CompileError, EvaluationError
+from kemu.emulated.cel.evaluation import access, plans
+from kemu.emulated.cel.evaluation.runs import Run, Step
+from kemu.emulated.cel.parsing import macros, parser, stacks
+from kemu.emulated.cel.parsing.syntax import Node, depth
+from kemu.emulated.cel.parsing.texts import Text
 from kemu.emulated.cel.providers import ANY_FIELD, Provider
-from kemu.emulated.cel.runs import Exceeded, Panicked, Run, Step
-from kemu.emulated.cel.sizes import Oversized
-from kemu.emulated.cel.syntax import Node, depth
-from kemu.emulated.cel.texts import Text
 from kemu.emulated.cel.types import Type
 from kemu.emulated.cel.values import NONE, Error, ListLike, MapLike, Optional, Value
 

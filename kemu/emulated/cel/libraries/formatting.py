@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Sequence
 
 from kemu.emulated.cel import numbers
+from kemu.emulated.cel.bounds import bounded
 from kemu.emulated.cel.libraries.conversions import to_string
-from kemu.emulated.cel.sizes import bounded
-from kemu.emulated.cel.syntax import ListOf, MapOf, Node
+from kemu.emulated.cel.parsing.syntax import ListOf, MapOf, Node
 from kemu.emulated.cel.times import Duration, Timestamp
 from kemu.emulated.cel.values import Error, Uint, Value, find, is_list, is_map, item, text, type_name
 

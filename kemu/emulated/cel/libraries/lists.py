@@ -6,9 +6,9 @@ import functools
 from collections.abc import Callable, Iterator
 
 from kemu.emulated.cel import types
+from kemu.emulated.cel.bounds import bounded, compared
 from kemu.emulated.cel.declarations import Functions, Overload
 from kemu.emulated.cel.libraries.standard import add, compare, is_comparer
-from kemu.emulated.cel.sizes import bounded, compared
 from kemu.emulated.cel.times import Duration
 from kemu.emulated.cel.types import BOOL, BYTES, DOUBLE, DURATION, INT, STRING, TIMESTAMP, UINT
 from kemu.emulated.cel.values import (

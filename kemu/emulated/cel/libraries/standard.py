@@ -6,10 +6,11 @@ import math
 from collections.abc import Callable
 from typing import Final
 
-from kemu.emulated.cel import access, numbers, patterns, times, types
+from kemu.emulated.cel import numbers, times, types
+from kemu.emulated.cel.bounds import bounded
 from kemu.emulated.cel.declarations import Functions, Overload
+from kemu.emulated.cel.evaluation import access, patterns
 from kemu.emulated.cel.libraries import conversions
-from kemu.emulated.cel.sizes import bounded
 from kemu.emulated.cel.times import Duration, Timestamp
 from kemu.emulated.cel.types import BOOL, BYTES, DOUBLE, DURATION, INT, STRING, TIMESTAMP, UINT, Type
 from kemu.emulated.cel.values import (

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from kemu.emulated.cel import types
+from kemu.emulated.cel.bounds import bounded
 from kemu.emulated.cel.declarations import Functions, Overload
 from kemu.emulated.cel.libraries import formatting
-from kemu.emulated.cel.sizes import bounded
 from kemu.emulated.cel.types import INT, STRING
 from kemu.emulated.cel.values import Error, Value, text
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from kemu.emulated.cel import types, unification
+from kemu.emulated.cel import types
+from kemu.emulated.cel.checking import unification
+from kemu.emulated.cel.checking.unification import Bindings
 from kemu.emulated.cel.declarations import Function, Functions
 from kemu.emulated.cel.errors import Issue
-from kemu.emulated.cel.providers import Provider
-from kemu.emulated.cel.syntax import (
+from kemu.emulated.cel.parsing.syntax import (
     Call,
     Comprehension,
     Ident,
@@ -18,9 +19,9 @@ from kemu.emulated.cel.syntax import (
     Struct,
     walk,
 )
-from kemu.emulated.cel.texts import Text
+from kemu.emulated.cel.parsing.texts import Text
+from kemu.emulated.cel.providers import Provider
 from kemu.emulated.cel.types import Type
-from kemu.emulated.cel.unification import Bindings
 from kemu.emulated.cel.values import type_name
 
 _LITERALS = {

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from kemu.emulated.cel import patterns, times, types, unification
+from kemu.emulated.cel import times, types
+from kemu.emulated.cel.checking import unification
 from kemu.emulated.cel.errors import Issue
+from kemu.emulated.cel.evaluation import patterns
 from kemu.emulated.cel.libraries import formatting
-from kemu.emulated.cel.syntax import Call, ListOf, Literal, MapOf, Node, walk
-from kemu.emulated.cel.texts import Text
+from kemu.emulated.cel.parsing.syntax import Call, ListOf, Literal, MapOf, Node, walk
+from kemu.emulated.cel.parsing.texts import Text
 from kemu.emulated.cel.types import Type
 from kemu.emulated.cel.values import Error
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from kemu.emulated.cel.runs import Panicked
+from kemu.emulated.cel.bounds import Panicked
 from kemu.emulated.cel.values import (
     Error,
     ListLike,

@@ -1,8 +1,17 @@
-"""The largest results that functions build: costs are counted when a call has ended, which is too late for these."""
+"""What ends an evaluation at once, and bounds of what functions build."""
 
 from __future__ import annotations
 
+#: The largest result that a function builds: costs are counted when a call has ended, too late for larger ones.
 LARGEST = 1 << 26
+
+
+class Exceeded(Exception):
+    """The cost passed the limit."""
+
+
+class Panicked(Exception):
+    """Where cel-go panics: the evaluation ends at once, whatever else would do without the value."""
 
 
 class Oversized(Exception):

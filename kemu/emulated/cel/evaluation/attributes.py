@@ -7,8 +7,9 @@ cel-go.
 
 from __future__ import annotations
 
-from kemu.emulated.cel import access
-from kemu.emulated.cel.runs import Exceeded, Run, Step
+from kemu.emulated.cel.bounds import Exceeded
+from kemu.emulated.cel.evaluation import access
+from kemu.emulated.cel.evaluation.runs import Run, Step
 from kemu.emulated.cel.values import NO_OVERLOAD, NONE, UINT_MAX, Error, Optional, Value
 
 

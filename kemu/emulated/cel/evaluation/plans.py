@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from kemu.emulated.cel import access, actual_costs, calls, patterns
-from kemu.emulated.cel.attributes import Attribute, Plan, Qualifier
+from kemu.emulated.cel.bounds import Panicked
+from kemu.emulated.cel.costs import actual_costs
 from kemu.emulated.cel.declarations import Functions, Implementation
 from kemu.emulated.cel.errors import InstantiationError
+from kemu.emulated.cel.evaluation import access, calls, patterns
+from kemu.emulated.cel.evaluation.attributes import Attribute, Plan, Qualifier
+from kemu.emulated.cel.evaluation.runs import UNSET, Run, Step
+from kemu.emulated.cel.parsing.syntax import Call, Comprehension, Ident, ListOf, Literal, MapOf, Node, Select, Struct
 from kemu.emulated.cel.providers import Provider
-from kemu.emulated.cel.runs import UNSET, Panicked, Run, Step
-from kemu.emulated.cel.syntax import Call, Comprehension, Ident, ListOf, Literal, MapOf, Node, Select, Struct
 from kemu.emulated.cel.types import Type
 from kemu.emulated.cel.values import (
     NO_OVERLOAD,

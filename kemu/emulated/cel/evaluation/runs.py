@@ -5,18 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
+from kemu.emulated.cel.bounds import Exceeded
 from kemu.emulated.cel.values import Value
 
 #: The value of a slot that was not computed yet.
 UNSET: Final = object()
-
-
-class Panicked(Exception):
-    """Where cel-go panics: the evaluation ends at once, whatever else would do without the value."""
-
-
-class Exceeded(Exception):
-    """The cost passed the limit."""
 
 
 class Run:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kemu.emulated.cel import times
-from kemu.emulated.cel.actual_costs import CallCost
+from kemu.emulated.cel.bounds import Exceeded
+from kemu.emulated.cel.costs.actual_costs import CallCost
 from kemu.emulated.cel.declarations import Function, Implementation, Overload
-from kemu.emulated.cel.runs import Exceeded, Run, Step
+from kemu.emulated.cel.evaluation.runs import Run, Step
 from kemu.emulated.cel.types import Type
 from kemu.emulated.cel.values import NO_OVERLOAD, Error, Value, item, type_name
 

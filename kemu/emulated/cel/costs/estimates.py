@@ -12,9 +12,9 @@ import math
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from kemu.emulated.cel.actual_costs import AUTHORIZATION_CHECK, FIXED
-from kemu.emulated.cel.ranges import NEVER, NOTHING, ONE, UNKNOWN, Range, fixed
-from kemu.emulated.cel.syntax import (
+from kemu.emulated.cel.costs.actual_costs import AUTHORIZATION_CHECK, FIXED
+from kemu.emulated.cel.costs.ranges import NEVER, NOTHING, ONE, UNKNOWN, Range, fixed
+from kemu.emulated.cel.parsing.syntax import (
     ACCUMULATOR,
     Call,
     Comprehension,

@@ -8,11 +8,24 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from kemu.emulated.cel import literals, macros, numbers, stacks
+from kemu.emulated.cel import numbers
 from kemu.emulated.cel.errors import CompileError, Issue
-from kemu.emulated.cel.syntax import Call, Entry, Field, Ident, ListOf, Literal, MapOf, Missing, Node, Select, Struct
-from kemu.emulated.cel.texts import NOWHERE, Text
-from kemu.emulated.cel.tokens import EOF, Token, scan
+from kemu.emulated.cel.parsing import literals, macros, stacks
+from kemu.emulated.cel.parsing.syntax import (
+    Call,
+    Entry,
+    Field,
+    Ident,
+    ListOf,
+    Literal,
+    MapOf,
+    Missing,
+    Node,
+    Select,
+    Struct,
+)
+from kemu.emulated.cel.parsing.texts import NOWHERE, Text
+from kemu.emulated.cel.parsing.tokens import EOF, Token, scan
 from kemu.emulated.cel.values import INT_MAX, INT_MIN, UINT_MAX, Uint
 
 MAX_LENGTH = 100_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from kemu.emulated.cel.syntax import (
+from kemu.emulated.cel.parsing.syntax import (
     ACCUMULATOR,
     Call,
     Comprehension,
