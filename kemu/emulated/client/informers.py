@@ -368,7 +368,7 @@ class Informer(Generic[K]):
                     handler.on_delete(obj)
         else:
             if self._is_sparing and held is not None:
-                dict.__setitem__(store, key, held)  # type: ignore[arg-type]
+                dict.__setitem__(store, key, held)  # type: ignore[misc, arg-type]
             else:
                 store[key] = obj
             if handler is not None:
