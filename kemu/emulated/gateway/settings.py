@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from kemu.emulated.gateway.authentication import service_accounts
+from kemu.emulated.gateway.deliveries import Deliveries
 from kemu.emulated.gateway.requests.documents import Yaml
 from kemu.emulated.objects import identities
 from kemu.emulated.objects.identities import User
@@ -53,3 +54,5 @@ class Settings:
     yaml: Yaml = field(default_factory=Yaml)
     max_watches: int = 10_000
     """Most watches of one user."""
+    deliveries: Deliveries | None = None
+    """Is told what watches have delivered; None: nobody wants to know."""
