@@ -9,7 +9,8 @@ from google.protobuf.message import DecodeError
 
 from kemu import errors as kemu_errors
 from kemu.emulated.apiserver import connections, dry_runs, errors, selections
-from kemu.emulated.apiserver.admission import Chain, certificates
+from kemu.emulated.apiserver.admission import Chain
+from kemu.emulated.apiserver.admission.identities import certificates
 from kemu.emulated.apiserver.authorization import attributes, escalations, requesters
 from kemu.emulated.apiserver.authorization.authorizers import Authorizer
 from kemu.emulated.apiserver.registry import applies, bodies, deletions, options, patches, registry, scales, strategies
