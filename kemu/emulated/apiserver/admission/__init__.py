@@ -13,8 +13,8 @@
     storage                        DefaultStorageClass: the class of claims that name none; and
                                    StorageObjectInUseProtection: finalizers of claims and volumes
     runtime_classes                RuntimeClass: overhead, node selector and tolerations of the pod's runtime class
-    identities                     ServiceAccount: a pod has an account that exists, its containers mount a token; off by
-                                   default, on in ``kemu up``; always: checks of roles, bindings and certificates
+    identities                     ServiceAccount: a pod has an account that exists, its containers mount a token; off
+                                   by default, on in ``kemu up``; always: checks of roles, bindings and certificates
     quotas                         ResourceQuota: what exceeds a quota is refused, what does not is charged
 
 A plugin is an object of class :class:`Plugin`; :data:`PLUGINS` gives their names and their order, that of
