@@ -9,9 +9,10 @@ from google.protobuf.message import DecodeError
 
 from kemu import errors as kemu_errors
 from kemu.emulated.apiserver import connections, dry_runs, errors
-from kemu.emulated.apiserver.admission import Chain, certificates
+from kemu.emulated.apiserver.admission import Chain
 from kemu.emulated.apiserver.admission.external.attributes import ASKING, Asking
 from kemu.emulated.apiserver.admission.external.subresources import Subresources
+from kemu.emulated.apiserver.admission.identities import certificates
 from kemu.emulated.apiserver.authorization import attributes, escalations, requesters
 from kemu.emulated.apiserver.authorization.authorizers import Authorizer
 from kemu.emulated.apiserver.custom import scales as custom_scales

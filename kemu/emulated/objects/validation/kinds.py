@@ -18,12 +18,11 @@ from kemu.emulated.objects.validation import (
     core,
     definitions,
     devices,
-    flowcontrol,
     quotas,
-    registrations,
     small_groups,
     storage,
 )
+from kemu.emulated.objects.validation.control_plane import flowcontrol, registrations
 from kemu.emulated.objects.validation.metadata import check_metadata, check_metadata_update
 from kemu.emulated.objects.validation.rules import Rules
 from kemu.errors import Cause
