@@ -7,4 +7,6 @@ kubelet        kubelet                            controllers   kube-controller-
 autoscaler     cluster-autoscaler and a cloud     gateway       the API over HTTP, for real clients
 bridge         kemu's scheduler on a real API     variants      what scenarios switch on and off
 settings       the engine of settings: each is declared once
+schemas        schemas of custom resources        cel           expressions in objects
+cel            expressions in objects: rules, policies, selectors
 """

@@ -10,7 +10,10 @@ that stays frozen, and a collection between runs looks at little more than what 
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import gc
+from collections.abc import Iterator
 
 _is_settled = False
 _has_run = False
@@ -41,3 +44,23 @@ def collect_leavings() -> None:
     if _has_run:
         gc.collect()
     _has_run = True
+
+
+def give_back() -> None:
+    """What the C library keeps of memory that was freed, after a large run. Where it can (glibc)."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
+@contextlib.contextmanager
+def uncollected() -> Iterator[None]:
+    """Nothing is collected meanwhile, and what has been made is not looked at before :func:`unfreeze`."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        freeze()
+        if was_enabled:
+            gc.enable()

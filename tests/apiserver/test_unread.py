@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from kemu.emulated.apiserver import service
+from kemu.emulated.apiserver.watch import fanout
 from kemu.messages.v1 import api_pb2
 from tests.apiserver.apiserver_cluster import SERVERS, Cluster, node, pod, run, watch_request
 
@@ -52,7 +53,7 @@ def test_watches_whose_events_nobody_reads_are_begun_no_more() -> None:
         await cluster.clock.sleep(5)
         (stream,) = SERVERS[-1]._service.streams
         assert len(stream.watchers) < 30
-        assert stream.count <= service.UNREAD_EVENTS + 501
+        assert stream.count <= fanout.UNREAD_EVENTS + 501
         received = 0
         while received < 200 * 501:
             received += len((await call.read()).events)

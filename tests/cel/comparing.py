@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from kemu.emulated import cel
-from kemu.emulated.cel import numbers, stacks, values
+from kemu.emulated.cel import numbers, values
 from kemu.emulated.cel.libraries.addresses import Cidr, Ip
 from kemu.emulated.cel.libraries.quantities import Quantity
 from kemu.emulated.cel.libraries.semvers import Semver
 from kemu.emulated.cel.libraries.urls import Url
+from kemu.emulated.cel.parsing import stacks
 from kemu.emulated.cel.times import Duration, Timestamp
 
 

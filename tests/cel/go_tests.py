@@ -1,7 +1,7 @@
 """Cases from the expressions that stand in Go tests: ``python -m tests.cel.go_tests DIRECTORY … > cases.jsonl``.
 
-Every string literal that looks like an expression is one; most of what is none is a case of a message. Variables have values
-that let many of them run.
+Every string literal that looks like an expression is one; most of what is none is a case of a message. Variables have
+values that let many of them run.
 """
 
 from __future__ import annotations

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from tests.cel import comparing, crds, differences, expressions
+from tests.cel import comparing, crds, differences, expressions, mixtures
 
 DATA = Path(__file__).parent / "data"
-FILES = {"crds": 769, "expressions": 12_128, "go_tests": 3_615}
+FILES = {"crds": 769, "expressions": 12_128, "go_tests": 3_615, "mixtures": 2_993}
 
 
 def recorded(name: str) -> Iterator[dict[str, Any]]:
@@ -54,7 +54,7 @@ def test_every_function_and_overload_is_called_in_some_case() -> None:
     """An overload that no recorded case resolves to would be an unproved claim."""
     from kemu.emulated import cel
     from kemu.emulated.cel import libraries
-    from kemu.emulated.cel.syntax import Call, walk
+    from kemu.emulated.cel.parsing.syntax import Call, walk
 
     called: set[str] = set()
     for name in ("expressions", "go_tests"):
@@ -85,6 +85,8 @@ def test_cases_are_drawn_alike_each_time() -> None:
     first = list(expressions.cases())
     assert first == list(expressions.cases())
     assert len(first) > 12_000
+    assert list(mixtures.cases(1, 50)) == list(mixtures.cases(1, 50))
+    assert list(mixtures.cases(1, 50)) != list(mixtures.cases(2, 50))
 
 
 def test_documents_are_of_their_schema(tmp_path: Path) -> None:

@@ -185,7 +185,9 @@ def test_kubelets_and_controllers_write_the_older_form_where_all_events_are_writ
         recorder = Recorder(world.env, world.client, "kubelet", "node-1", "all")
         for second, image in ((1, "x"), (2, "y"), (3, "x"), (4, "x")):
             await world.at(second)
-            recorder.event(pod(), NORMAL, "Pulled", "Pulled", f"pulled {image}", field_path="spec.containers{c}")
+            changed = pod()
+            changed.metadata.resourceVersion = str(second)  # It is the same pod.
+            recorder.event(changed, NORMAL, "Pulled", "Pulled", f"pulled {image}", field_path="spec.containers{c}")
         await world.at(5)
         first, second_ = sorted(await world.events(), key=lambda event: event.message)
         data = convert.to_json(first)

@@ -7,6 +7,7 @@ import json
 import sys
 
 from tests.conformance.generators import (
+    autoscaling,
     clusters,
     elections,
     jobs,
@@ -24,6 +25,7 @@ from tests.conformance.generators import (
 )
 
 GENERATORS = {
+    **dict.fromkeys(autoscaling.FAMILIES, autoscaling.case),
     **dict.fromkeys(quotas.FAMILIES, quotas.case),
     **dict.fromkeys(sequences.FAMILIES, sequences.case),
     **dict.fromkeys(timelines.FAMILIES, timelines.case),

@@ -90,7 +90,8 @@ DENIALS = {
     ),
     "readiness gates": Denial(r"(?i)does not simulate:[^.]*readiness gates", lambda: True),
     "autoscaling of pods": Denial(
-        r"HorizontalPodAutoscalers[^.]* are refused: change", lambda: acts("HorizontalPodAutoscaler")
+        r"no controller acts on HorizontalPodAutoscalers|kemu has no autoscaler of pods",
+        lambda: (ROOT / "kemu/emulated/autoscaler/horizontal").is_dir(),
     ),
     "custom resources": Denial(r"no custom resources", lambda: serves("CustomResourceDefinition")),
     "devices": Denial(r"[Dd]evices are not allocated|There are no ResourceClaims", lambda: acts("ResourceClaim")),

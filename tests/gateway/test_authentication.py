@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import ssl
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from kemu.emulated.gateway.authentication.authenticators import Authenticator
 from kemu.emulated.gateway.authentication.impersonations import Right
 from kemu.emulated.objects import identities
 from kemu.emulated.objects.identities import User
+from kemu.messages.k8s import core_v1_pb2
 
 ALICE = User("alice", ("dev", identities.AUTHENTICATED))
 DEFAULT = service_accounts.Account("default", "default", "uid-1")
@@ -48,23 +50,102 @@ async def test_a_token_of_a_service_account_is_good_while_it_lasts_and_its_accou
     tokens = service_accounts.Tokens()
     now, uid = [1000.0], ["uid-1"]
 
-    async def account_uid(namespace: str, name: str) -> str:
-        return uid[0] if (namespace, name) == ("default", "default") else ""
+    async def look(plural: str, namespace: str, name: str) -> core_v1_pb2.ServiceAccount | None:
+        if (plural, namespace, name) != ("serviceaccounts", "default", "default"):
+            return None
+        found = core_v1_pb2.ServiceAccount()
+        found.metadata.uid = uid[0]
+        return found
 
-    authenticator = Authenticator({}, accounts=tokens, account_uid=account_uid, now_s=lambda: now[0])
+    authenticator = Authenticator({}, accounts=tokens, look=look, now_s=lambda: now[0])
     token = tokens.sign(DEFAULT, now_s=1000, seconds=600)
     found = await authenticator.authenticate(bearer(token))
     assert found.name == "system:serviceaccount:default:default"
     assert "system:serviceaccounts:default" in found.groups
-    now[0] = 1599.9
+    now[0] = 1659.9  # one minute is granted
     assert await authenticator.of_token(token) == found
-    now[0] = 1600.0
+    now[0] = 1660.0
     assert await authenticator.of_token(token) is None
     now[0], uid[0] = 1000.0, "uid-2"  # deleted, and made again
     assert await authenticator.of_token(token) is None
     uid[0] = "uid-1"
     assert await authenticator.of_token(tokens.sign(DEFAULT, now_s=1000, audiences=["vault"])) is None
     assert await authenticator.of_token(service_accounts.Tokens().sign(DEFAULT, now_s=1000)) is None
+
+
+async def test_a_token_ends_with_the_object_to_which_it_is_bound() -> None:
+    tokens = service_accounts.Tokens()
+    objects: dict[tuple[str, str], Any] = {
+        ("serviceaccounts", "default"): core_v1_pb2.ServiceAccount(),
+        ("pods", "a"): core_v1_pb2.Pod(),
+        ("secrets", "s"): core_v1_pb2.Secret(),
+    }
+    for (plural, _), obj in objects.items():
+        obj.metadata.uid = "uid-1" if plural == "serviceaccounts" else f"uid-of-{plural}"
+
+    async def look(plural: str, namespace: str, name: str) -> Any:
+        return objects.get((plural, name))
+
+    authenticator = Authenticator({}, accounts=tokens, look=look, now_s=lambda: 1000.0)
+    bound = service_accounts.Bound("Pod", "a", "uid-of-pods"), service_accounts.Bound("Node", "n", "uid-of-n")
+    token = tokens.sign(DEFAULT, now_s=1000, bound=bound)
+    found = await authenticator.identify(token)
+    assert (found.uid, found.audiences) == ("uid-1", (service_accounts.ISSUER,))
+    extra = {key.partition("/")[2]: values for key, values in found.extra.items()}
+    assert extra.pop("credential-id")[0].startswith("JTI=")
+    assert extra == {
+        "pod-name": ["a"],
+        "pod-uid": ["uid-of-pods"],
+        "node-name": ["n"],
+        "node-uid": ["uid-of-n"],
+    }
+    metadata = objects["pods", "a"].metadata
+    metadata.deletionTimestamp.seconds = 990
+    assert await authenticator.of_token(token) is not None  # it may still end in order
+    metadata.deletionTimestamp.seconds = 900
+    assert await authenticator.of_token(token) is None
+    metadata.ClearField("deletionTimestamp")
+    metadata.uid = "another"
+    with pytest.raises(errors.Unauthorized, match="does not match service account pod ref claim"):
+        await authenticator.identify(token)
+    del objects["pods", "a"]
+    with pytest.raises(errors.Unauthorized, match="service account token has been invalidated"):
+        await authenticator.identify(token)
+
+    legacy = tokens.sign_legacy(DEFAULT, "s")
+    with pytest.raises(errors.Unauthorized, match="does not match server's copy"):
+        await authenticator.identify(legacy)
+    objects["secrets", "s"].data["token"] = legacy.encode()
+    assert (await authenticator.identify(legacy)).user == DEFAULT.user
+
+
+async def test_a_token_is_good_for_its_audiences() -> None:
+    tokens = service_accounts.Tokens(issuer="https://a")
+    authenticator = Authenticator({}, accounts=tokens, now_s=lambda: 1000.0)
+    token = tokens.sign(DEFAULT, now_s=1000, audiences=["a", "b"])
+    assert (await authenticator.identify(token, ["b", "c"])).audiences == ("b",)
+    # The words of kube-apiserver v1.36.3.
+    wanted = '[invalid bearer token, token audiences ["a" "b"] is invalid for the target audiences ["https://a"]]'
+    with pytest.raises(errors.Unauthorized) as refused:
+        await authenticator.identify(token)
+    assert refused.value.message == wanted
+
+
+def test_others_can_verify_tokens_by_the_published_key() -> None:
+    import jwt
+
+    tokens = service_accounts.Tokens()
+    token = tokens.sign(DEFAULT, now_s=1000)
+    configuration = json.loads(tokens.configuration("https://h"))
+    assert configuration["jwks_uri"] == "https://h/openid/v1/jwks"
+    keys = jwt.PyJWKSet.from_json(tokens.keys().decode())
+    key = keys[jwt.get_unverified_header(token)["kid"]]
+    options: Any = {"verify_exp": False}
+    claims = jwt.decode(
+        token, key, algorithms=configuration["id_token_signing_alg_values_supported"],
+        audience=configuration["issuer"], issuer=configuration["issuer"], options=options,
+    )  # fmt: skip
+    assert claims["sub"] == "system:serviceaccount:default:default"
 
 
 def test_a_token_whose_algorithm_is_none_is_nobodys() -> None:

@@ -224,3 +224,30 @@ def test_texts_in_protobuf_that_are_none() -> None:
         assert (await http.get(f"{PODS}/a")).status_code == 200
 
     gateway_cluster.run(main)
+
+
+def test_large_answers_are_compressed_for_who_takes_it() -> None:
+    found: dict[str, tuple[str, bytes]] = {}
+
+    async def main(cluster: Cluster) -> None:
+        path = "/api/v1/namespaces/default/configmaps"
+        for name, size in (("small", 100_000), ("large", 200_000)):
+            body = {"metadata": {"name": name}, "data": {"text": "x" * size}}
+            assert (await cluster.http.post(path, json=body)).status_code == 201
+            for accepted in ("gzip", "identity", "br;q=1.0, gzip", "gzip;q=0.5"):
+                answer = await cluster.http.get(f"{path}/{name}", headers={"Accept-Encoding": accepted})
+                assert answer.json()["data"] == {"text": "x" * size}
+                found[f"{name} {accepted}"] = answer.headers.get("content-encoding", ""), answer.content
+                assert ("vary" in answer.headers) == ("content-encoding" in answer.headers)
+
+    gateway_cluster.run(main)
+    assert {name: encoding for name, (encoding, _) in found.items()} == {
+        "small gzip": "",
+        "small identity": "",
+        "small br;q=1.0, gzip": "",
+        "small gzip;q=0.5": "",
+        "large gzip": "gzip",
+        "large identity": "",
+        "large br;q=1.0, gzip": "gzip",
+        "large gzip;q=0.5": "",
+    }

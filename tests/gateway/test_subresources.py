@@ -110,7 +110,12 @@ def test_commands_in_containers_are_refused_with_a_reason() -> None:
         await http.post(PODS, json=pod())
         assert shown(await http.post(f"{PODS}/a/exec")) == (400, "BadRequest", "Upgrade request required")
         headers = {"connection": "upgrade", "upgrade": "SPDY/3.1"}
-        assert (await http.post(f"{PODS}/a/exec", headers=headers)).status_code == 501
+        asked = f"{PODS}/a/exec?command=ls&stdout=true"
+        refused = (400, "BadRequest", "pod a does not have a host assigned")
+        assert shown(await http.post(asked, headers=headers)) == refused
+        none = (400, "BadRequest", "you must specify at least 1 of stdin, stdout, stderr")
+        assert shown(await http.post(f"{PODS}/a/exec?command=ls", headers=headers)) == none
+        assert (await http.get(f"{PODS}/a/proxy/x")).status_code == 503
 
     gateway_cluster.run(main)
 

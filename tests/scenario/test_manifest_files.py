@@ -141,7 +141,7 @@ def test_what_is_not_simulated_is_left_out_on_demand(folder: Path) -> None:
     assert names(scenario) == ["Pod a"]
     assert [warning.message for warning in scenario.warnings] == [
         "Train t is left out: it is a custom resource without a definition",
-        "HorizontalPodAutoscaler h is left out: kemu has no autoscaler of pods",
+        "HorizontalPodAutoscaler h is left out: its controller, horizontal-pod-autoscaler, does not run",
     ]
     some = complaints(folder, "  unsimulated: [Train]\n  manifests: [{file: all.yaml}]\n")
     assert [line.partition(": ")[0] for line in some] == ["all.yaml:6:7"]

@@ -381,7 +381,8 @@ def test_fields_that_kemu_does_not_simulate_are_refused_at_their_places() -> Non
     assert (
         "spec.manifests[2].kind",
         (
-            "change spec.replicas by events: {at: 1m, patch: {kind: Deployment, …}}, "
+            "name it and the other controllers in spec.controllers, or change spec.replicas by events: "
+            "{at: 1m, patch: {kind: Deployment, …}}, "
             "or leave all such objects out: spec.unsimulated: ignore"
         ),
     ) in others

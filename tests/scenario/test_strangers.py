@@ -18,7 +18,8 @@ NAME_IT = "name the file in a scenario, beside its nodes: spec.manifests: [{file
 STRANGERS = {
     "apiVersion: apps/v1\nkind: Deployment\nspec: {replicas: 3}": f"it.yaml:2:7: is a Deployment, not a scenario ({NAME_IT})",
     "kind: HorizontalPodAutoscaler\napiVersion: autoscaling/v2": "it.yaml:1:7: is a HorizontalPodAutoscaler, not a scenario, and "
-    "not simulated: kemu has no autoscaler of pods (in a scenario, change spec.replicas by events: {at: 1m, patch: {kind: Deployment, …}})",
+    "not simulated: its controller, horizontal-pod-autoscaler, does not run (in a scenario, name it and the other controllers in "
+    "spec.controllers, or change spec.replicas by events: {at: 1m, patch: {kind: Deployment, …}})",
     "kind: CustomResourceDefinition\napiVersion: apiextensions.k8s.io/v1": (
         f"it.yaml:1:7: is a CustomResourceDefinition, not a scenario ({NAME_IT})"
     ),
@@ -59,7 +60,7 @@ def complaints(spec: str, head: str = HEAD) -> list[str]:
     ("manifest", "text"),
     [
         ("{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler}",
-         "HorizontalPodAutoscaler is not simulated: kemu has no autoscaler of pods (change spec.replicas by events: {at: 1m, patch: {kind: Deployment, …}}, or leave all such objects out: spec.unsimulated: ignore)"),
+         "HorizontalPodAutoscaler is not simulated: its controller, horizontal-pod-autoscaler, does not run (name it and the other controllers in spec.controllers, or change spec.replicas by events: {at: 1m, patch: {kind: Deployment, …}}, or leave all such objects out: spec.unsimulated: ignore)"),
         ("{apiVersion: networking.k8s.io/v1, kind: IPAddress}",
          "IPAddress is not simulated: there is no network between pods (leave it out, or leave all such objects out: spec.unsimulated: ignore)"),
         ("{apiVersion: example.com/v1, kind: Train, metadata: {name: a}}",

@@ -8,10 +8,12 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kemu.emulated.objects.wire import shared_objects
 from kemu.emulated.scheduler.cache.cluster import Cluster
 from kemu.emulated.scheduler.cycle.decisions import Decider
 from kemu.emulated.scheduler.cycle.filtering import Filtering
 from kemu.emulated.scheduler.framework.interfaces import SKIP, Cycle, Scope
+from kemu.messages.k8s import core_v1_pb2
 from tests.scheduler import objects
 
 NODES = 4
@@ -254,9 +256,15 @@ def test_a_name_that_a_waiting_pod_or_a_score_uses_keeps_its_number() -> None:
     assert [cluster.names.index[name] for name in ("example.com/scored", "example.com/wanted")] == numbers
 
 
+def listed(node: core_v1_pb2.Node) -> core_v1_pb2.Node:
+    """As informers that share have it."""
+    (found,) = shared_objects.OBJECTS.parse_list(core_v1_pb2.Node, [node.SerializeToString(deterministic=True)])
+    return found
+
+
 def test_schedulers_share_what_a_node_says_and_no_more() -> None:
     one, other = Cluster(), Cluster()
-    node = objects.node("n", {"zone": "a"}, **{"example.com/gpu": "4"})
+    node = listed(objects.node("n", {"zone": "a"}, **{"example.com/gpu": "4"}))
     other.names.of("example.com/other")  # so that its numbers are other ones
     for cluster in (one, other):
         cluster.set_node(node)

@@ -42,7 +42,7 @@ def test_a_dry_run_takes_the_port_of_a_victim_for_free() -> None:
     plugin = decider.profile.plugins["DefaultPreemption"]
     assert isinstance(plugin, DefaultPreemption)
     filtering = decider.filter(cluster.pending(pod("new", priority=5)))
-    candidates, failures = plugin.preemptor.dry_runs(filtering, [0], 0, 1)
+    candidates, failures = plugin.preemptor.dry_runs(filtering, np.array([0]), 0, 1)
     assert [[victim.name for victim in one.victims] for one in candidates] == [["b"]]
     assert not failures
 

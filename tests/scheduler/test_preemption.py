@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -240,7 +241,7 @@ def test_the_quick_dry_run_agrees_with_the_general_one(data: st.DataObject) -> N
         return
     plugin = decider.profile.plugins["DefaultPreemption"]
     assert isinstance(plugin, DefaultPreemption)
-    quick = plugin.preemptor.dry_runs(filtering, [0], 0, 1)
+    quick = plugin.preemptor.dry_runs(filtering, np.array([0]), 0, 1)
     general = plugin.preemptor.dry_run(filtering, cluster.rows[0])
     assert quick == (([general], {}) if isinstance(general, preemption.Candidate) else ([], {"n1": general}))
 

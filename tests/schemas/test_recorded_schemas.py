@@ -16,7 +16,8 @@ from kemu.emulated.objects import names
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.managed_fields import managers, resets
 from kemu.emulated.objects.validation import metadata as object_metadata
-from kemu.emulated.schemas import definitions, openapi, problems
+from kemu.emulated.schemas import openapi, problems
+from kemu.emulated.schemas.definitions import checks
 from kemu.emulated.schemas.versions import CustomSchema
 from kemu.errors import Cause
 from kemu.messages.k8s import meta_v1_pb2
@@ -40,7 +41,7 @@ def test_a_definition_is_judged_as_by_kubernetes(name: str) -> None:
     case, answer = cases.DEFINITIONS[name], RECORDING[name]["definition"]
     found: list[Cause] = []
     has_status = "status" in (case.subresources or {})
-    definitions.check(case.schema, "spec.validation", found, has_status=has_status)
+    checks.check(case.schema, "spec.validation", found, has_status=has_status)
     assert _told(found) == _recorded(answer)
     assert bool(found) == (answer["code"] != 201)
 

@@ -12,7 +12,8 @@ from kemu.emulated.objects import patterns
 from kemu.emulated.objects.conversion import convert, go_json
 from kemu.emulated.objects.managed_fields import schemas as go_schemas
 from kemu.emulated.objects.managed_fields import values
-from kemu.emulated.schemas import correlation, definitions, formats, paths, problems, structural, versions
+from kemu.emulated.schemas import correlation, formats, paths, problems, structural, versions
+from kemu.emulated.schemas.definitions import checks
 from kemu.emulated.schemas.versions import CustomSchema
 from kemu.errors import Cause
 from kemu.messages.k8s.apiextensions_v1_pb2 import CustomResourceDefinition
@@ -41,7 +42,7 @@ def test_a_schema_that_is_too_deep_is_refused_by_name() -> None:
     for _ in range(structural.MAX_DEPTH + 1):
         schema = {"type": "object", "properties": {"a": schema}}
     found: list[Cause] = []
-    definitions.check(schema, "spec.validation", found, has_status=False)
+    checks.check(schema, "spec.validation", found, has_status=False)
     (cause,) = found
     assert cause.field == "spec.validation.openAPIV3Schema"
     assert "45 levels" in cause.message
@@ -75,7 +76,7 @@ def test_a_schema_of_the_greatest_depth_judges() -> None:
         schema = {"type": "object", "properties": {"a": schema}}
         value = {"a": value}
     refused: list[Cause] = []
-    definitions.check(_of(schema["properties"]["a"]), "", refused, has_status=False)
+    checks.check(_of(schema["properties"]["a"]), "", refused, has_status=False)
     assert not refused
     definition = convert.from_json(
         CustomResourceDefinition,

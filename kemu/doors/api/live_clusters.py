@@ -18,7 +18,7 @@ import functools
 import inspect
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar, cast
@@ -404,7 +404,7 @@ class Cluster:
         """
         created = []
         for each in objects:
-            for message in [each] if isinstance(each, Message) else _read(each):
+            for message in [each] if isinstance(each, Message) else _read(each, self.scenario.controllers):
                 obj = cast(KubernetesObject, message)
                 made = await self._insist(functools.partial(self.client.create, obj))
                 if isinstance(made, core_v1_pb2.Pod):
@@ -543,7 +543,7 @@ def _schedulers(schedulers: Sequence[SchedulerLike], runtime: str) -> list[dict[
     return found
 
 
-def _read(manifest: Mapping[str, Any] | str) -> list[Message]:
+def _read(manifest: Mapping[str, Any] | str, acting: Container[str]) -> list[Message]:
     """The objects of a manifest. Raises ScenarioError."""
     import yaml
 
@@ -551,7 +551,7 @@ def _read(manifest: Mapping[str, Any] | str) -> list[Message]:
     found: list[Message] = []
     for document in documents.parse(text, "manifest.yaml"):
         report = Report(document, [])
-        message = manifests.read(document.data, (), report)
+        message = manifests.read(document.data, (), report, acting)
         if report.problems:
             raise ScenarioError(report.problems)
         assert message is not None

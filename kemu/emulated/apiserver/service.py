@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from typing import Any, cast
 
 import grpc
@@ -39,8 +40,6 @@ UNREAD_MESSAGES = 16
 UNREAD_BYTES = 64 << 20
 """Bytes of answers that a client does not read, on all of its Sessions. Then nothing more is read from those, and what
 it has asked already is refused."""
-UNREAD_EVENTS = 10_000
-"""When so many events of a stream wait for its client, it begins no more watches."""
 MAX_WATCHES = 10_000
 """Most watches of one Watch stream."""
 IDLE_TASKS = 100
@@ -364,23 +363,8 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         pump = pumps.Pump(self._env.spawn, context, replies.take, f"replies to {by}", replies.written)
         replies.wake = pump.wake
 
-        seats = self._flows
-
-        def handle(batch: api_pb2.SessionRequest) -> None:
-            for call in batch.calls[:]:
-                replies.in_flight += 1
-                try:
-                    work = (call, by, replies)
-                    if seats.free:  # Flows.enter, inlined
-                        seats.free -= 1
-                        self._begin(work)
-                    elif seats.enter(by, work):
-                        self._begin(work)
-                except kemu_errors.TooManyRequests as error:
-                    self._refuse(call, by, replies, error)
-
         try:
-            await pumps.each(context, handle, replies.pause)
+            await pumps.each(context, partial(self._take, by, replies), replies.pause)
             # The client will ask nothing more: answer what it has asked.
             await replies.drained()
         finally:
@@ -388,6 +372,21 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
             replies.close()
             self._leave(by, client)
             self._flows.forget(by, lambda work: isinstance(work, tuple) and work[2] is replies)
+
+    def _take(self, by: str, replies: Replies, batch: api_pb2.SessionRequest) -> None:
+        """What has come on a Session."""
+        seats = self._flows
+        for call in batch.calls[:]:
+            replies.in_flight += 1
+            try:
+                work = (call, by, replies)
+                if seats.free:  # Flows.enter, inlined
+                    seats.free -= 1
+                    self._begin(work)
+                elif seats.enter(by, work):
+                    self._begin(work)
+            except kemu_errors.TooManyRequests as error:
+                self._refuse(call, by, replies, error)
 
     def _begin(self, work: Work) -> None:
         """Serve a call that has a seat, in the next step of a task that waits for one, or of a new one."""
@@ -469,17 +468,8 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         self.streams[stream] = task
         stream.pump = pump = pumps.Pump(self._env.spawn, context, stream.take, f"events to {stream.by}", stream.written)
 
-        def handle(request: api_pb2.WatchRequest) -> None:
-            which = request.WhichOneof("request")
-            if which == "create":
-                self._start_watch(stream, request.create)
-            elif which == "cancel":
-                watcher = stream.watchers.get(request.cancel.watch_id)
-                if watcher is not None:
-                    self._fanout.stop(watcher)
-
         try:
-            await pumps.each(context, handle, lambda: stream.pause(UNREAD_EVENTS))
+            await pumps.each(context, partial(self._change_watches, stream), stream.pause)
             # The client will ask for no other watches, but still listens to those it has.
             await asyncio.get_running_loop().create_future()
         except asyncio.CancelledError:
@@ -491,6 +481,15 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
             pump.stop()
             self._leave(by, client)
             self._fanout.close(stream)
+
+    def _change_watches(self, stream: Stream, request: api_pb2.WatchRequest) -> None:
+        which = request.WhichOneof("request")
+        if which == "create":
+            self._start_watch(stream, request.create)
+        elif which == "cancel":
+            watcher = stream.watchers.get(request.cancel.watch_id)
+            if watcher is not None:
+                self._fanout.stop(watcher)
 
     def cut(self, stream: Stream) -> None:
         """End a Watch stream, as kube-apiserver does from time to time; its client may come again."""

@@ -115,7 +115,9 @@ class ApiServers:
         ListOf(Choice(admission.DEFAULT_ON)), "Plugins that are on by default, as for kube-apiserver.", []
     )
     enable_admission_plugins: list[str] = setting(
-        ListOf(Choice(admission.DEFAULT_OFF)), "Plugins that are off by default, as for kube-apiserver.", []
+        ListOf(Choice(admission.DEFAULT_OFF)),
+        "Plugins that are off by default, as for kube-apiserver; ServiceAccount is on in kemu up.",
+        [],
     )
     limited_resources: list[dict[str, Any]] = setting(
         ListOf(_LIMITED_RESOURCE), "What nobody may use without a ResourceQuota that covers it.", []

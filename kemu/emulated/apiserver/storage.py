@@ -16,7 +16,7 @@ import grpc
 from kemu.emulated.apiserver import dry_runs
 from kemu.emulated.apiserver.connections import Connection
 from kemu.emulated.apiserver.deadlines import TIMEOUT_NS, Deadlines
-from kemu.emulated.objects.wire import wires
+from kemu.emulated.objects.wire import shared_objects, wires
 from kemu.errors import Compacted, OutcomeUnknown
 from kemu.messages.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.runtime.env import Channel, Env
@@ -24,6 +24,7 @@ from kemu.runtime.env import Channel, Env
 R = TypeVar("R")
 
 _VERSION_TAGS = wires.VERSION_TAGS
+_KEYS, _VALUES, _MASK = shared_objects.KEYS, shared_objects.VALUES, shared_objects.MASK
 _MOD = rpc_pb2.Compare.MOD
 
 MAX_OPERATIONS = 128
@@ -36,13 +37,17 @@ class Entry:
     A parsed pod takes ten times the memory of its bytes, and parsing takes less than a microsecond.
     """
 
-    __slots__ = ("fields", "judged_by", "key", "revision", "selected", "size", "wire")
+    __slots__ = ("fields", "judged_by", "key", "revision", "selected", "value", "wire")
+
+    wire: bytes
+    """The object as clients get it."""
 
     def __init__(self, key: bytes, revision: int, value: bytes) -> None:
         self.key = key
         self.revision = revision
-        self.size = len(value)
-        # The object as clients get it: `wires.version_suffix`, written out here because every change passes through.
+        self.value = value
+        """The bytes in the store."""
+        # `wires.version_suffix`, written out here because every change passes through.
         digits = b"%d" % revision
         self.wire = b"".join((value, _VERSION_TAGS[len(digits)], digits))
         self.fields: tuple[str, ...] = ()
@@ -52,10 +57,31 @@ class Entry:
         self.selected = False
         """What came of that."""
 
+    def __getattr__(self, name: str) -> bytes:
+        """``wire``, after :meth:`cool`."""
+        if name != "wire":
+            raise AttributeError(name)
+        return self.value + wires.version_suffix(self.revision)
+
+    def keep(self) -> None:
+        """It is to be kept: by the key and the bytes that the store has, where that is in this process."""
+        place = self.revision & _MASK
+        value, key = _VALUES[place], _KEYS[place]
+        if value == self.value:
+            self.value = value
+        if key == self.key:
+            self.key = key
+
+    def cool(self) -> None:
+        """Few will ask for :attr:`wire` now: make it when it is asked for."""
+        try:  # noqa: SIM105  (contextlib.suppress is three calls, for each change)
+            del self.wire
+        except AttributeError:
+            pass
+
     @property
-    def value(self) -> bytes:
-        """The bytes in the store."""
-        return self.wire[: self.size]
+    def size(self) -> int:
+        return len(self.value)
 
     def at(self, revision: int) -> bytes:
         """The object as clients get it, with another resource version: for the last state of what was deleted."""

@@ -9,7 +9,7 @@ from google.protobuf.message import DecodeError
 
 from kemu import errors as kemu_errors
 from kemu.emulated.apiserver import connections, dry_runs, errors
-from kemu.emulated.apiserver.admission import Chain
+from kemu.emulated.apiserver.admission import Chain, certificates
 from kemu.emulated.apiserver.admission.external.attributes import ASKING, Asking
 from kemu.emulated.apiserver.admission.external.subresources import Subresources
 from kemu.emulated.apiserver.authorization import attributes, escalations, requesters
@@ -45,6 +45,8 @@ all other fields of a request. etcd's own limit, half as large, applies to what 
 
 _Give = api_pb2.CreateRequest | api_pb2.UpdateRequest | api_pb2.PatchRequest
 """With these, roles and bindings give rights away."""
+_BY_USER = escalations.KINDS | {certificates.KIND}
+"""Kinds whose writes depend on more of the user than that it may write."""
 
 _LONGEST_LOGGED = 20_000
 """Characters of a refused request that the run log keeps of each field: names in Kubernetes have at most 253."""
@@ -104,7 +106,7 @@ class Requests:
             external = self._admission.external
             if external is not None and external.is_there and verb not in _READS:
                 return await self._answer_asking(verb, request, by, start_ns, requester)
-            if isinstance(request, _Give) and request.resource.resource in escalations.KINDS:
+            if isinstance(request, _Give) and request.resource.resource in _BY_USER:
                 return await self._give(verb, request, by, start_ns)
             try:
                 if requester is None:
@@ -163,12 +165,16 @@ class Requests:
         by: str,
         start_ns: int,
     ) -> Answer:
-        """A write of a role or a binding."""
-        was = escalations.CHECK.set(escalations.check_of(self.authorizer, by))
+        """A write of a role or a binding, or of a request for a certificate."""
+        authorizer = self.authorizer
+        was = escalations.CHECK.set(escalations.check_of(authorizer, by))
+        asking = requesters.Asking(authorizer.user(by), lambda asked: authorizer.allows(by, asked)[0])
+        before = requesters.ASKING.set(asking)
         try:
             answer = await self._verbs[verb](request, by, start_ns)
             return _written(*answer) if isinstance(answer, tuple) else answer
         finally:
+            requesters.ASKING.reset(before)
             escalations.CHECK.reset(was)
 
     def log_refusal(

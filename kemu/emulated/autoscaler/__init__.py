@@ -10,6 +10,7 @@ templates        what the next node will be like            estimators   how man
 expanders        which group grows                          scale_ups    the plan
 scale_downs      which nodes no pod needs                   actuators    their removal
 taints           its taints on nodes                        pod_rules    rules about single pods
+horizontal       the autoscaler of pods, an actor of its own
 
 Mirrors https://github.com/kubernetes/autoscaler, cluster-autoscaler 1.36.
 """

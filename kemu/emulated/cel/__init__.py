@@ -7,9 +7,22 @@ Begin at `environments`: an `Environment` declares variables and compiles text t
     program.estimate().high                          # what the most expensive input that the schema admits costs
     value, cost = program.evaluate({"self": document})
 
-`types` are declared types and their sizes, `schemas` makes them of OpenAPI schemas, `errors` are what goes wrong.
-Expressions are free of I/O and deterministic. Nothing here is imported before the first expression is compiled, if callers
-import it where they need it.
+types          declared types and their sizes
+schemas        makes types of OpenAPI schemas, `names` identifiers of their properties' names
+errors         what goes wrong; `bounds` ends an evaluation at once
+values         values in Python: equality, order, texts; `numbers` and `times` are as in Go
+documents      JSON of objects as values, read through a schema
+authorizers    the variable ``authorizer``, whose checks the caller decides
+providers      what names mean before any scope: variables, types, fields
+declarations   functions: their overloads and what computes them
+libraries      the functions of Kubernetes' environments
+parsing        from text to a tree
+checking       types of a tree's nodes, mistakes in constants
+costs          estimates, and what calls cost
+evaluation     closures that evaluate a tree
+
+Expressions are free of I/O and deterministic. Nothing here is imported before the first expression is compiled, if
+callers import it where they need it.
 """
 
 from kemu.emulated.cel import authorizers, environments, errors, schemas, types

@@ -30,8 +30,9 @@ class Overload:
 class Function:
     """All overloads of a name, in the order of their declaration.
 
-    ``single`` computes all overloads, if ``requires`` accepts the first argument; otherwise each overload computes itself
-    behind a check of the types of the arguments, unless ``unguarded``. A function that is not strict receives errors.
+    ``single`` computes all overloads, if ``requires`` accepts the first argument; otherwise each overload computes
+    itself behind a check of the types of the arguments, unless ``unguarded``. A function that is not strict receives
+    errors.
     """
 
     name: str

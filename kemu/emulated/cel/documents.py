@@ -1,7 +1,7 @@
 """JSON of custom resources as values: read through the schema that declares their types.
 
-Kubernetes wraps documents so that lists with a list type compare and add as sets and maps do, strings with a format are times
-or bytes, and properties that no schema names are invisible.
+Kubernetes wraps documents so that lists with a list type compare and add as sets and maps do, strings with a format
+are times or bytes, and properties that no schema names are invisible.
 """
 
 from __future__ import annotations
@@ -156,7 +156,8 @@ def _string(value: Value, form: str) -> Value:
 
 
 def _layout(value: str, layout: str) -> str:
-    return f'parsing time {numbers.quoted(value)} as {numbers.quoted(layout)}: cannot parse {numbers.quoted(value)} as "2006"'
+    given = numbers.quoted(value)
+    return f'parsing time {given} as {numbers.quoted(layout)}: cannot parse {given} as "2006"'
 
 
 def _illegal(value: str) -> int:

@@ -5,24 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Literal, NamedTuple
 
-from kemu.emulated.cel import (
-    access,
-    checker,
-    documents,
-    estimates,
-    libraries,
-    macros,
-    parser,
-    plans,
-    stacks,
-    types,
-    validators,
-)
+from kemu.emulated.cel import documents, libraries, types
+from kemu.emulated.cel.bounds import Exceeded, Oversized, Panicked
+from kemu.emulated.cel.checking import checker, validators
+from kemu.emulated.cel.costs import estimates
 from kemu.emulated.cel.errors import BudgetExceeded, CompileError, EvaluationError
+from kemu.emulated.cel.evaluation import access, plans
+from kemu.emulated.cel.evaluation.runs import Run, Step
+from kemu.emulated.cel.parsing import macros, parser, stacks
+from kemu.emulated.cel.parsing.syntax import Node, depth
+from kemu.emulated.cel.parsing.texts import Text
 from kemu.emulated.cel.providers import ANY_FIELD, Provider
-from kemu.emulated.cel.sizes import Oversized
-from kemu.emulated.cel.syntax import Node, depth
-from kemu.emulated.cel.texts import Text
 from kemu.emulated.cel.types import Type
 from kemu.emulated.cel.values import NONE, Error, ListLike, MapLike, Optional, Value
 
@@ -47,9 +40,9 @@ class Cost(NamedTuple):
 class Program:
     """A compiled expression; it may be evaluated any number of times, and keeps nothing of an evaluation."""
 
-    __slots__ = ("_deep", "_step", "_slots", "_tree", "_variables", "text", "type")
+    __slots__ = ("_deep", "_slots", "_step", "_tree", "_variables", "text", "type")
 
-    def __init__(self, text: str, tree: Node, step: plans.Step, slots: int, variables: Mapping[str, Type]) -> None:
+    def __init__(self, text: str, tree: Node, step: Step, slots: int, variables: Mapping[str, Type]) -> None:
         #: The expression's text.
         self.text = text
         #: What the checker found the expression to be.
@@ -63,8 +56,8 @@ class Program:
     def estimate(self, root: Type | None = None) -> Cost:
         """The cost as Kubernetes estimates it from declared sizes.
 
-        `root` is the type whose sizes count, that of the variable ``self`` unless stated: Kubernetes takes every path for
-        one from there, whatever variable it begins with. Without such a type all sizes are unknown.
+        `root` is the type whose sizes count, that of the variable ``self`` unless stated: Kubernetes takes every path
+        for one from there, whatever variable it begins with. Without such a type all sizes are unknown.
         """
         own = self._variables.get("self")
         if root is None and own is not None and (own.schema is not None or own.fields is not None or own.max_elements):
@@ -77,22 +70,23 @@ class Program:
 
         Variables are plain JSON values: those of types with a schema are read through it, others are as they are, or
         `LazyFields`, an `Authorizer`, or values of other evaluations. Those that are not given, are not declared. The
-        result is a CEL value: bool, int, float, str, bytes and None are themselves; `kemu.emulated.cel.plain` makes JSON
-        of the rest.
+        result is a CEL value: bool, int, float, str, bytes and None are themselves; `kemu.emulated.cel.plain` makes
+        JSON of the rest.
 
-        Raises `EvaluationError` with cel-go's message, `BudgetExceeded` when the cost passes `limit`; both know the cost.
+        Raises `EvaluationError` with cel-go's message, `BudgetExceeded` when the cost passes `limit`; both know the
+        cost.
         """
         given = {name: _read(value, self._variables.get(name)) for name, value in variables.items()}
-        run = plans.Run(given, _UNBOUNDED if limit is None else limit, self._slots)
+        run = Run(given, _UNBOUNDED if limit is None else limit, self._slots)
         try:
             if self._deep:
                 with stacks.room():
                     value = self._step(run)
             else:
                 value = self._step(run)
-        except (plans.Exceeded, Oversized):
+        except (Exceeded, Oversized):
             raise BudgetExceeded("operation cancelled: actual cost limit exceeded", run.cost) from None
-        except plans.Panicked as panicked:
+        except Panicked as panicked:
             raise EvaluationError(str(panicked), run.cost) from None
         if type(value) is Error:
             raise EvaluationError(value.message, run.cost)
@@ -115,8 +109,8 @@ def _read(value: Value, declared: Type | None) -> Value:
 class Environment:
     """Declared variables, object types and libraries; compiles expressions.
 
-    `variables`: their types by name. `objects`: further object types that expressions may name; those that are reachable
-    from `variables` are known. `libraries`: see `Library`.
+    `variables`: their types by name. `objects`: further object types that expressions may name; those that are
+    reachable from `variables` are known. `libraries`: see `Library`.
     """
 
     def __init__(

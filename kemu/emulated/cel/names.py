@@ -6,8 +6,29 @@ import re
 from functools import lru_cache
 
 _KEYWORDS = frozenset(
-    "true false null in as break const continue else for function if import let loop package namespace return var void "
-    "while".split()
+    [
+        "true",
+        "false",
+        "null",
+        "in",
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "return",
+        "var",
+        "void",
+        "while",
+    ]
 )
 _ESCAPED = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
 _UNESCAPED = {"underscores": "__", "dot": ".", "dash": "-", "slash": "/"}
@@ -18,7 +39,9 @@ _SEQUENCE = re.compile(r"__([^_]+)__")
 
 @lru_cache(maxsize=16_384)
 def escape(name: str) -> str | None:
-    """The identifier by which expressions know the property `name`, such as ``foo__dot__bar``; None if there is none."""
+    """The identifier by which expressions know the property `name`, such as ``foo__dot__bar``; None if there is
+    none.
+    """
     if not name or name[0] in "0123456789" or not _ALLOWED.fullmatch(name):
         return None
     if name in _KEYWORDS:

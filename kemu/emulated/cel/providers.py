@@ -9,8 +9,29 @@ from kemu.emulated.cel import types
 from kemu.emulated.cel.types import Type
 
 _KEYWORDS: Final = frozenset(
-    "true false null in as break const continue else for function if import let loop package namespace return var void "
-    "while".split()
+    [
+        "true",
+        "false",
+        "null",
+        "in",
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "return",
+        "var",
+        "void",
+        "while",
+    ]
 )
 PATCH_NAME: Final = "JSONPatch"
 #: What Kubernetes takes for the type of a field that a JSONPatch does not have.

@@ -1,4 +1,6 @@
-"""Declared types of OpenAPI schemas, as Kubernetes derives them for rules of custom resources and admission policies."""
+"""Declared types of OpenAPI schemas, as Kubernetes derives them for rules of custom resources and admission
+policies.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,9 @@ _DATE: Final = 12
 def declared(schema: Mapping[str, Any], *, root: bool = False, name: str = "selfType") -> Type | None:
     """The type of values of `schema` (JSON of an OpenAPI v3 schema), or None if expressions cannot see them.
 
-    `root`: the schema is of a whole object, so ``apiVersion``, ``kind``, ``metadata.name`` and ``metadata.generateName``
-    are known. `name`: the name of the object type, from which the names of nested ones follow; no variable may have it. JSON of a variable of this
-    type is read through the schema.
+    `root`: the schema is of a whole object, so ``apiVersion``, ``kind``, ``metadata.name`` and
+    ``metadata.generateName`` are known. `name`: the name of the object type, from which the names of nested ones
+    follow; no variable may have it. JSON of a variable of this type is read through the schema.
     """
     return _declared(with_object_meta(schema) if root else schema, name)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import re
 import zoneinfo
 
@@ -14,7 +14,7 @@ SECOND = 1_000_000_000
 FIRST_SECOND = -62_135_596_800
 LAST_SECOND = 253_402_300_799
 
-_EPOCH = datetime.datetime(1970, 1, 1)  # noqa: DTZ001 - offsets are counted apart
+_EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - offsets are counted apart
 _UNITS = {
     "ns": 1,
     "us": 1_000,
@@ -90,9 +90,9 @@ class Timestamp(Opaque):
         zone = f"{sign}{minutes // 60:02d}:{minutes % 60:02d}" if self.offset else "Z"
         return f"{local.year:04d}-{local.month:02d}-{local.day:02d}T{local:%H:%M:%S}{fraction}{zone}"
 
-    def fields(self, offset: int) -> datetime.datetime:
+    def fields(self, offset: int) -> dt.datetime:
         """Date and time of day at `offset` seconds from UTC."""
-        return _EPOCH + datetime.timedelta(seconds=max(FIRST_SECOND, min(self.seconds + offset, LAST_SECOND)))
+        return _EPOCH + dt.timedelta(seconds=max(FIRST_SECOND, min(self.seconds + offset, LAST_SECOND)))
 
 
 def parse_duration(text: str) -> Duration | None:
@@ -125,7 +125,7 @@ def parse_timestamp(text: str) -> Timestamp | None:
     if found is None:
         return None
     try:
-        local = datetime.datetime(*(int(part) for part in found.groups()[:6]))  # type: ignore[arg-type]  # noqa: DTZ001
+        local = dt.datetime(*(int(part) for part in found.groups()[:6]))  # type: ignore[arg-type]  # noqa: DTZ001
     except ValueError:
         # Year 0 is no year of Python's; no instant of it is within the range of timestamps.
         return Timestamp(FIRST_SECOND - 1) if found[1] == "0000" else None
@@ -134,7 +134,7 @@ def parse_timestamp(text: str) -> Timestamp | None:
         if int(found[10]) > 24 or int(found[11]) > 60:
             return None
         offset = (int(found[10]) * 60 + int(found[11])) * (-60 if found[9] == "-" else 60)
-    seconds = (local - _EPOCH) // datetime.timedelta(seconds=1) - offset
+    seconds = (local - _EPOCH) // dt.timedelta(seconds=1) - offset
     return Timestamp(seconds, int((found[7] or "")[:9].ljust(9, "0")), offset)
 
 
@@ -187,5 +187,5 @@ def offset_of(zone: str, moment: Timestamp) -> int | Error:
         here = zoneinfo.ZoneInfo(zone)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
         return Error(f"unknown time zone {zone}")
-    shift = moment.fields(0).replace(tzinfo=datetime.UTC).astimezone(here).utcoffset()
+    shift = moment.fields(0).replace(tzinfo=dt.UTC).astimezone(here).utcoffset()
     return int(shift.total_seconds()) if shift is not None else 0

@@ -1,9 +1,9 @@
 """Values of CEL in Python, and what may be done with all of them: equality, order, sizes, texts.
 
-bool, float, str, bytes and None are themselves, `int` is CEL's int, list and dict are CEL's list and map, so JSON is a value
-as it is. The rest has classes: `Uint`, `Timestamp` and `Duration` (in `times`), `Optional`, `TypeValue`, objects of
-libraries, and the typed values of custom resources (in `documents`). An `Error` is a value, too: operators that may do
-without an operand receive it, all others pass it on.
+bool, float, str, bytes and None are themselves, `int` is CEL's int, list and dict are CEL's list and map, so JSON is
+a value as it is. The rest has classes: `Uint`, `Timestamp` and `Duration` (in `times`), `Optional`, `TypeValue`,
+objects of libraries, and the typed values of custom resources (in `documents`). An `Error` is a value, too: operators
+that may do without an operand receive it, all others pass it on.
 """
 
 from __future__ import annotations
@@ -173,8 +173,9 @@ class Constructed(Opaque):
 class LazyFields(MapLike):
     """An object whose fields are computed when they are first asked for, such as ``variables`` of admission policies.
 
-    `fields` gives a function for each field; it returns a value, or raises `EvaluationError`, whose text then is the error
-    of the expression that asked. What the computation costs is the business of the function. Each is called at most once.
+    `fields` gives a function for each field; it returns a value, or raises `EvaluationError`, whose text then is the
+    error of the expression that asked. What the computation costs is the business of the function. Each is called at
+    most once.
     """
 
     __slots__ = ("_functions", "_values", "type_name")
@@ -226,11 +227,14 @@ _NUMBERS: Final = frozenset({int, Uint, float})
 
 
 _GO_TYPES: Final = {
-    "bool": "types.Bool", "bytes": "types.Bytes", "double": "types.Double", "int": "types.Int", "null_type": "types.Null",
+    "bool": "types.Bool", "bytes": "types.Bytes", "double": "types.Double", "int": "types.Int",
+    "null_type": "types.Null",
     "string": "types.String", "uint": "types.Uint", "google.protobuf.Timestamp": "types.Timestamp",
     "google.protobuf.Duration": "types.Duration", "optional_type": "*types.Optional", "type": "*types.Type",
-    "list": "*types.baseList", "map": "*types.baseMap", "kubernetes.Quantity": "cel.Quantity", "kubernetes.URL": "cel.URL",
-    "kubernetes.Semver": "cel.Semver", "kubernetes.NamedFormat": "cel.Format", "net.IP": "cel.IP", "net.CIDR": "cel.CIDR",
+    "list": "*types.baseList", "map": "*types.baseMap", "kubernetes.Quantity": "cel.Quantity",
+    "kubernetes.URL": "cel.URL",
+    "kubernetes.Semver": "cel.Semver", "kubernetes.NamedFormat": "cel.Format", "net.IP": "cel.IP",
+    "net.CIDR": "cel.CIDR",
 }  # fmt: skip
 
 
@@ -273,7 +277,9 @@ def item(values: Value, index: int) -> Value:
 
 
 def find(entries: Value, key: Value) -> tuple[Value, bool]:
-    """The value of a key in a map, and whether there is one. Numbers of all types find their equals, booleans do not."""
+    """The value of a key in a map, and whether there is one. Numbers of all types find their equals, booleans do
+    not.
+    """
     if isinstance(entries, MapLike):
         return entries.find(key)
     try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Hashable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, cast, overload
 
 from kemu.emulated import variants
@@ -18,7 +18,15 @@ from kemu.emulated.client.limits import Buckets, Rate, Rates
 from kemu.emulated.client.watches import Watches
 from kemu.emulated.objects import custom_kinds, resources
 from kemu.emulated.objects.wire import shared_objects
-from kemu.messages.k8s import apps_v1_pb2, batch_v1_pb2, coordination_v1_pb2, core_v1_pb2, policy_v1_pb2, storage_v1_pb2
+from kemu.messages.k8s import (
+    apps_v1_pb2,
+    autoscaling_v1_pb2,
+    batch_v1_pb2,
+    coordination_v1_pb2,
+    core_v1_pb2,
+    policy_v1_pb2,
+    storage_v1_pb2,
+)
 from kemu.messages.k8s.apiextensions_v1_pb2 import CustomObject, CustomResourceDefinition
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2
@@ -45,6 +53,15 @@ class Binding(NamedTuple):
     node_generation: int | None = None
     """How many bindings the node must have counted (:mod:`kemu.emulated.objects.pods.bind_generations`); None: no
     matter."""
+
+
+@functools.cache
+def _seer(message: Hashable, shares: bool) -> Callable[[int, bytes], shared_objects.Seen]:
+    """One for all clients. ``message``: a class of objects."""
+    kind = cast(type[KubernetesObject], message)
+    if shares:
+        return functools.partial(shared_objects.OBJECTS.see, kind)
+    return lambda revision, wire: shared_objects.seen(kind, wire)
 
 
 class Client:
@@ -85,9 +102,7 @@ class Client:
 
     def seer(self, message: type[M]) -> Callable[[int, bytes], shared_objects.Seen]:
         """What informers want to know of an object, from its revision and bytes."""
-        if self.shares:
-            return functools.partial(shared_objects.OBJECTS.see, message)
-        return lambda revision, wire: shared_objects.seen(message, wire)
+        return _seer(cast(Hashable, message), self.shares)
 
     def be_impatient(self, kinds: Iterable[type[KubernetesObject]], patience_ns: int) -> None:
         """Requests about these give up once they are so old (:meth:`sessions.Session.be_impatient`)."""
@@ -397,6 +412,27 @@ class Client:
         request.name = name
         request.resource_version = resource_version
         return await self._session.send(call, message, False)
+
+    async def get_scale(self, resource: str, name: str, namespace: str) -> autoscaling_v1_pb2.Scale:
+        """The subresource ``scale`` of an object."""
+        call = self._session.next_call()
+        request = call.get
+        request.resource.resource = resource
+        request.resource.namespace = namespace
+        request.name = name
+        request.subresource = "scale"
+        return await self._session.send(call, autoscaling_v1_pb2.Scale, False)
+
+    async def update_scale(self, resource: str, scale: autoscaling_v1_pb2.Scale) -> autoscaling_v1_pb2.Scale:
+        """Gives the object as many replicas as the scale says (Conflict, where it has changed since)."""
+        data = scale.SerializeToString(deterministic=True)
+        call = self._session.next_call()
+        request = call.update
+        request.resource.resource = resource
+        request.resource.namespace = scale.metadata.namespace
+        request.object = data
+        request.subresource = "scale"
+        return await self._session.send(call, autoscaling_v1_pb2.Scale, True, len(data))
 
     async def list(
         self,

@@ -10,6 +10,7 @@ and backs off only when none of them has answered. It does not return when the f
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from kemu.messages.v1 import api_pb2_grpc
@@ -33,6 +34,12 @@ _METHODS: Any = api_pb2_grpc.ApiStub(_Recorder())  # type: ignore[no-untyped-cal
 """Each a path and its serialisers."""
 
 
+@cache
+def _alone(name: str) -> tuple[str, ...]:
+    """One for all clients."""
+    return (name,)
+
+
 class Endpoints:
     """Shared by the streams of one client, so that they move together."""
 
@@ -43,7 +50,7 @@ class Endpoints:
         calls, instead of its own."""
         self._env = env
         self._metadata = ((AS_KEY, acts_as),) if acts_as else None
-        self._names = (apiservers,) if isinstance(apiservers, str) else tuple(apiservers)
+        self._names = _alone(apiservers) if isinstance(apiservers, str) else tuple(apiservers)
         self.current = self._names[0]
         self._untried = self._names[1:]
         """Those to try before the client backs off."""

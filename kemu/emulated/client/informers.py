@@ -12,9 +12,10 @@ and computes what has changed since.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar, cast
+from sys import intern
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 from kemu import errors
 from kemu.emulated.client import clients, retries, sessions, streams
@@ -90,6 +91,31 @@ class _Compact(dict[str, K]):
         return self._parse(cast(bytes, super().pop(key)))
 
 
+class _Sparing(dict[str, K]):
+    """A store of shared objects that keeps the bytes of those that are no news."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key: str) -> K:
+        return cast(K, cast(shared_objects.Held, super().__getitem__(key)).get())
+
+    def __setitem__(self, key: str, obj: K) -> None:
+        super().__setitem__(key, cast(K, _OBJECTS.hold(obj)))
+
+    def get(self, key: str, default: K | None = None) -> K | None:  # type: ignore[override]
+        held = super().get(key)
+        return default if held is None else held.obj or held.get()  # type: ignore[attr-defined]
+
+    def pop(self, key: str) -> K:  # type: ignore[override]
+        return cast(K, cast(shared_objects.Held, super().pop(key)).get())
+
+    def values(self) -> Iterator[K]:  # type: ignore[override]
+        return (self[key] for key in self)
+
+    def items(self) -> Iterator[tuple[str, K]]:  # type: ignore[override]
+        return ((key, self[key]) for key in self)
+
+
 class Informer(Generic[K]):
     """Without a ``handler`` only the store is kept.
 
@@ -101,18 +127,16 @@ class Informer(Generic[K]):
     __slots__ = (
         "_backoff",
         "_client",
-        "_digests",
         "_handler",
+        "_is_sparing",
         "_message",
         "_namespaced",
         "_on_batch_end",
-        "_on_gap",
-        "_revisions",
         "_see",
         "_shares",
         "_started",
         "_stopped",
-        "_types",
+        "_unlogged",
         "_version",
         "_waiters",
         "_watch_id",
@@ -145,7 +169,10 @@ class Informer(Generic[K]):
         self.namespace = namespace
         self.label_selector = label_selector
         self.field_selector = field_selector
-        self.store: dict[str, K] = _Compact(message.FromString) if compact else {}
+        self.store: dict[str, K] = {}
+        if compact:
+            self.store = _Sparing() if client.shares else _Compact(message.FromString)
+        self._is_sparing = compact and client.shares
         """By ``namespace/name``, or by name for kinds without namespaces."""
         self.revision = 0
         """The store holds the collection as of this revision."""
@@ -158,16 +185,13 @@ class Informer(Generic[K]):
         self._namespaced = row.namespaced
         self._version = "0" if from_cache and client.lists_from_cache else ""
         self._watch_id = 0
-        self.id = f"{resource}#0"
+        self.id = intern(f"{resource}#0")
         """Names the present watch in the run log; a new list begins a new one."""
-        self._revisions: list[int] = []
-        """Revisions of the events that are not in the log yet; beside them their types and the digests of their
+        self._unlogged: list[tuple[int, str, int]] | None = None
+        """The events that are not in the log yet, if there are any: their revisions, types, and the digests of their
         bytes."""
-        self._types: list[str] = []
-        self._digests: list[int] = []
         self._waiters: list[asyncio.Future[None]] | None = []
         """Waiters of :meth:`synced`; None when it has."""
-        self._on_gap: Callable[[errors.Gone], None] = self._list_again if client.relists else self._go_on
         self._backoff: streams.Backoff | None = None
         self._started = False
         self._stopped = False
@@ -211,7 +235,7 @@ class Informer(Generic[K]):
 
     def _begin_watch(self) -> None:
         self._watch_id = self._client.watches.next_id()
-        self.id = f"{self.resource}#{self._watch_id}"
+        self.id = intern(f"{self.resource}#{self._watch_id}")
 
     def _spawn_list(self) -> None:
         self._begin_watch()
@@ -321,10 +345,10 @@ class Informer(Generic[K]):
         if kind >= _BOOKMARK:
             if kind == _BOOKMARK:
                 self.revision = event.resource_version
-                self._revisions.append(self.revision)
-                self._types.append(_LETTERS[kind])
-                self._digests.append(0)
-                if len(self._revisions) == 1:  # else what came before it in this message will be logged with it
+                if self._unlogged is not None:  # it will be logged with what came before it in this message
+                    self._unlogged.append((self.revision, _LETTERS[kind], 0))
+                else:
+                    self._unlogged = [(self.revision, _LETTERS[kind], 0)]
                     self._log_events()
             else:
                 self._on_error(event.error)
@@ -337,9 +361,14 @@ class Informer(Generic[K]):
         if seen is None or seen[0] != data or type(seen[1]) is not self._message or _OBJECTS.checks:
             seen = self._see(revision, data)
         obj: K
-        _, obj, key, digest = seen
+        _, obj, key, digest, held = seen
         store = self.store
-        old = store.get(key)
+        old: K | None
+        if self._is_sparing:  # _Sparing.get, inlined
+            known: Any = dict.get(store, key)
+            old = None if known is None else known.obj or known.get()
+        else:
+            old = store.get(key)
         handler = self._handler
         if kind == _DELETED:
             if old is not None:
@@ -347,38 +376,37 @@ class Informer(Generic[K]):
                 if handler is not None:
                     handler.on_delete(obj)
         else:
-            store[key] = obj
+            if self._is_sparing and held is not None:
+                dict.__setitem__(store, key, held)  # type: ignore[arg-type]
+            else:
+                store[key] = obj
             if handler is not None:
                 if old is None:
                     handler.on_add(obj)
                 else:
                     handler.on_update(old, obj)
-        revisions = self._revisions
-        if alone and not revisions:
+        unlogged = self._unlogged
+        if alone and unlogged is None:
             # end_batch, inlined.
             self._client.env.log(WatchDelivered(watch=self.id, revs=[revision], types=_LETTERS[kind], digests=[digest]))
             if self._on_batch_end is not None:
                 self._on_batch_end()
             return False
-        revisions.append(revision)
-        self._types.append(_LETTERS[kind])
-        self._digests.append(digest)
+        if unlogged is None:
+            unlogged = self._unlogged = []
+        unlogged.append((revision, _LETTERS[kind], digest))
         if alone:
             self.end_batch()
-        return len(revisions) == 1
+        return len(unlogged) == 1
 
     def end_batch(self, *, is_whole: bool = True) -> None:
         """``is_whole`` False: the log is told of the events so far, the handler will be of the end."""
-        if self._revisions:
+        if self._unlogged is not None:
+            revisions, types, digests = zip(*self._unlogged, strict=True)
+            self._unlogged = None
             self._client.env.log(
-                WatchDelivered(
-                    watch=self.id,
-                    revs=self._revisions,
-                    types="".join(self._types),
-                    digests=self._digests,
-                ),
+                WatchDelivered(watch=self.id, revs=list(revisions), types="".join(types), digests=list(digests)),
             )
-            self._revisions, self._types, self._digests = [], [], []
         if is_whole and self._on_batch_end is not None:
             self._on_batch_end()
 
@@ -392,9 +420,9 @@ class Informer(Generic[K]):
         error = sessions.error_of(status)
         watches = self._client.watches
         if isinstance(error, errors.Gone):
-            self._on_gap(error)
+            (self._list_again if self._client.relists else self._go_on)(error)
         elif isinstance(error, errors.NotFound) and custom_kinds.is_custom(self.resource):
-            self._client.watches.stop(self._watch_id, ended=True)
+            watches.stop(self._watch_id, ended=True)
             self.stop("its kind is gone")
         elif isinstance(error, retries.PASSING):
             # The server could not serve it now (say, its cache is still behind): the same watch again, a little later.

@@ -156,10 +156,12 @@ class Recorder:
             reference.fieldPath = field_path
         other = None if related is None else _reference(related)
         now_ns = self._unix_ns()
-        key: tuple[Any, ...] = (event_type, action, reason, _key(reference), other and _key(other))
+        key: tuple[Any, ...]
         if self._is_old:
-            # "Created pod: a" is not "Created pod: b".
-            key = (*key, note)
+            # "Created pod: a" is not "Created pod: b"; which version the object had does not count (``getEventKey``).
+            key = event_type, action, reason, _key(reference, with_version=False), other and _key(other), note
+        else:
+            key = event_type, action, reason, _key(reference), other and _key(other)
         known = self._known.get(key)
         if known is not None:
             if self._is_old:
@@ -304,7 +306,8 @@ def _reference(obj: KubernetesObject) -> core_v1_pb2.ObjectReference:
     )
 
 
-def _key(reference: core_v1_pb2.ObjectReference) -> str:
+def _key(reference: core_v1_pb2.ObjectReference, *, with_version: bool = True) -> str:
     """In one string, which takes a third of the memory of a tuple of them."""
-    parts = reference.kind, reference.namespace, reference.name, reference.uid, reference.resourceVersion
+    version = reference.resourceVersion if with_version else ""
+    parts = reference.kind, reference.namespace, reference.name, reference.uid, version
     return "/".join(parts) + reference.fieldPath

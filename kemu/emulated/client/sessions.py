@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple, TypeVar
 
 from google.protobuf.message import Message
@@ -24,6 +24,7 @@ from kemu.emulated.client.limits import Buckets
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.wire import shared_objects, wires
 from kemu.messages.k8s import apiextensions_v1_pb2, coordination_v1_pb2, core_v1_pb2, meta_v1_pb2
+from kemu.messages.k8s.autoscaling_v1_pb2 import Scale
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import SECOND_NS, Env, Took
@@ -52,12 +53,18 @@ _STANDING = frozenset((coordination_v1_pb2.Lease, core_v1_pb2.Node))
 """Reads show these with the heartbeats of the moment, if their kubelets state them."""
 
 
+_NO_IDS: set[int] = set()
+_NO_RETRIES: dict[int, int] = {}
+_NO_PATIENCE: dict[type[KubernetesObject], int] = {}
+"""Stay empty: one for all clients, most of which are idle."""
 _PREFIXES = {resource.message: f"/registry/{resource.plural}/" for resource in resources.RESOURCES}
 _PREFIXES[apiextensions_v1_pb2.CustomObject] = ""
 """What the keys of a kind begin with in the store; empty: the request says which kind."""
 
 
 def _plural_of(message: type[KubernetesObject]) -> str:
+    if message is Scale:
+        return "scales"
     row = resources.BY_MESSAGE.get(message)
     return row.plural if row is not None else "custom objects"
 
@@ -128,6 +135,14 @@ def error_of(status_bytes: bytes) -> errors.ApiError:
     return error
 
 
+@cache
+def _patience(
+    before: tuple[tuple[type[KubernetesObject], int], ...], kinds: tuple[type[KubernetesObject], ...], patience_ns: int
+) -> Mapping[type[KubernetesObject], int]:
+    """One for all clients with the same."""
+    return {**dict(before), **dict.fromkeys(kinds, patience_ns)}
+
+
 def _digest(message: type[Message], listed: list[bytes], items: list[KubernetesObject]) -> int:
     if message in _STANDING:
         total = sum(
@@ -183,17 +198,17 @@ class Session:
         self._env = env
         self._shares = shares
         self._buckets = buckets
-        self._throttled: set[int] = set()
-        """Ids of requests that wait for a token."""
-        self._patience_ns: dict[type[KubernetesObject], int] = {}
+        self._throttled = _NO_IDS
+        """Ids of requests that wait for a token; a set of its own once there was one."""
+        self._patience_ns: Mapping[type[KubernetesObject], int] = _NO_PATIENCE
         self._servers = servers
         self._peer = ""
         """The API server that the stream was last opened to."""
         self._last_id = 0
         self._in_flight: dict[int, _Pending] = {}
         """By id."""
-        self._retries: dict[int, int] = {}
-        """By id: of requests in flight that were refused before, how often."""
+        self._retries = _NO_RETRIES
+        """By id, where there are any: of requests in flight that were refused before, how often."""
         self._postponed = 0
         """Requests that wait for their next attempt."""
         self._batches: list[api_pb2.SessionRequest] = []
@@ -207,7 +222,7 @@ class Session:
     def be_impatient(self, kinds: Iterable[type[KubernetesObject]], patience_ns: int) -> None:
         """A request about these is not sent again once it is so old: its caller gets the refusal at that time. As long
         as the server holds a request its answer is waited for."""
-        self._patience_ns |= dict.fromkeys(kinds, patience_ns)
+        self._patience_ns = _patience(tuple(self._patience_ns.items()), tuple(kinds), patience_ns)
 
     def next_call(self) -> api_pb2.Call:
         """Room for one request in the growing batch, or, if it may have to wait for a token, outside of it. The caller
@@ -283,6 +298,8 @@ class Session:
             lists = call.WhichOneof("request") == "list"
             wait_ns = buckets.reserve(_plural_of(message), now_ns, lists=lists)
             if wait_ns:
+                if self._throttled is _NO_IDS:
+                    self._throttled = set()
                 self._throttled.add(call.id)
                 clock.call_at_ns(now_ns + wait_ns, self._let_in, call, size, wait_ns)
                 return
@@ -359,6 +376,8 @@ class Session:
         call.CopyFrom(pending.call)
         call.id = call_id
         self._in_flight[call_id] = pending._replace(call=call)
+        if self._retries is _NO_RETRIES:
+            self._retries = {}
         self._retries[call_id] = retries
         self._complete(call, pending.message)
 
@@ -383,6 +402,7 @@ class Session:
         pop = self._in_flight.pop
         answers: list[tuple[asyncio.Future[Any], Any]] = []
         acks: list[list[Any]] = []
+        in_flight = self._in_flight
         for reply in response.replies[:]:
             pending = pop(reply.id, None)
             if pending is None:
@@ -393,7 +413,10 @@ class Session:
             answer: Any
             if which == "object":
                 wire = reply.object.object
-                if mutating:
+                if message is Scale:
+                    # Made of an object; what is stored are other bytes.
+                    answer = message.FromString(wire)
+                elif mutating:
                     if reply.object.gone and pending.call.WhichOneof("request") != "delete":
                         # The update took away the last finalizer. What it shows was never stored.
                         answer = message.FromString(wire)
@@ -440,9 +463,15 @@ class Session:
                 if answer.retry_after_s and retries < MAX_RETRIES:
                     self._postpone(pending, answer, retries + 1)
                     continue
-                if isinstance(answer, errors.NotFound) and pending.call.get.name == answer.name != "":
+                if (
+                    isinstance(answer, errors.NotFound)
+                    and pending.call.get.name == answer.name != ""
+                    and message is not Scale
+                ):
                     self._log_get(pending, "", 0)
             answers.append((future, answer))
+        if not in_flight:
+            in_flight.clear()  # its table, too: there are many idle clients
         if acks:
             self._env.log_took(partial(self._acknowledged, response.sent_ns, acks))
         for future, answer in answers:

@@ -8,6 +8,7 @@ Its owner decides what travels on it (:mod:`kemu.emulated.client.sessions`: requ
 from __future__ import annotations
 
 import asyncio
+from sys import intern
 from typing import Any, Protocol
 
 import grpc
@@ -84,9 +85,10 @@ class Stream:
         self._backs_off = backs_off
         self._endpoints = servers
         self._method = method
-        self._name = f"{method.lower()} {servers.current}"
+        self._name = intern(f"{method.lower()} {servers.current}")
         self._owner = owner
-        self._backoff = Backoff(env)
+        self._backoff: Backoff | None = None
+        """Once it was lost."""
         self._task: asyncio.Task[None] | None = None
         self._waiter: asyncio.Future[None] | None = None
         """While it is not open and not wanted."""
@@ -122,7 +124,7 @@ class Stream:
             peer = servers.current
             call = servers.open(self._method)
             owner.on_open()
-            pump = self.pump = pumps.Pump(env.spawn, call, owner.take, f"{self._name} writer")
+            pump = self.pump = pumps.Pump(env.spawn, call, owner.take, intern(f"{self._name} writer"))
             self._unheard = peer
             try:
                 await pumps.each(call, owner.on_message, first=self._answered)
@@ -136,10 +138,15 @@ class Stream:
             owner.on_lost(peer, why)
             if not (is_broken and servers.lost(peer)) and self._backs_off:
                 # In set-up too: see Clock.pause.
-                not_before_ns = clock.now_ns() + int(self._backoff.next_s() * SECOND_NS)
+                not_before_ns = clock.now_ns() + int(self._next_backoff_s() * SECOND_NS)
+
+    def _next_backoff_s(self) -> float:
+        if self._backoff is None:
+            self._backoff = Backoff(self._env)
+        return self._backoff.next_s()
 
     def _answered(self) -> None:
         """The API server has sent its first message."""
         peer, self._unheard = self._unheard, ""
-        self._backoff.reset()
+        self._backoff = None
         self._endpoints.answered(peer)

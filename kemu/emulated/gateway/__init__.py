@@ -5,7 +5,9 @@
     settings     what the gateway is told
     backends     the API servers behind it, and which one a connection sticks to
     streams      watches of clients on streams to API servers
-    discoveries  groups, kinds, schemas, version
+    discoveries  groups, kinds, schemas, version; the keys of tokens
+    flows        the flow schema of a request
+    issuers      who signs: certificates that were asked for, tokens in secrets
     monitoring   health and metrics
     requests/    what is asked: path, query, media types, body
     answers/     what is answered: objects in JSON, YAML and protobuf, lists, refusals
@@ -17,6 +19,7 @@ selectors) is left to the API servers (:mod:`kemu.emulated.apiserver`).
     authentication  who sends a request over HTTP
     discovery       discovery: which groups, kinds, verbs and subresources there are
     faults          faults that clients of the gateway meet, at chosen moments: refusals, lost and late answers
+    handlers        functions of users that answer for containers
     limits          what clients may take of the server
     openapi         OpenAPI v3: the schemas of the kinds that the gateway serves, and the operations on them
     tables          tables: what ``kubectl get`` prints

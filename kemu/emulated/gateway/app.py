@@ -7,24 +7,35 @@ import functools
 import logging
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from kemu.emulated.gateway import custom, discoveries, monitoring
+from kemu.emulated.gateway import custom, discoveries, flows, monitoring
 from kemu.emulated.gateway.answers import refusals, responses
 from kemu.emulated.gateway.answers.representations import Representations
 from kemu.emulated.gateway.answers.responses import Response
 from kemu.emulated.gateway.authentication import impersonations
-from kemu.emulated.gateway.backends import Backends, Refused
+from kemu.emulated.gateway.backends import Backend, Backends, Refused
 from kemu.emulated.gateway.limits import connections, lanes
 from kemu.emulated.gateway.monitoring import Metrics
 from kemu.emulated.gateway.requests.messages import Receive, Request, Scope, Send
 from kemu.emulated.gateway.requests.paths import Path
 from kemu.emulated.gateway.settings import Settings
 from kemu.emulated.gateway.streams import Backlog, Streams
-from kemu.emulated.gateway.verbs import calls, deletes, metrics, reads, reviews, subresources, watches, writes
+from kemu.emulated.gateway.verbs import (
+    calls,
+    component_statuses,
+    deletes,
+    metrics,
+    reads,
+    reviews,
+    subresources,
+    watches,
+    writes,
+)
 from kemu.emulated.gateway.verbs.calls import Call
+from kemu.emulated.gateway.verbs.sessions.requests import Sessions
 from kemu.emulated.gateway.verbs.subresources import Handler
-from kemu.emulated.objects import events
+from kemu.emulated.objects import components, events, identities
 from kemu.emulated.objects.custom_kinds import CustomResource
 from kemu.emulated.objects.resources import Resource
 from kemu.errors import (
@@ -37,11 +48,14 @@ from kemu.errors import (
     ServiceUnavailable,
     UnsupportedMediaType,
 )
+from kemu.messages.k8s import apiregistration_v1_pb2
+from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import Channel, Clock
 
 log = logging.getLogger(__name__)
 
 DEPRECATED = {
+    ("v1", "componentstatuses"): "v1 ComponentStatus is deprecated in v1.19+",
     ("v1", "endpoints"): "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
 }
 """What clients are told of a kind (``APILifecycleDeprecated``)."""
@@ -57,13 +71,17 @@ class Gateway:
         self._backends = Backends(dial, settings.apiservers)
         self._representations = Representations(settings.cache_bytes, clock)
         self._metrics = Metrics()
+        self._flows = flows.Flows(clock)
         self._closing = asyncio.Event()
+        self._sessions = Sessions()
         self._streams = Streams(Backlog(settings.watch_backlog_bytes, settings.all_backlog_bytes), settings.max_watches)
 
     def close(self) -> None:
         """End all that goes on: watches, logs that are followed."""
         self._streams.close()
         self._closing.set()
+        if self._settings.issuer is not None:
+            self._settings.issuer.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -90,8 +108,12 @@ class Gateway:
         finally:
             self._metrics.in_flight[kind] -= 1
         self._metrics.count(asked.told, response.status, time.perf_counter() - begin)
+        for header in asked.flow:
+            response.add(header)
         if asked.warning:
             response.add(*responses.warnings([asked.warning]))
+        if request.takes_gzip:
+            await response.compress()
         return response
 
     async def _serve(self, request: Request, scope: Scope, asked: _Asked) -> Response:
@@ -108,14 +130,22 @@ class Gateway:
         backend = self._backends.of(request.peer, number)
         user = await self._settings.authenticator.authenticate(request.headers, certificate)
         request.user = await impersonations.impersonated(user, request.impersonation(), backend.allows)
+        asked.flow = await self._flows.headers(request, backend)
         path = info.parts
         if path is None:
             await backend.require_path(request.user, info.verb, request.path)
             if request.path == "/metrics":
                 return self._metrics.response(self._streams.count())
-            return await discoveries.document(request, backend)
+            if self._settings.accounts is not None and (found := discoveries.issuer(request, self._settings.accounts)):
+                return found
+            document = await discoveries.document(request, backend)
+            if document.status == 404 and await self._is_elsewhere(request, backend):
+                return responses.text(503, "service unavailable\n")
+            return document
         row = _row(path) or await custom.find(backend, path)
         if row is None:
+            if await self._is_elsewhere(request, backend):
+                return responses.text(503, "service unavailable\n")
             return responses.text(404, "404 page not found\n")
         if isinstance(row, CustomResource):
             if _has_wrong_scope(path, row):
@@ -125,11 +155,17 @@ class Gateway:
             asked.warning = DEPRECATED.get((row.api_version, row.plural), "")
         asked.told = monitoring.Asked(_label(info.verb), path.group, path.version, row.collection, _part(path))
         call = Call(request, path, row, row, backend, self._settings, self._representations, self._clock, self._closing)
+        call = call._replace(sessions=self._sessions)
         if request.method in _WITH_BODY and not request.user.is_master:
             # Before the body is read, let alone parsed (``WithAuthorization`` comes before the handlers).
             await call.require(info.verb, _part(path))
         try:
-            return await self._carry_out(call)
+            response = await self._carry_out(call)
+            if row.group == flows.GROUP and request.method not in _READS:
+                self._flows.changed()
+            if request.method in _WRITES and self._settings.issuer is not None and response.status < 300:
+                self._settings.issuer.written(row, backend)
+            return response
         except Refused as refused:
             if refused.status.reason == ServiceUnavailable.reason:
                 self._backends.lost(request.peer, backend)
@@ -140,6 +176,18 @@ class Gateway:
             # Found before any API server was asked. Who has no right is told that first.
             await call.require(info.verb, _part(path))
             raise
+
+    async def _is_elsewhere(self, request: Request, backend: Backend) -> bool:
+        """Whether an APIService says that another server answers, which none here can reach (``proxyHandler``)."""
+        parts = request.path.strip("/").split("/")
+        if len(parts) < 3 or parts[0] != "apis":
+            return False
+        get = api_pb2.GetRequest(resource=api_pb2.Resource(resource="apiservices"), name=f"{parts[2]}.{parts[1]}")
+        try:
+            found = await backend.call("Get", get, identities.ADMINISTRATOR)
+        except Refused:
+            return False
+        return apiregistration_v1_pb2.APIService.FromString(found.object).spec.HasField("service")
 
     async def _carry_out(self, call: Call) -> Response:
         method, path, verb = call.request.method, call.path, call.request.info.verb
@@ -153,6 +201,8 @@ class Gateway:
             return await _of(handlers, method)(call)
         if call.row.api_version == metrics.API_VERSION:
             return await _of(metrics.HANDLERS, method)(call)
+        if call.row is components.ROW:
+            return await _of(component_statuses.ONE if path.name else component_statuses.ALL, method)(call)
         if verb == "watch" and method != "HEAD":
             return await watches.watch(call, self._streams)
         if verb == "list" and method != "HEAD":
@@ -184,11 +234,13 @@ class Gateway:
 class _Asked:
     """What is found out of a request on its way."""
 
-    __slots__ = ("told", "warning")
+    __slots__ = ("flow", "told", "warning")
 
     def __init__(self) -> None:
         self.told = monitoring.Asked("GET")
         self.warning = ""
+        self.flow: Sequence[responses.Header] = ()
+        """Which flow schema it belongs to."""
 
 
 def _label(verb: str) -> str:
@@ -202,8 +254,12 @@ def _part(path: Path) -> str:
 
 
 _PARTS = frozenset(
-    ("status", "scale", "resize", "finalize", "binding", "eviction", "token", "log", *subresources.STREAMS)
+    (
+        *("approval", "binding", "ephemeralcontainers", "eviction", "finalize", "log", "resize", "scale", "status"),
+        *("token", *subresources.STREAMS),
+    )
 )
+_WRITES = ("POST", "PUT", "PATCH")
 _WITH_BODY = ("POST", "PUT", "PATCH", "DELETE")
 _METHODS = {"create": "POST", "update": "PUT"}
 _LABELS = ("GET", "LIST", "WATCH", "POST", "PUT", "PATCH", "DELETE", "DELETECOLLECTION", "OPTIONS")
@@ -227,6 +283,8 @@ def _row(path: Path) -> Resource | None:
     """None: there is no such group. Raises :class:`kemu.errors.NotFound` for what it does not have."""
     which = f"{path.group}/{path.version}" if path.group else path.version, path.resource
     row = calls.BY_URL.get(which) or reviews.ROWS.get(which) or metrics.ROWS.get(which)
+    if row is None and which == (components.ROW.api_version, components.ROW.plural):
+        row = components.ROW
     if row is None:
         if discoveries.is_unknown_group(path):
             return None

@@ -14,6 +14,7 @@ from typing import Any
 from kemu.emulated.gateway import custom
 from kemu.emulated.gateway.answers import documents, responses
 from kemu.emulated.gateway.answers.responses import Response
+from kemu.emulated.gateway.authentication.service_accounts import Tokens
 from kemu.emulated.gateway.backends import Backend
 from kemu.emulated.gateway.discovery import aggregated, catalogue, legacy, protobufs
 from kemu.emulated.gateway.discovery.catalogue import Version
@@ -21,7 +22,6 @@ from kemu.emulated.gateway.openapi import documents as openapi
 from kemu.emulated.gateway.requests import negotiation
 from kemu.emulated.gateway.requests.messages import Request
 from kemu.emulated.gateway.requests.paths import Path
-from kemu.errors import NotAcceptable
 
 VERSION = {
     "major": "1",
@@ -55,11 +55,25 @@ def version() -> Response:
     return Response(200, negotiation.JSON, (documents.text(VERSION) + b"\n",))
 
 
+def issuer(request: Request, tokens: Tokens) -> Response | None:
+    """What others need to read the tokens of service accounts; None: another document is meant."""
+    control = ((b"cache-control", b"public, max-age=3600"),)
+    if request.path == "/.well-known/openid-configuration":
+        url = f"{request.scheme}://{request.headers.get('host', '')}"
+        return Response(200, negotiation.JSON, (tokens.configuration(url),), control)
+    if request.path == "/openid/v1/jwks":
+        return Response(200, "application/jwk-set+json", (tokens.keys(),), control)
+    return None
+
+
 async def document(request: Request, backend: Backend) -> Response:
+    """Raises :class:`kemu.errors.NotAcceptable` for a document of discovery in a form that the server does not have."""
     path = request.path.rstrip("/")
-    if path in _AGGREGATED and _wants_aggregated(request):
-        body, tag = _aggregated(path, await custom.versions(backend) if path == "/apis" else ())
-        return _tagged(request, aggregated.MEDIA_TYPE, body, tag)
+    if path in _AGGREGATED:
+        media = _aggregated_form(request)
+        if media:
+            body, tag = _aggregated(path, await custom.versions(backend) if path == "/apis" else (), media)
+            return _tagged(request, f"{media};{aggregated.PARAMETERS}", body, tag)
     if path == "/api":
         body = documents.text(legacy.api_versions(request.headers.get("host", "")))
     elif path.startswith(openapi.ROOT):
@@ -73,10 +87,15 @@ async def document(request: Request, backend: Backend) -> Response:
         body = _legacy(path, () if path.startswith("/api/") else await custom.versions(backend))
     if not body:
         return responses.text(404, "404 page not found\n")
-    if _wants_protobuf(request):
-        packed = protobufs.encoded(json.loads(body))
-        if packed is not None:
-            return Response(200, negotiation.PROTOBUF, (packed,))
+    if not path:
+        return Response(200, negotiation.JSON, (documents.indented(body),))
+    form = negotiation.negotiate(request.headers.get("accept", ""))
+    if form.transform:
+        raise negotiation.not_acceptable()
+    if form.media == negotiation.PROTOBUF and (packed := protobufs.encoded(json.loads(body))) is not None:
+        return Response(200, negotiation.PROTOBUF, (packed,))
+    if form.media == negotiation.YAML:
+        return Response(200, form.media, (documents.as_yaml(body),))
     if negotiation.is_human(request.query.text("pretty"), request.agent):
         body = documents.indented(body)
     return Response(200, negotiation.JSON, (body + b"\n",))
@@ -107,30 +126,30 @@ def _legacy(path: str, of_custom: tuple[Version, ...]) -> bytes:
     return documents.text(found) if found is not None else b""
 
 
-@lru_cache(16)
-def _aggregated(path: str, of_custom: tuple[Version, ...]) -> tuple[bytes, str]:
-    body = documents.text(_AGGREGATED[path](catalogue.with_custom(of_custom))) + b"\n"
-    return body, tag_of(body)
+@lru_cache(24)
+def _aggregated(path: str, of_custom: tuple[Version, ...], media: str) -> tuple[bytes, str]:
+    """The document, and the tag that all its forms share."""
+    found = _AGGREGATED[path](catalogue.with_custom(of_custom))
+    body = documents.text(found) + b"\n"
+    tag = tag_of(body)
+    if media == negotiation.YAML:
+        return documents.as_yaml(body), tag
+    return (protobufs.encoded(found) or b"") if media == negotiation.PROTOBUF else body, tag
 
 
-def _wants_aggregated(request: Request) -> bool:
-    """Whether that is the first form of all that the client takes and the server has."""
+def _aggregated_form(request: Request) -> str:
+    """The media type of the aggregated document, where that is the first form of all that the client takes and the
+    server has; empty: it is not."""
     for clause in negotiation.clauses(request.headers.get("accept", "")):
-        if clause.type in (negotiation.JSON, "application/*", "*/*"):
+        for media in negotiation.SERVED:
+            if clause.type not in (media, "application/*", "*/*"):
+                continue
             asked = tuple(clause.parameters.get(name, "") for name in ("g", "v", "as"))
             if asked == ("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList"):
-                return True
+                return media
             if not any(asked):
-                return False
-    return False
-
-
-def _wants_protobuf(request: Request) -> bool:
-    """Whether that is the first form of all that the client takes. A client that takes none gets JSON all the same."""
-    try:
-        return negotiation.negotiate(request.headers.get("accept", "")).media == negotiation.PROTOBUF
-    except NotAcceptable:
-        return False
+                return ""
+    return ""
 
 
 async def _schema(request: Request, path: str, backend: Backend, definitions: tuple[bytes, ...]) -> Response:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from kemu.emulated.gateway.authentication import service_accounts
+from kemu.emulated.gateway.authentication import authenticators, service_accounts
+from kemu.emulated.gateway.deliveries import Deliveries
+from kemu.emulated.gateway.handlers import Handlers
+from kemu.emulated.gateway.issuers import Issuer
 from kemu.emulated.gateway.requests.documents import Yaml
 from kemu.emulated.objects import identities
 from kemu.emulated.objects.identities import User
@@ -22,9 +25,16 @@ class Authenticator(Protocol):
         """
         ...
 
+    async def identify(self, token: str, audiences: Sequence[str] = ()) -> authenticators.Identity:
+        """Whom a token stands for, for one of these audiences. Raises :class:`kemu.errors.Unauthorized`."""
+        ...
+
 
 class Everybody:
     """Takes everybody for the administrator."""
+
+    async def identify(self, token: str, audiences: Sequence[str] = ()) -> authenticators.Identity:
+        return authenticators.Identity(identities.ADMINISTRATOR, tuple(audiences) or (service_accounts.ISSUER,))
 
     async def authenticate(self, headers: Mapping[str, str], certificate: Mapping[str, Any] | None = None) -> User:
         return identities.ADMINISTRATOR
@@ -37,6 +47,8 @@ class Settings:
     authenticator: Authenticator = field(default_factory=Everybody)
     accounts: service_accounts.Tokens | None = None
     """Signs tokens of service accounts; None: there are none."""
+    issuer: Issuer | None = None
+    """Signs certificates, and tokens in secrets; None: nobody does."""
     max_body_bytes: int = 3 << 20
     """``MaxRequestBodyBytes`` of kube-apiserver."""
     cache_bytes: int = 64 << 20
@@ -50,6 +62,14 @@ class Settings:
     """How long a watch lasts at least that does not say so; at most twice as long (``MinRequestTimeout``)."""
     node_usage: Callable[[str, int], Mapping[str, int]] = lambda node, second: {}
     """What a node uses besides its pods, by the seconds since the start: ``cpu`` in millicores, ``memory`` in bytes."""
+    components: frozenset[str] = frozenset()
+    """Components of the control plane that kemu runs, by their names in ``componentstatuses``."""
     yaml: Yaml = field(default_factory=Yaml)
+    programs: bool = False
+    """Whether containers do what their commands say."""
+    handlers: Handlers = field(default_factory=Handlers)
+    """Functions that answer for containers."""
     max_watches: int = 10_000
     """Most watches of one user."""
+    deliveries: Deliveries | None = None
+    """Is told what watches have delivered; None: nobody wants to know."""

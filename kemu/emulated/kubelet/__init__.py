@@ -10,6 +10,7 @@ those below it:
     usage       what pods and the machine use over time                 logs   what containers say
     admission   whether the node takes a pod, and which pods a critical pod preempts
     pods        what the kubelet keeps of one pod: its worker, containers, claim, status and mirror
+    programs    what commands and images of containers do: a shell in virtual time
     settings    the KubeletConfiguration: which fields act, and what they come to
 
 The decisions (``admission.predicates``, ``admission.preemption``, ``pods.critical``, ``settings.thresholds``,

@@ -56,7 +56,7 @@ class Kubelet(variants.Varied):
         )
         self._knows_node = False
         self._watch: informers.Informer[core_v1_pb2.Pod] = informers.Informer(
-            self.client, "pods", field_selector=f"spec.nodeName={self.node.name}", handler=self
+            self.client, "pods", field_selector=f"spec.nodeName={self.node.name}", handler=self, compact=True
         )
         self._first_list: list[Any] | None = []
         """What the first list brings, until all of it is there."""

@@ -17,9 +17,12 @@ from kemu.emulated.kubelet.images import stores
 from kemu.emulated.kubelet.node import boots, node_statuses, shutdowns
 from kemu.emulated.kubelet.pods import sandboxes
 from kemu.emulated.kubelet.pressure import eviction_loops
+from kemu.emulated.kubelet.programs import courses
 from kemu.emulated.kubelet.settings import kubelet_configurations
+from kemu.emulated.kubelet.settings.references import References
 from kemu.emulated.kubelet.sync import life_events, pod_workers, static_pods, status_managers
-from kemu.emulated.kubelet.volumes import managers
+from kemu.emulated.kubelet.volumes import managers, references
+from kemu.emulated.settings.declared import restored
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import Env
 
@@ -54,6 +57,8 @@ class Parts:
         tells_all = bool(wanted.spec.podCIDR)
         images = stores.Images(env, config.get("images") or {}, self._on_images)
         storage = config.get("storage")
+        stated = config.get("references")
+        names = None if stated is None else references.Names(env, client, restored(References, stated))
 
         def pressures_of(pods: pod_workers.PodWorkers) -> eviction_loops.EvictionLoop:
             self.pressures = eviction_loops.EvictionLoop(
@@ -84,10 +89,13 @@ class Parts:
             recorder=recorder,
             boxes=sandboxes.Sandboxes(wanted) if tells_all else None,
             events=life_events.LifeEvents(recorder) if tells_all and recorder.writes_routine else None,
-            volumes=managers.VolumeManager(env, client, node.name, volume_drivers.Drivers(storage), recorder)
-            if storage is not None
+            volumes=managers.VolumeManager(
+                env, client, node.name, volume_drivers.Drivers(storage or {}), recorder, names
+            )
+            if storage is not None or names is not None
             else None,
             pressures=pressures_of,
+            programs=courses.Programs() if config.get("programs") else None,
         )
         self.static_pods = static_pods.StaticPods(env, client, config.get("staticPods", ()), self.pods)
         self.shutdowns = shutdowns.Shutdowns(

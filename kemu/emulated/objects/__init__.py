@@ -11,16 +11,20 @@
     heartbeats                      heartbeats that a kubelet states instead of sending them
     wire                            objects as bytes: envelopes, fingerprints, ranges of keys
     plain                           documents as parsers of JSON and YAML give them: the type ``Json``
+    patterns                        regular expressions as Go has them
 
 Objects are protobuf messages (``kemu.messages.k8s``). Nothing here does input or output, or knows of actors. Begin at
 ``resources``.
 
     custom_kinds                    custom kinds: what their definitions say of the rows of their versions
     json_paths                      the JSONPath of columns and selectable fields
+    autoscalers                     HorizontalPodAutoscalers in their two forms: that of autoscaling/v2 is stored
+    components                      ComponentStatus, a kind that is never stored
     cron_expressions                Cron expressions, as CronJobs state them: ``30 2 * * mon-fri``, ``@hourly``
     defaulting                      the defaults of objects: ``defaults`` is the entry, the others hold the kinds
     events                          events in their two forms: that of the core group, which is stored
     facts                           the types of Kubernetes' API, as its own code says: one recorded table
+    flow_defaults                   the flow schemas and priority levels that every cluster has
     identities                      who makes a request: the users and groups of Kubernetes behind the actors of a run
     managed_fields                  who manages which fields of an object
     quotas                          what quotas count: read by admission, which charges requests

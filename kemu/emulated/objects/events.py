@@ -62,10 +62,14 @@ def renamed(document: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def renamed_path(pointer: str) -> str:
-    """The same of a path in a JSON patch."""
-    first, *rest = pointer.removeprefix("/").split("/")
-    return "/" + "/".join([_NAMES.get(first, first), *rest])
+def renamed_operation(operation: dict[str, Any]) -> dict[str, Any]:
+    """The same of an operation of a JSON patch."""
+    changed = dict(operation)
+    for name in ("path", "from"):
+        if isinstance(changed.get(name), str):
+            first, *rest = changed[name].removeprefix("/").split("/")
+            changed[name] = "/" + "/".join([_NAMES.get(first, first), *rest])
+    return changed
 
 
 def selected(field: str) -> str:

@@ -35,6 +35,10 @@ CONTROLLERS = {
     "persistentvolume-binder": "persistent-volume-binder",
     "attach-detach": "attachdetach-controller",
     "ephemeral-volume": "ephemeral-volume-controller",
+    "service-lb": "service-controller",
+    "endpoints": "endpoint-controller",
+    "endpointslice": "endpointslice-controller",
+    "endpointslice-mirroring": "endpointslicemirroring-controller",
 }
 """The service accounts of controllers whose names differ from those of their actors."""
 

@@ -16,7 +16,7 @@ _SAYS = {
     "invalid named capture group": "invalid named capture",
 }
 """What RE2 says in other words than Go."""
-_WHOLE = ("missing )",)
+_WHOLE = ("missing )", "unexpected )")
 """Where Go shows the whole pattern."""
 
 
@@ -28,7 +28,7 @@ class BadPattern(ValueError):
     """The text is that of Go's ``regexp.Compile``."""
 
 
-@lru_cache(1024)
+@lru_cache(4096)
 def compiled(pattern: str) -> Regexp:
     """An object with ``search`` and ``fullmatch``, as that of :mod:`re`. Raises :class:`BadPattern`."""
     import re2  # Loaded with the first pattern: few runs have one.

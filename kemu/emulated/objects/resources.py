@@ -13,6 +13,7 @@ from google.protobuf.message import Message
 from kemu.messages.k8s import (
     admissionregistration_v1_pb2,
     apiextensions_v1_pb2,
+    apiregistration_v1_pb2,
     apps_v1_pb2,
     autoscaling_v1_pb2,
     autoscaling_v2_pb2,
@@ -21,6 +22,7 @@ from kemu.messages.k8s import (
     coordination_v1_pb2,
     core_v1_pb2,
     discovery_v1_pb2,
+    flowcontrol_v1_pb2,
     meta_v1_pb2,
     networking_v1_pb2,
     node_v1_pb2,
@@ -85,6 +87,11 @@ def _networking(plural: str, kind: str, *short: str, namespaced: bool = True, ha
 def _devices(plural: str, kind: str, namespaced: bool = True, has_status: bool = False) -> Resource:
     group = "resource.k8s.io/v1"
     return Resource(plural, kind, group, getattr(resource_v1_pb2, kind), namespaced, (), has_status)
+
+
+def _flows(plural: str, kind: str) -> Resource:
+    group = "flowcontrol.apiserver.k8s.io/v1"
+    return Resource(plural, kind, group, getattr(flowcontrol_v1_pb2, kind), False)
 
 
 def _rbac(plural: str, kind: str, namespaced: bool = True) -> Resource:
@@ -192,6 +199,9 @@ RESOURCES: tuple[Resource, ...] = (
         False,
         ("crd", "crds"),
     ),
+    _flows("flowschemas", "FlowSchema"),
+    _flows("prioritylevelconfigurations", "PriorityLevelConfiguration"),
+    Resource("apiservices", "APIService", "apiregistration.k8s.io/v1", apiregistration_v1_pb2.APIService, False),
 )
 
 BY_PLURAL: dict[str, Resource] = {resource.plural: resource for resource in RESOURCES}

@@ -298,6 +298,8 @@ _KIND_FIELDS: dict[str, dict[str, Callable[[Any], str]]] = {
     },
     "nodes": {"spec.unschedulable": lambda node: "true" if node.spec.unschedulable else "false"},
     "namespaces": {"status.phase": attrgetter("status.phase")},
+    "secrets": {"type": attrgetter("type")},
+    "certificatesigningrequests": {"spec.signerName": attrgetter("spec.signerName")},
     "replicationcontrollers": {"status.replicas": lambda rc: str(rc.status.replicas)},
     "replicasets": {"status.replicas": lambda rs: str(rs.status.replicas)},
     "jobs": {"status.successful": lambda job: str(job.status.succeeded)},

@@ -37,6 +37,10 @@ CONTROLLERS = {
     "namespace": "namespace-controller",
     "resourcequota": "resourcequota-controller",
     "disruption": "disruption-controller",
+    "horizontal-pod-autoscaler": "horizontal-pod-autoscaler-controller",
+    "endpoints": "endpoints-controller",
+    "endpointslice": "endpointslice-controller",
+    "endpointslice-mirroring": "endpointslice-mirroring-controller",
 }
 """By their names in a scenario, as kube-controller-manager calls them."""
 COMPANIONS = {"taint-eviction": "daemonset"}
@@ -52,6 +56,16 @@ FLAGS = {
     "large_cluster_size_threshold": "large-cluster-size-threshold",
     "unhealthy_zone_threshold": "unhealthy-zone-threshold",
     "terminated_pod_threshold": "terminated-pod-gc-threshold",
+    "sync_period_ns": "horizontal-pod-autoscaler-sync-period",
+    "downscale_stabilization_ns": "horizontal-pod-autoscaler-downscale-stabilization",
+    "tolerance": "horizontal-pod-autoscaler-tolerance",
+    "cpu_initialization_period_ns": "horizontal-pod-autoscaler-cpu-initialization-period",
+    "initial_readiness_delay_ns": "horizontal-pod-autoscaler-initial-readiness-delay",
+    "max_endpoints_per_slice": "max-endpoints-per-slice",
+    "endpoint_updates_batch_period_ns": "endpoint-updates-batch-period",
+    "endpointslice_updates_batch_period_ns": "endpointslice-updates-batch-period",
+    "mirroring_max_endpoints_per_subset": "mirroring-max-endpoints-per-subset",
+    "mirroring_endpointslice_updates_batch_period_ns": "mirroring-endpointslice-updates-batch-period",
 }
 """kube-controller-manager's flag of each setting of a controller."""
 GATES = {"max_unavailable_stateful_set": "MaxUnavailableStatefulSet"}

@@ -77,7 +77,11 @@ class Scheduler:
         watched["pods"] = self.engine.pod_feed
         by_resource = {
             resource: informers.Informer(
-                client, resource, handler=handler, field_selector=pod_phases.NOT_TERMINAL if resource == "pods" else ""
+                client,
+                resource,
+                handler=handler,
+                field_selector=pod_phases.NOT_TERMINAL if resource == "pods" else "",
+                compact=client.shares and resource in ("nodes", "pods"),
             )
             for resource, handler in watched.items()
         }

@@ -9,12 +9,11 @@ judges any number of objects. :mod:`.definitions` judges schemas themselves, bef
     schema.check_new(document, found)                       # appends causes
 
 * :mod:`.structural`: schemas as trees of nodes; what makes them structural;
-* :mod:`.definitions`: which schemas a definition may have (``ValidateCustomResourceDefinitionOpenAPISchema``);
+* :mod:`.definitions`: which schemas, defaults and rules a definition may have;
 * :mod:`.pruning`, :mod:`.defaulting`, :mod:`.embedded`: what a request or the store loses and gains by the schema;
 * :mod:`.values`, :mod:`.formats`: types, bounds, formats;
 * :mod:`.lists`: lists that are sets or maps; :mod:`.correlation`: which old value belongs to which new one;
-* :mod:`.rules`, :mod:`.costs`: ``x-kubernetes-validations``; what they may cost; :mod:`.paths`: fields that they name;
-* :mod:`.defaults`: which defaults a schema may have; :mod:`.internals`: schemas in the texts of errors;
+* :mod:`.rules`: ``x-kubernetes-validations``; :mod:`.paths`: fields that they name;
 * :mod:`.merging`: types for managed fields and apply; :mod:`.openapi`: what is published of a definition;
 * :mod:`.problems`: causes in Kubernetes' words.
 

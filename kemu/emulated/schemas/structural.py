@@ -18,8 +18,8 @@ from kemu.emulated.schemas.problems import Value, child
 from kemu.errors import Cause
 
 MAX_DEPTH = 45
-"""Deeper schemas are refused: a definition with one is no protobuf message that can be read. Kubernetes takes any that is
-no deeper than its JSON decoder, 10,000 levels."""
+"""Deeper schemas are refused: a definition with one is no protobuf message that can be read. Kubernetes takes as many
+levels as its JSON decoder does, 10,000."""
 
 UNSUPPORTED = ("id", "$schema", "$ref", "patternProperties", "dependencies", "additionalItems", "definitions")
 """Keywords that a structural schema does not have."""

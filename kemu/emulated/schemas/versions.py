@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from kemu.emulated.schemas import correlation, defaulting, definitions, embedded, lists, problems, pruning, structural
+from kemu.emulated.schemas import correlation, defaulting, embedded, lists, problems, pruning, structural
+from kemu.emulated.schemas.definitions import defaults
 from kemu.emulated.schemas.problems import Value
 from kemu.emulated.schemas.structural import Node
 from kemu.emulated.schemas.values import Validator
@@ -27,7 +28,7 @@ SKIPPED_RULES = (
 
 class CustomSchema:
     """Made once for each version of a definition; holds nothing of the objects. The schema must have passed
-    :func:`.definitions.check`."""
+    :func:`.definitions.checks.check`."""
 
     def __init__(self, schema: Mapping[str, Any] | None, *, preserves_unknown: bool = False) -> None:
         """``schema``: ``openAPIV3Schema`` in JSON, None where a version has none.
@@ -37,7 +38,7 @@ class CustomSchema:
         self._preserves = preserves_unknown
         self.node: Node | None = structural.parse(schema) if schema is not None else None
         if self.node is not None:
-            definitions.prune_defaults(self.node)
+            defaults.prune(self.node)
         self._embeds = embedded.has_embedded(self.node)
         self._has_lists = lists.has_any(self.node)
 

@@ -12,10 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from kemu.emulated.objects.wire import wires
+from kemu.emulated.objects.wire import shared_objects, wires
 from kemu.emulated.objects.wire.key_ranges import FROM_KEY
 from kemu.emulated.store.keys import SortedKeys
 from kemu.errors import Compacted, FutureRevision
+
+_KEYS, _VALUES, _MASK = shared_objects.KEYS, shared_objects.VALUES, shared_objects.MASK
 
 ENTRY_BYTES = 300
 """Roughly what an entry costs in memory besides its key and value."""
@@ -156,6 +158,7 @@ class KeySpace:
         revision = self.revision + 1
         previous = self._live.get(key)
         if previous is not None:
+            key = previous.key
             entry = Entry(key, value, previous.create_revision, revision, previous.version + 1)
             past = self._past.get(key)
             if past is None:
@@ -170,6 +173,7 @@ class KeySpace:
             self._live_keys.add(key)
             self.live_bytes += len(key) + len(value)
         self._live[key] = entry
+        _KEYS[revision & _MASK], _VALUES[revision & _MASK] = key, value
         before = None
         if previous is not None and entry.create_revision < revision:
             before = previous if previous.mod_revision < revision else self._before(key, previous)

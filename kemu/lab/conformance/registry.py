@@ -15,6 +15,7 @@ Json = dict[str, Any]
 
 _MODULES = {
     "apply": ("kemu.lab.conformance.writes.sequences", "kemu.lab.conformance.writes.sequences"),
+    "autoscaling": ("kemu.lab.conformance.controllers.autoscaling", "kemu.lab.conformance.controllers.autoscaling"),
     "bodies": ("kemu.lab.conformance.writes.sequences", "kemu.lab.conformance.writes.sequences"),
     "elections": ("kemu.lab.conformance.controllers.elections", "kemu.lab.conformance.controllers.elections"),
     "jobs": ("kemu.lab.conformance.jobs.questions", "kemu.lab.conformance.jobs.questions"),

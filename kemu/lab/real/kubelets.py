@@ -42,4 +42,4 @@ def _labelled(node: Node, address: str, port: int) -> Node:
         del message.status.addresses[:]
         message.status.addresses.add(type="InternalIP", address=address)
         message.status.daemonEndpoints.kubeletEndpoint.Port = port
-    return dataclasses.replace(node, message=message)
+    return dataclasses.replace(node, data=message.SerializeToString(deterministic=True))

@@ -18,6 +18,7 @@ from kemu.emulated.apiserver.settings import ApiServers
 from kemu.emulated.autoscaler import settings as autoscaler_settings
 from kemu.emulated.client.volume_drivers import Storage
 from kemu.emulated.controllers.settings import Controller
+from kemu.emulated.kubelet.settings.references import References
 from kemu.emulated.objects.plain import Json
 from kemu.emulated.settings.documents import Document
 from kemu.emulated.store.settings import Store
@@ -164,12 +165,16 @@ class Scenario:
     """Latencies and costs: seconds, or distributions of seconds."""
     storage: Storage | None
     """None: the scenario has no volumes."""
+    references: References | None
+    """Whether what pods name has to be there; None: it is taken to be."""
     setup: tuple[Manifest, ...]
     """Namespaces, priority classes and manifests, in the order of their creation."""
     events: tuple[Event, ...]
     """In the order of their times; those of one instant in the order of the file."""
     workloads: tuple[Workload, ...]
     lives: tuple[PodLives, ...]
+    programs: bool
+    """Whether containers that do not say how they live do what their command or image does."""
     controllers: Mapping[str, Controller]
     """Settings by name; those that run."""
     bugs: tuple[str, ...]

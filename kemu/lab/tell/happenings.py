@@ -26,7 +26,7 @@ KINDS = {
     "created": 1, "bound": 1, "running": 1, "finished": 1,
     "unschedulable": 2, "nominated": 2, "deleted": 2, "resized": 2, "volume": 2, "collected": 2,
     "preempted": 3, "evicted": 3, "rejected": 3, "conflict": 3, "killed": 3, "lost": 3, "node": 3, "refused": 3,
-    "error": 3, "scaled": 3, "elected": 3, "probed": 3, "job": 3, "rollout": 3,
+    "error": 3, "scaled": 3, "elected": 3, "probed": 3, "job": 3, "rollout": 3, "autoscaled": 3,
     "exited": 4, "failed": 4, "fault": 4, "disturbance": 4, "waiting": 4, "check": 4,
 }  # fmt: skip
 """Each kind with its weight: 1 what every pod goes through, 2 what leads to more, 3 what goes wrong or is taken away,

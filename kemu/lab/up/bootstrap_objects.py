@@ -1,71 +1,74 @@
-"""The objects that clients expect in every cluster: the service ``kubernetes``, and in each namespace the service
-account ``default`` and the configmap with the authority that has signed the certificate of the API server.
-
-In Kubernetes the API server keeps the former (``pkg/controlplane/controller/kubernetesservice``), controllers the
-latter (``serviceaccounts_controller.go``, ``rootcacertpublisher``). Here each is made once, unless a client has made
-it, and not repaired.
+"""The objects that clients expect in every cluster: the service ``kubernetes``, made once unless a client has made it,
+and those that keepers look after as Kubernetes does: in each namespace an account and the authority of the API server,
+flow schemas and priority levels, API services.
 """
 
 from __future__ import annotations
 
 import contextlib
-from typing import Any, cast
+from collections.abc import Sequence
 
 from kemu import errors
-from kemu.emulated.client import clients, informers, retries
-from kemu.messages.k8s import core_v1_pb2, discovery_v1_pb2, meta_v1_pb2
+from kemu.emulated.client import clients, retries
+from kemu.lab.up import api_service_keepers, credential_keepers, flow_keepers, namespace_keepers
+from kemu.messages.k8s import core_v1_pb2, discovery_v1_pb2, meta_v1_pb2, networking_v1_pb2, storage_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import Env
 
-SERVICE_ADDRESS = "10.96.0.1"
+SERVICE_ADDRESS, SERVICE_RANGE = "10.96.0.1", "10.96.0.0/16"
+DRIVER = "csi.kemu.dev"
 
 
 class Bootstrap:
-    """Makes them, also in namespaces to come."""
+    """Makes them, and has the others kept."""
 
-    def __init__(self, env: Env, client: clients.Client, authority: str) -> None:
-        """``authority``: in PEM; empty: there is none."""
+    def __init__(self, env: Env, client: clients.Client, authority: str, more: Sequence[KubernetesObject] = ()) -> None:
+        """``authority``: in PEM; empty: there is none. ``more``: further objects, without namespaces."""
         self._env = env
         self._client = client
-        self._authority = authority
-        self._informer: informers.Informer[core_v1_pb2.Namespace] = informers.Informer(
-            client, "namespaces", handler=self
-        )
+        self._more = more
+        self._namespaces = namespace_keepers.NamespaceKeeper(env, client, authority)
+        self._flows = flow_keepers.FlowKeeper(env, client)
+        self._credentials = credential_keepers.CredentialKeeper(env, client)
+        self._services = api_service_keepers.ApiServiceKeeper(env, client)
+
+    async def furnish(self) -> None:
+        """What pods need. Returns when it is there."""
+        await self._namespaces.begin()
 
     async def begin(self, address: str, port: int) -> None:
-        """``address``, ``port``: where the API is served. Returns when everything is there."""
+        """``address``, ``port``: where the API is served. Returns when the rest is there, too."""
         await self._make(_service())
         await self._make(_endpoint_slice(address, port))
-        namespaces = await self._client.list("namespaces")
-        for namespace in namespaces.items:
-            await self._furnish(namespace.metadata.name)
-        self._informer.start_from(cast(list[core_v1_pb2.Namespace], namespaces.items), int(namespaces.resource_version))
-
-    async def _furnish(self, namespace: str) -> None:
-        account = core_v1_pb2.ServiceAccount()
-        account.metadata.name, account.metadata.namespace = "default", namespace
-        await self._make(account)
-        if self._authority:
-            roots = core_v1_pb2.ConfigMap(data={"ca.crt": self._authority})
-            roots.metadata.name, roots.metadata.namespace = "kube-root-ca.crt", namespace
-            await self._make(roots)
+        for one in (_service_cidr(), *self._more):
+            await self._make(one)
+        await self._flows.begin()
+        await self._services.begin()
+        await self._credentials.begin()
 
     async def _make(self, found: KubernetesObject) -> None:
         # It may be there, or its namespace gone again.
         with contextlib.suppress(errors.AlreadyExists, errors.NotFound, errors.Forbidden):
             await retries.patiently(self._env, lambda: self._client.create(found))
 
-    # Of the informer
 
-    def on_add(self, obj: Any) -> None:
-        if obj.status.phase != "Terminating":
-            self._env.spawn(self._furnish(obj.metadata.name), f"furnish {obj.metadata.name}")
+def default_class() -> storage_v1_pb2.StorageClass:
+    """The class of claims that name none, whose volumes the simulated CSI driver of that name makes."""
+    made = storage_v1_pb2.StorageClass(
+        provisioner=DRIVER, reclaimPolicy="Delete", volumeBindingMode="WaitForFirstConsumer"
+    )
+    made.metadata.name = "standard"
+    made.metadata.annotations["storageclass.kubernetes.io/is-default-class"] = "true"
+    return made
 
-    def on_update(self, old: KubernetesObject, new: KubernetesObject) -> None:
-        pass
 
-    def on_delete(self, old: KubernetesObject) -> None:
-        pass
+def _service_cidr() -> networking_v1_pb2.ServiceCIDR:
+    """The range of Services, which in Kubernetes the API server keeps, too (``defaultservicecidr``)."""
+    made = networking_v1_pb2.ServiceCIDR()
+    made.metadata.name = "kubernetes"
+    made.metadata.finalizers.append("networking.k8s.io/service-cidr-finalizer")
+    made.spec.cidrs.append(SERVICE_RANGE)
+    return made
 
 
 def _service() -> core_v1_pb2.Service:

@@ -12,12 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import kemu
+from kemu.emulated.kubelet.settings import references
 from kemu.lab.scenario import forms
 from kemu.lab.scenario.format.clusters import Node
 from kemu.lab.scenario.format.keys import controller_keys
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.scenarios import Manifest, Scenario
-from kemu.messages.k8s import core_v1_pb2
+from kemu.lab.up import bootstrap_objects
+from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 
 FOREVER_S = 10 * 365 * 24 * 3600
 """The duration of a cluster that has to be ended."""
@@ -28,17 +31,19 @@ _TYPE = "kemu.large"
 KUBERNETES_VERSION = "v1.36.3"
 """What kubelets say, and the API server."""
 
+PLUGINS = ("ServiceAccount",)
+"""Admission plugins that a cluster of clients has and a scenario only if it says so."""
+MISSING_IMAGES = ("*.invalid/*", "invalid.*/*", "*:non-existent", "*:nonexistent", "*:404")
+"""Images that no registry has: those of hosts that are none, and of tags that say so."""
+
 MOST_EVENTS = 20_000
 """Event objects that the cluster keeps."""
-
-TASK_S = 3
-"""How long the containers of Jobs run that do not say."""
-_OF_A_JOB = {"key": "batch.kubernetes.io/job-name", "operator": "Exists"}
 
 _LEFT_OUT = (
     controller_keys.RESCHEDULER,
     controller_keys.CLUSTER_AUTOSCALER,
     controller_keys.NODE_AFFINITY_EVICTION,
+    controller_keys.SERVICE_LB,
 )
 """Controllers that a cluster has only if they are asked for."""
 
@@ -89,8 +94,7 @@ def _of_nodes(count: int, settings: Mapping[str, Any] | None, manifests: Sequenc
         "eventObjects": "all",
         # Some pods a second for an hour leave a gigabyte of them, too many to read.
         "apiServers": {"mostEvents": MOST_EVENTS},
-        # What is a task ends: it has no process of its own that would.
-        "lives": [{"selector": {"matchExpressions": [_OF_A_JOB]}, "runSeconds": TASK_S}],
+        "references": {"contents": references.STRICT, "missingImages": list(MISSING_IMAGES)},
         **_everywhere(),
     }
     if manifests:
@@ -100,7 +104,27 @@ def _of_nodes(count: int, settings: Mapping[str, Any] | None, manifests: Sequenc
 
 def _everywhere() -> dict[str, Any]:
     """What every cluster has, whatever is in it at first: clients may bring anything at any time."""
-    return {"controllers": [name for name in controller_keys.KINDS if name not in _LEFT_OUT], "storage": {}}
+    return {
+        "controllers": [name for name in controller_keys.KINDS if name not in _LEFT_OUT],
+        "storage": {},
+        "programs": True,
+    }
+
+
+def with_controller(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Overrides below ``spec`` with this controller beside those that every cluster has."""
+    stated = settings.get("controllers")
+    chosen = _everywhere()["controllers"] if stated is None else stated
+    return {**settings, "controllers": [*chosen, name]}
+
+
+def furnishings(scenario: Scenario) -> list[KubernetesObject]:
+    """What the cluster has beside the scenario's objects: a default StorageClass, if somebody makes its volumes, and
+    the scenario has none."""
+    has_one = any(isinstance(one.message, storage_v1_pb2.StorageClass) for one in scenario.setup)
+    if controller_keys.CSI_DRIVERS not in scenario.controllers or has_one:
+        return []
+    return [bootstrap_objects.default_class()]
 
 
 def equipped(scenario: Scenario, data: Path | None = None) -> Scenario:
@@ -117,6 +141,14 @@ def completed(scenario: Scenario) -> Scenario:
     """The same, with nodes that tell what kubelets tell."""
     nodes = tuple(_completed(node, index) for index, node in enumerate(scenario.nodes))
     return dataclasses.replace(scenario, nodes=nodes)
+
+
+def with_accounts(scenario: Scenario) -> Scenario:
+    """The same, whose pods have service accounts as in every cluster, which ``bootstrap_objects`` make and keep."""
+    servers = scenario.api_servers
+    missing = [one for one in PLUGINS if one not in servers.enable_admission_plugins]
+    plugins = [*servers.enable_admission_plugins, *missing]
+    return dataclasses.replace(scenario, api_servers=dataclasses.replace(servers, enable_admission_plugins=plugins))
 
 
 def without_kubelets(scenario: Scenario) -> Scenario:
@@ -148,7 +180,7 @@ def _completed(node: Node, index: int) -> Node:
             setattr(info, field, value)
     if not status.daemonEndpoints.kubeletEndpoint.Port:
         status.daemonEndpoints.kubeletEndpoint.Port = KUBELET_PORT
-    return dataclasses.replace(node, message=message)
+    return dataclasses.replace(node, data=message.SerializeToString(deterministic=True))
 
 
 def _dotted(number: int) -> str:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from kemu import errors
+from kemu.emulated.gateway import issuers
 from kemu.emulated.gateway.app import Gateway
 from kemu.emulated.gateway.authentication import authenticators, service_accounts
+from kemu.emulated.gateway.deliveries import Deliveries
 from kemu.emulated.gateway.faults.layer import Layer, Strike, Time
 from kemu.emulated.gateway.faults.revisions import Revisions
+from kemu.emulated.gateway.handlers import Handlers
 from kemu.emulated.gateway.limits import files, sites
 from kemu.emulated.gateway.servers import Server
 from kemu.emulated.gateway.settings import Authenticator, Everybody
 from kemu.emulated.gateway.settings import Settings as GatewaySettings
+from kemu.emulated.gateway.verbs import component_statuses
 from kemu.emulated.kubelet.usage import usages
 from kemu.lab.scenario.scenarios import Scenario
 from kemu.lab.up import controls, credentials
@@ -23,6 +27,7 @@ from kemu.runtime.env import SECOND_NS, Channel, Clock
 from kemu.runtime.runlog.events import Transaction
 
 _CONNECTIONS = 10_000
+_NO_HANDLERS = Handlers()
 
 
 @dataclass(frozen=True)
@@ -58,12 +63,14 @@ class Endpoint:
         scenario: Scenario,
         dial: Callable[[str], Channel],
         clock: Clock,
-        account_uid: Callable[[str, str], Awaitable[str]],
+        look: authenticators.Look,
         time: Time,
         listener: Listener,
         injector: Injector,
         on_strike: Callable[[Strike], None],
         steps: controls.Steps | None = None,
+        deliveries: Deliveries | None = None,
+        handlers: Handlers = _NO_HANDLERS,
     ) -> None:
         """``dial`` and ``clock``: see :class:`kemu.emulated.gateway.app.Gateway`. ``steps``: None in real time."""
         self._place = place
@@ -73,16 +80,26 @@ class Endpoint:
             authenticator = authenticators.Authenticator(
                 made.users,
                 accounts=accounts,
-                account_uid=account_uid,
+                look=look,
                 now_s=lambda: clock.unix_ns() / SECOND_NS,
             )
         names = tuple(f"apiserver/{number}" for number in range(scenario.api_servers.replicas))
         settings = GatewaySettings(
-            apiservers=names, authenticator=authenticator, accounts=accounts, node_usage=_usage_of_nodes(scenario)
+            apiservers=names,
+            authenticator=authenticator,
+            accounts=accounts,
+            node_usage=_usage_of_nodes(scenario),
+            components=_components(scenario),
+            issuer=issuers.Issuer(None if place.insecure_http else made.authority, accounts),
+            deliveries=deliveries,
+            programs=scenario.programs,
+            handlers=handlers,
         )
         gateway = Gateway(dial, clock, settings)
         self.layer = Layer(gateway, time, authenticator, listener.revisions, on_strike)
-        self._app = controls.Controls(self.layer, authenticator, lambda: time.now_ns() / SECOND_NS, injector, steps)
+        self._app = controls.Controls(
+            self.layer, authenticator, lambda: time.now_ns() / SECOND_NS, clock.unix_ns, injector, steps
+        )
         listener.injector = injector
         files.raise_limit(_CONNECTIONS)
         certificates = None if place.insecure_http else made.certificates
@@ -107,6 +124,16 @@ class Endpoint:
         """May be repeated."""
         self._app.close()
         await self.server.stop()
+
+
+def _components(scenario: Scenario) -> frozenset[str]:
+    """What of the control plane the scenario has."""
+    found = set[str]()
+    if scenario.schedulers:
+        found.add(component_statuses.SCHEDULER)
+    if scenario.controllers:
+        found.add(component_statuses.CONTROLLER_MANAGER)
+    return frozenset(found)
 
 
 def _usage_of_nodes(scenario: Scenario) -> Callable[[str, int], Mapping[str, int]]:

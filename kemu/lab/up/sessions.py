@@ -26,9 +26,19 @@ from kemu.emulated.objects.identities import User
 from kemu.lab.scenario.playing import judging, plans, plays, runner
 from kemu.lab.scenario.playing.heartbeats import Heartbeats
 from kemu.lab.scenario.scenarios import Scenario
-from kemu.lab.up import bootstrap_objects, credentials, endpoints, kubeconfigs, live_lines
+from kemu.lab.up import (
+    bootstrap_objects,
+    clusters,
+    container_handlers,
+    credentials,
+    endpoints,
+    kubeconfigs,
+    live_lines,
+)
 from kemu.lab.up.chaos import annotated_faults, injectors
 from kemu.lab.up.chaos import clients as faults
+from kemu.messages.k8s.objects import KubernetesObject
+from kemu.runtime.env import EPOCH_UNIX_S
 from kemu.runtime.faults.hits import CHAOS
 from kemu.runtime.runlog.events import FaultEnded
 from kemu.runtime.runtimes import Runtime
@@ -64,12 +74,16 @@ class Settings:
     """None: in the run folder."""
     insecure_http: bool = False
     """Plain HTTP, and everybody is the administrator."""
+    handlers: Path | None = None
+    """A module with functions that answer for containers."""
     users: tuple[User, ...] = ()
     """Who gets a token, beside the administrator and the users of the scenario."""
     for_s: float = 0.0
     """Virtual seconds after which it ends; 0: it has to be ended."""
     ray: dict[str, Any] = field(default_factory=dict)
     """See ``runner.Options``."""
+    epoch_unix_s: int = EPOCH_UNIX_S
+    """Unix time at which virtual time begins that is stepped; in real time it is now."""
     log_bytes: int = 0
     """See ``runner.Options``."""
     force: bool = False
@@ -132,14 +146,26 @@ class Session:
         with answering(self.stop, self.settings.give_up):
             users = credentials.users_of(scenario.users, self.settings.users)
             making = asyncio.create_task(asyncio.to_thread(credentials.make, self.settings.host, users))
-            self.roster = await plays.launch(runtime, scenario, beats, recorder.progress)
+            bootstrap: bootstrap_objects.Bootstrap | None = None
+
+            async def furnish() -> None:
+                nonlocal bootstrap
+                env = runtime.env(HOUSEKEEPER)
+                client = clients.Client(env, plans.apiservers_of(scenario, 0))
+                authority = "" if self.settings.insecure_http else (await making).authority.certificate.decode()
+                bootstrap = bootstrap_objects.Bootstrap(env, client, authority, clusters.furnishings(scenario))
+                await bootstrap.furnish()
+
+            made_of = clusters.with_accounts(scenario)
+            self.roster = await plays.launch(runtime, made_of, beats, recorder.progress, furnish)
+            assert bootstrap is not None
             # What a request needs lives as long as the request: young collections mostly find nothing.
             gc.set_threshold(*_COLLECTIONS)
             made = await making
             endpoint = self._endpoint(runtime, scenario, made)
             await endpoint.start()
             try:
-                return await self._serve(runtime, scenario, recorder, beats, endpoint, made)
+                return await self._serve(runtime, scenario, recorder, beats, endpoint, made, bootstrap)
             finally:
                 await endpoint.stop()
                 if self.listener.injector is not None:
@@ -153,11 +179,9 @@ class Session:
         beats: Heartbeats,
         endpoint: endpoints.Endpoint,
         made: credentials.Credentials,
+        bootstrap: bootstrap_objects.Bootstrap,
     ) -> judging.End:
-        env = runtime.env(HOUSEKEEPER)
-        client = clients.Client(env, plans.apiservers_of(scenario, 0))
-        authority = "" if self.settings.insecure_http else made.authority.certificate.decode()
-        await bootstrap_objects.Bootstrap(env, client, authority).begin(*endpoint.address)
+        await bootstrap.begin(*endpoint.address)
         await runtime.begin()
         self.course = plays.Course(runtime, scenario, beats, self.roster, recorder.triggers, tells_restart=True)
         env = runtime.env(CARRIERS)
@@ -190,13 +214,14 @@ class Session:
             scenario,
             env.dial,
             env.clock,
-            lambda namespace, name: _uid_of(client, namespace, name),
+            lambda plural, namespace, name: _look(client, plural, namespace, name),
             env.clock,
             self.listener,
             injectors.Injector(
                 scenario, functools.partial(self._strike, runtime, scenario), functools.partial(self._heal, runtime)
             ),
             faults.carried_out(env, lambda: endpoint.layer),
+            handlers=container_handlers.load(scenario, self.settings.handlers),
         )
         return endpoint
 
@@ -242,11 +267,11 @@ def announced(settings: Settings, url: str, made: credentials.Credentials, nodes
     return Up(called, file, settings.out, nodes, tuple(actors), made.token, take_back)
 
 
-async def _uid_of(client: clients.Client, namespace: str, name: str) -> str:
+async def _look(client: clients.Client, plural: str, namespace: str, name: str) -> KubernetesObject | None:
     try:
-        return str((await client.get("serviceaccounts", name, namespace)).metadata.uid)
+        return await client.get(plural, name, namespace)
     except errors.NotFound:
-        return ""
+        return None
 
 
 @contextlib.contextmanager

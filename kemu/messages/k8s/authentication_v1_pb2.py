@@ -25,31 +25,37 @@ _sym_db = _symbol_database.Default()
 from kemu.messages.k8s import meta_v1_pb2 as kemu_dot_k8s_dot_meta__v1__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n kemu/k8s/authentication_v1.proto\x12\x1akemu.k8s.authentication.v1\x1a\x16kemu/k8s/meta_v1.proto\"S\n\x14\x42oundObjectReference\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x12\n\napiVersion\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x0b\n\x03uid\x18\x04 \x01(\t\"\x88\x01\n\x11SelfSubjectReview\x12.\n\x08metadata\x18\x01 \x01(\x0b\x32\x1c.kemu.k8s.meta.v1.ObjectMeta\x12\x43\n\x06status\x18\x02 \x01(\x0b\x32\x33.kemu.k8s.authentication.v1.SelfSubjectReviewStatus\"Q\n\x17SelfSubjectReviewStatus\x12\x36\n\x08userInfo\x18\x01 \x01(\x0b\x32$.kemu.k8s.authentication.v1.UserInfo\"\xba\x01\n\x0cTokenRequest\x12.\n\x08metadata\x18\x01 \x01(\x0b\x32\x1c.kemu.k8s.meta.v1.ObjectMeta\x12:\n\x04spec\x18\x02 \x01(\x0b\x32,.kemu.k8s.authentication.v1.TokenRequestSpec\x12>\n\x06status\x18\x03 \x01(\x0b\x32..kemu.k8s.authentication.v1.TokenRequestStatus\"\x8a\x01\n\x10TokenRequestSpec\x12\x11\n\taudiences\x18\x01 \x03(\t\x12\x19\n\x11\x65xpirationSeconds\x18\x04 \x01(\x03\x12H\n\x0e\x62oundObjectRef\x18\x03 \x01(\x0b\x32\x30.kemu.k8s.authentication.v1.BoundObjectReference\"X\n\x12TokenRequestStatus\x12\r\n\x05token\x18\x01 \x01(\t\x12\x33\n\x13\x65xpirationTimestamp\x18\x02 \x01(\x0b\x32\x16.kemu.k8s.meta.v1.Time\"\xb7\x01\n\x0bTokenReview\x12.\n\x08metadata\x18\x01 \x01(\x0b\x32\x1c.kemu.k8s.meta.v1.ObjectMeta\x12\x39\n\x04spec\x18\x02 \x01(\x0b\x32+.kemu.k8s.authentication.v1.TokenReviewSpec\x12=\n\x06status\x18\x03 \x01(\x0b\x32-.kemu.k8s.authentication.v1.TokenReviewStatus\"3\n\x0fTokenReviewSpec\x12\r\n\x05token\x18\x01 \x01(\t\x12\x11\n\taudiences\x18\x02 \x03(\t\"\x80\x01\n\x11TokenReviewStatus\x12\x15\n\rauthenticated\x18\x01 \x01(\x08\x12\x32\n\x04user\x18\x02 \x01(\x0b\x32$.kemu.k8s.authentication.v1.UserInfo\x12\x11\n\taudiences\x18\x04 \x03(\t\x12\r\n\x05\x65rror\x18\x03 \x01(\t\"9\n\x08UserInfo\x12\x10\n\x08username\x18\x01 \x01(\t\x12\x0b\n\x03uid\x18\x02 \x01(\t\x12\x0e\n\x06groups\x18\x03 \x03(\t')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n kemu/k8s/authentication_v1.proto\x12\x1akemu.k8s.authentication.v1\x1a\x16kemu/k8s/meta_v1.proto\"S\n\x14\x42oundObjectReference\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x12\n\napiVersion\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x0b\n\x03uid\x18\x04 \x01(\t\"\x1b\n\nExtraValue\x12\r\n\x05items\x18\x01 \x03(\t\"\x88\x01\n\x11SelfSubjectReview\x12.\n\x08metadata\x18\x01 \x01(\x0b\x32\x1c.kemu.k8s.meta.v1.ObjectMeta\x12\x43\n\x06status\x18\x02 \x01(\x0b\x32\x33.kemu.k8s.authentication.v1.SelfSubjectReviewStatus\"Q\n\x17SelfSubjectReviewStatus\x12\x36\n\x08userInfo\x18\x01 \x01(\x0b\x32$.kemu.k8s.authentication.v1.UserInfo\"\xba\x01\n\x0cTokenRequest\x12.\n\x08metadata\x18\x01 \x01(\x0b\x32\x1c.kemu.k8s.meta.v1.ObjectMeta\x12:\n\x04spec\x18\x02 \x01(\x0b\x32,.kemu.k8s.authentication.v1.TokenRequestSpec\x12>\n\x06status\x18\x03 \x01(\x0b\x32..kemu.k8s.authentication.v1.TokenRequestStatus\"\x8a\x01\n\x10TokenRequestSpec\x12\x11\n\taudiences\x18\x01 \x03(\t\x12\x19\n\x11\x65xpirationSeconds\x18\x04 \x01(\x03\x12H\n\x0e\x62oundObjectRef\x18\x03 \x01(\x0b\x32\x30.kemu.k8s.authentication.v1.BoundObjectReference\"X\n\x12TokenRequestStatus\x12\r\n\x05token\x18\x01 \x01(\t\x12\x33\n\x13\x65xpirationTimestamp\x18\x02 \x01(\x0b\x32\x16.kemu.k8s.meta.v1.Time\"\xb7\x01\n\x0bTokenReview\x12.\n\x08metadata\x18\x01 \x01(\x0b\x32\x1c.kemu.k8s.meta.v1.ObjectMeta\x12\x39\n\x04spec\x18\x02 \x01(\x0b\x32+.kemu.k8s.authentication.v1.TokenReviewSpec\x12=\n\x06status\x18\x03 \x01(\x0b\x32-.kemu.k8s.authentication.v1.TokenReviewStatus\"3\n\x0fTokenReviewSpec\x12\r\n\x05token\x18\x01 \x01(\t\x12\x11\n\taudiences\x18\x02 \x03(\t\"\x80\x01\n\x11TokenReviewStatus\x12\x15\n\rauthenticated\x18\x01 \x01(\x08\x12\x32\n\x04user\x18\x02 \x01(\x0b\x32$.kemu.k8s.authentication.v1.UserInfo\x12\x11\n\taudiences\x18\x04 \x03(\t\x12\r\n\x05\x65rror\x18\x03 \x01(\t\"\xcf\x01\n\x08UserInfo\x12\x10\n\x08username\x18\x01 \x01(\t\x12\x0b\n\x03uid\x18\x02 \x01(\t\x12\x0e\n\x06groups\x18\x03 \x03(\t\x12>\n\x05\x65xtra\x18\x04 \x03(\x0b\x32/.kemu.k8s.authentication.v1.UserInfo.ExtraEntry\x1aT\n\nExtraEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x35\n\x05value\x18\x02 \x01(\x0b\x32&.kemu.k8s.authentication.v1.ExtraValue:\x02\x38\x01')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'kemu.messages.k8s.authentication_v1_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
+  _globals['_USERINFO_EXTRAENTRY']._loaded_options = None
+  _globals['_USERINFO_EXTRAENTRY']._serialized_options = b'8\001'
   _globals['_BOUNDOBJECTREFERENCE']._serialized_start=88
   _globals['_BOUNDOBJECTREFERENCE']._serialized_end=171
-  _globals['_SELFSUBJECTREVIEW']._serialized_start=174
-  _globals['_SELFSUBJECTREVIEW']._serialized_end=310
-  _globals['_SELFSUBJECTREVIEWSTATUS']._serialized_start=312
-  _globals['_SELFSUBJECTREVIEWSTATUS']._serialized_end=393
-  _globals['_TOKENREQUEST']._serialized_start=396
-  _globals['_TOKENREQUEST']._serialized_end=582
-  _globals['_TOKENREQUESTSPEC']._serialized_start=585
-  _globals['_TOKENREQUESTSPEC']._serialized_end=723
-  _globals['_TOKENREQUESTSTATUS']._serialized_start=725
-  _globals['_TOKENREQUESTSTATUS']._serialized_end=813
-  _globals['_TOKENREVIEW']._serialized_start=816
-  _globals['_TOKENREVIEW']._serialized_end=999
-  _globals['_TOKENREVIEWSPEC']._serialized_start=1001
-  _globals['_TOKENREVIEWSPEC']._serialized_end=1052
-  _globals['_TOKENREVIEWSTATUS']._serialized_start=1055
-  _globals['_TOKENREVIEWSTATUS']._serialized_end=1183
-  _globals['_USERINFO']._serialized_start=1185
-  _globals['_USERINFO']._serialized_end=1242
+  _globals['_EXTRAVALUE']._serialized_start=173
+  _globals['_EXTRAVALUE']._serialized_end=200
+  _globals['_SELFSUBJECTREVIEW']._serialized_start=203
+  _globals['_SELFSUBJECTREVIEW']._serialized_end=339
+  _globals['_SELFSUBJECTREVIEWSTATUS']._serialized_start=341
+  _globals['_SELFSUBJECTREVIEWSTATUS']._serialized_end=422
+  _globals['_TOKENREQUEST']._serialized_start=425
+  _globals['_TOKENREQUEST']._serialized_end=611
+  _globals['_TOKENREQUESTSPEC']._serialized_start=614
+  _globals['_TOKENREQUESTSPEC']._serialized_end=752
+  _globals['_TOKENREQUESTSTATUS']._serialized_start=754
+  _globals['_TOKENREQUESTSTATUS']._serialized_end=842
+  _globals['_TOKENREVIEW']._serialized_start=845
+  _globals['_TOKENREVIEW']._serialized_end=1028
+  _globals['_TOKENREVIEWSPEC']._serialized_start=1030
+  _globals['_TOKENREVIEWSPEC']._serialized_end=1081
+  _globals['_TOKENREVIEWSTATUS']._serialized_start=1084
+  _globals['_TOKENREVIEWSTATUS']._serialized_end=1212
+  _globals['_USERINFO']._serialized_start=1215
+  _globals['_USERINFO']._serialized_end=1422
+  _globals['_USERINFO_EXTRAENTRY']._serialized_start=1338
+  _globals['_USERINFO_EXTRAENTRY']._serialized_end=1422
 # @@protoc_insertion_point(module_scope)

@@ -25,17 +25,25 @@ _sym_db = _symbol_database.Default()
 from kemu.messages.k8s import meta_v1_pb2 as kemu_dot_k8s_dot_meta__v1__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dkemu/k8s/autoscaling_v1.proto\x12\x17kemu.k8s.autoscaling.v1\x1a\x16kemu/k8s/meta_v1.proto\"\x9f\x01\n\x05Scale\x12.\n\x08metadata\x18\x01 \x01(\x0b\x32\x1c.kemu.k8s.meta.v1.ObjectMeta\x12\x30\n\x04spec\x18\x02 \x01(\x0b\x32\".kemu.k8s.autoscaling.v1.ScaleSpec\x12\x34\n\x06status\x18\x03 \x01(\x0b\x32$.kemu.k8s.autoscaling.v1.ScaleStatus\"\x1d\n\tScaleSpec\x12\x10\n\x08replicas\x18\x01 \x01(\x05\"1\n\x0bScaleStatus\x12\x10\n\x08replicas\x18\x01 \x01(\x05\x12\x10\n\x08selector\x18\x02 \x01(\t')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dkemu/k8s/autoscaling_v1.proto\x12\x17kemu.k8s.autoscaling.v1\x1a\x16kemu/k8s/meta_v1.proto\"M\n\x1b\x43rossVersionObjectReference\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x12\n\napiVersion\x18\x03 \x01(\t\"\xd5\x01\n\x17HorizontalPodAutoscaler\x12.\n\x08metadata\x18\x01 \x01(\x0b\x32\x1c.kemu.k8s.meta.v1.ObjectMeta\x12\x42\n\x04spec\x18\x02 \x01(\x0b\x32\x34.kemu.k8s.autoscaling.v1.HorizontalPodAutoscalerSpec\x12\x46\n\x06status\x18\x03 \x01(\x0b\x32\x36.kemu.k8s.autoscaling.v1.HorizontalPodAutoscalerStatus\"\xbd\x01\n\x1bHorizontalPodAutoscalerSpec\x12L\n\x0escaleTargetRef\x18\x01 \x01(\x0b\x32\x34.kemu.k8s.autoscaling.v1.CrossVersionObjectReference\x12\x13\n\x0bminReplicas\x18\x02 \x01(\x05\x12\x13\n\x0bmaxReplicas\x18\x03 \x01(\x05\x12&\n\x1etargetCPUUtilizationPercentage\x18\x04 \x01(\x05\"\xc5\x01\n\x1dHorizontalPodAutoscalerStatus\x12\x1a\n\x12observedGeneration\x18\x01 \x01(\x03\x12-\n\rlastScaleTime\x18\x02 \x01(\x0b\x32\x16.kemu.k8s.meta.v1.Time\x12\x17\n\x0f\x63urrentReplicas\x18\x03 \x01(\x05\x12\x17\n\x0f\x64\x65siredReplicas\x18\x04 \x01(\x05\x12\'\n\x1f\x63urrentCPUUtilizationPercentage\x18\x05 \x01(\x05\"\x9f\x01\n\x05Scale\x12.\n\x08metadata\x18\x01 \x01(\x0b\x32\x1c.kemu.k8s.meta.v1.ObjectMeta\x12\x30\n\x04spec\x18\x02 \x01(\x0b\x32\".kemu.k8s.autoscaling.v1.ScaleSpec\x12\x34\n\x06status\x18\x03 \x01(\x0b\x32$.kemu.k8s.autoscaling.v1.ScaleStatus\"\x1d\n\tScaleSpec\x12\x10\n\x08replicas\x18\x01 \x01(\x05\"1\n\x0bScaleStatus\x12\x10\n\x08replicas\x18\x01 \x01(\x05\x12\x10\n\x08selector\x18\x02 \x01(\t')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'kemu.messages.k8s.autoscaling_v1_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_SCALE']._serialized_start=83
-  _globals['_SCALE']._serialized_end=242
-  _globals['_SCALESPEC']._serialized_start=244
-  _globals['_SCALESPEC']._serialized_end=273
-  _globals['_SCALESTATUS']._serialized_start=275
-  _globals['_SCALESTATUS']._serialized_end=324
+  _globals['_CROSSVERSIONOBJECTREFERENCE']._serialized_start=82
+  _globals['_CROSSVERSIONOBJECTREFERENCE']._serialized_end=159
+  _globals['_HORIZONTALPODAUTOSCALER']._serialized_start=162
+  _globals['_HORIZONTALPODAUTOSCALER']._serialized_end=375
+  _globals['_HORIZONTALPODAUTOSCALERSPEC']._serialized_start=378
+  _globals['_HORIZONTALPODAUTOSCALERSPEC']._serialized_end=567
+  _globals['_HORIZONTALPODAUTOSCALERSTATUS']._serialized_start=570
+  _globals['_HORIZONTALPODAUTOSCALERSTATUS']._serialized_end=767
+  _globals['_SCALE']._serialized_start=770
+  _globals['_SCALE']._serialized_end=929
+  _globals['_SCALESPEC']._serialized_start=931
+  _globals['_SCALESPEC']._serialized_end=960
+  _globals['_SCALESTATUS']._serialized_start=962
+  _globals['_SCALESTATUS']._serialized_end=1011
 # @@protoc_insertion_point(module_scope)

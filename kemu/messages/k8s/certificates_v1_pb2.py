@@ -25,19 +25,25 @@ _sym_db = _symbol_database.Default()
 from kemu.messages.k8s import meta_v1_pb2 as kemu_dot_k8s_dot_meta__v1__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ekemu/k8s/certificates_v1.proto\x12\x18kemu.k8s.certificates.v1\x1a\x16kemu/k8s/meta_v1.proto\"\xdd\x01\n\x19\x43\x65rtificateSigningRequest\x12.\n\x08metadata\x18\x01 \x01(\x0b\x32\x1c.kemu.k8s.meta.v1.ObjectMeta\x12\x45\n\x04spec\x18\x02 \x01(\x0b\x32\x37.kemu.k8s.certificates.v1.CertificateSigningRequestSpec\x12I\n\x06status\x18\x03 \x01(\x0b\x32\x39.kemu.k8s.certificates.v1.CertificateSigningRequestStatus\"\xc7\x01\n\"CertificateSigningRequestCondition\x12\x0c\n\x04type\x18\x01 \x01(\t\x12\x0e\n\x06status\x18\x06 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\x12.\n\x0elastUpdateTime\x18\x04 \x01(\x0b\x32\x16.kemu.k8s.meta.v1.Time\x12\x32\n\x12lastTransitionTime\x18\x05 \x01(\x0b\x32\x16.kemu.k8s.meta.v1.Time\"\x9e\x01\n\x1d\x43\x65rtificateSigningRequestSpec\x12\x0f\n\x07request\x18\x01 \x01(\x0c\x12\x12\n\nsignerName\x18\x07 \x01(\t\x12\x19\n\x11\x65xpirationSeconds\x18\x08 \x01(\x05\x12\x0e\n\x06usages\x18\x05 \x03(\t\x12\x10\n\x08username\x18\x02 \x01(\t\x12\x0b\n\x03uid\x18\x03 \x01(\t\x12\x0e\n\x06groups\x18\x04 \x03(\t\"\x88\x01\n\x1f\x43\x65rtificateSigningRequestStatus\x12P\n\nconditions\x18\x01 \x03(\x0b\x32<.kemu.k8s.certificates.v1.CertificateSigningRequestCondition\x12\x13\n\x0b\x63\x65rtificate\x18\x02 \x01(\x0c')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ekemu/k8s/certificates_v1.proto\x12\x18kemu.k8s.certificates.v1\x1a\x16kemu/k8s/meta_v1.proto\"\xdd\x01\n\x19\x43\x65rtificateSigningRequest\x12.\n\x08metadata\x18\x01 \x01(\x0b\x32\x1c.kemu.k8s.meta.v1.ObjectMeta\x12\x45\n\x04spec\x18\x02 \x01(\x0b\x32\x37.kemu.k8s.certificates.v1.CertificateSigningRequestSpec\x12I\n\x06status\x18\x03 \x01(\x0b\x32\x39.kemu.k8s.certificates.v1.CertificateSigningRequestStatus\"\xc7\x01\n\"CertificateSigningRequestCondition\x12\x0c\n\x04type\x18\x01 \x01(\t\x12\x0e\n\x06status\x18\x06 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\x12.\n\x0elastUpdateTime\x18\x04 \x01(\x0b\x32\x16.kemu.k8s.meta.v1.Time\x12\x32\n\x12lastTransitionTime\x18\x05 \x01(\x0b\x32\x16.kemu.k8s.meta.v1.Time\"\xc5\x02\n\x1d\x43\x65rtificateSigningRequestSpec\x12\x0f\n\x07request\x18\x01 \x01(\x0c\x12\x12\n\nsignerName\x18\x07 \x01(\t\x12\x19\n\x11\x65xpirationSeconds\x18\x08 \x01(\x05\x12\x0e\n\x06usages\x18\x05 \x03(\t\x12\x10\n\x08username\x18\x02 \x01(\t\x12\x0b\n\x03uid\x18\x03 \x01(\t\x12\x0e\n\x06groups\x18\x04 \x03(\t\x12Q\n\x05\x65xtra\x18\x06 \x03(\x0b\x32\x42.kemu.k8s.certificates.v1.CertificateSigningRequestSpec.ExtraEntry\x1aR\n\nExtraEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x33\n\x05value\x18\x02 \x01(\x0b\x32$.kemu.k8s.certificates.v1.ExtraValue:\x02\x38\x01\"\x88\x01\n\x1f\x43\x65rtificateSigningRequestStatus\x12P\n\nconditions\x18\x01 \x03(\x0b\x32<.kemu.k8s.certificates.v1.CertificateSigningRequestCondition\x12\x13\n\x0b\x63\x65rtificate\x18\x02 \x01(\x0c\"\x1b\n\nExtraValue\x12\r\n\x05items\x18\x01 \x03(\t')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'kemu.messages.k8s.certificates_v1_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
+  _globals['_CERTIFICATESIGNINGREQUESTSPEC_EXTRAENTRY']._loaded_options = None
+  _globals['_CERTIFICATESIGNINGREQUESTSPEC_EXTRAENTRY']._serialized_options = b'8\001'
   _globals['_CERTIFICATESIGNINGREQUEST']._serialized_start=85
   _globals['_CERTIFICATESIGNINGREQUEST']._serialized_end=306
   _globals['_CERTIFICATESIGNINGREQUESTCONDITION']._serialized_start=309
   _globals['_CERTIFICATESIGNINGREQUESTCONDITION']._serialized_end=508
   _globals['_CERTIFICATESIGNINGREQUESTSPEC']._serialized_start=511
-  _globals['_CERTIFICATESIGNINGREQUESTSPEC']._serialized_end=669
-  _globals['_CERTIFICATESIGNINGREQUESTSTATUS']._serialized_start=672
-  _globals['_CERTIFICATESIGNINGREQUESTSTATUS']._serialized_end=808
+  _globals['_CERTIFICATESIGNINGREQUESTSPEC']._serialized_end=836
+  _globals['_CERTIFICATESIGNINGREQUESTSPEC_EXTRAENTRY']._serialized_start=754
+  _globals['_CERTIFICATESIGNINGREQUESTSPEC_EXTRAENTRY']._serialized_end=836
+  _globals['_CERTIFICATESIGNINGREQUESTSTATUS']._serialized_start=839
+  _globals['_CERTIFICATESIGNINGREQUESTSTATUS']._serialized_end=975
+  _globals['_EXTRAVALUE']._serialized_start=977
+  _globals['_EXTRAVALUE']._serialized_end=1004
 # @@protoc_insertion_point(module_scope)

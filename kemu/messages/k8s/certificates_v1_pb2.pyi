@@ -35,7 +35,14 @@ class CertificateSigningRequestCondition(_message.Message):
     def __init__(self, type: _Optional[str] = ..., status: _Optional[str] = ..., reason: _Optional[str] = ..., message: _Optional[str] = ..., lastUpdateTime: _Optional[_Union[_meta_v1_pb2.Time, _Mapping]] = ..., lastTransitionTime: _Optional[_Union[_meta_v1_pb2.Time, _Mapping]] = ...) -> None: ...
 
 class CertificateSigningRequestSpec(_message.Message):
-    __slots__ = ("request", "signerName", "expirationSeconds", "usages", "username", "uid", "groups")
+    __slots__ = ("request", "signerName", "expirationSeconds", "usages", "username", "uid", "groups", "extra")
+    class ExtraEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: ExtraValue
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[ExtraValue, _Mapping]] = ...) -> None: ...
     REQUEST_FIELD_NUMBER: _ClassVar[int]
     SIGNERNAME_FIELD_NUMBER: _ClassVar[int]
     EXPIRATIONSECONDS_FIELD_NUMBER: _ClassVar[int]
@@ -43,6 +50,7 @@ class CertificateSigningRequestSpec(_message.Message):
     USERNAME_FIELD_NUMBER: _ClassVar[int]
     UID_FIELD_NUMBER: _ClassVar[int]
     GROUPS_FIELD_NUMBER: _ClassVar[int]
+    EXTRA_FIELD_NUMBER: _ClassVar[int]
     request: bytes
     signerName: str
     expirationSeconds: int
@@ -50,7 +58,8 @@ class CertificateSigningRequestSpec(_message.Message):
     username: str
     uid: str
     groups: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, request: _Optional[bytes] = ..., signerName: _Optional[str] = ..., expirationSeconds: _Optional[int] = ..., usages: _Optional[_Iterable[str]] = ..., username: _Optional[str] = ..., uid: _Optional[str] = ..., groups: _Optional[_Iterable[str]] = ...) -> None: ...
+    extra: _containers.MessageMap[str, ExtraValue]
+    def __init__(self, request: _Optional[bytes] = ..., signerName: _Optional[str] = ..., expirationSeconds: _Optional[int] = ..., usages: _Optional[_Iterable[str]] = ..., username: _Optional[str] = ..., uid: _Optional[str] = ..., groups: _Optional[_Iterable[str]] = ..., extra: _Optional[_Mapping[str, ExtraValue]] = ...) -> None: ...
 
 class CertificateSigningRequestStatus(_message.Message):
     __slots__ = ("conditions", "certificate")
@@ -59,3 +68,9 @@ class CertificateSigningRequestStatus(_message.Message):
     conditions: _containers.RepeatedCompositeFieldContainer[CertificateSigningRequestCondition]
     certificate: bytes
     def __init__(self, conditions: _Optional[_Iterable[_Union[CertificateSigningRequestCondition, _Mapping]]] = ..., certificate: _Optional[bytes] = ...) -> None: ...
+
+class ExtraValue(_message.Message):
+    __slots__ = ("items",)
+    ITEMS_FIELD_NUMBER: _ClassVar[int]
+    items: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, items: _Optional[_Iterable[str]] = ...) -> None: ...

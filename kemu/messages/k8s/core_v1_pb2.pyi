@@ -229,6 +229,26 @@ class ClusterTrustBundleProjection(_message.Message):
     path: str
     def __init__(self, name: _Optional[str] = ..., signerName: _Optional[str] = ..., labelSelector: _Optional[_Union[_meta_v1_pb2.LabelSelector, _Mapping]] = ..., optional: _Optional[bool] = ..., path: _Optional[str] = ...) -> None: ...
 
+class ComponentCondition(_message.Message):
+    __slots__ = ("type", "status", "message", "error")
+    TYPE_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
+    type: str
+    status: str
+    message: str
+    error: str
+    def __init__(self, type: _Optional[str] = ..., status: _Optional[str] = ..., message: _Optional[str] = ..., error: _Optional[str] = ...) -> None: ...
+
+class ComponentStatus(_objects.KubernetesObject):
+    __slots__ = ("metadata", "conditions")
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    CONDITIONS_FIELD_NUMBER: _ClassVar[int]
+    metadata: _meta_v1_pb2.ObjectMeta
+    conditions: _containers.RepeatedCompositeFieldContainer[ComponentCondition]
+    def __init__(self, metadata: _Optional[_Union[_meta_v1_pb2.ObjectMeta, _Mapping]] = ..., conditions: _Optional[_Iterable[_Union[ComponentCondition, _Mapping]]] = ...) -> None: ...
+
 class ConfigMap(_objects.KubernetesObject):
     __slots__ = ("metadata", "immutable", "data", "binaryData")
     class DataEntry(_message.Message):

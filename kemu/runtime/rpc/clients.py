@@ -43,6 +43,8 @@ class MemoryChannel:
     ``connect`` makes a link to wherever that server is now; it never fails, its calls do.
     """
 
+    __slots__ = ("_closed", "_connect", "current", "loop", "metadata")
+
     def __init__(
         self, connect: Callable[[], Link], loop: asyncio.AbstractEventLoop, metadata: Metadata = NO_METADATA
     ) -> None:

@@ -69,6 +69,15 @@ class Plain(abc.ABC):
     ready: deque[tuple[Callable[..., object], tuple[Any, ...], contextvars.Context | None]]
     """What ``call_soon`` schedules with a context."""
 
+    @abc.abstractmethod
+    def step_context(self) -> contextvars.Context:
+        """In which steps run that the running code asks for."""
+
+
+def context_of(loop: asyncio.AbstractEventLoop) -> contextvars.Context:
+    """In which steps run that the running code asks for."""
+    return loop.step_context() if isinstance(loop, Plain) else contextvars.copy_context()
+
 
 def ready_of(loop: asyncio.AbstractEventLoop) -> deque[Any] | None:
     """The steps of a loop, if they are plain data."""
@@ -101,7 +110,7 @@ class Listener:
         self.pause = pause
         self.first = first
         """Called before the first message is handed over; then None."""
-        self.context = contextvars.copy_context()
+        self.context = context_of(end.loop)
         """Context of the actor: an actor that is dead or paused takes nothing."""
         self.busy = False
         """It has a message that it has not finished with, or waits before it takes the next one."""

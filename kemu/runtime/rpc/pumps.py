@@ -14,7 +14,7 @@ from typing import Any
 
 import grpc
 
-from kemu.runtime.rpc.ends import EOF, WINDOW_BYTES, End, Pause, ready_of
+from kemu.runtime.rpc.ends import EOF, WINDOW_BYTES, End, Pause, context_of, ready_of
 
 Spawn = Callable[[Coroutine[Any, Any, None], str], "asyncio.Task[Any]"]
 
@@ -105,7 +105,7 @@ class Pump:
         if isinstance(call, End) and call.can_post:  # type: ignore[attr-defined]
             self._loop = call.loop
             self._ready = ready_of(call.loop)
-            self._context: contextvars.Context | None = contextvars.copy_context()
+            self._context: contextvars.Context | None = context_of(call.loop)
             self.wake_for_all()
         else:
             self._context = None

@@ -85,6 +85,8 @@ def _style(behavior: Callable[..., Any]) -> tuple[bool, bool]:
 class Server:
     """What ``add_XServicer_to_server(servicer, server)`` wants, and the calls that are being served."""
 
+    __slots__ = ("_generic_handlers", "_methods", "_on_error", "_ready", "_spawn", "closed", "context", "loop", "name")
+
     def __init__(
         self,
         name: str,

@@ -18,6 +18,7 @@ import warnings
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from sys import intern
 from typing import Any, BinaryIO, NamedTuple
 
 import msgpack
@@ -66,7 +67,11 @@ def time_of(payload: bytes) -> int:
 
 def unpack_event(payload: bytes) -> Entry:
     time_ns, actor, kind, data = msgpack.unpackb(payload, raw=False, strict_map_key=False)
-    return Entry(time_ns, actor, kind, events.typed(kind, data))
+    # Who keeps events of a long log keeps each name once.
+    for key, value in data.items():
+        if type(value) is str:
+            data[key] = intern(value)
+    return Entry(time_ns, intern(actor), kind, events.typed(kind, data))
 
 
 def framed(payload: bytes) -> bytes:

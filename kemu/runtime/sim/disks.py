@@ -12,15 +12,28 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable
 
+import zstandard
+
 from kemu.runtime import file_names
 from kemu.runtime.faults.disks import SECTOR_BYTES, DiskFaults, rotten, victim_file, without_sectors
 
+PACKED_BYTES = 1 << 16
+"""Of a file: as much is compressed at once, or more. Journals of large clusters have gigabytes, and are read after
+crashes alone."""
+_MOST_PACKED_BYTES = 1 << 20
+_PACK = zstandard.ZstdCompressor(level=1).compress
+_UNPACK = zstandard.ZstdDecompressor().decompress
+
 
 class _File:
-    __slots__ = ("content", "durable", "last", "lost", "synced")
+    __slots__ = ("_packed", "_packed_bytes", "_tail", "durable", "last", "lost", "synced")
 
     def __init__(self, content: bytes = b"", synced: int = 0, durable: bool = False) -> None:
-        self.content = bytearray(content)
+        self._packed: list[bytes] = []
+        """The front of the content, compressed: what survives a crash, and nobody has looked at lately."""
+        self._packed_bytes = 0
+        """How many bytes that is."""
+        self._tail = bytearray(content)
         self.synced = synced
         """How many bytes survive a crash, from the front."""
         self.durable = durable
@@ -30,10 +43,40 @@ class _File:
         self.lost: list[tuple[int, int]] = []
         """From where to where a failed fsync has dropped what was to be written: no later one writes it."""
 
+    @property
+    def size(self) -> int:
+        return self._packed_bytes + len(self._tail)
+
+    @property
+    def content(self) -> bytearray:
+        """All of it, to be changed."""
+        if self._packed:
+            self._tail = bytearray(self.read())
+            self._packed.clear()
+            self._packed_bytes = 0
+        return self._tail
+
+    def read(self) -> bytes:
+        return b"".join((*map(_UNPACK, self._packed), self._tail))
+
+    def add(self, data: bytes) -> None:
+        """A write at the end."""
+        self.last = self.size
+        self._tail += data
+
+    def pack(self) -> None:
+        """Compress what survives a crash, where that is much."""
+        while (size := min(self.synced, self.size) - self._packed_bytes) >= PACKED_BYTES:
+            size = min(size, _MOST_PACKED_BYTES)
+            # A copy: what the compressor returns takes as much memory as the worst case would.
+            self._packed.append(bytes(memoryview(_PACK(self._tail[:size]))))
+            self._packed_bytes += size
+            del self._tail[:size]
+
     def append(self, data: bytes) -> None:
         """A part of a write, which the medium has."""
-        self.content += data
-        self.synced = len(self.content)
+        self._tail += data
+        self.synced = self.size
         self.durable = True
 
 
@@ -58,16 +101,15 @@ class MemoryDisk:
         return sorted(self._open())
 
     def read(self, name: str) -> bytes:
-        return bytes(self._file(name).content)
+        return self._file(name).read()
 
     def append(self, name: str, data: bytes) -> None:
         file = self._files.get(name)
         if file is None:
             file = self._open()[file_names.check(name)] = _File()
         if self.faults is not None:
-            self.faults.before_append(len(file.content), data, file.append)
-        file.last = len(file.content)
-        file.content += data
+            self.faults.before_append(file.size, data, file.append)
+        file.add(data)
 
     def write(self, name: str, data: bytes) -> None:
         files = self._open()
@@ -76,12 +118,13 @@ class MemoryDisk:
             self.faults.before_write()
             if self.faults.loses_renames():
                 self._undo.append((name, files.get(name)))
-        files[name] = _File(data, len(data), True)
+        file = files[name] = _File(data, len(data), True)
+        file.pack()
 
     def truncate(self, name: str, size: int) -> None:
         file = self._file(name)
-        if not 0 <= size <= len(file.content):
-            raise ValueError(f"{name}: cannot truncate {len(file.content)} bytes to {size}")
+        if not 0 <= size <= file.size:
+            raise ValueError(f"{name}: cannot truncate {file.size} bytes to {size}")
         del file.content[size:]
         file.synced = min(file.synced, size)
         file.lost = [(first, min(last, size)) for first, last in file.lost if first < size]
@@ -90,8 +133,9 @@ class MemoryDisk:
         file = self._files.get(name) or self._file(name)
         if self.faults is not None:
             self._check_fsync(file)
-        file.synced = len(file.content)
+        file.synced = file.size
         file.durable = True
+        file.pack()
 
     async def sync(self, name: str) -> None:
         seconds = None if self.faults is None else self.faults.fsync_s()
@@ -101,12 +145,13 @@ class MemoryDisk:
             self.fsync(name)
             return
         file = self._file(name)
-        size = len(file.content)
+        size = file.size
         await self.sleep(seconds)
         self._open()
         self._check_fsync(file)
-        file.synced = max(file.synced, min(size, len(file.content)))
+        file.synced = max(file.synced, min(size, file.size))
         file.durable = True
+        file.pack()
 
     def _check_fsync(self, file: _File) -> None:
         if self.faults is not None:
@@ -114,8 +159,8 @@ class MemoryDisk:
                 self.faults.before_fsync()
             except OSError:
                 # As Linux does: the pages count as clean, so that another fsync succeeds and writes nothing.
-                if file.synced < len(file.content):
-                    file.lost.append((file.synced, len(file.content)))
+                if file.synced < file.size:
+                    file.lost.append((file.synced, file.size))
                 raise
 
     def remove(self, name: str) -> None:
@@ -149,7 +194,7 @@ class MemoryDisk:
     def backup(self) -> MemoryDisk:
         """A copy of what can be read, durable in all its parts."""
         copy = MemoryDisk()
-        copy._files = {name: _File(self.read(name), len(self._files[name].content), True) for name in self.list()}
+        copy._files = {name: _File(self.read(name), self._files[name].size, True) for name in self.list()}
         return copy
 
     def crash(self, stream: random.Random) -> MemoryDisk:
@@ -165,7 +210,7 @@ class MemoryDisk:
                 else:
                     del file.content[first:]
             file.lost.clear()
-            unsynced = len(file.content) - file.synced
+            unsynced = file.size - file.synced
             if unsynced or not file.durable:
                 fate = stream.choice(("lost", "kept", "torn", "holes"))
                 if fate == "lost" and not file.durable:
@@ -175,7 +220,7 @@ class MemoryDisk:
                 else:
                     keep = {"lost": 0, "kept": unsynced, "torn": stream.randint(0, unsynced)}[fate]
                     del file.content[file.synced + keep :]
-            file.synced = len(file.content)
+            file.synced = file.size
             file.durable = True
             survivor._files[name] = file
         self.close()

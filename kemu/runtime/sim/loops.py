@@ -209,6 +209,11 @@ class VirtualLoop(asyncio.AbstractEventLoop, Plain):
             owner.prune()
         return task
 
+    def step_context(self) -> contextvars.Context:
+        """For steps of the actor that runs: its own context, which is never within a step that has another one."""
+        owner: Any = OWNER.get()
+        return getattr(owner, "context", None) or contextvars.copy_context()
+
     def fail(self, error: BaseException) -> None:
         """End the run with this error, before any other step."""
         self.ready.appendleft((_raise, (error,), None))
@@ -224,6 +229,7 @@ class VirtualLoop(asyncio.AbstractEventLoop, Plain):
         owner.condition = Condition.PAUSED
         owner.held.cut = True
         owner.held = Held()
+        owner.withheld = [*owner.withheld]
         self._guarded = True
 
     def resume(self, owner: Owner) -> None:
@@ -243,7 +249,7 @@ class VirtualLoop(asyncio.AbstractEventLoop, Plain):
         self._guarded = True
         self.foreground.note_dead()
         self.background.note_dead()
-        owner.withheld.clear()
+        owner.withheld = []
         self._owners.pop(owner, None)
         left, owner.tasks = owner.tasks, {}
         for task, context in left.items():
@@ -290,6 +296,7 @@ class VirtualLoop(asyncio.AbstractEventLoop, Plain):
             sys.set_asyncgen_hooks(*hooks)
             asyncio._set_running_loop(None)
             if gc_was_enabled:
+                garbage.freeze()  # else what is left would be looked at now, and again by whoever wants it collected
                 garbage.unfreeze()
                 gc.enable()
 

@@ -42,6 +42,10 @@ class Held:
         callback(*args)
 
 
+_NO_PAUSE = Held()
+_NOTHING: list[Any] = []
+
+
 class Owner:
     """An actor, as the owner of tasks and callbacks."""
 
@@ -52,9 +56,9 @@ class Owner:
         self.condition = Condition.RUNNING
         self.tasks: dict[asyncio.Task[Any], contextvars.Context] = {}
         """Tasks and the context that each runs in, oldest first; some may be done."""
-        self.withheld: list[Any] = []
-        """What the loop will run when the owner is resumed."""
-        self.held = Held()
+        self.withheld = _NOTHING
+        """What the loop will run when the owner is resumed; a list of its own from its first pause on."""
+        self.held = _NO_PAUSE
         """By its last pause."""
         self.prune_at = _PRUNE_AT_LEAST
         """How many tasks it may have until it is to :meth:`prune`; who adds one sees to that."""

@@ -16,7 +16,8 @@ FAMILIES = ("tables",)
 NOW = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)
 """The time that the recorder's clock shows."""
 
-WITHOUT_PRINTER = ("CustomResourceDefinition", "LimitRange", "Role", "ClusterRole")
+WITHOUT_PRINTER = ("CustomResourceDefinition", "LimitRange", "Role", "ClusterRole", "APIService")
+"""The last one is printed by kube-aggregator."""
 KINDS = tuple(row for row in resources.RESOURCES if row.kind not in WITHOUT_PRINTER)
 PODS_SHARE = 0.2
 

@@ -20,6 +20,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -31,6 +32,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kube-openapi/pkg/schemaconv"
 	"k8s.io/kube-openapi/pkg/validation/spec"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	generatedopenapi "k8s.io/kubernetes/pkg/generated/openapi"
 	"sigs.k8s.io/structured-merge-diff/v6/schema"
 )
@@ -40,7 +42,7 @@ var factRoots = []struct {
 	version string
 	kinds   []any
 }{
-	{"v1", []any{v1.ConfigMap{}, v1.Endpoints{}, v1.Event{}, v1.LimitRange{}, v1.Namespace{}, v1.Node{}, v1.PersistentVolume{},
+	{"v1", []any{v1.ComponentStatus{}, v1.ConfigMap{}, v1.Endpoints{}, v1.Event{}, v1.LimitRange{}, v1.Namespace{}, v1.Node{}, v1.PersistentVolume{},
 		v1.PersistentVolumeClaim{}, v1.Pod{}, v1.PodTemplate{}, v1.ReplicationController{}, v1.ResourceQuota{}, v1.Secret{},
 		v1.Service{}, v1.ServiceAccount{}}},
 	{"admissionregistration.k8s.io/v1", []any{admissionregistrationv1.MutatingAdmissionPolicy{},
@@ -48,14 +50,16 @@ var factRoots = []struct {
 		admissionregistrationv1.ValidatingAdmissionPolicy{}, admissionregistrationv1.ValidatingAdmissionPolicyBinding{},
 		admissionregistrationv1.ValidatingWebhookConfiguration{}}},
 	{"apiextensions.k8s.io/v1", []any{apiextensionsv1.CustomResourceDefinition{}}},
+	{"apiregistration.k8s.io/v1", []any{apiregistrationv1.APIService{}}},
 	{"apps/v1", []any{appsv1.ControllerRevision{}, appsv1.DaemonSet{}, appsv1.Deployment{}, appsv1.ReplicaSet{}, appsv1.StatefulSet{}}},
-	{"autoscaling/v1", []any{autoscalingv1.Scale{}}},
+	{"autoscaling/v1", []any{autoscalingv1.Scale{}, autoscalingv1.HorizontalPodAutoscaler{}}},
 	{"autoscaling/v2", []any{autoscalingv2.HorizontalPodAutoscaler{}}},
 	{"batch/v1", []any{batchv1.CronJob{}, batchv1.Job{}}},
 	{"certificates.k8s.io/v1", []any{certificatesv1.CertificateSigningRequest{}}},
 	{"coordination.k8s.io/v1", []any{coordinationv1.Lease{}}},
 	{"discovery.k8s.io/v1", []any{discoveryv1.EndpointSlice{}}},
 	{"events.k8s.io/v1", []any{eventsv1.Event{}}},
+	{"flowcontrol.apiserver.k8s.io/v1", []any{flowcontrolv1.FlowSchema{}, flowcontrolv1.PriorityLevelConfiguration{}}},
 	{"networking.k8s.io/v1", []any{networkingv1.Ingress{}, networkingv1.IngressClass{}, networkingv1.NetworkPolicy{},
 		networkingv1.IPAddress{}, networkingv1.ServiceCIDR{}}},
 	{"node.k8s.io/v1", []any{nodev1.RuntimeClass{}}},
@@ -157,7 +161,7 @@ func modelName(described reflect.Type) string {
 
 func shortName(name string) string {
 	for _, prefix := range []string{"io.k8s.api.", "io.k8s.apiextensions-apiserver.pkg.apis.", "io.k8s.apimachinery.pkg.apis.",
-		"io.k8s.apimachinery.pkg."} {
+		"io.k8s.apimachinery.pkg.", "io.k8s.kube-aggregator.pkg.apis."} {
 		if rest, found := strings.CutPrefix(name, prefix); found {
 			return rest
 		}
@@ -169,7 +173,7 @@ func shortName(name string) string {
 func factName(described reflect.Type) string {
 	path := strings.ReplaceAll(described.PkgPath(), "/", ".") + "." + described.Name()
 	for _, prefix := range []string{"k8s.io.api.", "k8s.io.apiextensions-apiserver.pkg.apis.", "k8s.io.apimachinery.pkg.apis.",
-		"k8s.io.apimachinery.pkg."} {
+		"k8s.io.apimachinery.pkg.", "k8s.io.kube-aggregator.pkg.apis."} {
 		if rest, found := strings.CutPrefix(path, prefix); found {
 			return rest
 		}

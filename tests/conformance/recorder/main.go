@@ -7,6 +7,7 @@
 //	recorder jobs [file …]         the controllers of Jobs and CronJobs, and cron expressions
 //	recorder elections [file …]    candidates for a leader's lease, in virtual time
 //	recorder workloads [file …]    syncs of the controllers of Deployments, ReplicaSets, StatefulSets and DaemonSets
+//	recorder autoscaling [file …]  looks of the HorizontalPodAutoscaler controller, in virtual time
 //	recorder volumes [file …]      the volume binder of the scheduler and the PersistentVolume controller, in virtual time
 //	recorder tables [file …]       rows of kubectl get, as the API server prints them
 //	recorder cel [file …]          expressions: messages, types, costs, values
@@ -59,7 +60,7 @@ func main() {
 	// Kinds of cases that are answered in virtual time.
 	answers := map[string]func(*testing.T, json.RawMessage) (any, error){
 		"timeline": answerTimeline, "kubelet": answerKubelet, "jobs": answerJobs, "elections": answerElections,
-		"workloads": answerWorkloads, "quota": answerQuota, "volumes": answerVolumes,
+		"workloads": answerWorkloads, "autoscaling": answerAutoscaling, "quota": answerQuota, "volumes": answerVolumes,
 		"tables":  answerTable,
 		"cel":     answerCEL,
 		"patches": func(_ *testing.T, data json.RawMessage) (any, error) { return answerPatches(data) },
@@ -74,7 +75,7 @@ func main() {
 		return
 	}
 	if !inTime && kind(os.Args) != "scheduler" {
-		fmt.Fprintln(os.Stderr, "usage: recorder scheduler|timeline|kubelet|jobs|elections|workloads|volumes|quota|tables|patches|cel [file …] > recorded.jsonl")
+		fmt.Fprintln(os.Stderr, "usage: recorder scheduler|timeline|kubelet|jobs|elections|workloads|autoscaling|volumes|quota|tables|patches|cel [file …] > recorded.jsonl")
 		os.Exit(2)
 	}
 	files := os.Args[2:]

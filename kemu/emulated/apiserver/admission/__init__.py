@@ -4,6 +4,8 @@
     anti_affinity_topologies       LimitPodHardAntiAffinityTopology: required anti-affinity by node only; off by default
     node_restrictions              NodeRestriction: a kubelet changes its own Node and the pods on it
     limit_ranges                   LimitRanger: defaults and bounds of what containers, pods and claims ask for
+    service_accounts               ServiceAccount: the account of a pod must exist, and its containers mount a token;
+                                   off by default, on in ``kemu up``
     priority                       Priority: class name → value and preemption policy; one global default
     tolerations                    DefaultTolerationSeconds: 300 s on nodes that are not ready or unreachable
     pod_tolerations                PodTolerationRestriction: tolerations by namespace and of memory pressure; off by
@@ -13,6 +15,8 @@
     storage                        DefaultStorageClass: the class of claims that name none; and
                                    StorageObjectInUseProtection: finalizers of claims and volumes
     runtime_classes                RuntimeClass: overhead, node selector and tolerations of the pod's runtime class
+    certificates                   always: who asks for a certificate; CertificateApproval, CertificateSigning,
+                                   CertificateSubjectRestriction: whom their signers obey
     role_escalations               always: roles and bindings give nothing that their writers do not have
     quotas                         ResourceQuota: what exceeds a quota is refused, what does not is charged
 
@@ -35,6 +39,7 @@ from typing import Any
 from kemu import errors
 from kemu.emulated.apiserver.admission.anti_affinity_topologies import LimitPodHardAntiAffinityTopology
 from kemu.emulated.apiserver.admission.base import Host, Plugin
+from kemu.emulated.apiserver.admission.certificates import Certificates
 from kemu.emulated.apiserver.admission.extended_resource_tolerations import ExtendedResourceToleration
 from kemu.emulated.apiserver.admission.external import External
 from kemu.emulated.apiserver.admission.external.attributes import CREATE, DELETE, UPDATE, Asking, Attributes
@@ -46,6 +51,7 @@ from kemu.emulated.apiserver.admission.priority import Priority
 from kemu.emulated.apiserver.admission.quotas.plugin import ResourceQuota
 from kemu.emulated.apiserver.admission.role_escalations import RoleEscalations
 from kemu.emulated.apiserver.admission.runtime_classes import RuntimeClass
+from kemu.emulated.apiserver.admission.service_accounts import ServiceAccount
 from kemu.emulated.apiserver.admission.services import ServiceAddresses
 from kemu.emulated.apiserver.admission.storage import DefaultStorageClass, StorageObjectInUseProtection
 from kemu.emulated.apiserver.admission.tolerations import DefaultTolerationSeconds
@@ -59,6 +65,7 @@ PLUGINS: dict[str, type[Plugin[Any]]] = {
     "NamespaceLifecycle": NamespaceLifecycle,
     "LimitPodHardAntiAffinityTopology": LimitPodHardAntiAffinityTopology,
     "LimitRanger": LimitRanger,
+    "ServiceAccount": ServiceAccount,
     "NodeRestriction": NodeRestriction,
     "Priority": Priority,
     "DefaultTolerationSeconds": DefaultTolerationSeconds,
@@ -70,7 +77,10 @@ PLUGINS: dict[str, type[Plugin[Any]]] = {
     "ResourceQuota": ResourceQuota,
 }
 """In the order in which they run."""
-DEFAULT_OFF = ("LimitPodHardAntiAffinityTopology", "PodTolerationRestriction", "ExtendedResourceToleration")
+OFF_IN_KUBERNETES = ("LimitPodHardAntiAffinityTopology", "PodTolerationRestriction", "ExtendedResourceToleration")
+DEFAULT_OFF = (*OFF_IN_KUBERNETES, "ServiceAccount")
+"""The last one is on in Kubernetes. Pods of a scenario need no accounts, as none of their containers calls the API
+server."""
 DEFAULT_ON = tuple(name for name in PLUGINS if name not in DEFAULT_OFF)
 
 
@@ -88,7 +98,7 @@ class Chain:
         if unknown:
             raise ValueError(f"unknown admission plugin {unknown[0]!r}; there are {', '.join(PLUGINS)}")
         plugins = [plugin(storage, cache) for name, plugin in PLUGINS.items() if name in names]
-        plugins += [RoleEscalations(storage, cache), ServiceAddresses(storage, cache)]
+        plugins += [RoleEscalations(storage, cache), Certificates(storage, cache), ServiceAddresses(storage, cache)]
         self._plugins = plugins
         self._creates = _by_plural(plugins, "create")
         self._validations = _by_plural(plugins, "validate")

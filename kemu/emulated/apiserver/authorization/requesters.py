@@ -1,9 +1,13 @@
-"""The node whose kubelet made the request that is being carried out: what admission has to know of the user."""
+"""Who made the request that is being carried out: what admission has to know of the user."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import NamedTuple
+
+from kemu.emulated.apiserver.authorization.attributes import Attributes
+from kemu.emulated.objects.identities import User
 
 
 class Requester(NamedTuple):
@@ -15,3 +19,13 @@ class Requester(NamedTuple):
 NOBODY: Requester | None = None
 NODE: ContextVar[Requester | None] = ContextVar("node", default=NOBODY)
 """None: the user is no kubelet."""
+
+
+class Asking(NamedTuple):
+    """The user behind a request for which that counts, one about certificates."""
+
+    user: User
+    allows: Callable[[Attributes], bool]
+
+
+ASKING: ContextVar[Asking | None] = ContextVar("asking", default=None)

@@ -8,7 +8,8 @@ from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.validation import definitions as plain_checks
 from kemu.emulated.objects.validation import kinds
 from kemu.emulated.objects.validation.causes import duplicate, invalid, required
-from kemu.emulated.schemas import definitions, paths, problems, structural
+from kemu.emulated.schemas import paths, problems, structural
+from kemu.emulated.schemas.definitions import checks as schema_checks
 from kemu.errors import Cause
 from kemu.messages.k8s.apiextensions_v1_pb2 import CustomResourceDefinition, CustomResourceDefinitionVersion
 
@@ -35,7 +36,7 @@ def _check_schemas(new: CustomResourceDefinition, old: CustomResourceDefinition 
             known = before.get(version.name)
             is_unchanged = known is not None and known.schema == version.schema
             has_status = has_any_status if path == "spec.validation" else version.subresources.HasField("status")
-            definitions.check(_schema(version), path, found, has_status=has_status, is_unchanged=is_unchanged)
+            schema_checks.check(_schema(version), path, found, has_status=has_status, is_unchanged=is_unchanged)
     for path, version in plain_checks.places(new, "selectableFields"):
         if version.selectableFields:
             _check_selectable(version, before.get(version.name), path, found)

@@ -83,15 +83,16 @@ class Served(CustomResource):
         _put(obj, manifest)
 
     def show(self, wire: bytes) -> bytes:
-        """An object as it is stored, in this version: as the schema of the version in which it is stored has it now, and
-        only with what this version has."""
+        """An object as it is stored, in this version: read by the schema that its stored version has now, and only with
+        what this version has."""
         obj = CustomObject.FromString(wire)
         stored = self._of(obj.apiVersion)
         is_same = obj.apiVersion == self.api_version and obj.kind == self.kind
-        if is_same and not self.has_defaults and not self.has_changed:
+        is_read = stored is not None and (stored.has_defaults or stored.has_changed)
+        if is_same and not is_read:
             return wire
         before = obj.content
-        if stored is not None and (stored.has_defaults or stored.has_changed):
+        if stored is not None and is_read:
             manifest = custom_objects.content(obj)
             stored.schema.read(manifest)
             custom_objects.put(obj, manifest)

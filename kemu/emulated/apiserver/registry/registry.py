@@ -154,6 +154,8 @@ class Registry:
             if strategy.prepare_create is not None:
                 strategy.prepare_create(obj)
             meta.set_time(metadata.creationTimestamp, self._unix_ns())
+            if strategy.stamp is not None:
+                strategy.stamp(obj, self._unix_ns())
             for field in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
                 metadata.ClearField(field)
             problems = strategy.validate_create(obj) + unbuilt
@@ -348,6 +350,8 @@ class Registry:
         if subresource:
             part = strategy.subresources[subresource]
             part.prepare(new, old)
+            if part.stamp is not None:
+                part.stamp(new, old, self.unix_now_ns())
             self._admission.update_part(resource, subresource, new, old)
             if part.defaults:
                 self._admission.update(resource, new, old)

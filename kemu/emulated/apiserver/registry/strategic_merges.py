@@ -26,7 +26,7 @@ _BAD_ORDER = "invalid patch format of setElementOrder list"
 _KINDS = {schemas.MAP: "map", schemas.LIST: "slice", schemas.SCALAR: "string", schemas.ANY: "interface"}
 
 
-def merge(original: Json, patch: Json, expression: str) -> Json:
+def merge(original: Json, patch: Json, expression: str | schemas.Type) -> Json:
     """``expression``: the type of the original, for :func:`.schemas.resolve`. Raises :class:`kemu.errors.ApiError`."""
     if _PATCH in patch:
         directive = patch[_PATCH]
@@ -75,7 +75,7 @@ def _put(original: Json, key: str, value: object) -> None:
         original[key] = kept
 
 
-def _field(expression: str, key: str) -> Field:
+def _field(expression: str | schemas.Type, key: str) -> Field:
     """The field of a struct, or what stands for the entries of a map (``LookupPatchMetadataForStruct``)."""
     kind = schemas.resolve(expression)
     if kind.kind is not STRUCT:
@@ -83,12 +83,12 @@ def _field(expression: str, key: str) -> Field:
     assert kind.fields is not None
     found = kind.fields.get(key)
     if found is None:
-        struct = expression.rpartition(".")[2]
+        struct = str(expression).rpartition(".")[2]
         raise ApiError(f'unable to find api field in struct {struct} for the json field "{key}"')
     return found
 
 
-def _element(field: Field) -> str:
+def _element(field: Field) -> str | schemas.Type:
     return schemas.resolve(field.type).element
 
 
@@ -146,7 +146,7 @@ def _discard_nulls(value: object) -> None:
 # Lists with an order ------------------------------------------------------------------------------------------------
 
 
-def _merge_ordered_lists(original: Json, patch: Json, expression: str) -> None:
+def _merge_ordered_lists(original: Json, patch: Json, expression: str | schemas.Type) -> None:
     """``$setElementOrder`` and the lists that it is about (``mergePatchIntoOriginal``)."""
     for key in [key for key in patch if key.startswith(_ORDER)]:
         order = patch.pop(key)
@@ -265,7 +265,7 @@ def _special_elements(old: list[Any], new: list[Any], merge_key: str) -> tuple[l
     return (plain, [], True) if replaces else (old, plain, False)
 
 
-def _merge_elements(old: list[Any], new: list[Any], merge_key: str, expression: str) -> list[Any]:
+def _merge_elements(old: list[Any], new: list[Any], merge_key: str, expression: str | schemas.Type) -> list[Any]:
     for one in new:
         if merge_key not in one:
             raise _no_merge_key(one, merge_key)

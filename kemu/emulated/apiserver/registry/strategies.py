@@ -18,10 +18,15 @@ from kemu.emulated.objects.defaulting import definitions
 from kemu.emulated.objects.pods import pod_phases
 from kemu.emulated.objects.resources import Resource
 from kemu.emulated.objects.templates import generations
-from kemu.emulated.objects.validation import finalizers, kinds, metadata
-from kemu.emulated.objects.validation.pod_specs import resizes
+from kemu.emulated.objects.validation import finalizers, kinds, metadata, registrations
+from kemu.emulated.objects.validation.pod_specs import ephemeral, resizes
 from kemu.errors import Cause
-from kemu.messages.k8s import admissionregistration_v1_pb2, apps_v1_pb2, core_v1_pb2
+from kemu.messages.k8s import (
+    admissionregistration_v1_pb2,
+    apiregistration_v1_pb2,
+    apps_v1_pb2,
+    core_v1_pb2,
+)
 from kemu.messages.k8s.apiextensions_v1_pb2 import CustomResourceDefinition
 from kemu.messages.k8s.objects import KubernetesObject
 
@@ -78,14 +83,81 @@ def _prepare_deployment_status(new: KubernetesObject, old: KubernetesObject) -> 
     new.metadata.labels.update(old.metadata.labels)
 
 
-def _prepare_attachment_status(new: KubernetesObject, old: KubernetesObject) -> None:
-    """``volumeAttachmentStatusStrategy.PrepareForUpdate`` with ``ResetObjectMetaForStatus``."""
+def _keep_spec_and_metadata(new: KubernetesObject, old: KubernetesObject) -> None:
+    """``PrepareForUpdate`` of status strategies with ``ResetObjectMetaForStatus``, as of VolumeAttachments."""
     _keep_spec(new, old)
     fields = new.metadata.managedFields[:]
     new.metadata.CopyFrom(old.metadata)
     new.metadata.ClearField("resourceVersion")
     del new.metadata.managedFields[:]
     new.metadata.managedFields.extend(fields)
+
+
+def _prepare_service_status(new: KubernetesObject, old: KubernetesObject) -> None:
+    """``apiServerStatusStrategy.PrepareForUpdate``."""
+    _keep_spec(new, old)
+    for entries in ("labels", "annotations"):
+        getattr(new.metadata, entries).clear()
+        getattr(new.metadata, entries).update(getattr(old.metadata, entries))
+    for listed in ("finalizers", "ownerReferences"):
+        new.metadata.ClearField(listed)
+        getattr(new.metadata, listed).extend(getattr(old.metadata, listed))
+
+
+def _tell_local(service: apiregistration_v1_pb2.APIService, now_ns: int) -> None:
+    """``apiServerStrategy.PrepareForCreate``: what the server itself serves is available at once."""
+    if not service.spec.HasField("service"):
+        condition = service.status.conditions.add(type="Available", status="True", reason="Local")
+        condition.message = "Local APIServices are always available"
+        meta.set_time(condition.lastTransitionTime, now_ns)
+
+
+Request = registrations.Request
+
+
+def _prepare_request_status(new: Request, old: Request) -> None:
+    """``csrStatusStrategy.PrepareForUpdate``: it neither approves nor denies."""
+    _keep_spec(new, old)
+    for kind in (registrations.APPROVED, registrations.DENIED):
+        after = [one for one in new.status.conditions if one.type == kind]
+        before = [one for one in old.status.conditions if one.type == kind]
+        if len(after) == len(before):
+            for one, other in zip(after, before, strict=True):
+                one.CopyFrom(other)
+
+
+def _prepare_approval(new: Request, old: Request) -> None:
+    """``csrApprovalStrategy.PrepareForUpdate``: it changes nothing but the conditions."""
+    _keep_spec(new, old)
+    conditions = new.status.conditions[:]
+    new.status.CopyFrom(old.status)
+    del new.status.conditions[:]
+    new.status.conditions.extend(conditions)
+
+
+def _time_conditions(new: Request, old: Request, now_ns: int) -> None:
+    """``populateConditionTimestamps``."""
+    for one in new.status.conditions:
+        if not one.HasField("lastUpdateTime"):
+            meta.set_time(one.lastUpdateTime, now_ns)
+        if one.HasField("lastTransitionTime"):
+            continue
+        for other in old.status.conditions:
+            if (other.type, other.status) == (one.type, one.status) and other.HasField("lastTransitionTime"):
+                one.lastTransitionTime.CopyFrom(other.lastTransitionTime)
+                break
+        else:
+            meta.set_time(one.lastTransitionTime, now_ns)
+
+
+def _check_request_part(subresource: str) -> Callable[[Request, Request], list[Cause]]:
+    def check(new: Request, old: Request) -> list[Cause]:
+        found: list[Cause] = []
+        registrations.check_change(new, old, found, subresource)
+        metadata.check_metadata_update(new.metadata, old.metadata, found)
+        return found
+
+    return check
 
 
 def _prepare_secret(new: core_v1_pb2.Secret, old: core_v1_pb2.Secret) -> None:
@@ -107,6 +179,48 @@ def _keep_addresses(new: core_v1_pb2.Service, old: core_v1_pb2.Service) -> None:
                 getattr(after, field).extend(getattr(before, field))
         if not after.HasField("ipFamilyPolicy") and before.HasField("ipFamilyPolicy"):
             after.ipFamilyPolicy = before.ipFamilyPolicy
+
+
+def _prepare_service(new: core_v1_pb2.Service, old: core_v1_pb2.Service) -> None:
+    _keep_addresses(new, old)
+    _drop_of_other_type(new, old)
+
+
+def _drop_of_other_type(new: core_v1_pb2.Service, old: core_v1_pb2.Service) -> None:
+    """What the former type was given, and the present one has no use for, unless the update changes it
+    (``dropTypeDependentFields``)."""
+    after, before = new.spec, old.spec
+    if after.type == "ExternalName" != before.type:
+        if after.clusterIP == before.clusterIP and after.clusterIPs == before.clusterIPs:
+            after.ClearField("clusterIP")
+            after.ClearField("clusterIPs")
+        _drop_unchanged(after, before, "ipFamilies", "ipFamilyPolicy")
+        after.ClearField("internalTrafficPolicy")
+    if before.type in _REACHED_FROM_OUTSIDE and after.type not in _REACHED_FROM_OUTSIDE:
+        if {port.nodePort for port in after.ports} <= {0, *(port.nodePort for port in before.ports)}:
+            for port in after.ports:
+                port.ClearField("nodePort")
+        if not (after.externalIPs and after.type == "ClusterIP"):
+            _drop_unchanged(after, before, "externalTrafficPolicy")
+    if before.type == "LoadBalancer":
+        if before.externalTrafficPolicy == "Local" and not _has_health_port(after):
+            _drop_unchanged(after, before, "healthCheckNodePort")
+        if after.type != "LoadBalancer":
+            _drop_unchanged(after, before, "allocateLoadBalancerNodePorts", "loadBalancerClass")
+            new.status.ClearField("loadBalancer")
+
+
+_REACHED_FROM_OUTSIDE = ("NodePort", "LoadBalancer")
+
+
+def _has_health_port(spec: core_v1_pb2.ServiceSpec) -> bool:
+    return spec.type == "LoadBalancer" and spec.externalTrafficPolicy == "Local"
+
+
+def _drop_unchanged(after: core_v1_pb2.ServiceSpec, before: core_v1_pb2.ServiceSpec, *fields: str) -> None:
+    for name in fields:
+        if getattr(after, name) == getattr(before, name):
+            after.ClearField(name)  # type: ignore[arg-type]
 
 
 def _has_new_spec(new: apps_v1_pb2.ReplicaSet | core_v1_pb2.Pod, old: apps_v1_pb2.ReplicaSet | core_v1_pb2.Pod) -> bool:
@@ -179,6 +293,8 @@ class Subresource:
     """(new, old), both complete."""
     defaults: bool = False
     """It changes the spec: defaults are set first, and admission is asked."""
+    stamp: Callable[[Any, Any, int], None] | None = None
+    """(new, old, Unix nanoseconds): fills in times."""
 
 
 STATUS = Subresource(_keep_spec, kinds.validate_status_update)
@@ -200,6 +316,8 @@ class Strategy:
     prepare_update: Callable[[Any, Any], None] | None = None
     """(new, old): puts back what an update may not change, beside the status."""
     subresources: Mapping[str, Subresource] = field(default_factory=dict)
+    stamp: Callable[[Any, int], None] | None = None
+    """(object, Unix nanoseconds): what a new object says of its time."""
     grace_s: Callable[[Any, int | None], int] | None = None
     """(object, what the request says): the kind is deleted gracefully."""
     dependents: str = DELETED
@@ -221,11 +339,12 @@ _RULES: dict[str, dict[str, Any]] = {
         "subresources": {
             "status": Subresource(_prepare_pod_status, kinds.validate_status_update),
             "resize": Subresource(resizes.prepare, resizes.validate, defaults=True),
+            "ephemeralcontainers": Subresource(ephemeral.prepare, ephemeral.validate, defaults=True),
         },
         "grace_s": _pod_grace_s,
     },
     "events": {"create_on_update": True, "dependents": UNSUPPORTED},
-    "services": {"create_on_update": True, "prepare_update": _keep_addresses},
+    "services": {"create_on_update": True, "prepare_update": _prepare_service},
     "endpoints": {"create_on_update": True},
     "limitranges": {"create_on_update": True},
     "secrets": {"prepare_update": _prepare_secret},
@@ -252,13 +371,32 @@ _RULES: dict[str, dict[str, Any]] = {
     "csistoragecapacities": {"unconditional_update": False},
     "volumeattachments": {
         "unconditional_update": False,
-        "subresources": {"status": Subresource(_prepare_attachment_status, kinds.validate_status_update)},
+        "subresources": {"status": Subresource(_keep_spec_and_metadata, kinds.validate_status_update)},
     },
     "ingresses": {"counts": _has_new_spec},
     "ingressclasses": {"counts": _has_new_spec},
     "networkpolicies": {"counts": _has_new_spec},
     "endpointslices": {"counts": _has_new_endpoints},
-    "certificatesigningrequests": {"subresources": {"status": STATUS, "approval": STATUS}},
+    "certificatesigningrequests": {
+        "prepare_update": _keep_spec,
+        "subresources": {
+            "status": Subresource(_prepare_request_status, _check_request_part("status"), stamp=_time_conditions),
+            "approval": Subresource(_prepare_approval, _check_request_part("approval"), stamp=_time_conditions),
+        },
+    },
+    "flowschemas": {
+        "counts": _has_new_spec,
+        "subresources": {"status": Subresource(_keep_spec_and_metadata, kinds.validate_status_update)},
+    },
+    "prioritylevelconfigurations": {
+        "counts": _has_new_spec,
+        "subresources": {"status": Subresource(_keep_spec_and_metadata, kinds.validate_status_update)},
+    },
+    "apiservices": {
+        "unconditional_update": False,
+        "stamp": _tell_local,
+        "subresources": {"status": Subresource(_prepare_service_status, kinds.validate_status_update)},
+    },
     "deviceclasses": {"counts": _has_new_spec},
     "resourceslices": {"counts": _has_new_spec},
     "validatingadmissionpolicies": {"counts": _has_new_spec, "unconditional_update": False},

@@ -136,6 +136,7 @@ class Collection:
     def put(self, entry: Entry) -> tuple[Change, Any]:
         """An object was created or modified. Returns the object, too, where it had to be parsed, else None."""
         old = self.entries.get(entry.key)
+        entry.keep()
         message = self._read_fields(entry, old)
         self.entries[entry.key] = entry
         if old is None or old.fields != entry.fields:
@@ -265,6 +266,9 @@ class Collection:
     def _forget(self, count: int) -> None:
         """The oldest changes of the window."""
         self.oldest = self._revisions[count - 1]
+        for change in self._changes[:count]:
+            if change.new is not None:
+                change.new.cool()
         del self._revisions[:count]
         del self._changes[:count]
         self._pasts.clear()

@@ -27,6 +27,9 @@ EVENTS_PER_MESSAGE = 1_000
 BYTES_PER_MESSAGE = 1 << 20
 """gRPC refuses messages of more than 4 MiB unless told otherwise."""
 
+UNREAD_EVENTS = 10_000
+"""When so many events of a stream wait for its client, it begins no more watches."""
+
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 """Annotation of the bookmark after which a watch tells of changes."""
 
@@ -214,9 +217,9 @@ class Stream:
             self._has_asked = False
             self._writes.end(self)
 
-    def pause(self, limit: int) -> asyncio.Future[None] | None:
-        """What to wait for until no more than so many events wait."""
-        if self.count <= limit:
+    def pause(self) -> asyncio.Future[None] | None:
+        """What to wait for until no more than :data:`UNREAD_EVENTS` wait."""
+        if self.count <= UNREAD_EVENTS:
             return None
         self._reader = asyncio.get_running_loop().create_future()
         return self._reader
@@ -228,7 +231,7 @@ class _Group:
     __slots__ = ("buckets", "positions")
 
     def __init__(self) -> None:
-        self.buckets: dict[tuple[int, str], dict[Selection, dict[Watcher, None]]] = {}
+        self.buckets: dict[tuple[int, str], dict[Selection, list[Watcher]]] = {}
         self.positions: dict[int, int] = {}
         """How many watchers use an index."""
 
@@ -300,7 +303,7 @@ class Fanout:
         stream.watchers[watcher.watch_id] = watcher
         group = self._groups.setdefault(collection.resource.plural, _Group())
         bucket = group.buckets.setdefault((selection.position, selection.value), {})
-        bucket.setdefault(selection, {})[watcher] = None
+        bucket.setdefault(selection, []).append(watcher)
         group.positions[selection.position] = group.positions.get(selection.position, 0) + 1
         self._look()
 
@@ -312,7 +315,7 @@ class Fanout:
         group = self._groups[watcher.collection.resource.plural]
         place = selection.position, selection.value
         bucket = group.buckets[place]
-        del bucket[selection][watcher]
+        bucket[selection].remove(watcher)
         if not bucket[selection]:
             del bucket[selection]
             if not bucket:
@@ -475,7 +478,7 @@ class Fanout:
 
     def _offer(
         self,
-        bucket: dict[Selection, dict[Watcher, None]],
+        bucket: dict[Selection, list[Watcher]],
         change: Change,
         parsed: _Parsed,
         now: bool,
@@ -528,7 +531,7 @@ class Fanout:
         if now or before:
             parsed = _Parsed()
             parsed.collection, parsed.change = watcher.collection, change
-            self._offer({selection: {watcher: None}}, change, parsed, now, before)
+            self._offer({selection: [watcher]}, change, parsed, now, before)
 
     def watchers(self) -> list[Watcher]:
         """All of them, in a fixed order."""

@@ -73,7 +73,7 @@ class Cidr(Opaque):
         return f"{self.address}/{self.length}"
 
 
-class _Malformed(Exception):  # noqa: N818
+class _Malformed(Exception):
     """Go's message for a text that is no address."""
 
 

@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable, Sequence
 
 from kemu.emulated.cel import numbers
-from kemu.emulated.cel.sizes import bounded
-from kemu.emulated.cel.syntax import ListOf, MapOf, Node
+from kemu.emulated.cel.bounds import bounded
+from kemu.emulated.cel.libraries.conversions import to_string
+from kemu.emulated.cel.parsing.syntax import ListOf, MapOf, Node
 from kemu.emulated.cel.times import Duration, Timestamp
 from kemu.emulated.cel.values import Error, Uint, Value, find, is_list, is_map, item, text, type_name
 
@@ -33,7 +34,7 @@ _KINDS = {
 }
 
 
-class _Refused(Exception):  # noqa: N818
+class _Refused(Exception):
     """A clause or an argument is wrong; `at` is the node of the argument, for the validator."""
 
     def __init__(self, message: str, at: Node | None = None) -> None:
@@ -52,7 +53,9 @@ def format_values(template: Value, values: Value) -> Value:
 
 
 def check(template: str, arguments: Sequence[Node]) -> tuple[str, Node | None] | None:
-    """What is wrong with a constant template and a list of arguments: a message, and the argument if it is one of them."""
+    """What is wrong with a constant template and a list of arguments: a message, and the argument if it is one of
+    them.
+    """
     seen = 0
 
     def clause(letter: str, precision: int | None, index: int) -> str:
@@ -147,8 +150,6 @@ def _wrong(letter: str, value: Value) -> _Refused:
 
 
 def _string(value: Value, precision: int) -> str:
-    from kemu.emulated.cel.libraries.standard import to_string
-
     if is_list(value):
         return _list(value)
     if is_map(value):
@@ -198,7 +199,7 @@ def _scientific(value: Value, precision: int) -> str:
     shown = _special(number)
     if shown is None:
         mantissa, exponent = f"{number + 0.0:.{_PRECISION}e}".split("e")
-        shown = f"{mantissa}×10{exponent.removeprefix('+').translate(_SUPERSCRIPT)}"
+        shown = f"{mantissa}\u00d710{exponent.removeprefix('+').translate(_SUPERSCRIPT)}"
     return shown.rjust(precision)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from kemu.emulated.cel import types
+from kemu.emulated.cel.bounds import bounded, compared
 from kemu.emulated.cel.declarations import Functions, Overload
 from kemu.emulated.cel.libraries.standard import add, compare, is_comparer
-from kemu.emulated.cel.sizes import bounded
 from kemu.emulated.cel.times import Duration
 from kemu.emulated.cel.types import BOOL, BYTES, DOUBLE, DURATION, INT, STRING, TIMESTAMP, UINT
 from kemu.emulated.cel.values import (
@@ -110,7 +110,7 @@ def _flatten(values: Value, depth: Value = None) -> Value:
     if depth < 0:
         return Error("level must be non-negative")
     result: list[Value] = []
-    stack = [(iter(values), depth)]
+    stack: list[tuple[Iterator[Value], int]] = [(iter(values), depth)]
     while stack:
         iterator, level = stack[-1]
         value = next(iterator, _END)
@@ -123,7 +123,7 @@ def _flatten(values: Value, depth: Value = None) -> Value:
     return result
 
 
-_END = object()
+_END: Value = object()
 
 
 def _sort(values: Value) -> Value:
@@ -162,6 +162,7 @@ def _reverse(values: Value) -> Value:
 
 
 def _distinct(values: Value) -> Value:
+    compared(len(values), len(values))
     seen: list[Value] = []
     for value in values:
         if not any(equal(value, other) is True for other in seen):
@@ -170,6 +171,7 @@ def _distinct(values: Value) -> Value:
 
 
 def _contains_all(values: Value, others: Value) -> Value:
+    compared(len(values), len(others))
     for value in others:
         found = contains(values, value)
         if found is not True:
@@ -183,6 +185,7 @@ def _equivalent(left: Value, right: Value) -> Value:
 
 
 def _intersects(left: Value, right: Value) -> Value:
+    compared(len(left), len(right))
     return any(contains(right, value) is True for value in left)
 
 

@@ -1,7 +1,8 @@
 """Resource quantities in expressions.
 
-Amounts and texts are those of `kemu.emulated.objects.amounts.quantities`. Here it shows, too, how Go keeps an amount: as an
-integer with a decimal exponent as long as that is enough, else as a decimal of any size; only the former may be an integer.
+Amounts and texts are those of `kemu.emulated.objects.amounts.quantities`. Here it shows, too, how Go keeps an amount:
+as an integer with a decimal exponent as long as that is enough, else as a decimal of any size; only the former may be
+an integer.
 """
 
 from __future__ import annotations
@@ -133,7 +134,7 @@ def _float(quantity: Value) -> Value:
     return quantity.amount.nano / quantities.NANO
 
 
-def _compare(left: Value, right: Value) -> int:
+def _compare(left: Quantity, right: Quantity) -> int:
     return (left.amount.nano > right.amount.nano) - (left.amount.nano < right.amount.nano)
 
 

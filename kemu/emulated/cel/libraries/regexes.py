@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from kemu.emulated.cel import patterns, types
+from kemu.emulated.cel import types
 from kemu.emulated.cel.declarations import Functions
+from kemu.emulated.cel.evaluation import patterns
 from kemu.emulated.cel.types import INT, STRING
 from kemu.emulated.cel.values import Error, Value
 

@@ -15,7 +15,7 @@ _NUMBER = re.compile("[0-9]*")
 _NAME = re.compile("[0-9A-Za-z-]*")
 
 
-class _Malformed(Exception):  # noqa: N818
+class _Malformed(Exception):
     """The message of Go's package semver."""
 
 

@@ -6,28 +6,29 @@ import math
 from collections.abc import Callable
 from typing import Final
 
-from kemu.emulated.cel import access, numbers, patterns, times, types
+from kemu.emulated.cel import numbers, times, types
+from kemu.emulated.cel.bounds import bounded
 from kemu.emulated.cel.declarations import Functions, Overload
+from kemu.emulated.cel.evaluation import access, patterns
+from kemu.emulated.cel.libraries import conversions
 from kemu.emulated.cel.times import Duration, Timestamp
-from kemu.emulated.cel.types import BOOL, BYTES, DOUBLE, DURATION, DYN, INT, STRING, TIMESTAMP, UINT, Type
+from kemu.emulated.cel.types import BOOL, BYTES, DOUBLE, DURATION, INT, STRING, TIMESTAMP, UINT, Type
 from kemu.emulated.cel.values import (
     INT_MAX,
     INT_MIN,
     NO_OVERLOAD,
     UINT_MAX,
-    Constructed,
     Error,
     ListLike,
     MapLike,
     MutableList,
-    TypeValue,
     Uint,
     Value,
     contains,
+    equal,
     find,
     is_list,
     is_map,
-    type_name,
 )
 
 _A: Final = types.param("A")
@@ -65,10 +66,14 @@ def add(left: Value, right: Value) -> Value:
     if kind is int:
         return integer(left + right) if other is int else NO_OVERLOAD
     if kind is str or kind is bytes:
-        return left + right if other is kind else NO_OVERLOAD
+        if other is not kind:
+            return NO_OVERLOAD
+        bounded(len(left) + len(right))
+        return left + right
     if kind is MutableList:
         if not is_list(right):
             return NO_OVERLOAD
+        bounded(len(left) + len(right))
         left.extend(right)
         return left
     if kind is list:
@@ -92,6 +97,7 @@ def _concatenate(left: Value, right: Value) -> Value:
         return NO_OVERLOAD
     if not left:
         return right
+    bounded(len(left) + len(right))
     return left if len(right) == 0 else [*left, *right]
 
 
@@ -204,111 +210,11 @@ def _in(value: Value, aggregate: Value) -> Value:
 
 
 def _not_equal(left: Value, right: Value) -> Value:
-    from kemu.emulated.cel.values import equal
-
     return equal(left, right) is not True
 
 
 def _size(value: Value) -> Value:
     return len(value)
-
-
-# Conversions
-
-
-def _refuse(value: Value, to: str) -> Error:
-    return Error(f"type conversion error from '{type_name(value)}' to '{to}'")
-
-
-def _to_bool(value: Value) -> Value:
-    if value in ("1", "t", "T", "true", "TRUE", "True"):
-        return True
-    return False if value in ("0", "f", "F", "false", "FALSE", "False") else _refuse(value, "bool")
-
-
-def _to_bytes(value: Value) -> Value:
-    return value.encode()
-
-
-def _to_double(value: Value) -> Value:
-    if type(value) is str:
-        number = numbers.parse_double(value)
-        return _refuse(value, "double") if number is None else number
-    return float(value)
-
-
-def _to_int(value: Value) -> Value:
-    match value:
-        case str():
-            number = numbers.parse_integer(value, INT_MIN, INT_MAX)
-            return _refuse(value, "int") if number is None else number
-        case float():
-            return int(value) if not math.isnan(value) and -(2.0**63) < value < 2.0**63 else _INT_OVERFLOW
-        case Duration():
-            return value.nanoseconds
-        case Timestamp():
-            return value.seconds
-        case _:
-            return int(value) if value <= INT_MAX else _INT_OVERFLOW
-
-
-def _to_uint(value: Value) -> Value:
-    match value:
-        case str():
-            number = numbers.parse_integer(value, 0, UINT_MAX)
-            return _refuse(value, "uint") if number is None else Uint(number)
-        case float():
-            return Uint(int(value)) if not math.isnan(value) and 0 <= value < 2.0**64 else _UINT_OVERFLOW
-        case _:
-            return _unsigned(int(value))
-
-
-def to_string(value: Value) -> Value:
-    """``string(value)`` of any type that has one."""
-    match value:
-        case str():
-            return value
-        case bool():
-            return "true" if value else "false"
-        case bytes():
-            try:
-                return value.decode()
-            except UnicodeDecodeError:
-                return Error("invalid UTF-8 in bytes, cannot convert to string")
-        case float():
-            return numbers.shortest(value)
-        case int():
-            return str(int(value))
-        case TypeValue():
-            return value.name
-        case None:
-            return "null"
-        case _:
-            return str(value)
-
-
-def _to_duration(value: Value) -> Value:
-    if type(value) is int:
-        return _refuse(value, "google.protobuf.Duration")
-    parsed = times.parse_duration(value)
-    return _refuse(value, "google.protobuf.Duration") if parsed is None else parsed
-
-
-def _to_timestamp(value: Value) -> Value:
-    if type(value) is int:
-        return Timestamp(value) if times.FIRST_SECOND <= value <= times.LAST_SECOND else _TIMESTAMP_OVERFLOW
-    parsed = times.parse_timestamp(value)
-    if parsed is None:
-        return _refuse(value, "google.protobuf.Timestamp")
-    return parsed if times.in_range(parsed) else _TIMESTAMP_OVERFLOW
-
-
-def _identity(value: Value) -> Value:
-    return value
-
-
-def _type(value: Value) -> Value:
-    return TypeValue("type" if isinstance(value, Constructed) else type_name(value))
 
 
 # Strings and times
@@ -372,7 +278,7 @@ def declare(functions: Functions) -> None:
     """All of them."""
     _declare_operators(functions)
     _declare_comparisons(functions)
-    _declare_conversions(functions)
+    conversions.declare(functions)
     _declare_strings(functions)
     _declare_times(functions)
 
@@ -387,8 +293,6 @@ def _declare_operators(functions: Functions) -> None:
         "@not_strictly_false", [Overload("not_strictly_false", (BOOL,), BOOL, False, _not_strictly_false)]
     )
     lenient.strict = False
-    from kemu.emulated.cel.values import equal
-
     single("_==_", [("equals", (_A, _A), BOOL)], equal)
     single("_!=_", [("not_equals", (_A, _A), BOOL)], _not_equal)
     sums: list[tuple[str, tuple[Type, ...], Type]] = [
@@ -464,48 +368,6 @@ def _declare_comparisons(functions: Functions) -> None:
     ):
         overloads = [(f"{prefix}_{suffix}", (left, right), BOOL) for suffix, left, right in _COMPARABLE]
         functions.singleton(name, overloads, _ordering(frozenset(accepted)), is_comparer)
-
-
-def _declare_conversions(functions: Functions) -> None:
-    free = functions.free
-    functions.singleton("type", [("type", (_A,), types.type_of(_A))], _type)
-    functions.singleton("dyn", [("to_dyn", (_A,), DYN)], _identity)
-    free("bool", "bool_to_bool", (BOOL,), BOOL, _identity)
-    free("bool", "string_to_bool", (STRING,), BOOL, _to_bool)
-    free("bytes", "bytes_to_bytes", (BYTES,), BYTES, _identity)
-    free("bytes", "string_to_bytes", (STRING,), BYTES, _to_bytes)
-    free("double", "double_to_double", (DOUBLE,), DOUBLE, _identity)
-    for name, kind in (("int64", INT), ("string", STRING), ("uint64", UINT)):
-        free("double", f"{name}_to_double", (kind,), DOUBLE, _to_double)
-    free("duration", "duration_to_duration", (DURATION,), DURATION, _identity)
-    for name, kind in (("int64", INT), ("string", STRING)):
-        free("duration", f"{name}_to_duration", (kind,), DURATION, _to_duration)
-    free("int", "int64_to_int64", (INT,), INT, _identity)
-    for name, kind in (
-        ("double", DOUBLE),
-        ("duration", DURATION),
-        ("string", STRING),
-        ("timestamp", TIMESTAMP),
-        ("uint64", UINT),
-    ):
-        free("int", f"{name}_to_int64", (kind,), INT, _to_int)
-    for name, kind in (
-        ("string", STRING),
-        ("bool", BOOL),
-        ("bytes", BYTES),
-        ("double", DOUBLE),
-        ("duration", DURATION),
-        ("int64", INT),
-        ("timestamp", TIMESTAMP),
-        ("uint64", UINT),
-    ):
-        free("string", f"{name}_to_string", (kind,), STRING, to_string)
-    free("timestamp", "timestamp_to_timestamp", (TIMESTAMP,), TIMESTAMP, _identity)
-    for name, kind in (("int64", INT), ("string", STRING)):
-        free("timestamp", f"{name}_to_timestamp", (kind,), TIMESTAMP, _to_timestamp)
-    free("uint", "uint64_to_uint64", (UINT,), UINT, _identity)
-    for name, kind in (("double", DOUBLE), ("int64", INT), ("string", STRING)):
-        free("uint", f"{name}_to_uint64", (kind,), UINT, _to_uint)
 
 
 def _declare_strings(functions: Functions) -> None:

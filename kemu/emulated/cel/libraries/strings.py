@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from kemu.emulated.cel import types
+from kemu.emulated.cel.bounds import bounded
 from kemu.emulated.cel.declarations import Functions, Overload
 from kemu.emulated.cel.libraries import formatting
-from kemu.emulated.cel.sizes import bounded
 from kemu.emulated.cel.types import INT, STRING
 from kemu.emulated.cel.values import Error, Value, text
 
@@ -13,7 +13,7 @@ _STRINGS = types.list_of(STRING)
 _LOWER = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
 _UPPER = str.maketrans("abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 #: What Go's TrimSpace takes for white space.
-_SPACE = "\t\n\v\f\r \u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+_SPACE = "\t\n\v\f\r \u0085\u00a0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 _QUOTED = {
     "\a": "\\a",
     "\b": "\\b",

@@ -23,7 +23,7 @@ _IN_FRAGMENT = _IN_PATH | frozenset("?!()*")
 _IN_USER = _UNRESERVED | frozenset("$&+,;=")
 
 
-class _Malformed(Exception):  # noqa: N818
+class _Malformed(Exception):
     """Go's reason why a text is no URL."""
 
 

@@ -27,9 +27,9 @@ from kemu.runtime.runlog.events import Named, OwnedDeleted, OwnedOrphaned, Owner
 
 WORKERS = 20
 """Workers of each queue (``ConcurrentGCSyncs``)."""
-IGNORED = ("events", "leases")
+IGNORED = ("events", "leases", "flowschemas", "prioritylevelconfigurations", "apiservices")
 """Kinds that are neither watched nor collected. Kubernetes leaves out Events; Leases are renewed all the time, and
-nothing that matters owns one."""
+nothing that matters owns one. The others are only in clusters of ``kemu up``, which keep them."""
 BACKGROUND, FOREGROUND, ORPHAN = "Background", "Foreground", "Orphan"
 _FINALIZER_TRIES = 4
 _RETRY_S = 0.01

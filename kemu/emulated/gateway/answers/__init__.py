@@ -1,5 +1,6 @@
 """What is answered: ``responses`` travel over HTTP, ``representations`` are objects and lists in the form asked for.
 
 documents   objects as JSON text
+websockets  the answer 101, and messages over the connection after it
 refusals    refusals over HTTP: a ``Status`` in the form that the client asked for
 """

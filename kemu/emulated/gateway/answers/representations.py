@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Hashable, Sequence
-from typing import Any, cast
+from typing import Any
 
 from kemu.emulated.gateway.answers import documents
-from kemu.emulated.gateway.requests import envelopes, negotiation
+from kemu.emulated.gateway.requests import envelopes, negotiation, other_forms
 from kemu.emulated.gateway.requests.negotiation import Form
 from kemu.emulated.gateway.tables import tables
-from kemu.emulated.objects import events
 from kemu.emulated.objects.custom_kinds import CustomResource
 from kemu.emulated.objects.resources import Resource
 from kemu.errors import NotAcceptable
-from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
+from kemu.messages.k8s import flowcontrol_v1_pb2, meta_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import Clock
 
@@ -137,6 +136,8 @@ class Representations:
         if form.transform:
             version, kind = f"meta.k8s.io/{form.version}", form.transform
         now_ns = self._clock.unix_ns()
+        if form.transform == negotiation.TABLE and row.message is flowcontrol_v1_pb2.FlowSchema:
+            wires = tables.by_precedence(wires)
         items: list[bytes] = []
         for index, wire in enumerate(wires):
             if index and not index % ITEMS_AT_A_TIME:
@@ -167,21 +168,25 @@ class Representations:
 
 
 def stored(row: Resource) -> Resource:
-    """The kind of the bytes that an API server sends for objects of a row: another one for events.k8s.io."""
-    return events.STORED if row is events.ROW else row
+    """The kind of the bytes that an API server sends for objects of a row: another one for another form."""
+    other = other_forms.of(row)
+    return row if other is None else other.kept
 
 
 def _shown(row: Resource, wire: bytes) -> KubernetesObject:
     """The object of those bytes."""
-    found = stored(row).message.FromString(wire)
-    return events.shown(cast(core_v1_pb2.Event, found)) if row is events.ROW else found
+    other = other_forms.of(row)
+    if other is None:
+        return row.message.FromString(wire)
+    found: KubernetesObject = other.shown(other.kept.message.FromString(wire))
+    return found
 
 
 def _wire(row: Resource, wire: bytes) -> bytes:
     """The bytes for clients. Raises :class:`kemu.errors.NotAcceptable`."""
     if isinstance(row, CustomResource):
         raise NotAcceptable(f"only the following media types are accepted: {', '.join(negotiation.SERVED)}")
-    return _shown(row, wire).SerializeToString(deterministic=True) if row is events.ROW else wire
+    return wire if other_forms.of(row) is None else _shown(row, wire).SerializeToString(deterministic=True)
 
 
 def message(form: Form, api_version: str, kind: str, found: KubernetesObject | meta_v1_pb2.Status) -> bytes:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import gzip
 from collections.abc import AsyncGenerator, Callable, Sequence
 
 from kemu.emulated.gateway.requests.messages import Send
@@ -10,6 +12,8 @@ from kemu.emulated.gateway.requests.messages import Send
 Header = tuple[bytes, bytes]
 
 _UNCACHED: Header = (b"cache-control", b"no-cache, private")
+_COMPRESSED, _LEVEL = 128 << 10, 1
+"""As kube-apiserver (``endpoints/handlers/responsewriters``): bytes above which a body is compressed, and how well."""
 _PIECE = 1 << 16
 """Bytes that are written at a time, so that the event loop gets its turn."""
 
@@ -42,6 +46,13 @@ class Response:
 
     def add(self, header: Header) -> None:
         self._headers.append(header)
+
+    async def compress(self) -> None:
+        """As the body of a client that takes gzip, if that is large; in a thread, while others are served."""
+        body = self._body
+        if not isinstance(body, AsyncGenerator) and sum(map(len, body)) > _COMPRESSED:
+            self._body = (await asyncio.to_thread(gzip.compress, b"".join(body), _LEVEL),)
+            self._headers += [(b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]
 
     async def send(self, send: Send) -> None:
         try:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import hmac
 import secrets
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +19,27 @@ from kemu import errors
 from kemu.emulated.gateway.authentication import service_accounts
 from kemu.emulated.objects import identities
 from kemu.emulated.objects.identities import User
+from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 
 TOKEN_BYTES = 32
 _BEARER = "bearer "
 
-AccountUid = Callable[[str, str], Awaitable[str]]
-"""From namespace and name of a service account to its UID; empty: there is none."""
+Look = Callable[[str, str, str], Awaitable[KubernetesObject | None]]
+"""From the plural of a kind, a namespace and a name to an object; None: there is none."""
+
+INVALID, INVALIDATED = "invalid bearer token", "service account token has been invalidated"
+_PLURALS = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Whom a token stands for, and what reviews tell beside."""
+
+    user: User
+    audiences: tuple[str, ...] = ()
+    uid: str = ""
+    extra: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 class Authenticator:
@@ -33,17 +50,17 @@ class Authenticator:
         tokens: Mapping[str, User],
         *,
         accounts: service_accounts.Tokens | None = None,
-        account_uid: AccountUid | None = None,
+        look: Look | None = None,
         now_s: Callable[[], float] = lambda: 0.0,
         anonymous: bool = True,
     ) -> None:
         """``tokens``: known by heart. ``accounts``: reads those of service accounts, by ``now_s``, Unix time;
-        ``account_uid`` says whether the account is still there. ``anonymous``: requests that show nothing are let
+        ``look`` finds the account and what a token is bound to. ``anonymous``: requests that show nothing are let
         through, to be refused by authorization where they want more than ``/version`` and ``/healthz``."""
         # Only digests are kept and compared: how long that takes says nothing of a token.
         self._users = {_digest(token): user for token, user in tokens.items()}
         self._accounts = accounts
-        self._account_uid = account_uid
+        self._look = look
         self._now_s = now_s
         self._anonymous = anonymous
 
@@ -62,29 +79,87 @@ class Authenticator:
             if self._anonymous:
                 return identities.ANONYMOUS
             raise errors.Unauthorized("Unauthorized")
-        if stated[: len(_BEARER)].lower() != _BEARER:
+        token = bearer(headers)
+        if not token:
             # Other schemes are those of others: as if nothing had been shown.
             if self._anonymous:
                 return identities.ANONYMOUS
             raise errors.Unauthorized("Unauthorized")
-        user = await self.of_token(stated[len(_BEARER) :].strip())
+        user = await self.of_token(token)
         if user is None:
             raise errors.Unauthorized("Unauthorized")
         return user
 
     async def of_token(self, token: str) -> User | None:
         """None: no user's."""
+        try:
+            return (await self.identify(token)).user
+        except errors.Unauthorized:
+            return None
+
+    async def identify(self, token: str, audiences: Sequence[str] = ()) -> Identity:
+        """``audiences``: for whom it has to be, one of these; without any, the API server. Raises
+        :class:`kemu.errors.Unauthorized`, which says why."""
         known = self._users.get(_digest(token))
         if known is not None:
-            return known
+            # Such a token is good everywhere.
+            return Identity(known, tuple(audiences) or (service_accounts.ISSUER,))
         if self._accounts is None:
-            return None
-        account = self._accounts.read(token, now_s=self._now_s())
-        if account is None:
-            return None
-        if self._account_uid is not None and await self._account_uid(account.namespace, account.name) != account.uid:
-            return None
-        return account.user
+            raise errors.Unauthorized(INVALID)
+        try:
+            read = self._accounts.read(token, now_s=self._now_s(), audiences=audiences)
+            if read is None:
+                raise errors.Unauthorized(INVALID)
+            await self._check(read, token)
+        except service_accounts.WrongToken as wrong:
+            raise errors.Unauthorized(f"[{INVALID}, {wrong}]") from None
+        return Identity(read.account.user, read.audiences, read.account.uid, read.extra)
+
+    async def _check(self, read: service_accounts.Read, token: str) -> None:
+        """Whether its objects are still there (``validator.Validate``). Raises WrongToken."""
+        if self._look is None:
+            return
+        account = read.account
+        found = await self._look("serviceaccounts", account.namespace, account.name)
+        if found is None:
+            raise service_accounts.WrongToken(f'serviceaccounts "{account.name}" not found')
+        if found.metadata.uid != account.uid:
+            text = f"service account UID ({found.metadata.uid}) does not match claim ({account.uid})"
+            raise service_accounts.WrongToken(text)
+        if self._is_going(found):
+            raise service_accounts.WrongToken(f"service account {account.namespace}/{account.name} has been deleted")
+        if read.legacy_secret:
+            secret = await self._look("secrets", account.namespace, read.legacy_secret)
+            if secret is None or secret.metadata.HasField("deletionTimestamp"):
+                raise service_accounts.WrongToken("Token has been invalidated")
+            assert isinstance(secret, core_v1_pb2.Secret)
+            if not hmac.compare_digest(secret.data.get("token", b""), token.encode()):
+                raise service_accounts.WrongToken("Token does not match server's copy")
+        for one in read.bound[:1]:
+            # The second is the node of a pod, which is only told.
+            namespace = "" if one.kind == "Node" else account.namespace
+            bound = await self._look(_PLURALS[one.kind], namespace, one.name)
+            if bound is None:
+                raise service_accounts.WrongToken(INVALIDATED)
+            if bound.metadata.uid != one.uid:
+                ref = "service account " + {"Pod": "pod ref", "Secret": "secret ref", "Node": "node ref"}[one.kind]
+                text = f"{one.kind} UID ({bound.metadata.uid}) does not match {ref} claim ({one.uid})"
+                raise service_accounts.WrongToken(text)
+            if self._is_going(bound):
+                raise service_accounts.WrongToken(INVALIDATED)
+
+    def _is_going(self, found: KubernetesObject) -> bool:
+        """Whether its deletion began a while ago."""
+        metadata = found.metadata
+        if not metadata.HasField("deletionTimestamp"):
+            return False
+        return bool(metadata.deletionTimestamp.seconds < self._now_s() - service_accounts.LEEWAY_S)
+
+
+def bearer(headers: Mapping[str, str]) -> str:
+    """The token that a request shows; empty: none."""
+    stated = headers.get("authorization", "").strip()
+    return stated[len(_BEARER) :].strip() if stated[: len(_BEARER)].lower() == _BEARER else ""
 
 
 def of_certificate(certificate: Mapping[str, Any]) -> User | None:

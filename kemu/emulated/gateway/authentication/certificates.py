@@ -5,6 +5,7 @@ Keys are on the curve P-256: they take no time to make, and every client of Kube
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import ipaddress
 from collections.abc import Sequence
@@ -20,6 +21,39 @@ from kemu.emulated.objects.identities import User
 MARGIN = dt.timedelta(days=1)
 """Before now: the clocks of machines differ."""
 VALIDITY = dt.timedelta(days=365)
+BACKDATE, SHORT = dt.timedelta(minutes=5), dt.timedelta(hours=8)
+"""Before now the certificates of requests begin; those that last shorter than ``SHORT`` do not end earlier for it."""
+_KEY_USAGES = {
+    "signing": ("digital_signature",),
+    "digital signature": ("digital_signature",),
+    "content commitment": ("content_commitment",),
+    "key encipherment": ("key_encipherment",),
+    "key agreement": ("key_agreement",),
+    "data encipherment": ("data_encipherment",),
+    "cert sign": ("key_cert_sign",),
+    "crl sign": ("crl_sign",),
+    "encipher only": ("encipher_only",),
+    "decipher only": ("decipher_only",),
+}
+_ALL_KEY_USAGES = (
+    "digital_signature", "content_commitment", "key_encipherment", "data_encipherment", "key_agreement",
+    "key_cert_sign", "crl_sign", "encipher_only", "decipher_only",
+)  # fmt: skip
+_EXTENDED_USAGES = {
+    "any": ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE,
+    "server auth": ExtendedKeyUsageOID.SERVER_AUTH,
+    "client auth": ExtendedKeyUsageOID.CLIENT_AUTH,
+    "code signing": ExtendedKeyUsageOID.CODE_SIGNING,
+    "email protection": ExtendedKeyUsageOID.EMAIL_PROTECTION,
+    "s/mime": ExtendedKeyUsageOID.EMAIL_PROTECTION,
+    "ipsec end system": x509.ObjectIdentifier("1.3.6.1.5.5.7.3.5"),
+    "ipsec tunnel": x509.ObjectIdentifier("1.3.6.1.5.5.7.3.6"),
+    "ipsec user": x509.ObjectIdentifier("1.3.6.1.5.5.7.3.7"),
+    "timestamping": ExtendedKeyUsageOID.TIME_STAMPING,
+    "ocsp signing": ExtendedKeyUsageOID.OCSP_SIGNING,
+    "microsoft sgc": x509.ObjectIdentifier("1.3.6.1.4.1.311.10.3.3"),
+    "netscape sgc": x509.ObjectIdentifier("2.16.840.1.113730.4.1"),
+}
 AUTHORITY = "kemu"
 """The common name of an authority."""
 USUAL_NAMES = (
@@ -86,6 +120,34 @@ class Authority:
     def client(self, user: User) -> KeyPair:
         """For a user of that name and those groups, as kubeadm writes them into certificates."""
         return self._sign(_name(user.name, user.groups), ExtendedKeyUsageOID.CLIENT_AUTH, ())
+
+    def sign_request(
+        self, request: x509.CertificateSigningRequest, usages: Sequence[str], ttl: dt.timedelta = VALIDITY
+    ) -> bytes:
+        """What was asked for, in PEM (``PermissiveSigningPolicy``). ``usages``: as in a CertificateSigningRequest.
+        Times are those of the machine, by which TLS judges certificates."""
+        now, ends = dt.datetime.now(dt.UTC), self._certificate.not_valid_after_utc
+        until = now + ttl - (BACKDATE if ttl >= SHORT else dt.timedelta())
+        builder = x509.CertificateBuilder().subject_name(request.subject).issuer_name(self._certificate.subject)
+        builder = builder.public_key(request.public_key()).serial_number(x509.random_serial_number())
+        builder = builder.not_valid_before(now - BACKDATE).not_valid_after(min(until, ends))
+        builder = builder.add_extension(x509.BasicConstraints(False, None), critical=True)
+        wanted = {name for usage in usages for name in _KEY_USAGES.get(usage, ())}
+        if wanted:
+            # The last two mean nothing without a key agreement.
+            kept = wanted if "key_agreement" in wanted else wanted - {"encipher_only", "decipher_only"}
+            builder = builder.add_extension(
+                x509.KeyUsage(**{name: name in kept for name in _ALL_KEY_USAGES}), critical=True
+            )
+        extended = [_EXTENDED_USAGES[usage] for usage in sorted(set(usages)) if usage in _EXTENDED_USAGES]
+        if extended:
+            builder = builder.add_extension(x509.ExtendedKeyUsage(list(dict.fromkeys(extended))), critical=False)
+        identifier = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
+        builder = builder.add_extension(identifier, critical=False)
+        with contextlib.suppress(x509.ExtensionNotFound):
+            names = request.extensions.get_extension_for_class(x509.SubjectAlternativeName)
+            builder = builder.add_extension(names.value, critical=not request.subject.rdns)
+        return builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
 
     def _sign(self, subject: x509.Name, usage: x509.ObjectIdentifier, names: Sequence[x509.GeneralName]) -> KeyPair:
         key = ec.generate_private_key(ec.SECP256R1())

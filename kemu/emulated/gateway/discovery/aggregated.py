@@ -7,7 +7,8 @@ from typing import Any
 
 from kemu.emulated.gateway.discovery.catalogue import Entry, Kind, Version
 
-MEDIA_TYPE = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+PARAMETERS = "g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+MEDIA_TYPE = f"application/json;{PARAMETERS}"
 
 
 def core(served: Sequence[Version]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from kemu.emulated.objects import events, resources
+from kemu.emulated.objects import autoscalers, events, resources
 from kemu.emulated.objects.resources import Resource
 
 ALL = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
@@ -20,6 +20,7 @@ PROXY = ("create", "delete", "get", "patch", "update")
 
 GROUPS = (
     "",
+    "apiregistration.k8s.io",
     "apps",
     "events.k8s.io",
     "authentication.k8s.io",
@@ -38,6 +39,7 @@ GROUPS = (
     "node.k8s.io",
     "discovery.k8s.io",
     "resource.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
     "metrics.k8s.io",
 )
 """From the preferred one on; those that nothing is served of are left out."""
@@ -95,6 +97,7 @@ _SUBRESOURCES: dict[str, tuple[Subresource, ...]] = {
     "pods": (
         Subresource("attach", Kind("PodAttachOptions"), STREAM),
         Subresource("binding", Kind("Binding"), CREATE),
+        Subresource("ephemeralcontainers", Kind("Pod"), CHANGE),
         Subresource("eviction", Kind("Eviction", "policy", "v1"), CREATE),
         Subresource("exec", Kind("PodExecOptions"), STREAM),
         Subresource("log", Kind("Pod"), ("get",)),
@@ -137,7 +140,18 @@ def _posted(plural: str, kind: str, namespaced: bool = False) -> Entry:
 
 
 _POSTED: dict[str, tuple[Entry, ...]] = {
-    "v1": (_posted("bindings", "Binding", True),),
+    "v1": (
+        _posted("bindings", "Binding", True),
+        Entry(
+            "componentstatuses",
+            "componentstatus",
+            "ComponentStatus",
+            False,
+            ("get", "list"),
+            ("cs",),
+            is_stored=False,
+        ),
+    ),
     "authentication.k8s.io/v1": (
         _posted("selfsubjectreviews", "SelfSubjectReview"),
         _posted("tokenreviews", "TokenReview"),
@@ -158,7 +172,7 @@ _METRICS = tuple(
 
 
 def _categories(row: Resource) -> tuple[str, ...]:
-    if row.group in ("admissionregistration.k8s.io", "apiextensions.k8s.io"):
+    if row.group in ("admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io"):
         return ("api-extensions",)
     return ("all",) if row.plural in _IN_ALL else ()
 
@@ -197,15 +211,19 @@ _AFTER_CUSTOM = ("metrics.k8s.io",)
 """Groups that are less preferred than custom ones."""
 
 
+_OLD = ("autoscaling/v1",)
+"""Versions that come after the others of their group."""
+
+
 @lru_cache(1)
 def versions() -> tuple[Version, ...]:
     """Groups and versions with what they hold, the preferred ones first."""
     found: dict[str, list[Entry]] = {api_version: list(entries) for api_version, entries in _POSTED.items()}
     found["metrics.k8s.io/v1beta1"] = list(_METRICS)
-    for row in (*resources.RESOURCES, events.ROW):
+    for row in (*resources.RESOURCES, events.ROW, autoscalers.ROW):
         found.setdefault(row.api_version, []).append(_entry(row))
     made = []
     for api_version, entries in found.items():
         group, _, version = api_version.rpartition("/")
         made.append(Version(group, version, tuple(sorted(entries, key=lambda entry: entry.plural))))
-    return tuple(sorted(made, key=lambda one: (GROUPS.index(one.group), one.version)))
+    return tuple(sorted(made, key=lambda one: (GROUPS.index(one.group), one.api_version in _OLD, one.version)))

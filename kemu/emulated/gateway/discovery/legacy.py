@@ -78,11 +78,14 @@ _STORED_AS = dict.fromkeys(("MutatingAdmissionPolicy", "MutatingAdmissionPolicyB
 
 
 def _hash(version: Version, entry: Entry) -> str:
-    """``StorageVersionHash``. Events are stored as those of the core group."""
+    """``StorageVersionHash``. Events are stored as those of the core group, autoscalers as those of v2."""
     group, stored = version.group, entry.stored_as or version.version
     if entry.kind == "Event" and version.api_version in ("v1", "events.k8s.io/v1"):
         group, stored = "", "v1"
-    stored = _STORED_AS.get(entry.kind, stored) if group == "admissionregistration.k8s.io" else stored
+    elif group == "autoscaling":
+        stored = "v2"
+    elif group == "admissionregistration.k8s.io":
+        stored = _STORED_AS.get(entry.kind, stored)
     digest = hashlib.sha256(f"{group}/{stored}/{entry.kind}".encode()).digest()
     return base64.b64encode(digest[:8]).decode()
 

@@ -1,6 +1,7 @@
-"""The documents of :mod:`~kemu.emulated.gateway.discovery.legacy` in protobuf, as clients ask that prefer it.
+"""The documents of discovery in protobuf, as clients ask that prefer it.
 
-The messages are those of ``apimachinery/pkg/apis/meta/v1``; each is a table of fields, by their names in JSON.
+The messages are those of ``apimachinery/pkg/apis/meta/v1`` and ``apidiscovery.k8s.io/v2``; each is a table of fields,
+by their names in JSON.
 """
 
 from __future__ import annotations
@@ -34,10 +35,27 @@ _GROUP: _Fields = {
     "preferredVersion": (3, _VERSION),
     "serverAddressByClientCIDRs": (4, _ADDRESS),
 }
+_TYPE: _Fields = {"group": (1, None), "version": (2, None), "kind": (3, None)}
+_PART: _Fields = {"subresource": (1, None), "responseKind": (2, _TYPE), "verbs": (4, None)}
+_DISCOVERED: _Fields = {
+    "resource": (1, None),
+    "responseKind": (2, _TYPE),
+    "scope": (3, None),
+    "singularResource": (4, None),
+    "verbs": (5, None),
+    "shortNames": (6, None),
+    "categories": (7, None),
+    "subresources": (8, _PART),
+}
+_VERSION_OF_GROUP: _Fields = {"version": (1, None), "resources": (2, _DISCOVERED), "freshness": (3, None)}
 _KINDS: dict[str, _Fields] = {
     "APIResourceList": {"groupVersion": (1, None), "resources": (2, _RESOURCE)},
     "APIGroup": _GROUP,
     "APIGroupList": {"groups": (1, _GROUP)},
+    "APIGroupDiscoveryList": {
+        "metadata": (1, {}),
+        "items": (2, {"metadata": (1, {"name": (1, None)}), "versions": (2, _VERSION_OF_GROUP)}),
+    },
     "APIVersions": {"versions": (1, None), "serverAddressByClientCIDRs": (2, _ADDRESS)},
 }
 
@@ -47,7 +65,8 @@ def encoded(document: Mapping[str, Any]) -> bytes | None:
     fields = _KINDS.get(document.get("kind", ""))
     if fields is None:
         return None
-    return envelopes.pack("v1", document["kind"], _message(fields, document))
+    version = document["apiVersion"] if document["kind"] == "APIGroupDiscoveryList" else "v1"
+    return envelopes.pack(version, document["kind"], _message(fields, document))
 
 
 def _message(fields: _Fields, document: Mapping[str, Any]) -> bytes:

@@ -248,7 +248,7 @@ class Layer:
         query |= {"resourceVersion": str(revision), "resourceVersionMatch": "Exact"}
         headers = list(scope["headers"])
         if asked.verb == "get":
-            headers = [(key, value) for key, value in headers if key.lower() != b"accept"]
+            headers = [(key, value) for key, value in headers if key.lower() not in (b"accept", b"accept-encoding")]
             headers.append((b"accept", b"application/json"))
         text = parse.urlencode(query).encode()
         past = request_infos.changed(scope, path=path, raw_path=path.encode(), query_string=text, headers=headers)

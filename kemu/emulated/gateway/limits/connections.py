@@ -14,10 +14,13 @@ import json
 import logging
 import socket
 import struct
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import httptools
 from uvicorn.protocols.http import flow_control, httptools_impl
+
+from kemu.emulated.gateway.limits import upgrades
 
 log = logging.getLogger(__name__)
 
@@ -73,6 +76,11 @@ TLS = "kemu.tls"
 """Extension in the scope of a request: the client's certificate as ``getpeercert`` has it, where it showed one."""
 RESET = "kemu.reset"
 """The same: ends the connection when it is called, for faults on demand; with True by a reset."""
+UPGRADE = "kemu.upgrade"
+"""The same, of a request that asks to upgrade its connection: takes the headers of the answer 101 and returns an
+:class:`kemu.emulated.gateway.limits.upgrades.Upgraded`. What is not taken is answered as any other request."""
+_EARLY_BYTES = 64 << 10
+"""Bytes that may come after such a request before it is answered."""
 
 
 TLS_BUFFER_BYTES = 32 << 10
@@ -122,6 +130,9 @@ class LimitedConnection(httptools_impl.HttpToolsProtocol):
         """A refusal that has to wait until what was asked before is answered: its code and text."""
         self._held = b""
         """What is parsed once fewer requests wait."""
+        self._early: bytearray | None = None
+        """What has come since a request asked for an upgrade; None: none has."""
+        self._upgraded: upgrades.Upgraded | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -133,6 +144,8 @@ class LimitedConnection(httptools_impl.HttpToolsProtocol):
         self._watch_clock()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        if self._upgraded is not None:
+            self._upgraded.end()
         for timer in (self._timer, self._unread):
             if timer is not None:
                 timer.cancel()
@@ -146,7 +159,11 @@ class LimitedConnection(httptools_impl.HttpToolsProtocol):
             self._ignore(data)
             return
         self._unset_keepalive_if_required()
-        if self._held:
+        if self._upgraded is not None:
+            self._upgraded.feed(data)
+        elif self._early is not None:
+            self._wait_for_upgrade(data)
+        elif self._held:
             self._held += data
         else:
             self._parse(data)
@@ -162,6 +179,9 @@ class LimitedConnection(httptools_impl.HttpToolsProtocol):
             position += len(piece)
             self._overhead += len(piece)
             self._feed(piece)
+            if self._early is not None:
+                self._wait_for_upgrade(data[position:])
+                return
             if self._part and self._overhead > self.limits.head_bytes:
                 text = f"a request may have {self.limits.head_bytes} bytes beside its body"
                 self._refuse(431 if self._part == "head" else 400, text)
@@ -174,8 +194,28 @@ class LimitedConnection(httptools_impl.HttpToolsProtocol):
         except httptools.HttpParserError:
             self.tally.add(self.client)
             self._refuse(400, "what came is no HTTP request")
-        except httptools.HttpParserUpgrade:
-            pass  # the application refuses it in its own words
+        except httptools.HttpParserUpgrade as upgrade:
+            # The application takes it, or refuses it in its own words.
+            self._early = bytearray(piece[upgrade.args[0] if upgrade.args else len(piece) :])
+
+    def _wait_for_upgrade(self, data: bytes) -> None:
+        assert self._early is not None
+        self._early += data
+        if len(self._early) > _EARLY_BYTES:
+            self._abort()
+
+    def _upgrade(self, headers: Sequence[tuple[bytes, bytes]]) -> upgrades.Upgraded:
+        cycle = self.cycle
+        if self._early is None or self.pipeline or cycle.response_started or self.transport.is_closing():
+            raise ConnectionResetError("the client has gone")
+        cycle.response_started = cycle.response_complete = True
+        lines = [b"HTTP/1.1 101 Switching Protocols", *(b"%s: %s" % header for header in headers), b"", b""]
+        self.transport.write(b"\r\n".join(lines))
+        self._part = ""
+        self._watch_clock()
+        self._upgraded = upgrades.Upgraded(self.transport, self.flow.drain)
+        self._upgraded.feed(bytes(self._early))
+        return self._upgraded
 
     def _hold(self, data: bytes) -> None:
         self._held = data
@@ -188,7 +228,9 @@ class LimitedConnection(httptools_impl.HttpToolsProtocol):
         super().on_response_complete()
         if self.transport.is_closing():
             return
-        if self._owed is not None and was_last:
+        if self._early is not None and was_last:
+            self._hang_up()
+        elif self._owed is not None and was_last:
             self._say(*self._owed)
         elif self._held and len(self.pipeline) < self.limits.pipelined:
             # Not from within the answer that has just been sent.
@@ -213,7 +255,7 @@ class LimitedConnection(httptools_impl.HttpToolsProtocol):
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._part, self._overhead = "head", 0
-        extensions: dict[str, Any] = {RESET: self._reset}
+        extensions: dict[str, Any] = {RESET: self._reset, UPGRADE: self._upgrade}
         if self._certificate:
             extensions[TLS] = self._certificate
         self.scope["extensions"] = extensions  # type: ignore[typeddict-item]

@@ -18,15 +18,19 @@ from importlib import resources
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+|[A-Z]")
 
 
+_PREFIXES = (
+    "io.k8s.api.",
+    "io.k8s.apiextensions-apiserver.pkg.apis.",
+    "io.k8s.apimachinery.pkg.apis.",
+    "io.k8s.apimachinery.pkg.",
+    "io.k8s.kube-aggregator.pkg.apis.",
+)
+
+
 def short(name: str) -> str:
     """``core.v1.Pod`` of ``io.k8s.api.core.v1.Pod``, as :mod:`kemu.emulated.objects.managed_fields.schemas` names it,
     too."""
-    for prefix in (
-        "io.k8s.api.",
-        "io.k8s.apiextensions-apiserver.pkg.apis.",
-        "io.k8s.apimachinery.pkg.apis.",
-        "io.k8s.apimachinery.pkg.",
-    ):
+    for prefix in _PREFIXES:
         if name.startswith(prefix):
             return name.removeprefix(prefix)
     return name

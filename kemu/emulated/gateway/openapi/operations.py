@@ -7,7 +7,7 @@ from typing import Any
 from kemu.emulated.gateway.discovery.catalogue import Entry, Kind, Subresource, Version
 from kemu.emulated.gateway.openapi import schemas
 from kemu.emulated.gateway.openapi.schemas import Collection
-from kemu.emulated.objects import events, resources
+from kemu.emulated.objects import autoscalers, components, events, resources
 from kemu.messages.k8s import (
     authentication_v1_pb2,
     authorization_v1_pb2,
@@ -34,7 +34,9 @@ _BODIES: dict[str, Any] = {
 }
 """Bodies of kinds that are not stored."""
 
-_ROWS = {(row.api_version, row.kind): row for row in (*resources.RESOURCES, events.ROW)}
+_ROWS = {
+    (row.api_version, row.kind): row for row in (*resources.RESOURCES, autoscalers.ROW, events.ROW, components.ROW)
+}
 
 MEDIA = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
 PATCHES = (

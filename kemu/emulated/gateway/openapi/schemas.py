@@ -7,7 +7,7 @@ from typing import Any
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from kemu.emulated.gateway.openapi import descriptions
-from kemu.emulated.objects import events, resources
+from kemu.emulated.objects import autoscalers, events, resources
 from kemu.emulated.objects.conversion import descriptors
 from kemu.emulated.objects.managed_fields import schemas as merging
 
@@ -47,17 +47,22 @@ _TYPES = {
 _ZEROS: dict[str, Any] = {"string": "", "integer": 0, "boolean": False, "number": 0}
 
 
+_PREFIXES = {
+    "apiextensions.v1": "io.k8s.apiextensions-apiserver.pkg.apis.",
+    "apiregistration.v1": "io.k8s.kube-aggregator.pkg.apis.",
+}
+"""Of the names of messages that are not in ``k8s.io/api``."""
+
+
 def name_of(descriptor: Descriptor) -> str:
     """``io.k8s.api.core.v1.Pod``."""
     package = descriptor.full_name.removeprefix("kemu.k8s.").removesuffix(f".{descriptor.name}")
     if package == "meta.v1":
         return _ELSEWHERE.get(descriptor.name, f"{META}{descriptor.name}")
-    if package == "apiextensions.v1":
-        return f"io.k8s.apiextensions-apiserver.pkg.apis.{package}.{descriptor.name}"
-    return f"io.k8s.api.{package}.{descriptor.name}"
+    return f"{_PREFIXES.get(package, 'io.k8s.api.')}{package}.{descriptor.name}"
 
 
-_ROWS = {row.message.DESCRIPTOR.full_name: row for row in (*resources.RESOURCES, events.ROW)}
+_ROWS = {row.message.DESCRIPTOR.full_name: row for row in (*resources.RESOURCES, events.ROW, autoscalers.ROW)}
 
 
 class Collection:
@@ -157,6 +162,8 @@ class Collection:
         if message is None:
             scalar = _TYPES[field.type]
             return dict(scalar) if "format" in scalar and scalar["type"] == "string" else _with_zero(scalar)
+        if message.name == "ExtraValue":
+            return dict(_SCALARS[message.name])  # a list without a schema of its own
         reference = self.refer(message)
         if message.name in _SCALARS:
             return dict(reference)

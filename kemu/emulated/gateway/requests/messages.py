@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequen
 from typing import Any
 
 from kemu.emulated.gateway.limits import connections
+from kemu.emulated.gateway.limits.upgrades import Upgraded
 from kemu.emulated.gateway.requests import negotiation, request_infos
 from kemu.emulated.gateway.requests.negotiation import Form
 from kemu.emulated.objects import identities
@@ -20,7 +21,20 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 class Request:
     """Made of an ASGI scope."""
 
-    __slots__ = ("_headers", "_receive", "headers", "info", "method", "path", "peer", "query", "reset", "user")
+    __slots__ = (
+        "_headers",
+        "_receive",
+        "headers",
+        "info",
+        "method",
+        "path",
+        "peer",
+        "query",
+        "reset",
+        "scheme",
+        "upgrade",
+        "user",
+    )
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self._receive = receive
@@ -28,11 +42,20 @@ class Request:
         self.method, self.path, self.query = info.method, info.path, info.query
         self._headers: Sequence[tuple[bytes, bytes]] = scope["headers"]
         self.headers: Mapping[str, str] = headers_of(scope)
+        self.scheme: str = scope.get("scheme", "https")
         self.peer: Any = scope.get("client")
         """Address of the client's end of the connection."""
         self.reset: Callable[[bool], None] | None = (scope.get("extensions") or {}).get(connections.RESET)
         """Ends the connection; with True by a reset."""
+        self.upgrade: Callable[[Sequence[tuple[bytes, bytes]]], Upgraded] | None
+        """Upgrades the connection, with the headers of the answer 101."""
+        self.upgrade = (scope.get("extensions") or {}).get(connections.UPGRADE)
         self.user: User = identities.ADMINISTRATOR
+
+    @property
+    def takes_gzip(self) -> bool:
+        """As kube-apiserver reads Accept-Encoding: without regard to qualities."""
+        return "gzip" in map(str.strip, self.headers.get("accept-encoding", "").split(","))
 
     @property
     def agent(self) -> str:

@@ -48,7 +48,11 @@ def negotiate(accept: str) -> Form:
                 form = _form(media, clause.parameters)
                 if form is not None:
                     return form
-    raise NotAcceptable(f"only the following media types are accepted: {', '.join(SERVED)}")
+    raise not_acceptable()
+
+
+def not_acceptable() -> NotAcceptable:
+    return NotAcceptable(f"only the following media types are accepted: {', '.join(SERVED)}")
 
 
 def negotiate_stream(accept: str) -> Form:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from kemu.emulated.gateway.tables import texts
 from kemu.messages.k8s import (
     admissionregistration_v1_pb2,
+    apiregistration_v1_pb2,
     apps_v1_pb2,
     autoscaling_v2_pb2,
     batch_v1_pb2,
     certificates_v1_pb2,
     core_v1_pb2,
     discovery_v1_pb2,
+    flowcontrol_v1_pb2,
     networking_v1_pb2,
     policy_v1_pb2,
     rbac_v1_pb2,
@@ -354,6 +357,54 @@ def signing_state(status: certificates_v1_pb2.CertificateSigningRequestStatus) -
     types = {one.type for one in status.conditions}
     state = "Denied" if "Denied" in types else "Approved" if "Approved" in types else "Pending"
     return f"{state}{',Failed' if 'Failed' in types else ''}{',Issued' if status.certificate else ''}"
+
+
+def distinguisher(spec: flowcontrol_v1_pb2.FlowSchemaSpec) -> str:
+    return spec.distinguisherMethod.type if spec.HasField("distinguisherMethod") else texts.NONE
+
+
+def dangling(status: flowcontrol_v1_pb2.FlowSchemaStatus) -> str:
+    return next((one.status for one in status.conditions if one.type == "Dangling"), "?")
+
+
+def of_level(path: str) -> Callable[[flowcontrol_v1_pb2.PriorityLevelConfiguration], int | str]:
+    """A number of a limited level."""
+    *parents, field = path.split(".")
+
+    def cell(level: flowcontrol_v1_pb2.PriorityLevelConfiguration) -> int | str:
+        found: Any = level.spec
+        for one in ("limited", *parents):
+            if not found.HasField(one):
+                return texts.NONE
+            found = getattr(found, one)
+        return int(getattr(found, field))
+
+    return cell
+
+
+def serving(spec: apiregistration_v1_pb2.APIServiceSpec) -> str:
+    return f"{spec.service.namespace}/{spec.service.name}" if spec.HasField("service") else "Local"
+
+
+def availability(status: apiregistration_v1_pb2.APIServiceStatus) -> str:
+    """``GetAPIServiceConditionByType``."""
+    for one in status.conditions:
+        if one.type == "Available":
+            return one.status if one.status == "True" or not one.reason else f"{one.status} ({one.reason})"
+    return "Unknown"
+
+
+def health(component: core_v1_pb2.ComponentStatus) -> str:
+    for one in component.conditions:
+        if one.type == "Healthy":
+            return "Healthy" if one.status == "True" else "Unhealthy"
+    return "Unknown"
+
+
+def of_health(field: str) -> Callable[[core_v1_pb2.ComponentStatus], str]:
+    return lambda component: next(
+        (str(getattr(one, field)) for one in component.conditions if one.type == "Healthy"), ""
+    )
 
 
 def parameter_kind(

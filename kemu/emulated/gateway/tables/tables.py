@@ -6,6 +6,7 @@ and creation time (``rest.NewDefaultTableConvertor``).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, cast
 
@@ -13,7 +14,7 @@ from kemu.emulated.gateway.tables import custom, pods, printers
 from kemu.emulated.gateway.tables.columns import Reader
 from kemu.emulated.objects.custom_kinds import CustomResource
 from kemu.emulated.objects.resources import Resource
-from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s import core_v1_pb2, flowcontrol_v1_pb2
 from kemu.messages.k8s.apiextensions_v1_pb2 import CustomObject
 from kemu.messages.k8s.objects import KubernetesObject
 
@@ -41,3 +42,13 @@ def cells(row: Resource, obj: KubernetesObject, now_ns: int) -> dict[str, Any]:
     if conditions:
         data["conditions"] = conditions
     return data
+
+
+def by_precedence(wires: Sequence[bytes]) -> list[bytes]:
+    """Flow schemas in the order in which they are asked (``FlowSchemaSequence``)."""
+
+    def key(wire: bytes) -> tuple[int, str]:
+        schema = flowcontrol_v1_pb2.FlowSchema.FromString(wire)
+        return schema.spec.matchingPrecedence, schema.metadata.name
+
+    return sorted(wires, key=key)

@@ -9,11 +9,11 @@ from google.protobuf.message import Message
 
 from kemu.emulated.gateway.answers.representations import Representations
 from kemu.emulated.gateway.backends import PATIENCE_S, Backend
-from kemu.emulated.gateway.requests import events as stored_events
+from kemu.emulated.gateway.requests import other_forms
 from kemu.emulated.gateway.requests.messages import Request
 from kemu.emulated.gateway.requests.paths import Path
 from kemu.emulated.gateway.settings import Settings
-from kemu.emulated.objects import events, identities, resources, times
+from kemu.emulated.objects import identities, resources, times
 from kemu.emulated.objects.custom_kinds import CustomResource
 from kemu.emulated.objects.resources import Resource
 from kemu.errors import BadRequest, Forbidden, MethodNotAllowed, NotFound
@@ -21,7 +21,7 @@ from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import SECOND_NS, Clock
 
 BY_URL: dict[tuple[str, str], Resource] = {
-    (row.api_version, row.plural): row for row in (*resources.RESOURCES, events.ROW)
+    (row.api_version, row.plural): row for row in (*resources.RESOURCES, *other_forms.ROWS)
 }
 """By API version and plural."""
 
@@ -41,6 +41,8 @@ class Call(NamedTuple):
     clock: Clock
     closing: asyncio.Event
     """Set when the gateway ends."""
+    sessions: Any = None
+    """:class:`kemu.emulated.gateway.verbs.sessions.requests.Sessions`."""
 
     async def ask(self, method: str, message: Message) -> Any:
         """One call of the API server's service. Raises :class:`kemu.emulated.gateway.backends.Refused`."""
@@ -90,7 +92,8 @@ class Call(NamedTuple):
     def field_selector(self) -> str:
         """Field selector of a list or watch."""
         text = self.request.query.text("fieldSelector")
-        return stored_events.selector(text) if text and self.row is events.ROW else text
+        other = other_forms.of(self.row) if text else None
+        return text if other is None else other.selector(text)
 
     async def body(self) -> bytes:
         return await self.request.body(self.settings.max_body_bytes)

@@ -6,9 +6,12 @@ Refusals are those of ``pkg/registry/core/pod`` (``LogLocation``, ``getContainer
 from __future__ import annotations
 
 import asyncio
+import base64
+import contextlib
 from collections.abc import AsyncGenerator
 from typing import Any
 
+from kemu.emulated.gateway.answers import websockets
 from kemu.emulated.gateway.answers.responses import Response
 from kemu.emulated.gateway.backends import Refused
 from kemu.emulated.gateway.verbs.calls import Call
@@ -25,14 +28,30 @@ _MEDIA = "text/plain"
 async def read(call: Call) -> Response:
     options = _options(call)
     await call.require("get", "log")
-    pod = await _pod(call)
-    container = _container(pod, call.request.query.text("container"))
+    pod = await pod_of(call)
+    container = container_of(pod, call.request.query.text("container"))
     if not pod.spec.nodeName:
         return Response(200, _MEDIA, (b"",))
     instance = streams.find(pod, container, options)
     if instance is None:
         raise BadRequest(streams.missing(pod, container, options))
-    return Response(200, _MEDIA, _body(call, instance, options))
+    body = _body(call, instance, options)
+    if websockets.is_asked(call.request.headers):
+        return _over_socket(call, body)
+    return Response(200, _MEDIA, body)
+
+
+def _over_socket(call: Call, body: AsyncGenerator[bytes, None]) -> Response:
+    """As a message for each piece (``wsstream.NewReader``)."""
+    protocol = websockets.protocol_of(call.request.headers, ("binary.k8s.io", "base64.binary.k8s.io"))
+
+    async def serve(socket: websockets.WebSocket) -> None:
+        async with contextlib.aclosing(body):
+            async for piece in body:
+                for line in piece.splitlines(keepends=True):
+                    await socket.send(base64.b64encode(line) if protocol and protocol.startswith("base64") else line)
+
+    return websockets.switching(call.request, protocol, serve)
 
 
 def _options(call: Call) -> streams.Options:
@@ -64,16 +83,17 @@ def _options(call: Call) -> streams.Options:
         since_s=since_s,
         tail=numbers["tailLines"],
         limit_bytes=numbers["limitBytes"],
+        programs=call.settings.programs,
     )
 
 
-async def _pod(call: Call) -> core_v1_pb2.Pod:
+async def pod_of(call: Call) -> core_v1_pb2.Pod:
     """Raises Refused."""
     request = api_pb2.GetRequest(resource=call.where(), name=call.path.name)
     return core_v1_pb2.Pod.FromString((await call.look("Get", request)).object)
 
 
-def _container(pod: core_v1_pb2.Pod, name: str) -> core_v1_pb2.Container:
+def container_of(pod: core_v1_pb2.Pod, name: str) -> core_v1_pb2.Container:
     known = lines.containers(pod)
     if name in known:
         return known[name]
@@ -88,7 +108,7 @@ def _container(pod: core_v1_pb2.Pod, name: str) -> core_v1_pb2.Container:
 
 
 async def _body(call: Call, instance: lines.Instance, options: streams.Options) -> AsyncGenerator[bytes, None]:
-    reader = _Reader(call, follows=options.follow)
+    reader = Reader(call, follows=options.follow)
     try:
         async for piece in streams.read(reader, instance, options):
             yield piece
@@ -96,7 +116,7 @@ async def _body(call: Call, instance: lines.Instance, options: streams.Options) 
         reader.close()
 
 
-class _Reader:
+class Reader:
     """The client of a call."""
 
     def __init__(self, call: Call, *, follows: bool) -> None:
@@ -110,7 +130,7 @@ class _Reader:
 
     async def pod(self) -> core_v1_pb2.Pod | None:
         try:
-            return await _pod(self._call)
+            return await pod_of(self._call)
         except (Refused, ApiError):
             return None
 

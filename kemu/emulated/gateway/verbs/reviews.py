@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from kemu.emulated.gateway.answers import representations
 from kemu.emulated.gateway.answers.responses import Response
-from kemu.emulated.gateway.authentication import service_accounts
+from kemu.emulated.gateway.authentication import authenticators, service_accounts
+from kemu.emulated.gateway.backends import Refused
 from kemu.emulated.gateway.requests import bodies
 from kemu.emulated.gateway.verbs import calls
 from kemu.emulated.gateway.verbs.calls import Call
 from kemu.emulated.gateway.verbs.subresources import Handler, bind
-from kemu.emulated.objects import identities
+from kemu.emulated.objects import identities, resources
 from kemu.emulated.objects.resources import Resource
 from kemu.emulated.objects.validation import causes
 from kemu.errors import BadRequest, Conflict, Forbidden, Unauthorized
@@ -98,7 +100,14 @@ async def _self(call: Call) -> Response:
     if call.request.user == identities.ANONYMOUS:
         raise Forbidden("Forbidden")
     review.metadata.creationTimestamp.seconds = int(call.now_s())
-    _tell(review.status.userInfo, call.request.user)
+    info = review.status.userInfo
+    _tell(info, call.request.user)
+    token = authenticators.bearer(call.request.headers)
+    if token:
+        with contextlib.suppress(Unauthorized):
+            found = await call.settings.authenticator.identify(token)
+            if found.user == call.request.user:  # Nobody acts as another user.
+                _tell_more(info, found)
     return _answer(call, review)
 
 
@@ -108,19 +117,28 @@ async def _token(call: Call) -> Response:
     if not review.spec.token:
         raise BadRequest("token is required for TokenReview in authentication")
     try:
-        user = await call.settings.authenticator.authenticate({"authorization": f"Bearer {review.spec.token}"})
+        found = await call.settings.authenticator.identify(review.spec.token, list(review.spec.audiences))
     except Unauthorized as error:
+        review.status.user.SetInParent()
         review.status.error = error.message
     else:
         review.status.authenticated = True
-        _tell(review.status.user, user)
-        review.status.audiences.append(service_accounts.ISSUER)
+        _tell(review.status.user, found.user)
+        _tell_more(review.status.user, found)
+        review.status.audiences.extend(found.audiences)
     return _answer(call, review)
 
 
 def _tell(info: authentication_v1_pb2.UserInfo, user: identities.User) -> None:
     info.username = user.name
     info.groups.extend(user.groups)
+
+
+def _tell_more(info: authentication_v1_pb2.UserInfo, found: authenticators.Identity) -> None:
+    if found.uid:
+        info.uid = found.uid
+    for key, values in found.extra.items():
+        info.extra[key].items.extend(values)
 
 
 async def token_of_account(call: Call) -> Response:
@@ -155,16 +173,61 @@ async def token_of_account(call: Call) -> Response:
         text = "may not specify a duration larger than 2^32 seconds"
         problems.append(causes.invalid("spec.expirationSeconds", seconds, text))
     _refuse(call, problems)
+    bound = await _bound(call, spec.boundObjectRef) if spec.HasField("boundObjectRef") else []
     now_s = int(call.now_s())
     spec.expirationSeconds = seconds
     if not spec.audiences:
-        spec.audiences.append(service_accounts.ISSUER)
+        spec.audiences.append(tokens.issuer)
     metadata.name, metadata.namespace, metadata.uid = path.name, path.namespace, uid
     metadata.creationTimestamp.seconds = now_s
     owner = service_accounts.Account(path.namespace, path.name, uid)
-    asked.status.token = tokens.sign(owner, now_s=now_s, seconds=seconds, audiences=list(spec.audiences))
+    lasts_s, warn_after_s = seconds, 0
+    is_of_pod = bool(bound) and bound[0].kind == "Pod"
+    if is_of_pod and seconds == service_accounts.PROJECTED_S and set(spec.audiences) <= {tokens.issuer}:
+        lasts_s, warn_after_s = service_accounts.EXTENDED_S, seconds
+    asked.status.token = tokens.sign(
+        owner, now_s=now_s, seconds=lasts_s, audiences=list(spec.audiences), bound=bound, warn_after_s=warn_after_s
+    )
     asked.status.expirationTimestamp.seconds = now_s + seconds
     return _answer(call, asked)
+
+
+_BINDS = {"Pod": "pods", "Node": "nodes", "Secret": "secrets"}
+
+
+async def _bound(call: Call, ref: authentication_v1_pb2.BoundObjectReference) -> list[service_accounts.Bound]:
+    """The object that is named, and the node of a pod."""
+    group, _, version = ref.apiVersion.rpartition("/")
+    plural = _BINDS.get(ref.kind)
+    if group or plural is None:
+        raise BadRequest(f"cannot bind token to object of type {group}/{version}, Kind={ref.kind}")
+    namespace = "" if plural == "nodes" else call.path.namespace
+    found = await _object(call, plural, namespace, ref.name)
+    if isinstance(found, core_v1_pb2.Pod) and found.spec.serviceAccountName != call.path.name:
+        text = f'cannot bind token for serviceaccount "{call.path.name}" to pod running with different serviceaccount'
+        raise BadRequest(f"{text} name.")
+    uid = found.metadata.uid
+    if ref.uid and ref.uid != uid:
+        text = (
+            f"the UID in the bound object reference ({ref.uid}) does not match the UID in record. "
+            "The object might have been deleted and then recreated"
+        )
+        what = f'Operation cannot be fulfilled on {ref.kind} "{ref.name}": {text}'
+        raise Conflict(what, kind=ref.kind, name=ref.name)
+    bound = [service_accounts.Bound(ref.kind, ref.name, uid)]
+    if isinstance(found, core_v1_pb2.Pod) and found.spec.nodeName:
+        node = service_accounts.Bound("Node", found.spec.nodeName)
+        with contextlib.suppress(Refused):
+            metadata = (await _object(call, "nodes", "", found.spec.nodeName)).metadata
+            node = service_accounts.Bound("Node", found.spec.nodeName, metadata.uid)
+        bound.append(node)
+    return bound
+
+
+async def _object(call: Call, plural: str, namespace: str, name: str) -> KubernetesObject:
+    resource = api_pb2.Resource(resource=plural, namespace=namespace)
+    answer = await call.look("Get", api_pb2.GetRequest(resource=resource, name=name))
+    return resources.BY_PLURAL[plural].message.FromString(answer.object)
 
 
 # What all of them do ------------------------------------------------------------------------------------------------

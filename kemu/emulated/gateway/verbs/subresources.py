@@ -11,6 +11,7 @@ from kemu.emulated.gateway.requests import bodies
 from kemu.emulated.gateway.requests.negotiation import Form
 from kemu.emulated.gateway.verbs import calls, deletes, logs, reads, writes
 from kemu.emulated.gateway.verbs.calls import Call
+from kemu.emulated.gateway.verbs.sessions import proxies, requests
 from kemu.emulated.objects.custom_kinds import CustomResource
 from kemu.emulated.objects.resources import Resource
 from kemu.emulated.objects.validation import causes
@@ -113,8 +114,6 @@ async def _refuse_stream(call: Call) -> Response:
     """As a cluster refuses whose nodes cannot be reached; clients print the message."""
     await call.require("create", call.path.subresource)
     await call.look("Get", api_pb2.GetRequest(resource=call.where(), name=call.path.name))
-    if "upgrade" not in call.request.headers and call.path.subresource != "proxy":
-        raise BadRequest("Upgrade request required")
     raise Refused(meta_v1_pb2.Status(status="Failure", message=_SIMULATED, reason="NotImplemented", code=501))
 
 
@@ -143,17 +142,37 @@ def _done(form: Form, warnings: Sequence[str]) -> Response:
     return Response(201, form.media, body, responses.warnings(warnings))
 
 
-_STREAMED: dict[str, Handler] = dict.fromkeys(("GET", "POST"), _refuse_stream)
-_PROXIED: dict[str, Handler] = dict.fromkeys(("GET", "POST", "PUT", "PATCH", "DELETE"), _refuse_stream)
+async def _execute(call: Call) -> Response:
+    return await requests.execute(call, call.sessions)
+
+
+async def _attach(call: Call) -> Response:
+    return await requests.attach(call, call.sessions)
+
+
+async def _proxy(call: Call) -> Response:
+    if call.path.resource == "nodes":
+        return await _refuse_stream(call)
+    return await proxies.answer(call, call.sessions)
+
+
+async def _forward(call: Call) -> Response:
+    return await requests.forward(call, call.sessions)
+
+
+_PROXIED: dict[str, Handler] = dict.fromkeys(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"), _proxy)
 
 _HANDLERS: dict[tuple[str, str], dict[str, Handler]] = {
     ("pods", "binding"): {"POST": bind},
     ("pods", "eviction"): {"POST": _evict},
     ("pods", "resize"): _WHOLE,
+    ("pods", "ephemeralcontainers"): _WHOLE,
     ("pods", "log"): {"GET": logs.read},
     ("namespaces", "finalize"): {"PUT": writes.update},
     ("certificatesigningrequests", "approval"): _WHOLE,
-    **{("pods", one): _STREAMED for one in STREAMS if one != "proxy"},
+    ("pods", "exec"): dict.fromkeys(("GET", "POST"), _execute),
+    ("pods", "attach"): dict.fromkeys(("GET", "POST"), _attach),
+    ("pods", "portforward"): dict.fromkeys(("GET", "POST"), _forward),
     **{(plural, "proxy"): _PROXIED for plural in ("pods", "services", "nodes")},
 }
 """By plural and subresource: what is done, by method."""

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from kemu.emulated.gateway.answers import responses
 from kemu.emulated.gateway.answers.responses import Response
-from kemu.emulated.gateway.requests import bodies, negotiation
-from kemu.emulated.gateway.requests import events as stored_events
+from kemu.emulated.gateway.requests import bodies, negotiation, other_forms
 from kemu.emulated.gateway.requests.negotiation import Form
 from kemu.emulated.gateway.verbs.calls import Call
-from kemu.emulated.objects import events
 from kemu.emulated.objects.custom_kinds import CustomResource
 from kemu.messages.v1 import api_pb2
 
@@ -48,8 +46,9 @@ async def patch(call: Call) -> Response:
     data = await call.body()
     if kind == api_pb2.PatchRequest.APPLY:
         data = await call.settings.yaml.as_json(data) or data
-    if call.shown is events.ROW:
-        data = stored_events.patch(kind, data)
+    other = other_forms.of(call.shown)
+    if other is not None:
+        data = other.patch(kind, data)
     request = api_pb2.PatchRequest(
         resource=call.where(),
         name=call.path.name,
@@ -79,7 +78,8 @@ async def read(call: Call) -> bodies.Body:
         text = await call.settings.yaml.as_json(body.data)
         if text is not None:
             body = body._replace(data=text, content_type=negotiation.JSON)
-    return stored_events.body(body) if row is events.ROW else body
+    other = other_forms.of(row)
+    return body if other is None else other.body(body)
 
 
 def form_of(body: bodies.Body) -> str:

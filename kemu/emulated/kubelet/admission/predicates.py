@@ -115,7 +115,7 @@ class NodeView:
         self.labels: dict[str, str] = {key: labels[key] for key in sorted(labels)}
         if patched and self.labels:
             self.labels[OS_LABEL] = OS
-        self.allocatable = requests.resource_list(node.status.allocatable)
+        self.allocatable = requests.machine(node.status.allocatable)
         self.known: Collection[str] = self.allocatable if known is None else known
         """Resources; requests for extended ones that are not among them are overlooked (they are taken out of the pod
         once, by the first look at the node: ``removeMissingExtendedResources``)."""

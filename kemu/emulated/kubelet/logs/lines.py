@@ -11,7 +11,9 @@ import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from kemu.emulated.kubelet.logs import stated
 from kemu.emulated.kubelet.probes import answers
+from kemu.emulated.kubelet.programs import printouts
 from kemu.emulated.kubelet.usage import meters
 from kemu.emulated.objects import times
 from kemu.emulated.objects.amounts import quantities
@@ -35,6 +37,8 @@ class Instance:
     """Unix time."""
     ended: core_v1_pb2.ContainerStateTerminated | None = None
     """A ContainerStateTerminated; None: it runs."""
+    programs: bool = False
+    """Whether containers do what their commands say."""
 
     @property
     def ended_s(self) -> int | None:
@@ -44,6 +48,10 @@ class Instance:
         """What it says from the first time on, and before the last one, with the time; Unix seconds."""
         ended_s = self.ended_s
         end_s = last_s if ended_s is None else min(last_s, ended_s)
+        own = self._printed(first_s, last_s)
+        if own is not None:
+            yield from own
+            return
         if first_s <= self.started_s < last_s:
             yield self.started_s, self._greeting()
         meter = meters.Meter(self.pod)
@@ -55,6 +63,21 @@ class Instance:
             yield asked_s, f"SIGTERM: {self.pod.metadata.deletionGracePeriodSeconds} s to stop"
         if ended_s is not None and first_s <= ended_s < last_s:
             yield ended_s, self._farewell()
+
+    def _printed(self, first_s: int, last_s: int) -> Iterator[tuple[int, str]] | None:
+        """What the pod says that it prints, or what its program does. None: that is not known."""
+        lines = stated.of(self.pod, self.container.name)
+        end_s = last_s if self.ended is None else min(last_s, int(self.ended.finishedAt.seconds) + 1)
+        if lines is not None:
+            begin_s = self.started_s
+            found = stated.between(
+                lines, self.pod, self.container.name, self.restarts, first_s - begin_s, end_s - begin_s
+            )
+            return ((begin_s + int(at_s), text) for at_s, text in found)
+        if not self.programs:
+            return None
+        printed = printouts.of(self.pod, self.container, self.restarts, self.started_s)
+        return None if printed is None else printed.between(first_s, end_s)
 
     def _greeting(self) -> str:
         again = f", restart {self.restarts}" if self.restarts else ""
@@ -117,27 +140,28 @@ def _request(handler: core_v1_pb2.ProbeHandler, *, fails: bool) -> str:
     return f"{' '.join(handler.exec.command)}: exit {1 if fails else 0}"
 
 
-def current(pod: core_v1_pb2.Pod, container: core_v1_pb2.Container) -> Instance | None:
+def current(pod: core_v1_pb2.Pod, container: core_v1_pb2.Container, *, programs: bool = False) -> Instance | None:
     """What runs, or ran last. None: it has not started, or waits for its next start."""
     status = _status(pod, container.name)
     if status is None:
         return None
     if status.state.HasField("running"):
-        return Instance(pod, container, status.restartCount, status.state.running.startedAt.seconds)
+        started_s = status.state.running.startedAt.seconds
+        return Instance(pod, container, status.restartCount, started_s, programs=programs)
     if status.state.HasField("terminated"):
-        return _ended(pod, container, status.restartCount, status.state.terminated)
+        return _ended(pod, container, status.restartCount, status.state.terminated, programs=programs)
     if status.lastState.HasField("terminated"):
         # As the kubelet: of one that waits to be started again, the log of the start before.
-        return _ended(pod, container, max(0, status.restartCount - 1), status.lastState.terminated)
+        return _ended(pod, container, max(0, status.restartCount - 1), status.lastState.terminated, programs=programs)
     return None
 
 
-def previous(pod: core_v1_pb2.Pod, container: core_v1_pb2.Container) -> Instance | None:
+def previous(pod: core_v1_pb2.Pod, container: core_v1_pb2.Container, *, programs: bool = False) -> Instance | None:
     """The one before that; None: there was none, or it is forgotten."""
     status = _status(pod, container.name)
     if status is None or not status.lastState.HasField("terminated"):
         return None
-    return _ended(pod, container, max(0, status.restartCount - 1), status.lastState.terminated)
+    return _ended(pod, container, max(0, status.restartCount - 1), status.lastState.terminated, programs=programs)
 
 
 def waiting_reason(pod: core_v1_pb2.Pod, container: core_v1_pb2.Container) -> str:
@@ -152,8 +176,10 @@ def _ended(
     container: core_v1_pb2.Container,
     restarts: int,
     terminated: core_v1_pb2.ContainerStateTerminated,
+    *,
+    programs: bool,
 ) -> Instance:
-    return Instance(pod, container, restarts, terminated.startedAt.seconds, terminated)
+    return Instance(pod, container, restarts, terminated.startedAt.seconds, terminated, programs)
 
 
 def _status(pod: core_v1_pb2.Pod, name: str) -> core_v1_pb2.ContainerStatus | None:

@@ -35,6 +35,8 @@ class Options:
     """Unix time."""
     tail: int | None = None
     limit_bytes: int | None = None
+    programs: bool = False
+    """Whether containers do what their commands say."""
 
 
 class Reader(Protocol):
@@ -55,7 +57,8 @@ class Reader(Protocol):
 
 def find(pod: core_v1_pb2.Pod, container: core_v1_pb2.Container, options: Options) -> Instance | None:
     """The start of the container that is asked for; None: there is none."""
-    return logs.previous(pod, container) if options.previous else logs.current(pod, container)
+    found = logs.previous if options.previous else logs.current
+    return found(pod, container, programs=options.programs)
 
 
 def missing(pod: core_v1_pb2.Pod, container: core_v1_pb2.Container, options: Options) -> str:
@@ -113,7 +116,7 @@ async def _later(reader: Reader, instance: Instance) -> Instance | None:
     if pod is None or pod.metadata.uid != instance.pod.metadata.uid:
         return None
     for find_one in (logs.current, logs.previous):
-        found = find_one(pod, instance.container)
+        found = find_one(pod, instance.container, programs=instance.programs)
         if found is not None and found.restarts == instance.restarts:
             return found
     return None

@@ -8,6 +8,7 @@ connection, it writes the schedule itself, and its timer waits for the first ren
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,6 +16,7 @@ from kemu import errors
 from kemu.emulated.client import clients
 from kemu.emulated.kubelet.settings import kubelet_configurations
 from kemu.emulated.objects import heartbeats, meta
+from kemu.emulated.objects.wire import shared_objects
 from kemu.messages.k8s import coordination_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env, Timer
 
@@ -55,6 +57,18 @@ class Calms:
         return heartbeats.Statement(schedule, until, self._arrives_ns)
 
 
+def calms(standing: Mapping[str, Any] | None, epoch_ns: int) -> Calms:
+    """One for all kubelets to which nothing can happen."""
+    if standing is None or standing["restless"]:
+        return Calms(standing, epoch_ns)
+    return _always(standing["arrives_ns"], epoch_ns)
+
+
+@functools.cache
+def _always(arrives_ns: int, epoch_ns: int) -> Calms:
+    return Calms({"restless": (), "arrives_ns": arrives_ns}, epoch_ns)
+
+
 class OwnLease:
     """Own lease of one node. Nothing is renewed by itself before :meth:`start`."""
 
@@ -79,7 +93,7 @@ class OwnLease:
         self._calms = calms
         self._owner = owner
         self._epoch_ns = env.clock.epoch_unix_s * SECOND_NS
-        self._lease = b""
+        self._lease: shared_objects.Held | None = None
         """As it was last answered; bytes take a tenth of the memory, and there is one for every node."""
         self._created = False
         """It was there once."""
@@ -133,17 +147,17 @@ class OwnLease:
         try:
             await self._write()
         except errors.ApiError:
-            self._lease = b""
+            self._lease = None
             self._statement = None
 
     async def _write(self) -> None:
-        if self._lease:
-            lease = await self._update(self._lease)
+        if self._lease is not None:
+            lease = await self._update(self._lease.get().SerializeToString(deterministic=True))
         elif self._created and (known := await self._read()):
             lease = await self._update(known)
         else:
             lease = await self._create()
-        self._lease = lease.SerializeToString(deterministic=True)
+        self._lease = shared_objects.OBJECTS.hold(lease)
         self._created = True
 
     async def _read(self) -> bytes:

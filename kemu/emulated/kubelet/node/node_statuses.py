@@ -63,6 +63,10 @@ def _new_conditions(
     return tuple(status.conditions)
 
 
+def _no_images(most: int) -> list[core_v1_pb2.ContainerImage]:
+    return []
+
+
 class OwnNode:
     """``get()`` is the Node as the watch last brought it."""
 
@@ -117,7 +121,7 @@ class OwnNode:
         self._parsed: core_v1_pb2.Node | None = None
         """The same."""
         self._boot = boot
-        self._calms = leases.Calms(standing, self._epoch_ns)
+        self._calms = leases.calms(standing, self._epoch_ns)
         self._phase_ns = 0
         """At which point of its interval this node looks at its status."""
         self._reports: heartbeats.Schedule | None = None
@@ -137,7 +141,7 @@ class OwnNode:
         """The Node has changed since this was last reset."""
         self._pressures: tuple[str, ...] = ()
         self._ready = _READY
-        self._images: Callable[[int], list[core_v1_pb2.ContainerImage]] = lambda most: []
+        self._images: Callable[[int], list[core_v1_pb2.ContainerImage]] = _no_images
         self._told: list[core_v1_pb2.ContainerImage] = []
         """The images of which reports tell."""
         self._images_ns = 0

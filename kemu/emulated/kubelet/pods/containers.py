@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kemu.emulated.kubelet.programs.shells import Outcome
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import Timer
 
@@ -24,6 +25,8 @@ INIT = "init"
 """Runs to its end before the next one starts."""
 SIDECAR = "sidecar"
 """An init container with restartPolicy Always: the next one starts when it has started, and it runs on."""
+EPHEMERAL = "ephemeral"
+"""Was added to a pod that runs, and counts for nothing of it."""
 
 IDLE = "idle"
 PULLING = "pulling"
@@ -69,6 +72,7 @@ class Container:
         "asked_ns",
         "backoff_s",
         "before",
+        "course",
         "crashes",
         "created_ns",
         "forced",
@@ -94,7 +98,9 @@ class Container:
         "waiting",
     )
 
-    def __init__(self, kind: str, index: int, spec: core_v1_pb2.Container) -> None:
+    def __init__(
+        self, kind: str, index: int, spec: core_v1_pb2.Container | core_v1_pb2.EphemeralContainerCommon
+    ) -> None:
         """``spec``: of the container; it is not kept. ``index``: its place in the list that it stands in."""
         self.kind = kind
         self.index = index
@@ -121,6 +127,8 @@ class Container:
         self.has_started = False
         self.started_ns = 0
         """When it started the last time."""
+        self.course: Outcome | None = None
+        """How long its program runs, and how it ends; None: as the pod says, or as ever."""
         self.restarts = 0
         self.last: Exit | None = None
         """How it ended the last time …"""

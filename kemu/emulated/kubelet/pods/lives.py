@@ -1,7 +1,8 @@
 """The life of a pod's containers, as its annotations state it: there are no real containers.
 
 An annotation holds for the main containers of the pod; with the suffix ``.<container>`` it holds for that container and
-takes precedence. Init containers without annotations succeed at once; sidecars run for ever and stop at once.
+takes precedence. What they do not say, the container's program does (:mod:`kemu.emulated.kubelet.programs.courses`),
+where the cluster has programs. Otherwise init containers succeed at once; all others run for ever and stop at once.
 
 A text that is not a number counts as absent: the API server accepts any annotation, and a kubelet must not fail on one.
 """
@@ -43,6 +44,8 @@ def container_start_s(pod: core_v1_pb2.Pod, container: Container) -> float:
 def run_s(pod: core_v1_pb2.Pod, container: Container) -> float | None:
     """Seconds that it runs before it exits; None: for ever."""
     said_s = _of(pod, RUN_SECONDS, container, _seconds)
+    if said_s is None and container.course is not None:
+        return container.course.run_s
     return 0.0 if said_s is None and container.kind == INIT else said_s
 
 
@@ -74,7 +77,10 @@ def post_start_fails(pod: core_v1_pb2.Pod, container: Container) -> bool:
 
 
 def exit_code(pod: core_v1_pb2.Pod, container: Container) -> int:
-    return _of(pod, EXIT_CODE, container, _code) or 0
+    said: int | None = _of(pod, EXIT_CODE, container, _code)
+    if said is not None:
+        return said
+    return 0 if container.course is None else container.course.exit_code
 
 
 def pull_error(pod: core_v1_pb2.Pod, container: Container) -> str:

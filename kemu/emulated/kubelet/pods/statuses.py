@@ -294,6 +294,19 @@ def resize(status: core_v1_pb2.PodStatus, resize: Any, now_unix_ns: int) -> None
             meta.set_condition(conditions, kind, "True", reason, message, now_unix_ns, generation)
 
 
+def write_ephemeral(
+    status: core_v1_pb2.PodStatus, pod: core_v1_pb2.Pod, containers: Sequence[Container], epoch_ns: int
+) -> None:
+    """The containers that were added to the pod. They are never ready."""
+    del status.ephemeralContainerStatuses[:]
+    for container in containers:
+        found = status.ephemeralContainerStatuses.add(
+            name=container.name, image=container.image, ready=False, restartCount=0
+        )
+        _write_state(pod, found, container, epoch_ns)
+        found.started = False
+
+
 def _write_state(pod: core_v1_pb2.Pod, found: core_v1_pb2.ContainerStatus, container: Container, epoch_ns: int) -> None:
     state, last = container.state, container.last
     if state in UP:

@@ -9,13 +9,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 from kemu.emulated.kubelet.pods import claims, containers, mirrors, statuses
+from kemu.emulated.objects.wire import shared_objects
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import Timer
 from kemu.runtime.runlog.events import OnNode
+
+_hold = shared_objects.OBJECTS.hold
 
 WAITING = "waiting"
 """Not yet admitted."""
@@ -39,10 +42,12 @@ class Worker:
         "deadline_timer",
         "deleting",
         "dirty",
+        "ephemeral",
         "failure",
         "grace_s",
         "has_run",
         "has_sandbox",
+        "held",
         "is_starting",
         "key",
         "left",
@@ -68,10 +73,14 @@ class Worker:
         "writing",
     )
 
+    pod: core_v1_pb2.Pod
+    """The newest that is known of the object."""
+    held: shared_objects.Held
+    """The same at rest."""
+
     def __init__(self, pod: core_v1_pb2.Pod, seen_ns: int) -> None:
         metadata = pod.metadata
         self.pod = pod
-        """The newest that is known of the object."""
         self.uid: str = metadata.uid
         self.key = f"{metadata.namespace}/{metadata.name}"
         self.mirror: mirrors.Mirror | None = None
@@ -79,6 +88,8 @@ class Worker:
         self.state = WAITING
         self.containers: list[containers.Container] = []
         """From its admission on: init containers in their order, then the others."""
+        self.ephemeral: Sequence[containers.Container] = ()
+        """Those that were added to it."""
         self.busy: containers.Container | None = None
         """The one that is being started: one after the other, as in the kubelet."""
         self.pull: Timer | None = None
@@ -138,6 +149,21 @@ class Worker:
         self.removed = False
         """The API server does not know it any more."""
 
+    def __getattr__(self, name: str) -> core_v1_pb2.Pod:
+        """:attr:`pod`, after :meth:`rest`."""
+        if name != "pod":
+            raise AttributeError(name)
+        return cast(core_v1_pb2.Pod, self.held.get())
+
+    def rest(self) -> None:
+        """There is nothing to do about it for now: once it is no news any more, its bytes are enough."""
+        try:
+            pod = _POD.__get__(self)
+        except AttributeError:
+            return  # it rests
+        self.held = _hold(pod)
+        del self.pod
+
     @property
     def named(self) -> OnNode:
         """As events name it."""
@@ -152,3 +178,7 @@ class Worker:
     def has_several(self) -> bool:
         """Whether its containers have to be told apart."""
         return len(self.containers) > 1
+
+
+_POD: Any = Worker.__dict__["pod"]
+"""The attribute itself, which knows nothing of ``__getattr__``."""

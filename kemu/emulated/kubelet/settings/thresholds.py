@@ -7,6 +7,7 @@ Mirrors ``pkg/kubelet/eviction`` (``ParseThresholdConfig``, ``UpdateContainerFsT
 
 from __future__ import annotations
 
+import functools
 import re
 import struct
 from collections.abc import Iterable, Mapping, Sequence
@@ -134,6 +135,14 @@ def with_container_filesystem(
 ) -> tuple[tuple[Threshold, ...], list[Threshold]]:
     """The thresholds and those of containerfs, which follow from where writable layers lie; then those that were
     configured and are replaced."""
+    all_of_them, configured = _with_container_filesystem(tuple(thresholds), layout)
+    return all_of_them, [*configured]
+
+
+@functools.lru_cache(256)
+def _with_container_filesystem(
+    thresholds: tuple[Threshold, ...], layout: Layout
+) -> tuple[tuple[Threshold, ...], tuple[Threshold, ...]]:
     found = list(thresholds)
     configured = [threshold for threshold in found if threshold.signal in (CONTAINERFS, CONTAINERFS_INODES)]
     nodefs = layout.split or not layout.dedicated_imagefs
@@ -155,7 +164,7 @@ def with_container_filesystem(
                 found.append(copied)
             else:
                 found[place] = copied
-    return tuple(found), configured
+    return tuple(found), tuple(configured)
 
 
 def _statements(statements: Mapping[str, str]) -> list[Threshold]:

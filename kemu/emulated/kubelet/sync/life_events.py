@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from kemu.emulated.client import recorders
 from kemu.emulated.kubelet.images import pulls
-from kemu.emulated.kubelet.pods.containers import MAIN, Container
+from kemu.emulated.kubelet.pods.containers import EPHEMERAL, MAIN, Container
 from kemu.emulated.kubelet.pods.workers import Worker
 
 _MILLISECOND_NS = 1_000_000
@@ -37,6 +37,9 @@ class LifeEvents:
         self._tell(worker, container, "Failed", note, recorders.WARNING)
         self._tell(worker, container, "Failed", f"Error: {pulls.PULL_FAILED}", recorders.WARNING)
 
+    def not_configured(self, worker: Worker, container: Container, error: str) -> None:
+        self._tell(worker, container, "Failed", f"Error: {error}", recorders.WARNING)
+
     def waits_to_pull(self, worker: Worker, container: Container) -> None:
         self._tell(worker, container, "BackOff", f'Back-off pulling image "{container.image}"')
 
@@ -56,9 +59,13 @@ class LifeEvents:
         self._tell(worker, container, "BackOff", note, recorders.WARNING)
 
     def _tell(self, worker: Worker, container: Container, reason: str, note: str, kind: str = recorders.NORMAL) -> None:
-        place = "containers" if container.kind == MAIN else "initContainers"
+        place = _PLACES.get(container.kind, "initContainers")
         path = f"spec.{place}{{{container.name}}}"
         self._recorder.event(worker.pod, kind, reason, reason, note, routine=True, field_path=path)
+
+
+_PLACES = {MAIN: "containers", EPHEMERAL: "ephemeralContainers"}
+"""Where in the spec containers of a kind stand."""
 
 
 def _duration(ns: int) -> str:

@@ -20,9 +20,10 @@ from kemu.emulated.kubelet.pods import claims, containers, lives, mirrors, sandb
 from kemu.emulated.kubelet.pods.workers import ACTIVE, ENDED, STOPPING, WAITING, Worker
 from kemu.emulated.kubelet.pressure import eviction_loops
 from kemu.emulated.kubelet.probes import probers
+from kemu.emulated.kubelet.programs import courses
 from kemu.emulated.kubelet.resizes import allocations, resources
 from kemu.emulated.kubelet.settings import kubelet_configurations
-from kemu.emulated.kubelet.sync import adoptions, life_events, starts, status_managers, terminations
+from kemu.emulated.kubelet.sync import adoptions, ephemeral, life_events, starts, status_managers, terminations
 from kemu.emulated.kubelet.volumes import managers
 from kemu.emulated.objects import meta
 from kemu.emulated.objects.pods import pod_phases
@@ -64,11 +65,13 @@ class PodWorkers:
         events: life_events.LifeEvents | None = None,
         volumes: managers.VolumeManager | None = None,
         pressures: Callable[[PodWorkers], eviction_loops.EvictionLoop] | None = None,
+        programs: courses.Programs | None = None,
     ) -> None:
         """``admission`` makes what admits pods; ``pressures`` what is told of all that may change the node's usage.
         ``up_since_ns``: when the kubelet started; 0: before the run. ``recorder`` writes event objects about containers
         that are killed; ``boxes`` tell addresses and IDs, ``events`` the usual life of containers: None where only a
-        scheduler looks on. ``volumes`` mounts those of pods; None: there are none in this cluster."""
+        scheduler looks on. ``volumes`` mounts those of pods; None: there are none in this cluster. ``programs``: see
+        :class:`kemu.emulated.kubelet.sync.starts.Starts`."""
         self.usage = predicates.NodeClaims()
         self.arrivals = admission(self.usage, self)
         self.by_uid: dict[str, Worker] = {}
@@ -80,7 +83,9 @@ class PodWorkers:
         self.reports = status_managers.StatusManager(env, client, self.observe, status_writes, boxes)
         puller = pulls.Pulls(env, self.images, config.image_pull, config.configuration.pulls_at_once)
         self._adoptions = adoptions.Adoptions(env, self.images, self, boot)
-        self._starts = starts.Starts(env, config, puller, self, boot, events)
+        self._starts = starts.Starts(env, config, puller, self, boot, events, programs)
+        self._starts.names = None if volumes is None else volumes.names
+        self._ephemeral = ephemeral.EphemeralContainers(env, puller, self, events)
         self._terminations = terminations.Terminations(env, self._starts)
         self.allocations = allocations.Allocations(env, self, recorder)
         self.probers = probers.Probers(env, self, up_since_ns or -1, recorder)
@@ -115,6 +120,8 @@ class PodWorkers:
                 self.reports.generation_changed(worker)
             if revision > known:
                 self.reports.compare(worker, pod)
+            if worker.status and not worker.writing:
+                worker.rest()
         elif pod_phases.is_terminal(pod) and worker.state == ACTIVE:
             # This kubelet has written over it before it heard of it.
             self._declared(worker, pod.status.phase)
@@ -163,6 +170,8 @@ class PodWorkers:
         else:
             if worker.pod.spec.HasField("activeDeadlineSeconds"):
                 self._watch_deadline(worker)
+            if worker.has_sandbox and worker.pod.spec.ephemeralContainers:
+                self._ephemeral.look(worker)
             if lives.FINISH in metadata.annotations:
                 self.has_run(worker)
 
@@ -277,6 +286,7 @@ class PodWorkers:
                 self._forget_containers(worker)
 
     def _forget_containers(self, worker: Worker) -> None:
+        self._starts.forget(worker)
         for container in worker.containers:
             created_ns, container.created_ns = container.created_ns, None
             if created_ns is not None and self.pressures is not None:
@@ -362,6 +372,8 @@ class PodWorkers:
 
     def _stopped(self, worker: Worker) -> None:
         """No container is left."""
+        if worker.ephemeral:
+            self._ephemeral.stop(worker)
         if worker.told_to_go:
             forced = any(one.forced for one in worker.containers)
             self.log(PodTerminated(**worker.named, start=worker.stop_ns, forced=forced))
@@ -430,6 +442,8 @@ class PodWorkers:
 
     def has_run(self, worker: Worker) -> None:
         """Apply the ``kemu.dev/finish`` annotation, now that the pod runs."""
+        if worker.pod.spec.ephemeralContainers and worker.state == ACTIVE:
+            self._ephemeral.look(worker)
         code = lives.finish(worker.pod)
         if code is None or not worker.has_run or worker.state != ACTIVE:
             return

@@ -7,6 +7,7 @@ end; a sidecar only has to start. Mirrors ``pkg/kubelet/kuberuntime`` (``compute
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -28,9 +29,12 @@ from kemu.emulated.kubelet.pods.containers import (
     Container,
 )
 from kemu.emulated.kubelet.pods.workers import ACTIVE, STOPPING, Worker
+from kemu.emulated.kubelet.programs.courses import Programs
 from kemu.emulated.kubelet.settings import kubelet_configurations
 from kemu.emulated.kubelet.sync.life_events import LifeEvents
+from kemu.emulated.kubelet.volumes import references
 from kemu.emulated.objects.pods import pod_phases
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env
 from kemu.runtime.runlog.events import (
     ContainerExited,
@@ -54,6 +58,9 @@ FORGIVEN_AFTER_NS = 600 * SECOND_NS
 RELIST_NS = SECOND_NS
 """From a failed pull until the kubelet reports the back-off, and from an OOM kill until it notices (relist period of
 ``pkg/kubelet/pleg``)."""
+
+SYNC_AGAIN_NS = 10 * SECOND_NS
+"""From a container that could not be created to the next try (``backOffPeriod``)."""
 
 REPORT_START_AFTER_NS = 5 * SECOND_NS
 """Where statuses are written sparingly, a pod that runs sooner is reported Running at once, without the
@@ -90,6 +97,16 @@ class StartHost(Protocol):
         """STOPPING: a container has ended."""
 
 
+class _Look:
+    """A look at what a container names, which can be cancelled as a pull can."""
+
+    def __init__(self, task: asyncio.Task[None]) -> None:
+        self._task = task
+
+    def cancel(self) -> None:
+        self._task.cancel()
+
+
 class Starts:
     def __init__(
         self,
@@ -99,8 +116,10 @@ class Starts:
         host: StartHost,
         boot: boots.Boot = boots.BEFORE,
         events: LifeEvents | None = None,
+        programs: Programs | None = None,
     ) -> None:
-        """``events``: None: the usual life of containers leaves no events."""
+        """``events``: None: the usual life of containers leaves no events. ``programs``: None: containers live as their
+        pods say, whatever they run."""
         self._env = env
         self._clock = env.clock
         self._config = config
@@ -109,6 +128,9 @@ class Starts:
         self._host = host
         self._boot = boot
         self.events = events
+        self._programs = programs
+        self.names: references.Names | None = None
+        """What has to be there; None: all is."""
         self._wanting: dict[Container, Worker] = {}
         """Containers with the policy Never that wait until another pod has pulled their image."""
         puller.on_pulled = self._image_has_come
@@ -130,6 +152,8 @@ class Starts:
         mains = [one for one in worker.containers if one.kind == MAIN]
         for container in worker.containers:
             if container.state == RUNNING and worker.state == ACTIVE:
+                if self._programs is not None:
+                    self._choose_course(worker, container)
                 self.until_exit(worker, container)
         if worker.state != ACTIVE:
             return
@@ -176,6 +200,8 @@ class Starts:
             self._wanting[container] = worker
         else:
             error = lives.pull_error(worker.pod, container)
+            if not error and self.names is not None:
+                error = self.names.pull_error(image)
             worker.busy = container
             container.state = PULLING
             if self.events is not None:
@@ -246,6 +272,36 @@ class Starts:
     # --- starts ------------------------------------------------------------------------------------------------------
 
     def _launch(self, worker: Worker, container: Container) -> None:
+        """Create it as soon as there is all that its environment names."""
+        names = self.names
+        spec = None if names is None else containers.spec_of(worker.pod, container)
+        if names is None or spec is None or not names.are_in_environment(spec):
+            self._create(worker, container)
+            return
+        worker.busy = container
+        container.state = PULLING
+        worker.pull = _Look(self._env.spawn(self._look(worker, container, spec, names), f"names of {worker.key}"))
+
+    async def _look(
+        self, worker: Worker, container: Container, spec: core_v1_pb2.Container, names: references.Names
+    ) -> None:
+        lacking = await names.lacking_in_environment(worker.pod, spec)
+        worker.busy = worker.pull = None
+        if not lacking:
+            self._create(worker, container)
+            self.go_on(worker)
+            return
+        if self.events is not None:
+            self.events.not_configured(worker, container, lacking)
+        self._unpulled(worker, container, references.CONFIG_ERROR, lacking)
+        self._at(container, self._clock.now_ns() + SYNC_AGAIN_NS, self._look_again, worker, container)
+        self.go_on(worker)
+
+    def _look_again(self, worker: Worker, container: Container) -> None:
+        worker.begun_ns = self._clock.now_ns()
+        self._again(worker, container)
+
+    def _create(self, worker: Worker, container: Container) -> None:
         pod, now_ns = worker.pod, self._clock.now_ns()
         if container.created_ns is None:
             container.created_ns = now_ns
@@ -323,6 +379,8 @@ class Starts:
             self.events.started(worker, container)
         if self._env.crash_steps:
             self._env.step("after-start")
+        if self._programs is not None:
+            self._choose_course(worker, container)
         first = not container.has_started
         container.has_started = True
         if first and container.kind == MAIN:
@@ -337,6 +395,23 @@ class Starts:
             self.until_exit(worker, container)
         if worker.has_run:
             self._host.has_run(worker)
+
+    def _choose_course(self, worker: Worker, container: Container) -> None:
+        """What its program will do."""
+        assert self._programs is not None
+        started_s = (self._clock.unix_offset_ns + container.started_ns) / SECOND_NS
+        container.course = self._programs.begin(
+            worker.pod,
+            containers.spec_of(worker.pod, container),
+            is_init=container.kind == INIT,
+            restarts=container.restarts,
+            unix_s=started_s,
+        )
+
+    def forget(self, worker: Worker) -> None:
+        """The pod has gone, with its volumes."""
+        if self._programs is not None:
+            self._programs.forget(worker.pod)
 
     def until_exit(self, worker: Worker, container: Container) -> None:
         """It runs since ``started_ns``, until it exits by itself."""

@@ -156,6 +156,8 @@ class StatusManager:
         if told and worker.mirror is None and int(worker.pod.metadata.resourceVersion) > int(told):
             # What came meanwhile, from others.
             self.compare(worker, worker.pod)
+        if not worker.dirty:
+            worker.rest()
 
     async def _tell(self, worker: workers.Worker) -> str:
         """The resource version of the pod with the latest status. Empty: none was written, or the pod was deleted."""
@@ -230,6 +232,8 @@ class StatusManager:
         )
         if self._sandboxes is not None:
             self._sandboxes.describe(status, worker, is_up=worker.has_sandbox)
+        if worker.ephemeral:
+            statuses.write_ephemeral(status, worker.pod, worker.ephemeral, epoch_ns)
         if worker.resize is not None:
             statuses.resize(status, worker.resize, now_unix_ns)
         if known.status.phase in pod_phases.TERMINAL:

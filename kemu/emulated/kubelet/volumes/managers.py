@@ -17,6 +17,7 @@ from typing import cast
 from kemu import errors
 from kemu.emulated.client import clients, informers, recorders, retries, volume_drivers
 from kemu.emulated.kubelet.pods.workers import Worker
+from kemu.emulated.kubelet.volumes import references
 from kemu.emulated.objects.volumes import claims
 from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
@@ -28,6 +29,8 @@ TIMEOUT_S = 123.0
 """After so long without its volumes, the sync of a pod fails (``podAttachAndMountTimeout``)."""
 RETRY_S = 10.0
 """From then until the next sync (``backOffPeriod``)."""
+FIRST_DELAY_S, LONGEST_DELAY_S = 0.5, 122.0
+"""Between two tries to set up a volume (``initialDurationBeforeRetry``, ``maxDurationBeforeRetry``)."""
 POLL_S = 0.3
 """How often a claim is looked at that is not bound yet (``podAttachAndMountRetryInterval``)."""
 
@@ -48,14 +51,22 @@ class VolumeManager:
     """Volume manager of one kubelet."""
 
     def __init__(
-        self, env: Env, client: clients.Client, node: str, known: volume_drivers.Drivers, recorder: recorders.Recorder
+        self,
+        env: Env,
+        client: clients.Client,
+        node: str,
+        known: volume_drivers.Drivers,
+        recorder: recorders.Recorder,
+        names: references.Names | None = None,
     ) -> None:
+        """``names``: None: ConfigMaps and Secrets are taken to exist."""
         self._env = env
         self._clock = env.clock
         self._client = client
         self._node = node
         self._drivers = known
         self._recorder = recorder
+        self.names = names
         self._pods: dict[str, _Mounts] = {}
         """By UID."""
         self._users: dict[str, int] = {}
@@ -63,9 +74,12 @@ class VolumeManager:
         self._told: list[str] = []
         self._telling = False
 
-    @staticmethod
-    def concerns(pod: core_v1_pb2.Pod) -> bool:
-        return bool(pod.spec.volumes) and next(claims.claim_names(pod), None) is not None
+    def concerns(self, pod: core_v1_pb2.Pod) -> bool:
+        if not pod.spec.volumes:
+            return False
+        if self.names is not None and self.names.are_in_volumes(pod):
+            return True
+        return next(claims.claim_names(pod), None) is not None
 
     # Mounting --------------------------------------------------------------------------------------------------------
 
@@ -91,6 +105,8 @@ class VolumeManager:
         names = list(dict.fromkeys(claims.claim_names(worker.pod)))
         left = {volume.name: claims.claim_name(worker.pod.metadata.name, volume) for volume in worker.pod.spec.volumes}
         waiting = {volume: claim for volume, claim in left.items() if claim}
+        if self.names is not None:
+            waiting |= dict.fromkeys((volume.name for volume in worker.pod.spec.volumes), "")
         complaint = self._env.spawn(self._complain(worker, waiting), f"patience of {worker.key}")
         try:
             for name in names:
@@ -103,6 +119,8 @@ class VolumeManager:
                     await self._take(driver, "mount")
                 mounts.mounted.append((volume.metadata.name, driver))
                 waiting = {one: claim for one, claim in waiting.items() if claim != name}
+            if self.names is not None:
+                await self._set_up(worker, self.names, waiting)
         finally:
             complaint.cancel()
         mounts.task = None
@@ -111,6 +129,17 @@ class VolumeManager:
             VolumesMounted(pod=worker.key, uid=worker.uid, start=started_ns, volumes=volumes,)
         )  # fmt: skip
         ready()
+
+    async def _set_up(self, worker: Worker, names: references.Names, waiting: dict[str, str]) -> None:
+        """Wait until all is there that the volumes name. From try to try it waits longer (``exponentialbackoff``)."""
+        for volume in worker.pod.spec.volumes:
+            delay_s = FIRST_DELAY_S
+            while lacking := await names.lacking_in_volume(worker.pod, volume):
+                text = f'MountVolume.SetUp failed for volume "{volume.name}" : {lacking}'
+                self._recorder.event(worker.pod, recorders.WARNING, "FailedMount", "FailedMount", text)
+                await self._clock.sleep(delay_s)
+                delay_s = min(2 * delay_s, LONGEST_DELAY_S)
+            waiting.pop(volume.name, None)
 
     async def _complain(self, worker: Worker, waiting: dict[str, str]) -> None:
         """The event of each sync that fails."""

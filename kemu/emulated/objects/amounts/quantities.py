@@ -190,6 +190,18 @@ def milli(text: str) -> int:
     return parse(text).milli
 
 
+def approximate(text: str) -> float:
+    """As ``AsApproximateFloat64`` gives it: the digits times a power, each a float. Raises ValueError."""
+    match = _NUMBER.fullmatch(str(parse(text)))
+    assert match is not None
+    sign, digits, _, suffix = match.groups()
+    number = float(sign + digits)
+    if suffix in _BINARY_SUFFIXES:
+        return number * 2.0 ** _BINARY_SUFFIXES[suffix]
+    exponent = _DECIMAL_SUFFIXES[suffix] if suffix in _DECIMAL_SUFFIXES else int(suffix[1:])
+    return number * 10.0**exponent if exponent else number
+
+
 def format_milli(amount: int) -> str:
     """Canonical text of an amount in thousandths: 1500 is ``1500m``, 2000 is ``2``."""
     return str(Quantity(amount * 1_000_000))

@@ -23,7 +23,13 @@ from kemu.emulated.objects.conversion import descriptors, go_json
 from kemu.emulated.objects.plain import Json
 from kemu.emulated.objects.pods import planned_fields
 from kemu.errors import KemuError
-from kemu.messages.k8s import apiextensions_v1_pb2, meta_v1_pb2, resource_v1_pb2
+from kemu.messages.k8s import (
+    apiextensions_v1_pb2,
+    authentication_v1_pb2,
+    certificates_v1_pb2,
+    meta_v1_pb2,
+    resource_v1_pb2,
+)
 from kemu.runtime import words
 
 Step = str | int | tuple[str]
@@ -481,6 +487,13 @@ _UNIONS: dict[str, Callable[[Any, Any, Place, Reader], None]] = {
 }
 """Messages that stand for values of several types, of which some hold fields in turn."""
 
+
+def _read_extra(message: authentication_v1_pb2.ExtraValue | certificates_v1_pb2.ExtraValue, value: Json) -> None:
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise ValueError(f"must be a list of strings, not {kind_of(value)}")
+    message.items.extend(value)
+
+
 _READERS: dict[str, Callable[[Any, Any], None]] = {
     apiextensions_v1_pb2.JSON.DESCRIPTOR.full_name: _read_json,
     meta_v1_pb2.Quantity.DESCRIPTOR.full_name: _read_quantity,
@@ -489,6 +502,8 @@ _READERS: dict[str, Callable[[Any, Any], None]] = {
     meta_v1_pb2.MicroTime.DESCRIPTOR.full_name: _read_micro_time,
     meta_v1_pb2.FieldsV1.DESCRIPTOR.full_name: _read_fields_v1,
     meta_v1_pb2.RawExtension.DESCRIPTOR.full_name: _read_raw_extension,
+    authentication_v1_pb2.ExtraValue.DESCRIPTOR.full_name: _read_extra,
+    certificates_v1_pb2.ExtraValue.DESCRIPTOR.full_name: _read_extra,
 }
 
 

@@ -16,7 +16,13 @@ from google.protobuf.message import Message
 from kemu.emulated.objects import times
 from kemu.emulated.objects.conversion import descriptors, go_json
 from kemu.emulated.objects.plain import Json
-from kemu.messages.k8s import apiextensions_v1_pb2, core_v1_pb2, meta_v1_pb2
+from kemu.messages.k8s import (
+    apiextensions_v1_pb2,
+    authentication_v1_pb2,
+    certificates_v1_pb2,
+    core_v1_pb2,
+    meta_v1_pb2,
+)
 
 
 def write_fields(message: Message, data: dict[str, Any]) -> None:
@@ -155,6 +161,10 @@ def _plain_node_selector(message: core_v1_pb2.NodeSelector) -> dict[str, Any]:
     return {"nodeSelectorTerms": None} | _to_json(message)
 
 
+def _plain_extra(message: authentication_v1_pb2.ExtraValue | certificates_v1_pb2.ExtraValue) -> list[str]:
+    return list(message.items)
+
+
 PLAIN: dict[str, Callable[[Any], Any]] = {
     apiextensions_v1_pb2.JSON.DESCRIPTOR.full_name: _plain_any,
     apiextensions_v1_pb2.JSONSchemaPropsOrBool.DESCRIPTOR.full_name: _plain_schema_or_bool,
@@ -167,5 +177,7 @@ PLAIN: dict[str, Callable[[Any], Any]] = {
     core_v1_pb2.NodeSelector.DESCRIPTOR.full_name: _plain_node_selector,
     meta_v1_pb2.FieldsV1.DESCRIPTOR.full_name: _plain_fields_v1,
     meta_v1_pb2.RawExtension.DESCRIPTOR.full_name: _plain_raw_extension,
+    authentication_v1_pb2.ExtraValue.DESCRIPTOR.full_name: _plain_extra,
+    certificates_v1_pb2.ExtraValue.DESCRIPTOR.full_name: _plain_extra,
 }
 """Messages whose JSON form is not an object of their fields, by their full name."""

@@ -1,4 +1,5 @@
-"""The defaults of networking.k8s.io, discovery.k8s.io, rbac.authorization.k8s.io, and of Endpoints."""
+"""The defaults of networking.k8s.io, discovery.k8s.io, rbac.authorization.k8s.io, flowcontrol.apiserver.k8s.io,
+apiregistration.k8s.io, and of Endpoints."""
 
 from __future__ import annotations
 
@@ -7,7 +8,15 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from kemu.messages.k8s import certificates_v1_pb2, core_v1_pb2, discovery_v1_pb2, networking_v1_pb2, rbac_v1_pb2
+from kemu.messages.k8s import (
+    apiregistration_v1_pb2,
+    certificates_v1_pb2,
+    core_v1_pb2,
+    discovery_v1_pb2,
+    flowcontrol_v1_pb2,
+    networking_v1_pb2,
+    rbac_v1_pb2,
+)
 from kemu.messages.k8s.objects import KubernetesObject
 
 RBAC_GROUP = "rbac.authorization.k8s.io"
@@ -53,6 +62,39 @@ def _default_binding(binding: rbac_v1_pb2.ClusterRoleBinding | rbac_v1_pb2.RoleB
             subject.apiGroup = RBAC_GROUP
 
 
+def _default_schema(schema: flowcontrol_v1_pb2.FlowSchema) -> None:
+    if not schema.spec.matchingPrecedence:
+        schema.spec.matchingPrecedence = 1000
+
+
+def _default_level(level: flowcontrol_v1_pb2.PriorityLevelConfiguration) -> None:
+    spec = level.spec
+    if spec.HasField("exempt"):
+        _default_shares(spec.exempt, 0)
+    if spec.HasField("limited"):
+        _default_shares(spec.limited, 30)
+        if spec.limited.limitResponse.HasField("queuing"):
+            queuing = spec.limited.limitResponse.queuing
+            queuing.handSize = queuing.handSize or 8
+            queuing.queues = queuing.queues or 64
+            queuing.queueLengthLimit = queuing.queueLengthLimit or 50
+
+
+def _default_shares(
+    level: flowcontrol_v1_pb2.ExemptPriorityLevelConfiguration | flowcontrol_v1_pb2.LimitedPriorityLevelConfiguration,
+    shares: int,
+) -> None:
+    if not level.HasField("nominalConcurrencyShares"):
+        level.nominalConcurrencyShares = shares
+    if not level.HasField("lendablePercent"):
+        level.lendablePercent = 0
+
+
+def _default_api_service(service: apiregistration_v1_pb2.APIService) -> None:
+    if service.spec.HasField("service") and not service.spec.service.HasField("port"):
+        service.spec.service.port = 443
+
+
 FILL: dict[type[Message], Callable[[Any], None]] = {
     core_v1_pb2.Endpoints: _default_endpoints,
     discovery_v1_pb2.EndpointSlice: _default_slice,
@@ -60,6 +102,9 @@ FILL: dict[type[Message], Callable[[Any], None]] = {
     networking_v1_pb2.IngressClass: _default_ingress_class,
     rbac_v1_pb2.RoleBinding: _default_binding,
     rbac_v1_pb2.ClusterRoleBinding: _default_binding,
+    flowcontrol_v1_pb2.FlowSchema: _default_schema,
+    flowcontrol_v1_pb2.PriorityLevelConfiguration: _default_level,
+    apiregistration_v1_pb2.APIService: _default_api_service,
 }
 
 
@@ -67,7 +112,17 @@ def _prepare_status(obj: KubernetesObject) -> None:
     obj.ClearField("status")
 
 
+def _prepare_flow_object(
+    obj: flowcontrol_v1_pb2.FlowSchema | flowcontrol_v1_pb2.PriorityLevelConfiguration,
+) -> None:
+    obj.ClearField("status")
+    obj.metadata.generation = 1
+
+
 PREPARE: dict[type[Message], Callable[[Any], None]] = {
     certificates_v1_pb2.CertificateSigningRequest: _prepare_status,
     networking_v1_pb2.ServiceCIDR: _prepare_status,
+    flowcontrol_v1_pb2.FlowSchema: _prepare_flow_object,
+    flowcontrol_v1_pb2.PriorityLevelConfiguration: _prepare_flow_object,
+    apiregistration_v1_pb2.APIService: _prepare_status,
 }

@@ -14,7 +14,7 @@ PODS: dict[str, Sort] = {
         "PodSpec",
         acts="restartPolicy terminationGracePeriodSeconds activeDeadlineSeconds nodeSelector nodeName hostNetwork "
         "affinity schedulerName tolerations priorityClassName priority preemptionPolicy runtimeClassName overhead "
-        "topologySpreadConstraints os schedulingGates readinessGates",
+        "topologySpreadConstraints os schedulingGates readinessGates ephemeralContainers",
         parts="volumes initContainers containers securityContext resources",
         harmless={
             Reason.CONTAINERS: "hostPID hostIPC shareProcessNamespace hostUsers",
@@ -24,7 +24,6 @@ PODS: dict[str, Sort] = {
             Reason.CONTENT: "imagePullSecrets",
         },
         refused={
-            "ephemeralContainers": "kemu serves no request that adds one to a running pod",
             "resourceClaims": NO_CLAIMS,
             "schedulingGroup": "kemu does not schedule pods in groups",
         },

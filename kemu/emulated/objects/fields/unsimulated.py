@@ -13,19 +13,24 @@ from dataclasses import dataclass
 class Unsimulated:
     why: str
     instead: str
+    controller: str = ""
+    """The controller that acts on the kind: a scenario that names it may hold such objects."""
 
 
 LEAVE_OUT = "leave it out"
 _NO_NETWORK = "there is no network between pods"
-_NO_CERTIFICATES = "nobody signs certificates: kemu up gives each user one of its own"
+_NO_CERTIFICATES = "nobody signs certificates but kemu up"
 _NO_PODS_FROM = "write the pods themselves, or a workload"
 
 UNSIMULATED: Mapping[str, Unsimulated] = {
     "HorizontalPodAutoscaler": Unsimulated(
-        "kemu has no autoscaler of pods", "change spec.replicas by events: {at: 1m, patch: {kind: Deployment, …}}"
+        "its controller, horizontal-pod-autoscaler, does not run",
+        "name it and the other controllers in spec.controllers, or change spec.replicas by events:"
+        " {at: 1m, patch: {kind: Deployment, …}}",
+        "horizontal-pod-autoscaler",
     ),
     "VerticalPodAutoscaler": Unsimulated("kemu has no autoscaler of pods", "write the requests into the pods"),
-    "APIService": Unsimulated("kemu's API server is never extended", LEAVE_OUT),
+    "APIService": Unsimulated("kemu's API server is never extended; kemu up makes those of its own", LEAVE_OUT),
     "CertificateSigningRequest": Unsimulated(_NO_CERTIFICATES, LEAVE_OUT),
     "IPAddress": Unsimulated(_NO_NETWORK, LEAVE_OUT),
     "ServiceCIDR": Unsimulated(_NO_NETWORK, LEAVE_OUT),
@@ -43,7 +48,7 @@ UNSIMULATED: Mapping[str, Unsimulated] = {
     "Workload": Unsimulated("pods are scheduled one by one, not in gangs", LEAVE_OUT),
     "PodGroup": Unsimulated("pods are scheduled one by one, not in gangs", LEAVE_OUT),
     "PodTemplate": Unsimulated("nobody makes pods of it", _NO_PODS_FROM),
-    "FlowSchema": Unsimulated("flows of requests are fixed", LEAVE_OUT),
-    "PriorityLevelConfiguration": Unsimulated("flows of requests are fixed", LEAVE_OUT),
+    "FlowSchema": Unsimulated("flows of requests are fixed; kemu up only classifies by them", LEAVE_OUT),
+    "PriorityLevelConfiguration": Unsimulated("there is one level", LEAVE_OUT),
 }  # fmt: skip
 """By kind, those that the API server stores too."""

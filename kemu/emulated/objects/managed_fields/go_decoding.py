@@ -36,7 +36,7 @@ class _Abort(Exception):
     """A type reads itself, and cannot: nothing after it is read."""
 
 
-def of_json(expression: str, value: Json) -> str | None:
+def of_json(expression: str | schemas.Type, value: Json) -> str | None:
     """``expression``: of the type, for :func:`.schemas.resolve`; None: nothing is wrong."""
     fields = schemas.resolve(expression).fields or {}
     root = _name(expression)
@@ -49,8 +49,8 @@ def of_json(expression: str, value: Json) -> str | None:
     return found[0] if found else None
 
 
-def _name(expression: str) -> str:
-    return expression.rstrip("!~").rpartition(".")[2]
+def _name(expression: str | schemas.Type) -> str:
+    return expression.rstrip("!~").rpartition(".")[2] if isinstance(expression, str) else ""
 
 
 def _mismatch(value: Json, struct: str, path: str, go: str) -> str:
@@ -77,7 +77,7 @@ def _in_struct(fields: dict[str, Field], struct: str, value: dict[str, Any], pat
             yield from _problems(known.type, known.go, inner, struct, ".".join(step for step in steps if step))
 
 
-def _problems(expression: str, go: str, value: Json, struct: str, path: str) -> Iterator[str]:
+def _problems(expression: str | schemas.Type, go: str, value: Json, struct: str, path: str) -> Iterator[str]:
     if value is None:
         return
     if go in (_QUANTITY, _INT_OR_STRING) or go in _TIMES:
@@ -190,7 +190,7 @@ def _own_problem(go: str, value: Json, struct: str = "", path: str = "") -> str 
 # Strictly -----------------------------------------------------------------------------------------------------------
 
 
-def strict(expression: str, value: Json) -> list[str]:
+def strict(expression: str | schemas.Type, value: Json) -> list[str]:
     """Unknown and repeated fields in the order of the text, each once. Objects with repeated keys have ``pairs``."""
     found: dict[str, None] = {}
     for problem in _strict(expression, value, ""):
@@ -200,7 +200,7 @@ def strict(expression: str, value: Json) -> list[str]:
     return list(found)
 
 
-def _strict(expression: str, value: Json, path: str) -> Iterator[str]:
+def _strict(expression: str | schemas.Type, value: Json, path: str) -> Iterator[str]:
     kind = schemas.resolve(expression)
     if isinstance(value, list) and kind.kind is schemas.LIST:
         for index, one in enumerate(value):
@@ -220,14 +220,14 @@ def _strict(expression: str, value: Json, path: str) -> Iterator[str]:
             yield from _strict(_type_below(kind, name), inner, here)
 
 
-def _type_below(kind: schemas.Type, name: str) -> str:
+def _type_below(kind: schemas.Type, name: str) -> str | schemas.Type:
     return kind.fields[name].type if kind.fields is not None else kind.element
 
 
 # Unstructured -------------------------------------------------------------------------------------------------------
 
 
-def of_unstructured(expression: str, value: Json) -> str | None:
+def of_unstructured(expression: str | schemas.Type, value: Json) -> str | None:
     """As :func:`of_json`."""
     kind = schemas.resolve(expression)
     return next(_in_unstructured_struct(kind.fields or {}, value), None)
@@ -243,7 +243,7 @@ def _in_unstructured_struct(fields: dict[str, Field], value: Json) -> Iterator[s
             yield from _unstructured(known.type, known.go, inner)
 
 
-def _unstructured(expression: str, go: str, value: Json) -> Iterator[str]:
+def _unstructured(expression: str | schemas.Type, go: str, value: Json) -> Iterator[str]:
     if value is None:
         return
     if go in (_QUANTITY, _INT_OR_STRING) or go in _TIMES:

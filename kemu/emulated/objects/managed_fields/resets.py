@@ -19,6 +19,10 @@ _BESIDE_SPEC: dict[str, list[Path]] = {
     "Deployment": [("f:metadata", "f:labels")],
     "VolumeAttachment": [("f:metadata",)],
     "ResourceClaim": [("f:metadata",)],
+    "FlowSchema": [("f:metadata",)],
+    "PriorityLevelConfiguration": [("f:metadata",)],
+    "APIService": [("f:metadata",)],
+    "CertificateSigningRequest": [("f:status", "f:conditions")],
 }
 """What the subresource ``status`` resets."""
 
@@ -35,6 +39,12 @@ def of(kind: str, subresource: str) -> Filter:
         doomed = [_SPEC, *_BESIDE_SPEC.get(kind, [])]
     elif subresource == "resize":
         return _resized
+    elif subresource == "ephemeralcontainers":
+        return _ephemeral
+    elif subresource == "approval":
+        doomed = [_SPEC, ("f:status", "f:certificate")]
+    elif kind == "CertificateSigningRequest":
+        doomed = [_SPEC, _STATUS]
     else:
         doomed = [_STATUS]
     return partial(_without, doomed=fieldsets.of(doomed))
@@ -71,4 +81,15 @@ def _resized(fields: FieldSet) -> FieldSet:
     for path in (("f:spec",), *(("f:spec", name) for name in lists)):
         if fieldsets.has(fields, path):
             fieldsets.insert(found, path)
+    return found
+
+
+def _ephemeral(fields: FieldSet) -> FieldSet:
+    """What adding ephemeral containers is about (``podEphemeralContainersStrategy``)."""
+    found: FieldSet = {}
+    spec = fields.get("f:spec", {})
+    if "f:ephemeralContainers" in spec:
+        found["f:spec"] = {"f:ephemeralContainers": spec["f:ephemeralContainers"]}
+    if fieldsets.has(fields, ("f:spec",)):
+        fieldsets.insert(found, ("f:spec",))
     return found

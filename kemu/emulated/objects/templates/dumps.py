@@ -25,9 +25,14 @@ _EXPONENTS = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12,
 }
 
 
+def of(struct: str, message: Message) -> str:
+    """Text of a struct, such as ``core.v1.EndpointPort``, and the message that stands for it."""
+    return f"({go_types.short(struct)}){_body(struct, message)}"
+
+
 def text(template: core_v1_pb2.PodTemplateSpec) -> str:
     """Text of a PodTemplateSpec."""
-    return f"({go_types.short(types.TEMPLATE)}){_body(types.TEMPLATE, template)}"
+    return of(types.TEMPLATE, template)
 
 
 def _typed(name: str, value: Json | Message) -> str:

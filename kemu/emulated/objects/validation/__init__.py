@@ -8,11 +8,13 @@ checks         checks of single values, and rules for the fields at given paths
 core           the checks of the core group without pods and volumes
 devices        the checks of resource.k8s.io: claims, their templates, classes, slices
 finalizers     checks of the finalizers of objects and namespaces (``ValidateFinalizers``, ``validateFinalizerName``)
+flowcontrol    the checks of flowcontrol.apiserver.k8s.io
 metadata       checks of ``metadata``, which all kinds share, and of labels, selectors and other common parts
 placement      checks of where a pod may run: tolerations, affinity, topology spread, scheduling gates
 pod_specs      validation of pods
 quotas         the checks of ResourceQuotas and LimitRanges
+registrations  the checks of apiregistration.k8s.io and certificates.k8s.io
 rules          what the checks of a kind consist of
-small_groups   the checks of small API groups (policy, scheduling.k8s.io, coordination.k8s.io, node.k8s.io)
+small_groups   the checks of small API groups (policy, autoscaling, scheduling.k8s.io, …)
 storage        the checks of volumes: claims, volumes, and the group storage.k8s.io
 """

@@ -18,7 +18,9 @@ from kemu.emulated.objects.validation import (
     core,
     definitions,
     devices,
+    flowcontrol,
     quotas,
+    registrations,
     small_groups,
     storage,
 )
@@ -30,7 +32,19 @@ from kemu.messages.k8s.objects import KubernetesObject
 
 _RULES: dict[type[Message], Rules] = {
     kind: rules
-    for group in (core, quotas, storage, apps, batch, devices, admission_registration, definitions, small_groups)
+    for group in (
+        core,
+        quotas,
+        storage,
+        apps,
+        batch,
+        devices,
+        flowcontrol,
+        registrations,
+        admission_registration,
+        definitions,
+        small_groups,
+    )
     for kind, rules in group.RULES.items()
 }
 

@@ -5,31 +5,86 @@ gets an object from here must not change it, as with the cache of client-go's in
 actors with code that users brought along parse for themselves (``clients.Client.shares``), and so does whoever changes
 what it gets. Tests set :attr:`SharedObjects.checks`, and a changed object is noticed.
 
-Kept are the latest few revisions, and of large objects fewer: news travels fast, and an actor that holds an object
-holds it without this. The objects of lists are kept until as much news has come, so that schedulers that start together
-hold each node once.
+Kept are the latest few revisions, and of large objects fewer: news travels fast. The objects of lists are kept until as
+much news has come, so that schedulers that start together hold each node once. An actor that holds many objects for
+long holds each as :class:`Held`, which is bytes once the object is no news any more.
 """
 
 from __future__ import annotations
 
 import zlib
+from collections import deque
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
+from kemu.emulated.objects.wire import wires
 from kemu.messages.k8s.objects import KubernetesObject
+from kemu.runtime import garbage
 
 PLACES = 2048
 """A power of two."""
 MASK = PLACES - 1
 MOST_BYTES = 16 << 20
 """Most bytes of all bytes that are kept. The objects take up to ten times as much."""
+THAWED = 512
+"""So many objects that are no news are kept after they were looked at."""
+LARGE = 10_000
+"""So many objects of lists take 50 MiB, which others can use when they are no news any more."""
 _DIGITS = b"0123456789"
+VALUES = [b""] * PLACES
+"""Bytes that a store of this process has put at its latest revisions, each at its revision modulo :data:`PLACES`: who
+keeps equal bytes keeps these."""
+KEYS = [b""] * PLACES
+"""Likewise the keys."""
 
 K = TypeVar("K", bound=KubernetesObject)
 
-Seen = tuple[bytes, Any, str, int]
+
+class Held:
+    """An object to hold for long, one for all who hold it. A parsed pod or node takes 5 KiB, its bytes a fifth of that,
+    and the store has those."""
+
+    __slots__ = ("_message", "_revision", "_value", "facts", "obj")
+
+    def __init__(
+        self, message: type[KubernetesObject], revision: int, value: bytes, obj: KubernetesObject | None
+    ) -> None:
+        """``value``: as the store has it, where ``revision`` is not negative; else as clients get it; empty: the object
+        itself is kept."""
+        self._message = message
+        self._revision = revision
+        self._value = value
+        self.obj = obj
+        """The object, as long as it is news or has just been looked at."""
+        self.facts: Any = None
+        """What those who hold it have found out about it."""
+
+    def get(self) -> KubernetesObject:
+        """Read it, never change it."""
+        return self.obj or self._thaw()
+
+    def _thaw(self) -> KubernetesObject:
+        data = self._value
+        if self._revision >= 0:
+            data += wires.version_suffix(self._revision)
+        obj = self.obj = self._message.FromString(data)
+        if len(_THAWED) >= THAWED:
+            _THAWED.popleft().cool()
+        _THAWED.append(self)
+        return obj
+
+    def cool(self) -> None:
+        """It is no news any more."""
+        if self._value:
+            self.obj = None
+
+
+_THAWED: deque[Held] = deque()
+
+Seen = tuple[bytes, Any, str, int, Held | None]
 """The bytes of an object as clients get them; the object; ``namespace/name``, or its name where it has no namespace;
-the digest of the bytes (:mod:`kemu.emulated.objects.wire.wires`). What every informer wants to know of news."""
+the digest of the bytes (:mod:`kemu.emulated.objects.wire.wires`); for those that are shared, what holds it for long.
+What every informer wants to know of news."""
 
 
 def seen(message: type[KubernetesObject], wire: bytes) -> Seen:
@@ -37,13 +92,13 @@ def seen(message: type[KubernetesObject], wire: bytes) -> Seen:
     obj = message.FromString(wire)
     metadata = obj.metadata
     namespace, name = metadata.namespace, metadata.name
-    return wire, obj, f"{namespace}/{name}" if namespace else name, zlib.crc32(wire)
+    return wire, obj, f"{namespace}/{name}" if namespace else name, zlib.crc32(wire), None
 
 
 class SharedObjects:
     """Shared objects of one process."""
 
-    __slots__ = ("_bytes", "_listed", "_news", "_sealed", "checks", "kept")
+    __slots__ = ("_bytes", "_held", "_listed", "_news", "_sealed", "checks", "kept")
 
     def __init__(self) -> None:
         self.kept: list[Seen | None] = [None] * PLACES
@@ -51,6 +106,8 @@ class SharedObjects:
         self._bytes = 0
         self._listed: dict[type[KubernetesObject], dict[bytes, KubernetesObject]] = {}
         """Objects of lists, by their bytes."""
+        self._held: dict[int, Held] = {}
+        """What holds objects of lists for long, by the identity of the object, which :attr:`_listed` keeps."""
         self._news = 0
         """How many objects were parsed since the last list."""
         self._sealed: dict[int, bytes] = {}
@@ -73,9 +130,18 @@ class SharedObjects:
             self._check(place, kept[1])
         if kept is not None and kept[0] == wire and isinstance(kept[1], message):
             return kept
-        made = seen(message, wire)
+        obj = message.FromString(wire)
+        metadata = obj.metadata
+        namespace, name = metadata.namespace, metadata.name
+        value, suffix = VALUES[place], wires.version_suffix(revision)
+        if len(value) + len(suffix) == len(wire) and wire.startswith(value) and wire.endswith(suffix):
+            held = Held(message, revision, value, obj)
+        else:
+            held = Held(message, -1, wire, obj)
+        made = wire, obj, f"{namespace}/{name}" if namespace else name, zlib.crc32(wire), held
         if kept is not None:
             self._bytes -= len(kept[0])
+            _cool(kept)
         if self._bytes + len(wire) > MOST_BYTES:
             if self.checks:
                 self.check()
@@ -84,25 +150,41 @@ class SharedObjects:
         self.kept[place] = made
         self._news += 1
         if self._news > PLACES and self._listed:
-            self._listed.clear()
+            self._forget_lists()
         if self.checks:
             self._sealed[place] = made[1].SerializeToString(deterministic=True)
         return made
 
-    def parse_list(self, message: type[K], wires: Sequence[bytes]) -> list[K]:
+    def parse_list(self, message: type[K], listed_wires: Sequence[bytes]) -> list[K]:
         """The objects of a list. Read them, never change them."""
         listed: dict[bytes, Any] = self._listed.setdefault(message, {})
         self._news = 0
         objects: list[K] = []
-        for wire in wires:
+        for wire in listed_wires:
             obj = listed.get(wire)
             if obj is None:
                 obj = listed[wire] = message.FromString(wire)
+                self._held[id(obj)] = Held(message, -1, wire, obj)
             objects.append(obj)
         if len(listed) > 2 * len(objects) + PLACES:
             # Most of them are of lists that were longer, or are no longer true.
-            self._listed[message] = dict(zip(wires, objects, strict=True))
+            kept = self._listed[message] = dict(zip(listed_wires, objects, strict=True))
+            for wire, obj in listed.items():
+                if wire not in kept:
+                    self._held.pop(id(obj)).cool()
         return objects
+
+    def hold(self, obj: KubernetesObject) -> Held:
+        """What holds an object for long, which the holder must never change. Of an object that is not shared, it is the
+        object itself."""
+        revision = int(obj.metadata.resourceVersion or 0)
+        kept = self.kept[revision & MASK]
+        if kept is not None and kept[1] is obj and kept[4] is not None:
+            return kept[4]
+        held = self._held.get(id(obj))
+        if held is not None:
+            return held
+        return Held(type(obj), -1, b"", obj)
 
     def check(self) -> None:
         """All that are kept. Raises AssertionError."""
@@ -116,9 +198,23 @@ class SharedObjects:
     def clear(self) -> None:
         """Keep nothing."""
         self._forget_news()
+        self._forget_lists()
+        _THAWED.clear()
+
+    def _forget_lists(self) -> None:
+        """Those of lists are no news any more."""
+        for held in self._held.values():
+            held.cool()
+        is_large = len(self._held) >= LARGE
+        self._held.clear()
         self._listed.clear()
+        if is_large:
+            garbage.give_back()
 
     def _forget_news(self) -> None:
+        for kept in self.kept:
+            if kept is not None:
+                _cool(kept)
         self.kept = [None] * PLACES
         self._bytes = 0
         self._sealed.clear()
@@ -127,6 +223,12 @@ class SharedObjects:
         sealed = self._sealed.get(place)
         if sealed is not None:
             _compare(obj, sealed)
+
+
+def _cool(kept: Seen) -> None:
+    held = kept[4]
+    if held is not None:
+        held.cool()
 
 
 def _compare(obj: KubernetesObject, sealed: bytes) -> None:

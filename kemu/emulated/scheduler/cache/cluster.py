@@ -142,7 +142,7 @@ class Cluster:
         """Add a node or take over its new state."""
         name: str = intern(node.metadata.name)
         info = self._node(name)
-        known = info.node is not None
+        known = info.held is not None
         old_zone = info.zone
         if known:
             self._forget_attributes(info)
@@ -176,7 +176,7 @@ class Cluster:
 
     def remove_node(self, name: str) -> None:
         info = self.nodes.get(name)
-        if info is None or info.node is None:
+        if info is None or info.held is None:
             return
         self._forget_attributes(info)
         self.unseen.pop(name, None)
@@ -507,7 +507,7 @@ class Cluster:
         info = self.nodes[known.node_name]
         if info.image_sizes:
             self._changed(info)
-        known.pod = pod
+        known.rest(pod)
         if start_s != known.start_s:
             # Matters to the choice of victims only.
             known.start_s = start_s

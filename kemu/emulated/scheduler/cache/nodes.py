@@ -6,12 +6,14 @@ columns. Simulations (nominated pods, victims) work on a :meth:`NodeInfo.copy` o
 
 from __future__ import annotations
 
-import weakref
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from kemu.emulated.objects.amounts import requests
+from kemu.emulated.objects.wire import shared_objects
 from kemu.emulated.scheduler.cache.pods import PodInfo, ResourceNames
 from kemu.messages.k8s import core_v1_pb2
+
+T = TypeVar("T")
 
 _ZONE_LABELS = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
 _REGION_LABELS = ("topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region")
@@ -25,30 +27,44 @@ class Taint(NamedTuple):
     effect: str
 
 
+_NO_IMAGES: dict[str, int] = {}
+_SAME: dict[tuple[Any, ...], Any] = {}
+"""What nodes of the same kind say, by its content."""
+_MOST_KINDS = 4096
+
+
+def _same(content: tuple[Any, ...], made: T) -> T:
+    """One for all nodes that say it: nobody changes it."""
+    if len(_SAME) >= _MOST_KINDS:
+        _SAME.clear()
+    same: T = _SAME.setdefault((type(made), content), made)
+    return same
+
+
 class _Facts:
     """What a Node object says, read once for all schedulers of this process that are shown the same object. Nobody
     changes any of it."""
 
     __slots__ = (
-        "__weakref__",
         "allocatable",
         "allowed_pods",
         "amounts",
         "image_sizes",
         "labels",
-        "node",
         "taints",
     )
 
     def __init__(self, node: core_v1_pb2.Node) -> None:
-        self.node = node
         self.labels = dict(node.metadata.labels)
         self.taints = tuple(Taint(taint.key, taint.value, taint.effect) for taint in node.spec.taints)
-        self.amounts = requests.resource_list(node.status.allocatable)
-        self.allowed_pods = self.amounts.pop(requests.PODS, 0)
+        amounts = requests.resource_list(node.status.allocatable)
+        self.allowed_pods = amounts.pop(requests.PODS, 0)
+        self.amounts: dict[str, int] = _same(tuple(amounts.items()), amounts)
         self.allocatable: list[int] = []
         """The amounts by the numbers that the first scheduler gave to their names."""
-        self.image_sizes = {name: image.sizeBytes for image in node.status.images for name in image.names}
+        self.image_sizes: dict[str, int] = {
+            name: image.sizeBytes for image in node.status.images for name in image.names
+        } or _NO_IMAGES
 
     def by_number(self, names: ResourceNames) -> list[int]:
         """The amounts by number."""
@@ -57,12 +73,8 @@ class _Facts:
         for number, amount in zip(numbers, self.amounts.values(), strict=True):
             allocatable[number] = amount
         if not self.allocatable:
-            self.allocatable = allocatable
+            self.allocatable = allocatable = _same(tuple(allocatable), allocatable)
         return self.allocatable if self.allocatable == allocatable else allocatable
-
-
-_FACTS: weakref.WeakValueDictionary[int, _Facts] = weakref.WeakValueDictionary()
-"""By the identity of the object, which is not given to another one as long as its facts hold it."""
 
 
 class NodeInfo:
@@ -71,12 +83,11 @@ class NodeInfo:
     __slots__ = (
         "allocatable",
         "allowed_pods",
-        "facts",
         "generation",
+        "held",
         "image_sizes",
         "labels",
         "name",
-        "node",
         "nominated",
         "non_zero_cpu",
         "non_zero_memory",
@@ -90,10 +101,8 @@ class NodeInfo:
 
     def __init__(self, name: str, resources: int) -> None:
         self.name = name
-        self.facts: _Facts | None = None
-        """Holds what several schedulers share."""
-        self.node: Any = None
-        """The ``core.v1.Node``; None while only its pods are known."""
+        self.held: shared_objects.Held | None = None
+        """The object, and what several schedulers share; None while only its pods are known."""
         self.row = -1
         """Place in the columns; -1 without a node object."""
         self.generation = 0
@@ -115,13 +124,19 @@ class NodeInfo:
         self.nominated: list[PodInfo] = []
         """Pods nominated to this node: the nominator's own list."""
 
+    @property
+    def node(self) -> Any:  # noqa: ANN401  (most know that there is one)
+        """The ``core.v1.Node``; None while only its pods are known."""
+        held = self.held
+        return None if held is None else held.get()
+
     def set_node(self, node: core_v1_pb2.Node, names: ResourceNames) -> None:
         """Take over what the object says."""
-        facts = _FACTS.get(id(node))
-        if facts is None:
-            facts = _FACTS[id(node)] = _Facts(node)
-        self.facts = facts
-        self.node = node
+        held = shared_objects.OBJECTS.hold(node)
+        if held.facts is None:
+            held.facts = _Facts(node)
+        facts: _Facts = held.facts
+        self.held = held
         self.labels = facts.labels
         self.taints = facts.taints
         self.unschedulable = node.spec.unschedulable
@@ -132,14 +147,14 @@ class NodeInfo:
     def bare(self) -> NodeInfo:
         """The node alone, without pods and images (``SetNode`` of a new ``NodeInfo``)."""
         bare = NodeInfo(self.name, len(self.requested))
-        bare.facts, bare.node, bare.row = self.facts, self.node, self.row
+        bare.held, bare.row = self.held, self.row
         bare.labels, bare.taints, bare.unschedulable = self.labels, self.taints, self.unschedulable
         bare.allocatable, bare.allowed_pods = self.allocatable, self.allowed_pods
         return bare
 
     def forget_node(self) -> None:
         """The object was deleted; pods may remain."""
-        self.node = self.facts = None
+        self.held = None
         self.row = -1
         self.labels = {}
         self.taints = ()
@@ -216,8 +231,7 @@ class NodeInfo:
         """A copy for simulations. What the object alone determines is shared, and so is ``nominated``."""
         twin = NodeInfo.__new__(NodeInfo)
         twin.name = self.name
-        twin.facts = self.facts
-        twin.node = self.node
+        twin.held = self.held
         twin.row = self.row
         twin.generation = self.generation
         twin.labels = self.labels

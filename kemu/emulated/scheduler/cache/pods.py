@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from sys import intern
-from typing import Any
+from typing import Any, cast
 
 from kemu.emulated.objects import meta, names, selectors
 from kemu.emulated.objects.amounts import qos, requests
 from kemu.emulated.objects.pods import host_ports
 from kemu.emulated.objects.volumes import migration
+from kemu.emulated.objects.wire import shared_objects
 from kemu.emulated.scheduler.cache import terms
 from kemu.messages.k8s import core_v1_pb2
+
+_hold = shared_objects.OBJECTS.hold
 
 CPU = 0
 MEMORY = 1
@@ -173,6 +176,26 @@ class Template:
         self.spread_constraints = tuple(terms.spread_constraint(one) for one in spec.topologySpreadConstraints)
 
 
+_TOKEN_PREFIX = "kube-api-access-"
+
+
+def _volume_of_token(spec: core_v1_pb2.PodSpec) -> str:
+    """The name of the volume with a token that admission gave to the pod, another one to each pod; empty: none."""
+    last = spec.volumes[-1]
+    is_token = last.name.startswith(_TOKEN_PREFIX) and last.volumeSource.HasField("projected")
+    return str(last.name) if is_token else ""
+
+
+def _forget_volume(spec: core_v1_pb2.PodSpec, name: str) -> None:
+    """Take a volume away that is the last one, and the mounts of it."""
+    del spec.volumes[-1]
+    for container in (*spec.initContainers, *spec.containers):
+        mounts = container.volumeMounts
+        for index in range(len(mounts) - 1, -1, -1):
+            if mounts[index].name == name:
+                del mounts[index]
+
+
 def indexed(amounts: dict[str, int], names: ResourceNames) -> tuple[tuple[int, int], ...]:
     """Amounts above 0 by resource number: cpu, memory, ephemeral storage, then the others by name."""
     found = [(number, amounts[name]) for number, name in enumerate(_NATIVE) if amounts.get(name, 0) > 0]
@@ -217,11 +240,14 @@ class Templates:
     def of(self, pod: core_v1_pb2.Pod, *, keep_node_name: bool = False) -> Template:
         """``keep_node_name``: the node name is a demand of a pending pod, not where the pod runs."""
         spec = pod.spec
-        if spec.hostname or (spec.nodeName and not keep_node_name):
+        token = _volume_of_token(spec) if spec.volumes else ""
+        if token or spec.hostname or (spec.nodeName and not keep_node_name):
             # A new message each time: memory of copied fields is freed only together with the message.
             scratch = core_v1_pb2.PodSpec()
             scratch.CopyFrom(spec)
             scratch.ClearField("hostname")
+            if token:
+                _forget_volume(scratch, token)
             if not keep_node_name:
                 scratch.ClearField("nodeName")
             spec = scratch
@@ -246,6 +272,7 @@ class PodInfo:
 
     __slots__ = (
         "_labels",
+        "held",
         "key",
         "name",
         "namespace",
@@ -261,10 +288,14 @@ class PodInfo:
         "uid",
     )
 
+    pod: core_v1_pb2.Pod
+    """The object as last seen, never changed in place."""
+    held: shared_objects.Held
+    """The same at rest."""
+
     def __init__(self, pod: core_v1_pb2.Pod, template: Template) -> None:
         metadata = pod.metadata
         self.pod = pod
-        """The object as last seen: a ``core.v1.Pod`` message, never changed in place."""
         self.template = template
         # All schedulers of this process hold the same strings.
         self.namespace: str = template.namespace
@@ -283,6 +314,21 @@ class PodInfo:
         self.requests = template.requests
         self.non_zero = template.non_zero
         self._labels: dict[str, str] | None = None
+
+    def __getattr__(self, name: str) -> core_v1_pb2.Pod:
+        """:attr:`pod`, after :meth:`rest`."""
+        if name != "pod":
+            raise AttributeError(name)
+        return cast(core_v1_pb2.Pod, self.held.get())
+
+    def rest(self, pod: core_v1_pb2.Pod) -> None:
+        """It runs, as this version says: few will ask for it, and once that is no news any more its bytes are
+        enough."""
+        self.held = _hold(pod)
+        try:  # noqa: SIM105  (contextlib.suppress is three calls, for each change)
+            del self.pod
+        except AttributeError:
+            pass
 
     @property
     def labels(self) -> dict[str, str]:

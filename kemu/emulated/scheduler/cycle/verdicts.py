@@ -112,11 +112,22 @@ def merge(verdicts: IntArray, place: int, column: IntArray) -> None:
     verdicts[rejected] = np.where((before == 0) | (own < before), own, before)
 
 
+_FEW_VERDICTS = 6
+
+
 def tally_of(verdicts: IntArray) -> dict[int, int]:
     """How many nodes have which combined verdict."""
     rejected = verdicts[np.flatnonzero(verdicts)]
     tally = {0: len(verdicts) - len(rejected)} if len(rejected) < len(verdicts) else {}
+    counted: dict[int, int] = {}
+    for _ in range(_FEW_VERDICTS):  # as a rule there are two or three, and np.unique sorts all of them
+        if not len(rejected):
+            break
+        value = rejected[0]
+        others = rejected[rejected != value]
+        counted[int(value)] = len(rejected) - len(others)
+        rejected = others
     if len(rejected):
         values, counts = np.unique(rejected, return_counts=True)
-        tally.update(zip(values.tolist(), counts.tolist(), strict=True))
-    return tally
+        counted.update(zip(values.tolist(), counts.tolist(), strict=True))
+    return tally | dict(sorted(counted.items()))

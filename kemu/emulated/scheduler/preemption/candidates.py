@@ -16,7 +16,7 @@ without its lower pods is none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +24,7 @@ import numpy as np
 from kemu.emulated.objects import selectors
 from kemu.emulated.scheduler.cache import pods
 from kemu.emulated.scheduler.cache.cluster import Cluster
+from kemu.emulated.scheduler.cache.columns import IntArray
 from kemu.emulated.scheduler.cache.nodes import NodeInfo
 from kemu.emulated.scheduler.cache.pods import PodInfo
 from kemu.emulated.scheduler.cycle import diagnoses, verdicts
@@ -85,6 +86,17 @@ class _Results(dict[str, "tuple[int, Candidate | Status]"]):
             self._prune_at = 2 * len(self) + _SPARE
 
 
+_FEW_VERDICTS = 16
+_AT_ONCE = 1024
+
+
+def _from(rows: IntArray, offset: int) -> Iterator[int]:
+    """All rows, from the one at ``offset`` on. Most searches end long before they have been all around."""
+    for begin, end in ((offset, len(rows)), (0, offset)):
+        for first in range(begin, end, _AT_ONCE):
+            yield from rows[first : min(first + _AT_ONCE, end)].tolist()
+
+
 class Preemptor:
     """Chooses victims for the pods of one profile."""
 
@@ -123,7 +135,7 @@ class Preemptor:
         if reason:
             return Preemption(None, reason, clears_nomination=False)
         potential = self.potential_rows(filtering)
-        if not potential:
+        if not len(potential):
             return Preemption(None, self.failure(filtering, {}), clears_nomination=True)
         offset = self.random.randrange(len(potential))
         if not self._lower_pods_exist(pod):
@@ -131,7 +143,7 @@ class Preemptor:
         wanted = self.candidates_wanted(len(potential))
         candidates, failures = self.dry_runs(filtering, potential, offset, wanted)
         if not candidates and self._cross_node is not None:
-            candidates = self._cross_node.search(filtering, (*potential[offset:], *potential[:offset]))
+            candidates = self._cross_node.search(filtering, tuple(_from(potential, offset)))
         if not candidates:
             errors = [status for status in failures.values() if status.code == ERROR]
             if errors:
@@ -169,24 +181,27 @@ class Preemptor:
         """Whether a lower pod on the nominated node is waited for."""
         return pods.terminates_by_preemption(terminating.pod)
 
-    def potential_rows(self, filtering: Filtering) -> list[int]:
+    def potential_rows(self, filtering: Filtering) -> IntArray:
         """Nodes where removing pods could help."""
         if filtering.rejection is not None:
-            return list(range(filtering.nodes)) if filtering.rejection.code == UNSCHEDULABLE else []
+            return np.arange(filtering.nodes if filtering.rejection.code == UNSCHEDULABLE else 0)
         curable = [
             verdict for verdict in filtering.tally if verdict and filtering.explain(verdict).code == UNSCHEDULABLE
         ]
         if not curable:
-            return []
+            return np.arange(0)
         verdicts = filtering.verdicts[: filtering.nodes]
-        chosen = verdicts == curable[0] if len(curable) == 1 else np.isin(verdicts, curable)
-        rows: list[int] = np.flatnonzero(chosen).tolist()
-        return rows
+        if len(curable) > _FEW_VERDICTS:
+            return np.flatnonzero(np.isin(verdicts, curable))
+        chosen = verdicts == curable[0]
+        for verdict in curable[1:]:
+            chosen |= verdicts == verdict
+        return np.flatnonzero(chosen)
 
     # Dry run --------------------------------------------------------------------------------------------------------
 
     def dry_runs(
-        self, filtering: Filtering, rows: list[int], offset: int, wanted: int
+        self, filtering: Filtering, rows: IntArray, offset: int, wanted: int
     ) -> tuple[list[Candidate], dict[str, Status]]:
         """Try the nodes from ``offset`` on until there are ``wanted`` candidates, one of them without violations.
 
@@ -201,7 +216,7 @@ class Preemptor:
         own = self.cluster.nominator.node_of(filtering.cycle.pod.uid)
         nodes = self.cluster.rows
         local_rows = filtering.local_rows() if filtering.states else None
-        for row in (*rows[offset:], *rows[:offset]):
+        for row in _from(rows, offset):
             node = nodes[row]
             name = node.name
             result: Candidate | Status

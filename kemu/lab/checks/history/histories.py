@@ -659,7 +659,7 @@ class History(StoreHistory):
                 if took_ns > self._sessions.lag_ns:
                     self._sessions.lag_ns = took_ns
                 # A named tuple, without the call that its constructor is.
-                parts = time_ns, took_ns, sent_ns, actor, server, revision, intern(key), uid, digest, recoveries
+                parts = time_ns, took_ns, sent_ns, actor, server, revision, intern(key), intern(uid), digest, recoveries
                 self.acknowledged.append(tuple.__new__(sessions.Acknowledgement, parts))
         if actor.startswith("controller/disruption"):
             for took_ns, revision, key, _uid, _digest in event.acks:

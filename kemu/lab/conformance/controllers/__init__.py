@@ -1,5 +1,6 @@
 """Recorded decisions of the node lifecycle and the taint eviction controller.
 
+autoscaling       recorded looks of the HorizontalPodAutoscaler controller
 elections         recorded leader elections, repeated by the candidates of ``elections``
 node_failures     recorded node failures
 taint_evictions   recorded taint-based evictions, repeated with the actor ``controller/taint-eviction``

@@ -194,7 +194,7 @@ def _add_preemption(result: dict[str, Any], filtering: Filtering, profile: Profi
         found["decidedBy"] = _decided_by(candidates)
 
 
-def _not_candidates(preemptor: Preemptor, filtering: Filtering, potential: list[int]) -> dict[str, Any]:
+def _not_candidates(preemptor: Preemptor, filtering: Filtering, potential: IntArray) -> dict[str, Any]:
     """Why the dry run fails on the other nodes, of which ``preempt`` only counts the reasons."""
     _, failures = preemptor.dry_runs(filtering, potential, 0, len(potential) + 1)
     return {name: _status(status) for name, status in sorted(failures.items())}

@@ -15,6 +15,7 @@ from kemu.emulated import variants
 from kemu.emulated.apiserver.settings import ApiServers
 from kemu.emulated.autoscaler import settings as autoscaling
 from kemu.emulated.client.volume_drivers import Storage
+from kemu.emulated.kubelet.settings.references import References
 from kemu.emulated.settings.declared import Section, setting
 from kemu.emulated.settings.shapes import (
     DEFINITIONS,
@@ -133,6 +134,9 @@ class Spec:
     storage: Storage | None = setting(
         Section(Storage), "How the CSI drivers behave that create, attach and mount volumes."
     )
+    references: References | None = setting(
+        Section(References), "Whether what pods name has to be there: ConfigMaps, Secrets, images."
+    )
     priority_classes: Mapping[str, Any] = setting(
         MapOf(ScalarOr(Whole(), _PRIORITY_CLASS)),
         "Priority classes: name and value, or the fields of a PriorityClass.",
@@ -152,6 +156,11 @@ class Spec:
     workloads: list[Workload] = setting(ListOf(Section(Workload, noun="source of pods")), "Streams of pods.", [])
     lives: list[PodLives] = setting(
         ListOf(Section(PodLives)), "How pods live that do not say, also those that controllers make.", []
+    )
+    programs: bool = setting(
+        Switch(),
+        "Containers that do not say how they live do what their command or image does; {default} by default.",
+        False,
     )
     chaos: list[Any] = setting(ListOf(fault_keys.CHAOS), "Faults.", [])
     checks: Checks = setting(Section(Checks), "What is always looked at.", {})

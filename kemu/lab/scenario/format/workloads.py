@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kemu.emulated.kubelet.logs import stated as logs
 from kemu.emulated.kubelet.probes import answers
 from kemu.emulated.kubelet.usage import usages
 from kemu.emulated.objects import selectors
@@ -84,6 +85,10 @@ class Life:
     )
 
 
+_PATTERN = Text(".+", "a pattern such as web-*")
+_HANDLER = Text(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", "a function, as module:function")
+
+
 @dataclass(frozen=True, kw_only=True)
 class PodLives:
     """How pods live that do not say, those of manifests and those that controllers make."""
@@ -92,25 +97,60 @@ class PodLives:
         Selector(), "Labels of the pods, or a LabelSelector; all pods by default.", {}
     )
     namespace: str | None = setting(Text(), "Their namespace; all by default.")
+    owner: str | None = setting(
+        Text(".+/.+", "a kind and a name, as Job/*"), "Their controller: its kind and a pattern for its name."
+    )
+    image: str | None = setting(
+        _PATTERN, "A pattern for the image of a container; without / only its last part, without : no tag."
+    )
+    command: str | None = setting(_PATTERN, "A pattern for its command, with blanks between the words.")
+    args: str | None = setting(_PATTERN, "A pattern for its args, with blanks between them.")
     life: Life = setting(Section(Life), "", {}, inline=True)
     usage: Mapping[str, Any] | None = setting(Free(), "What they use over time, as in workloads.")
-    probes: Mapping[str, Any] | None = setting(Free(), "What their containers answer to probes, as in workloads.")
+    probes: Mapping[str, Any] | None = setting(
+        Free(), 'What their containers answer to probes, as in workloads; "*": each that matches.'
+    )
+    logs: Any = setting(
+        Free(mapping=False), "What their containers print: a text, or lines, each a text or {at or every, from, line}."
+    )
+    exec: str | None = setting(_HANDLER, "Who answers kubectl exec, in kemu up: module:function.")
+    attach: str | None = setting(_HANDLER, "Who answers kubectl attach, in kemu up: module:function.")
+    port_forward: str | None = setting(_HANDLER, "Who answers kubectl port-forward, in kemu up: module:function.")
+
+    @property
+    def is_of_containers(self) -> bool:
+        """It is about single containers, not about whole pods."""
+        return any(one is not None for one in (self.image, self.command, self.args))
+
+    @property
+    def handlers(self) -> Mapping[str, str]:
+        """``module:function`` by what is asked of a container."""
+        stated = {"exec": self.exec, "attach": self.attach, "portforward": self.port_forward}
+        return {key: value for key, value in stated.items() if value is not None}
 
     @property
     def annotations(self) -> Mapping[str, str]:
-        """``usage`` and ``probes``, as a pod states them."""
-        stated = {usages.USAGE: self.usage, answers.PROBES: self.probes}
+        """``usage``, ``probes`` and ``logs``, as a pod states them."""
+        stated = {usages.USAGE: self.usage, answers.PROBES: self.probes, logs.LOGS: self.logs}
         return {name: json.dumps(value) for name, value in stated.items() if value is not None}
 
     def complaints(self) -> Iterator[Complaint]:
-        if self.life == Life() and not self.annotations:
-            hint = "startSeconds, runSeconds, usage, probes, …"
+        if self.life == Life() and not self.annotations and not self.handlers:
+            hint = "startSeconds, runSeconds, usage, probes, logs, …"
             yield Complaint((), "says nothing about the life of its pods", hint, alone=True)
-        for key, value, parse in (("usage", self.usage, usages.parse), ("probes", self.probes, answers.parse)):
+        checked: tuple[tuple[str, Any, Callable[[Any], object]], ...] = (
+            ("usage", self.usage or {}, usages.parse),
+            ("probes", self.probes or {}, answers.parse),
+            ("logs", self.logs or "", logs.parse),
+        )
+        for key, value, parse in checked:
             try:
-                parse(value or {})
+                parse(value)
             except ValueError as error:
                 yield Complaint((key,), str(error))
+        if self.is_of_containers and set(self.usage or {}) & {"volumes", "containers", "pids"}:
+            text = "of containers that image, command or args choose has no volumes, containers or pids"
+            yield Complaint(("usage",), text)
 
 
 @dataclass(frozen=True, kw_only=True)

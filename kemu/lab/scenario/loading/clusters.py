@@ -141,7 +141,7 @@ def named(
     node.CopyFrom(template)
     node.metadata.name = name
     node.metadata.labels["kubernetes.io/hostname"] = name
-    return Node(name, node, kubelet, usage, machine, policy, static_pods)
+    return Node(name, node.SerializeToString(deterministic=True), kubelet, usage, machine, policy, static_pods)
 
 
 _OF_MACHINES = ("capacity", "allocatable", "addresses", "nodeInfo")

@@ -263,7 +263,9 @@ class _Loading:
         self.is_variant = is_variant
         self.any_pod = any_pod
         self.resolved = documents.copy(document.data)
-        self.files = manifest_files.ManifestFiles(file.parent, _unsimulated(document.data))
+        self.files = manifest_files.ManifestFiles(
+            file.parent, _stated(document.data, "unsimulated"), _stated(document.data, "controllers")
+        )
         """What stands in files that the scenario names."""
         self._node_names: list[tuple[str, Path]] = []
         self._stated: list[tuple[str, str, str]] = []
@@ -365,10 +367,12 @@ class _Loading:
             images=clusters.image_sizes(spec.images, ("spec", "images"), report),
             timing=spec.timing,
             storage=(spec.storage or Storage()) if has_volumes else None,
+            references=spec.references,
             setup=tuple(setup),
             events=tuple(timeline.events),
             workloads=tuple(timeline.workloads),
             lives=tuple(each for each in spec.lives if each is not INVALID),
+            programs=spec.programs is True,
             controllers=running,
             bugs=tuple(bug for bug in (*spec.bugs, *spec.fixes) if bug is not INVALID),
             chaos=chaos,
@@ -425,11 +429,14 @@ class _Loading:
                 key = "namePrefix" if item.name is None else "name"
                 self._node_names += [(node.name, (*path, key)) for node in made]
         for data, where, report in objects:
-            message = manifests.read(data, where, report)
+            message = self._read(data, where, report)
             if isinstance(message, core_v1_pb2.Node):
                 nodes.append(clusters.node_of(message, data, where, report))
                 self._objects.append(manifests.Declared(message, report, where))
         return nodes + timeline.trace_nodes
+
+    def _read(self, data: Any, where: Path, report: Report) -> Message | None:
+        return manifests.read(data, where, report, self.files.acting)
 
     def _kubelet_file(self, item: Nodes, path: Path) -> tuple[Nodes, Mapping[str, Any]] | None:
         """The nodes with what stands in their ``kubeletFile``, and that as written, which the resolved document gets;
@@ -554,7 +561,7 @@ class _Loading:
             stated = manifests.stated_name(data)
             if stated is not None:
                 self._stated.append(stated)
-            read = None if _is_node((data, where, report)) else manifests.read(data, where, report)
+            read = None if _is_node((data, where, report)) else self._read(data, where, report)
             if read is not None:
                 setup.append(_manifest(read, where, report))
                 declared.append(manifests.Declared(read, report, where))
@@ -663,10 +670,10 @@ class _Loading:
         return found
 
 
-def _unsimulated(data: Json) -> object:
-    """What the scenario says about objects that kemu does not simulate, before anything is checked."""
+def _stated(data: Json, key: str) -> object:
+    """What the scenario says below ``spec``, before anything is checked."""
     spec = data.get("spec") if isinstance(data, dict) else None
-    return spec.get("unsimulated") if isinstance(spec, dict) else None
+    return spec.get(key) if isinstance(spec, dict) else None
 
 
 def _manifest(message: Message, path: Path, report: Report) -> scenarios.Manifest:

@@ -120,7 +120,7 @@ class Timeline:
             stated = manifests.stated_name(data)
             if stated is not None:
                 self.stated.append(stated)
-            message = manifests.read(data, path, report)
+            message = manifests.read(data, path, report, self.files.acting)
             if isinstance(message, core_v1_pb2.Node) and what == "create":
                 report.add((*path, "kind"), "a Node that an event creates has no kubelet", "use addNode", key=True)
             if message is not None:

@@ -60,6 +60,7 @@ class Heartbeats:
             api_ns, store_ns, watch_ns = latencies
             if api_ns is not None and store_ns is not None and watch_ns is not None:
                 self.arrives_ns, self.watch_ns = api_ns + 2 * store_ns, watch_ns
+        self._calm: dict[str, Any] = {"restless": [], "arrives_ns": self.arrives_ns}
         self._servers = [f"apiserver/{index}" for index in range(scenario.api_servers.replicas)]
         self._faults = [(fault, self._times(fault, scenario.duration_ns)) for fault in scenario.chaos]
         self._events = [event for event in scenario.events if event.what not in _HARMLESS]
@@ -69,6 +70,8 @@ class Heartbeats:
         if self.arrives_ns is None:
             return None
         restless = [*self._of_faults(f"kubelet/{node}"), *self._of_events(node)]
+        if not restless:
+            return self._calm  # one for all
         return {"restless": [list(times) for times in _merged(restless)], "arrives_ns": self.arrives_ns}
 
     def _of_faults(self, kubelet: str) -> Iterable[Times]:

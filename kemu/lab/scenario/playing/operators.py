@@ -7,6 +7,7 @@ business (:mod:`kemu.lab.scenario.playing.user`). What that means for a machine 
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -147,7 +148,9 @@ class Provisioner:
             group = self._groups[order.group]
             node = node_groups.member(group, order.node)
             if group.settings.startup:
-                node.message.spec.taints.append(core_v1_pb2.Taint(key=clouds.STARTUP_TAINT, effect="NoSchedule"))
+                message = node.message
+                message.spec.taints.append(core_v1_pb2.Taint(key=clouds.STARTUP_TAINT, effect="NoSchedule"))
+                node = dataclasses.replace(node, data=message.SerializeToString(deterministic=True))
             self._starting[order.node] = self._env.spawn(self._operator.add([node]), f"start {order.node}")
             return
         if (starting := self._starting.pop(order.node, None)) is not None:

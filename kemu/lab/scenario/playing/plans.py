@@ -43,7 +43,13 @@ _OF_OTHERS = (controller_keys.RESCHEDULER, controller_keys.CLUSTER_AUTOSCALER, c
 """Controllers that are none of kube-controller-manager."""
 _UNSTATED = limits.ClientConnection()
 _NONE: dict[str, Any] = {}
-"""It is not changed: one for all kubelets."""
+_NO_PODS: list[bytes] = []
+"""They are not changed: one for all kubelets."""
+
+
+def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What all kubelets of a kind may share: nobody changes it."""
+    return settings if type(settings) is dict else dict(settings) or _NONE
 
 
 def _spec(scenario: Scenario, name: str, factory: str, config: Mapping[str, Any]) -> ActorSpec:
@@ -159,25 +165,28 @@ def user(scenario: Scenario) -> list[ActorSpec]:
 
 def kubelet(scenario: Scenario, node: Node, index: int, beats: Heartbeats) -> ActorSpec:
     config: dict[str, Any] = {
-        "node": node.message.SerializeToString(deterministic=True),
+        "node": node.data,
         "apiserver": apiservers_of(scenario, index),
         "kubelet": {name: value for name, value in node.kubelet.items() if name != "staticPods"} or _NONE,
-        "staticPods": [pod.SerializeToString(deterministic=True) for pod in node.static_pods],
-        "timing": dict(scenario.timing) or _NONE,
-        "images": dict(scenario.images) or _NONE,
-        "usage": dict(node.usage) or _NONE,
-        "machine": dict(node.machine) or _NONE,
-        "policy": dict(node.policy) or _NONE,
+        "staticPods": [pod.SerializeToString(deterministic=True) for pod in node.static_pods] or _NO_PODS,
+        "timing": _plain(scenario.timing),
+        "images": _plain(scenario.images),
+        "usage": _plain(node.usage),
+        "machine": _plain(node.machine),
+        "policy": _plain(node.policy),
         "events": scenario.event_objects,
         "podStatuses": scenario.pod_statuses,
         "preemptsForAll": any(one.policy.get("preemptor") == "kubelet" for one in scenario.schedulers),
         "standing": beats.standing(node.name),
         "boot": {"id": machines.boot_id(scenario.seed, node.name, 0)},
+        **({"programs": True} if scenario.programs else {}),
         **_bugs(scenario, variants.KUBELET),
         **_limits_of_kubelet(scenario, node.kubelet),
     }
     if scenario.storage is not None:
         config["storage"] = plain(scenario.storage.drivers)
+    if scenario.references is not None:
+        config["references"] = plain(scenario.references)
     return _spec(scenario, f"kubelet/{node.name}", KUBELET_FACTORY, config)
 
 

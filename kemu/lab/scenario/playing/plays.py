@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import Any
 
 from kemu.errors import ActorFailed, KemuError, ScenarioError, SimulationError
@@ -138,17 +138,32 @@ def run(runtime: Runtime, playing: Coroutine[Any, Any, judging.End]) -> judging.
         raise
 
 
-async def start(runtime: Runtime, scenario: Scenario, beats: Heartbeats, progress: Progress | None = None) -> list[str]:
+async def start(
+    runtime: Runtime,
+    scenario: Scenario,
+    beats: Heartbeats,
+    progress: Progress | None = None,
+    furnish: Furnish | None = None,
+) -> list[str]:
     """Set up: start all actors, stage by stage. Returns their names."""
-    roster = await start_cluster(runtime, scenario, beats, progress)
+    roster = await start_cluster(runtime, scenario, beats, progress, furnish)
     return roster + await start_rest(runtime, scenario, beats, progress)
 
 
 async def start_cluster(
-    runtime: Runtime, scenario: Scenario, beats: Heartbeats, progress: Progress | None = None
+    runtime: Runtime,
+    scenario: Scenario,
+    beats: Heartbeats,
+    progress: Progress | None = None,
+    furnish: Furnish | None = None,
 ) -> list[str]:
     """The first half of :func:`start`: the store, the API servers, what the user sets up, and the nodes."""
-    return await _start(runtime, cluster_stages(scenario, beats), progress)
+    stages = cluster_stages(scenario, beats)
+    if furnish is None:
+        return await _start(runtime, stages, progress)
+    roster = await _start(runtime, stages[:-_AFTER_SERVERS], progress)
+    await furnish()
+    return roster + await _start(runtime, stages[-_AFTER_SERVERS:], progress)
 
 
 async def start_rest(
@@ -162,6 +177,12 @@ async def start_rest(
         plans.controllers(scenario, beats),
     ]
     return await _start(runtime, stages, progress)
+
+
+Furnish = Callable[[], Awaitable[None]]
+"""Puts into a cluster what the user's objects need; called when the API servers stand."""
+_AFTER_SERVERS = 2
+"""Stages that come after the API servers."""
 
 
 def cluster_stages(scenario: Scenario, beats: Heartbeats) -> list[list[ActorSpec]]:
@@ -185,10 +206,14 @@ async def _start(runtime: Runtime, stages: Sequence[Sequence[ActorSpec]], progre
 
 
 async def launch(
-    runtime: Runtime, scenario: Scenario, beats: Heartbeats, progress: Progress | None = None
+    runtime: Runtime,
+    scenario: Scenario,
+    beats: Heartbeats,
+    progress: Progress | None = None,
+    furnish: Furnish | None = None,
 ) -> list[str]:
     """:func:`start`, for a run that is long enough to spare the garbage collector what lives to its end."""
-    roster = await start(runtime, scenario, beats, progress)
+    roster = await start(runtime, scenario, beats, progress, furnish)
     # A whole collection of a large cluster takes seconds, and finds next to nothing.
     gc.collect(0)
     garbage.freeze()

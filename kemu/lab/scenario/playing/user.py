@@ -172,6 +172,8 @@ class User:
                 created.append((message, made))
             except errors.ApiError as error:
                 if isinstance(error, errors.AlreadyExists) and _is_everywhere(message):
+                    if isinstance(message, core_v1_pb2.ServiceAccount):
+                        await self._client.update(message)
                     continue
                 problem = errors.Problem(file, line, column, path, error.message)
                 raise errors.ScenarioError([problem]) from error
@@ -478,8 +480,11 @@ def _name_of(message: KubernetesObject) -> tuple[str, str, str]:
 def _is_everywhere(message: KubernetesObject) -> bool:
     """Whether every cluster has an object of that name before anybody creates one."""
     kind, _, name = _name_of(message)
-    return (kind == "Namespace" and name in clusters.NAMESPACES) or (
-        kind == "PriorityClass" and name in clusters.SYSTEM_PRIORITY_CLASSES
+    return (
+        (kind == "Namespace" and name in clusters.NAMESPACES)
+        or (kind == "PriorityClass" and name in clusters.SYSTEM_PRIORITY_CLASSES)
+        # In clusters of kemu up.
+        or (kind, name) in (("ServiceAccount", "default"), ("ConfigMap", "kube-root-ca.crt"))
     )
 
 

@@ -155,7 +155,9 @@ def plain(workload: Workload) -> dict[str, Any]:
 
 def plain_lives(lives: PodLives) -> dict[str, Any]:
     """How pods live that do not say, as plain data for API servers."""
+    patterns = {key: getattr(lives, key) for key in ("owner", "image", "command", "args")}
     return {
+        **{key: pattern for key, pattern in patterns.items() if pattern is not None},
         "namespace": lives.namespace or "",
         "selector": convert.from_json(meta_v1_pb2.LabelSelector, lives.selector).SerializeToString(deterministic=True),
         "drawn": {

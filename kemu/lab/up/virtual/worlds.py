@@ -20,7 +20,7 @@ from kemu.emulated.client import clients, informers
 from kemu.lab.scenario.playing import judging, plans, plays
 from kemu.lab.scenario.playing.heartbeats import Heartbeats
 from kemu.lab.scenario.scenarios import Scenario
-from kemu.lab.up import bootstrap_objects
+from kemu.lab.up import bootstrap_objects, clusters
 from kemu.lab.up.chaos import annotated_faults, injectors
 from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
@@ -143,11 +143,15 @@ class World:
         assert isinstance(runtime, SimRuntime)
         self.runtime, self.scenario = runtime, scenario
         runtime.ask_outside = self._ask
-        roster = await plays.launch(runtime, scenario, beats, recorder.progress)
-        if self.served_at is not None:
+        if self.served_at is None:
+            roster = await plays.launch(runtime, scenario, beats, recorder.progress)
+        else:
             env, (address, port, authority) = runtime.env(HOUSEKEEPER), self.served_at
             client = clients.Client(env, plans.apiservers_of(scenario, 0))
-            await bootstrap_objects.Bootstrap(env, client, authority).begin(address, port)
+            bootstrap = bootstrap_objects.Bootstrap(env, client, authority, clusters.furnishings(scenario))
+            made_of = clusters.with_accounts(scenario)
+            roster = await plays.launch(runtime, made_of, beats, recorder.progress, bootstrap.furnish)
+            await bootstrap.begin(address, port)
         for what in CLIENT_FAULTS:
             runtime.env(GATEWAY).on_fault(what, functools.partial(self._strike_clients, what))
         self._env = runtime.env(GATEWAY)

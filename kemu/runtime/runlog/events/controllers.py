@@ -282,3 +282,25 @@ class HashCollided(Event, kind="controller.hash_collision", by=_DEPLOYMENTS):
 
     deployment: str
     collisions: int
+
+
+class Autoscaled(Event, kind="hpa.scaled", by="horizontal pod autoscaler"):
+    """A workload gets as many replicas as its HorizontalPodAutoscaler asks for"""
+
+    autoscaler: str
+    before: int
+    replicas: int
+    why: str
+
+    SUBJECT = ("autoscaler",)
+
+    def lines(self, before: Event | None) -> Sequence[Line]:
+        says = (
+            f"HorizontalPodAutoscaler {short(self.autoscaler)} scales {'up' if self.replicas > self.before else 'down'}"
+        )
+        phrase = f"{says} from {self.before} to {self.replicas}"
+        return (whole("autoscaled", phrase, says, PLAIN, self.why, sizes=(self.before, self.replicas)),)
+
+    def live(self) -> Line:
+        phrase = f"autoscaler {short(self.autoscaler)} goes from {self.before} to {self.replicas}"
+        return whole("autoscaled", phrase, "autoscalers give another size")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import datetime as dt
 import os
 import sys
 import time
@@ -61,6 +62,12 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "--virtual", action="store_true", help="in virtual time, which stands still until kemu step lets it pass"
     )
     parser.add_argument(
+        "--date",
+        type=_date,
+        metavar="DATE",
+        help="with --virtual: when the virtual time begins, such as 2026-11-28T09:00:00Z; default: now",
+    )
+    parser.add_argument(
         "--settle",
         type=parsers.positive_number,
         default=0.02,
@@ -79,6 +86,19 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         metavar="[NAMESPACE/]NAME=PORT",
         help="the process at this port of loopback stands for a Service when the API server calls webhooks; may be "
         "repeated. The namespace is default where it is not named",
+    )
+    parser.add_argument(
+        "--lives",
+        type=Path,
+        metavar="FILE",
+        help="how pods live that do not say, a list as lives of a scenario has it; it goes before that of the scenario",
+    )
+    parser.add_argument(
+        "--handlers",
+        type=Path,
+        metavar="FILE.py",
+        help="functions exec, attach and port_forward, which answer kubectl in the place of all containers for which "
+        "lives names none",
     )
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on; default: 127.0.0.1")
     parser.add_argument("--port", type=parsers.whole_number, default=0, metavar="N", help="default: any that is free")
@@ -126,6 +146,24 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         metavar="PATH",
         help="a file or folder of Kubernetes objects, created after those of the scenario",
     )
+    parser.add_argument(
+        "--load-balancers",
+        action="store_true",
+        help="give Services of the type LoadBalancer addresses of 203.0.113.0/24",
+    )
+    parser.add_argument(
+        "--missing-images",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="images that no registry has, such as 'example.com/*'; may be repeated. Without a scenario: those of "
+        "hosts such as registry.invalid and of tags such as non-existent, too",
+    )
+    parser.add_argument(
+        "--lenient",
+        action="store_true",
+        help="ConfigMaps, Secrets and images that pods name are taken to exist, as in a scenario that says nothing",
+    )
     parser.add_argument("--store", metavar="URL", help="etcd://HOST:PORT: a real etcd in the store's place")
     parser.add_argument("--json", action="store_true", help="print JSON, an object a line: up, events, the verdict")
     parser.set_defaults(command=command)
@@ -151,7 +189,9 @@ def command(options: argparse.Namespace) -> int:
         port=options.port,
         kubeconfig=options.kubeconfig,
         insecure_http=options.insecure_http,
+        handlers=options.handlers,
         users=tuple(_user(text) for text in options.user),
+        epoch_unix_s=options.date or int(time.time()),
         log_bytes=0 if options.virtual else options.log_limit << 20,
         force=options.force,
         on_begin=live.on_begin,
@@ -217,6 +257,8 @@ def _check(options: argparse.Namespace) -> None:
         raise KemuError(f"--insecure-http is for loopback only: at {options.host} everybody could do everything")
     if options.virtual and (options.runtime != "wall" or options.speed != 1.0):
         raise KemuError("--virtual steps its own clock: it cannot stand beside --runtime and --speed")
+    if options.date is not None and not options.virtual:
+        raise KemuError("--date needs --virtual: in real time it is now")
     if not 0 <= options.port <= 65535:
         raise KemuError(f"--port {options.port}: ports end at 65535")
 
@@ -230,12 +272,20 @@ def _script(file: Path) -> list[dict[str, Any]]:
 def _scenario(options: argparse.Namespace) -> Any:
     from kemu.doors.cli import inputs
     from kemu.doors.cli.commands.runs import run
+    from kemu.lab.scenario.format.keys import controller_keys
     from kemu.lab.up import clusters
 
     settings = {**run.overrides(options), "duration": options.for_ or f"{clusters.FOREVER_S}s"}
     for part in ("schedulers", "controllers"):
         if part in options.without:
             settings[part] = []
+    if options.lenient:
+        settings["references"] = {}
+    elif options.missing_images:
+        missing = [*(() if options.scenario else clusters.MISSING_IMAGES), *options.missing_images]
+        settings["references.missingImages"] = missing
+    if options.load_balancers:
+        settings = clusters.with_controller(settings, controller_keys.SERVICE_LB)
     if options.virtual:
         # It is not known beforehand what clients do, so that heartbeats must be messages.
         settings.setdefault("heartbeats", "exact")
@@ -252,8 +302,21 @@ def _scenario(options: argparse.Namespace) -> Any:
         if made.variants:
             raise KemuError(f"{options.scenario} is a matrix: choose values for its paths (--set)")
         made = clusters.equipped(made, options.data)
+    if options.lives is not None:
+        from kemu.lab.up import lives_files
+
+        made = lives_files.with_lives(made, options.lives)
     made = clusters.completed(made)
     return clusters.without_kubelets(made) if "kubelets" in options.without else made
+
+
+def _date(text: str) -> int:
+    """Unix time."""
+    try:
+        found = dt.datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no date such as 2026-11-28T09:00:00Z") from None
+    return int((found if found.tzinfo is not None else found.replace(tzinfo=dt.UTC)).timestamp())
 
 
 def _parts(text: str) -> tuple[str, ...]:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
+from google.protobuf.message import Message
+
 from kemu.emulated.objects import names
 from kemu.emulated.objects.amounts import quantities, requests
 from kemu.emulated.objects.validation import checks, storage
@@ -132,11 +134,53 @@ def _check_containers(spec: core_v1_pb2.PodSpec, path: str, volumes: Sequence[st
                 if container.HasField(field):
                     detail = "may not be set for init containers without restartPolicy=Always"
                     found.append(forbidden(f"{here}.{field}", detail))
+    if spec.ephemeralContainers:
+        _check_ephemeral(spec, f"{path}.ephemeralContainers", volumes, seen, found)
     return readable
 
 
+_NOT_EPHEMERAL = (
+    "ports",
+    "resources",
+    "resizePolicy",
+    "restartPolicy",
+    "restartPolicyRules",
+    "livenessProbe",
+    "readinessProbe",
+    "startupProbe",
+    "lifecycle",
+)
+"""Fields of containers that ephemeral ones may not have, in the order of the message."""
+
+
+def _check_ephemeral(
+    spec: core_v1_pb2.PodSpec, path: str, volumes: Sequence[str], seen: dict[str, None], found: list[Cause]
+) -> None:
+    """``validateEphemeralContainers``."""
+    others = set(seen)
+    for index, one in enumerate(spec.ephemeralContainers):
+        here, container = f"{path}[{index}]", one.ephemeralContainerCommon
+        _check_container(container, here, volumes, seen, found)
+        _check_image_trimmed(container.image, here, found)
+        if one.targetContainerName and one.targetContainerName not in others:
+            found.append(not_found(f"{here}.targetContainerName", one.targetContainerName))
+        for field in _NOT_EPHEMERAL:
+            value = getattr(container, field)
+            if container.HasField(field) if isinstance(value, Message) else value:
+                found.append(forbidden(f"{here}.{field}", "cannot be set for an Ephemeral Container"))
+        for number, mount in enumerate(container.volumeMounts):
+            for field in ("subPath", "subPathExpr"):
+                if getattr(mount, field):
+                    detail = "cannot be set for an Ephemeral Container"
+                    found.append(forbidden(f"{here}.volumeMounts[{number}].{field}", detail))
+
+
 def _check_container(
-    container: core_v1_pb2.Container, path: str, volumes: Sequence[str], seen: dict[str, None], found: list[Cause]
+    container: core_v1_pb2.Container | core_v1_pb2.EphemeralContainerCommon,
+    path: str,
+    volumes: Sequence[str],
+    seen: dict[str, None],
+    found: list[Cause],
 ) -> bool:
     name = container.name
     checks.needed_name(name, f"{path}.name", names.dns_label, found)
@@ -280,9 +324,12 @@ def _check_pod_resources(spec: core_v1_pb2.PodSpec, path: str, readable: bool, f
 def _check_images_trimmed(spec: core_v1_pb2.PodSpec, found: list[Cause]) -> None:
     for field in ("containers", "initContainers"):
         for index, container in enumerate(getattr(spec, field)):
-            if container.image != container.image.strip():
-                detail = "must not have leading or trailing whitespace"
-                found.append(invalid(f"spec.{field}[{index}].image", container.image, detail))
+            _check_image_trimmed(container.image, f"spec.{field}[{index}]", found)
+
+
+def _check_image_trimmed(image: str, path: str, found: list[Cause]) -> None:
+    if image != image.strip():
+        found.append(invalid(f"{path}.image", image, "must not have leading or trailing whitespace"))
 
 
 # Updates ------------------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kemu.emulated.objects.validation.causes import not_supported
+from kemu.emulated.objects.validation.causes import forbidden, not_supported
 from kemu.emulated.objects.validation.metadata import check_labels
 from kemu.emulated.objects.validation.pod_specs import pods
 from kemu.errors import Cause
@@ -21,6 +21,9 @@ def check_template(
     """``volumes``: names of further volumes that containers may mount."""
     check_labels(template.metadata.labels, f"{path}.labels", found)
     pods.check_pod_spec(template.spec, f"{path}.spec", found, volumes)
+    if template.spec.ephemeralContainers:
+        detail = "ephemeral containers not allowed in pod template"
+        found.append(forbidden(f"{path}.spec.ephemeralContainers", detail))
     policy = template.spec.restartPolicy
     if policy in pods.RESTART_POLICIES and policy not in restart_policies:
         found.append(not_supported(f"{path}.spec.restartPolicy", policy, restart_policies))

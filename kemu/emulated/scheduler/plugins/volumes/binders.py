@@ -324,7 +324,7 @@ class Binder:
     def _is_bound(self, pod: core_v1_pb2.Pod, name: str, volumes: PodVolumes, exists: Callable[[], bool]) -> bool:
         """Whether all claims are bound as decided (``checkBindings``). Raises BinderError where they will not be."""
         node = self._handle.cluster.nodes.get(name)
-        if node is None or node.node is None:
+        if node is None or node.held is None:
             raise BinderError(f'failed to get node "{name}": node "{name}" not found')
         if not exists():
             raise BinderError(f'pod does not exist any more: pod "{pod.metadata.name}" not found')

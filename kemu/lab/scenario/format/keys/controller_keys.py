@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kemu.emulated.autoscaler import autoscaler
+from kemu.emulated.autoscaler.horizontal import autoscaler as horizontal
 from kemu.emulated.client import limits
 from kemu.emulated.controllers import node_health, pod_gc
+from kemu.emulated.controllers.services import load_balancers, members, mirroring, slices
 from kemu.emulated.controllers.settings import Controller, NoSettings
 from kemu.emulated.controllers.workloads.stateful import stateful_sets
 from kemu.emulated.settings.declared import Section
@@ -36,6 +38,8 @@ DAEMON_SET, STATEFUL_SET, REPLICA_SET = "daemonset", "statefulset", "replicaset"
 JOB, CRON_JOB, TTL_AFTER_FINISHED = "job", "cronjob", "ttl-after-finished"
 DEPLOYMENT, REPLICATION_CONTROLLER = "deployment", "replicationcontroller"
 GARBAGE_COLLECTOR, NAMESPACE = "garbage-collector", "namespace"
+HORIZONTAL_POD_AUTOSCALER, SERVICE_LB = horizontal.NAME, "service-lb"
+ENDPOINTS, ENDPOINT_SLICE, ENDPOINT_SLICE_MIRRORING = "endpoints", "endpointslice", "endpointslice-mirroring"
 
 VOLUME_BINDER, CSI_DRIVERS, ATTACH_DETACH = "persistentvolume-binder", "csi-drivers", "attach-detach"
 EPHEMERAL_VOLUMES, VOLUME_PROTECTION = "ephemeral-volume", "volume-protection"
@@ -129,6 +133,31 @@ KINDS: dict[str, Kind] = {
     VOLUME_PROTECTION: Kind(
         "kemu.emulated.controllers.volumes.protections:VolumeProtection",
         "Keeps claims and volumes that are deleted as long as they are used.",
+    ),
+    ENDPOINTS: Kind(
+        "kemu.emulated.controllers.services.legacy:EndpointsController",
+        "Writes the Endpoints of Services with a selector.",
+        members.Settings,
+    ),
+    ENDPOINT_SLICE: Kind(
+        "kemu.emulated.controllers.services.slices:EndpointSliceController",
+        "Writes the EndpointSlices of Services with a selector.",
+        slices.Settings,
+    ),
+    ENDPOINT_SLICE_MIRRORING: Kind(
+        "kemu.emulated.controllers.services.mirroring:EndpointSliceMirroring",
+        "Writes Endpoints of Services without a selector as EndpointSlices.",
+        mirroring.Settings,
+    ),
+    SERVICE_LB: Kind(
+        "kemu.emulated.controllers.services.load_balancers:ServiceLoadBalancers",
+        "Stands for a cloud's controller: gives Services of the type LoadBalancer addresses.",
+        load_balancers.Settings,
+    ),
+    HORIZONTAL_POD_AUTOSCALER: Kind(
+        "kemu.emulated.autoscaler.horizontal.autoscaler:HorizontalPodAutoscaler",
+        "Gives workloads as many replicas as their HorizontalPodAutoscalers ask for; runs if it is named.",
+        horizontal.Settings,
     ),
     RESCHEDULER: Kind(
         "kemu.emulated.scheduler.experiments.rescheduler:Rescheduler",

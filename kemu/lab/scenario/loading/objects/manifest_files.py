@@ -43,8 +43,11 @@ _EARLY = (
 class ManifestFiles:
     """Reads the files that a scenario names, relative to itself."""
 
-    def __init__(self, beside: FilePath, unsimulated: object) -> None:
-        """``unsimulated``: the key of the scenario: "ignore", or the kinds that are left out."""
+    def __init__(self, beside: FilePath, unsimulated: object, controllers: object = None) -> None:
+        """``unsimulated``: the key of the scenario: "ignore", or the kinds that are left out. ``controllers``: another
+        one: those that it names."""
+        self.acting = tuple(controllers) if isinstance(controllers, list | dict) else ()
+        """The controllers that the scenario names."""
         self.documents: list[Document] = []
         """All that was read."""
         self.skipped: list[errors.Problem] = []
@@ -150,7 +153,7 @@ class ManifestFiles:
             return ""
         if self._unsimulated != IGNORE and kind not in self._unsimulated:  # type: ignore[operator]
             return ""
-        why = manifests.why_unsimulated(data, self._defined)
+        why = manifests.why_unsimulated(data, self.acting, self._defined)
         known = kind in resources.BY_KIND or f"{kind}.{str(data.get('apiVersion')).rpartition('/')[0]}" in self._defined
         return why or ("" if known else "kemu does not know this kind")
 

@@ -6,7 +6,7 @@ What the API server would refuse is refused here already, with its own reasons, 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,13 +82,14 @@ def stated_name(data: Any) -> tuple[str, str, str] | None:
     return str(data.get("kind")), namespace if isinstance(namespace, str) else "default", metadata["name"]
 
 
-def read(data: Any, path: Path, report: Report) -> Message | None:
-    """The object that stands at ``path``, all of its mistakes reported; None where it is no object at all."""
+def read(data: Any, path: Path, report: Report, acting: Container[str] = ()) -> Message | None:
+    """The object that stands at ``path``, all of its mistakes reported; None where it is no object at all. ``acting``:
+    controllers without which an object of their kind would have no effect."""
     if not isinstance(data, dict):
         report.add(path, "must be a Kubernetes object")
         return None
     kind = data.get("kind")
-    if isinstance(kind, str) and kind in UNSIMULATED:
+    if isinstance(kind, str) and kind in UNSIMULATED and UNSIMULATED[kind].controller not in acting:
         one = UNSIMULATED[kind]
         report.add((*path, "kind"), f"{kind} is not simulated: {one.why}", _instead(one))
         return None
@@ -108,11 +109,11 @@ def _instead(one: Unsimulated) -> str:
     return f"{one.instead}, {_OR_IGNORE}"
 
 
-def why_unsimulated(data: Mapping[str, Any], defined: Collection[str] = ()) -> str:
-    """Why kemu does not simulate an object, as far as kind and group tell; empty if it does. ``defined``: custom kinds
-    that it has, as :func:`defined_by` names them."""
+def why_unsimulated(data: Mapping[str, Any], acting: Container[str], defined: Collection[str] = ()) -> str:
+    """Why kemu does not simulate an object, as far as kind and group tell; empty if it does. ``acting``: as for
+    :func:`read`. ``defined``: custom kinds that it has, as :func:`defined_by` names them."""
     kind = data.get("kind")
-    if isinstance(kind, str) and kind in UNSIMULATED:
+    if isinstance(kind, str) and kind in UNSIMULATED and UNSIMULATED[kind].controller not in acting:
         return UNSIMULATED[kind].why
     group = str(data.get("apiVersion")).rpartition("/")[0]
     if _is_custom(data.get("apiVersion")) and f"{kind}.{group}" not in defined:
