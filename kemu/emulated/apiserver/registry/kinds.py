@@ -153,9 +153,10 @@ class Kinds:
             if definition is None or definition.spec.group != group or definition.status.acceptedNames.kind != kind:
                 continue
             try:
-                return self.strategy(name, version).custom
+                found: Served | None = self.strategy(name, version).custom
             except NotFound:
                 return None
+            return found
         return None
 
     def find(self, where: api_pb2.Resource) -> Resource:
