@@ -109,7 +109,14 @@ class ApiServer:
         authorizer = authorizers.Authorizer(self.cache, settings["authorization"], settings["users"])
         client = WebhookClient(env, self.cache, settings["services"])
         chain.external = External(
-            env, self.storage, self.cache, authorizer, client, settings["hooks"], self.registry.new_uid
+            env,
+            self.storage,
+            self.cache,
+            authorizer,
+            client,
+            settings["hooks"],
+            self.registry.new_uid,
+            self.kinds.of_kind,
         )
         tracks_all = bool(settings["managed_fields"])
         requests = Requests(env, authorizer, chain, self.registry, reader, binder, evictor, tracks_all=tracks_all)
