@@ -17,6 +17,7 @@ import yaml
 
 from kemu.errors import KemuError
 from kemu.lab.up import clusters, container_handlers
+from kemu.messages.k8s import core_v1_pb2
 from tests.up.processes import Process, up
 
 HANDLERS = """
@@ -228,3 +229,12 @@ def test_handlers_that_cannot_be_loaded_are_named(tmp_path: Path) -> None:
             container_handlers.load(scenario, file)
     with pytest.raises(KemuError, match="is no Python file"):
         container_handlers.load(scenario, tmp_path / "none.py")
+
+
+def test_a_file_of_handlers_answers_for_all(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("async def exec(session): return 1\n")
+    found = container_handlers.load(clusters.of_nodes(1), file)
+    assert list(found.for_all) == ["exec"]
+    assert found.find("exec", core_v1_pb2.Pod(), core_v1_pb2.Container()) is found.for_all["exec"]
+    assert found.find("attach", core_v1_pb2.Pod(), core_v1_pb2.Container()) is None
