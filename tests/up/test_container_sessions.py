@@ -62,7 +62,12 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
             env=[{"name": "COLOR", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "color"}}}],
             volumeMounts=[{"name": "settings", "mountPath": "/etc/settings"}],
         )
-        reading["spec"]["volumes"] = [{"name": "settings", "configMap": {"name": "settings"}}]
+        projected = [{"serviceAccountToken": {"path": "token"}}, {"configMap": {"name": "settings"}}]
+        reading["spec"]["volumes"] = [
+            {"name": "settings", "configMap": {"name": "settings"}},
+            {"name": "account", "projected": {"sources": projected}},
+        ]
+        reading["spec"]["containers"][0]["volumeMounts"].append({"name": "account", "mountPath": "/account"})
         probe = {"httpGet": {"port": 80, "path": "/index.html"}, "periodSeconds": 1}
         for one in (reading, pod("web", "nginx", readinessProbe=probe), pod("db", "postgres"), pod("gone", "nginx")):
             process.ask(PODS, one)
@@ -98,6 +103,10 @@ def test_commands_see_files_and_variables_of_their_container(cluster: Process) -
         "cat: can't open '/etc/nothing': No such file or directory\n",
         1,
     )
+    token, _, code = executed(cluster, "sh", "cat", "/account/token")
+    assert (token.count("."), code) == (2, 0)
+    assert cluster.ask("/version", token=token)["major"] == "1"
+    assert executed(cluster, "sh", "touch", "/account/x")[1] == "touch: /account/x: Read-only file system\n"
     out, errors, code = executed(cluster, "sh", "psql")
     assert (out, code) == ("", 127)
     assert "kemu up --handlers" in errors
