@@ -161,6 +161,21 @@ def test_a_session_ends_with_its_container(cluster: Process) -> None:
         assert time.monotonic() - begun < 10
 
 
+def test_who_is_attached_hears_what_a_container_says_until_it_ends(cluster: Process) -> None:
+    ticking = pod("ticks", "busybox", "sh", "-c", "for i in 1 2 3; do sleep 1; echo tick $i; done; exit 5")
+    ticking["spec"]["restartPolicy"] = "Never"
+    cluster.ask(PODS, ticking)
+    cluster.eventually(f"{PODS}/ticks", lambda found: found["status"].get("phase") == "Running")
+    found = b""
+    with opened(cluster, f"{PODS}/ticks/attach?stdout=true") as client:
+        while message := client.recv():
+            if message[0] == 3:
+                assert json.loads(message[1:])["status"] == "Success"
+                break
+            found += message[1:]
+    assert found.endswith(b"tick 2\ntick 3\n")
+
+
 def test_logs_come_over_a_socket_too(cluster: Process) -> None:
     with opened(cluster, f"{PODS}/sh/log", protocol="binary.k8s.io") as client:
         assert client.recv() == b"up\n"
