@@ -128,8 +128,8 @@ def _exited(code: int) -> dict[str, Any]:
 async def serve(
     session: CommandSession, handler: Handler, ended: Callable[[], Awaitable[str]], ends_within_s: float = 0.0
 ) -> None:
-    """Until the handler returns, the client has gone, or ``ended`` says why there is nothing to speak with any more; then
-    the handler may still say something for so long."""
+    """Until the handler returns, the client has gone, or ``ended`` says why there is nothing to speak with any more;
+    then the handler may still say something for so long."""
     await session.greet()
     running = asyncio.ensure_future(handler(session))
     listening = asyncio.ensure_future(session.listen())
