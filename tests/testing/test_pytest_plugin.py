@@ -14,6 +14,8 @@ import pytest
 
 import kemu.doors.cli.main
 import kemu.doors.testing.pytest_items
+from kemu.lab.scenario.playing.replaying import replays
+from kemu.lab.up.virtual.replays import setting
 
 pytest_plugins = ["pytester"]
 
@@ -365,3 +367,44 @@ def test_a_mistake_in_the_scenario_is_told_and_not_how_kemu_came_upon_it(pyteste
     (line,) = failure(result)
     told = "spec.expect[0].counter: there is no counter pods_bond (did you mean pods_bound?)"
     assert line == f"{pytester.path}/wrong.yaml:8:32: {told}"
+
+
+UP = """
+import kubernetes
+
+POD = {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "a"}]}}
+
+def create(kemu_up):
+    with kubernetes.config.new_client_from_config(str(kemu_up.kubeconfig)) as client:
+        kubernetes.client.CoreV1Api(client).create_namespaced_pod("default", POD)
+
+def test_it_fails(kemu_up):
+    create(kemu_up)
+    kemu_up.step(until="pod/a running")
+    assert kemu_up.now_s > 3600
+
+def test_it_holds(kemu_up):
+    create(kemu_up)
+    kemu_up.step(until="pod/a running")
+    print("its folder:", kemu_up.folder)
+"""
+
+
+def test_a_failure_with_a_cluster_tells_what_happened_and_keeps_the_run(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(UP)
+    result = run(pytester, "-rP", "--basetemp", str(pytester.path / "kept"))
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*- kemu up -*",
+            "*gateway: a is created*",
+            "*scheduler: a is bound to node-*",
+            "the run folder: *",
+            "  kemu replay *",
+        ]
+    )
+    text = result.stdout.str()
+    (kept,) = re.findall(r"the run folder: (\S+)", text)
+    assert replays.replay(Path(kept), setting=setting)[0].difference is None
+    (gone,) = re.findall(r"its folder: (\S+)", text)
+    assert not Path(gone).exists()

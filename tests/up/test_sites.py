@@ -46,11 +46,11 @@ def test_a_page_of_another_site_reads_and_writes_nothing(tmp_path: Path) -> None
         for origin in ("https://site.example", f"http://rebound.example:{port}", "null"):
             assert ask(port, "GET", SECRETS, Origin=origin)[0] == 403
             assert ask(port, "POST", PODS, POD, Origin=origin, Content_Type="application/json")[0] == 403
-            assert ask(port, "POST", "/kemu/messages/v1/chaos", {}, Origin=origin)[0] == 403
+            assert ask(port, "POST", "/kemu/v1/chaos", {}, Origin=origin)[0] == 403
         # What a page may send without asking first.
         for media in ({}, {"Content_Type": "text/plain"}, {"Content_Type": "application/x-www-form-urlencoded"}):
             assert ask(port, "POST", PODS, POD, **media)[0] == 415
-            assert ask(port, "POST", "/kemu/messages/v1/chaos", {"kind": "crash"}, **media)[0] == 415
+            assert ask(port, "POST", "/kemu/v1/chaos", {"kind": "crash"}, **media)[0] == 415
         assert ask(port, "GET", PODS)[1]["items"] == []
         for host in ("localhost", "127.0.0.1", "[::1]"):
             assert ask(port, "GET", SECRETS, Host=f"{host}:{port}", Origin=f"http://{host}:{port}")[0] == 200

@@ -2,7 +2,7 @@
 
 MARKER = "kemu"
 UP_MARKER = "kemu_up"
-CLUSTER, RUN = "kemu_cluster", "kemu_run"
+CLUSTER, RUN, CLUSTER_UP = "kemu_cluster", "kemu_run", "kemu_up"
 """Fixtures."""
 SUFFIX = ".kemu.yaml"
 """Suffix of files that are tests."""

@@ -5,13 +5,13 @@ It costs nothing where it is not used: nothing of kemu is imported before a test
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kemu.doors.testing.pytest_names import CLUSTER, MARKER, RUN, SUFFIX, UP_MARKER
+from kemu.doors.testing.pytest_names import CLUSTER, CLUSTER_UP, MARKER, RUN, SUFFIX, UP_MARKER
 
 _MARKER_DOC = (
     "kemu(scenario=None, runs=1, strategy=None, seed=None, settings=None, runtime=None, speed=1.0): a test in virtual"
@@ -84,12 +84,33 @@ def kemu_run() -> None:
 
 
 @pytest.fixture
-def kemu_up(request: pytest.FixtureRequest) -> Iterator[Any]:
+def kemu_up(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A cluster of ``kemu up`` whose clock stands still (:mod:`kemu.lab.up.embedded`), for programs that speak with
-    a cluster. Arguments of its ``up``: ``@pytest.mark.kemu_up(nodes=10, …)``."""
+    a cluster. Arguments of its ``up``: ``@pytest.mark.kemu_up(nodes=10, …)``. When the test fails, its report tells
+    what happened, and where the run folder is kept."""
+    from kemu.doors.testing import up_reports
     from kemu.lab.up import embedded
 
     marker = request.node.get_closest_marker(UP_MARKER)
-    arguments = marker.kwargs if marker is not None else {}
-    with embedded.up(*(marker.args if marker is not None else ()), **arguments) as cluster:
+    arguments = dict(marker.kwargs) if marker is not None else {}
+    keep = "folder" in arguments
+    folder = arguments.setdefault("folder", tmp_path_factory.mktemp("kemu-up") / "run")
+    given = marker.args if marker is not None else ()
+    with (
+        up_reports.of(request.node, Path(folder), keep=keep) as reports,
+        embedded.up(*given, **arguments) as cluster,
+    ):
+        reports.cluster = cluster
         yield cluster
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if CLUSTER_UP in getattr(item, "fixturenames", ()) and report.failed:
+        from kemu.doors.testing import up_reports
+
+        up_reports.add_to(report, item)
+    return report

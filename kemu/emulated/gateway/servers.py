@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import socket
 import ssl
 import tempfile
@@ -104,7 +105,33 @@ class _Connection(connections.LimitedConnection):
         self.transport = _Gathering(transport, self.loop)  # type: ignore[assignment]
 
 
+class _Calm(logging.Filter):
+    """Requests that are cut short when the server stops are no errors: their clients did not read."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if record.exc_info else None
+        return not (isinstance(error, asyncio.CancelledError) or "timeout graceful shutdown" in str(record.msg))
+
+
+logging.getLogger("uvicorn.error").addFilter(_Calm())
+
+_TICK_S = 0.1
+"""How often uvicorn looks after itself."""
+
+
 class _Uvicorn(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.ending = asyncio.Event()
+
+    async def main_loop(self) -> None:
+        """As uvicorn's, which hears of its end with the next tick only."""
+        ticks = 0
+        while not await self.on_tick(ticks):
+            ticks += 1
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.ending.wait(), _TICK_S)
+
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Signals are the business of the owner of the event loop."""
@@ -179,6 +206,7 @@ class Server:
         if self._serving is not None:
             self._app.close()
             self._server.should_exit = True
+            self._server.ending.set()
             await self._serving
             self._serving = None
             self._tally.tell()

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from kemu.emulated.gateway.authentication import service_accounts
 from kemu.emulated.gateway.handlers import Handlers
+from kemu.emulated.gateway.deliveries import Deliveries
 from kemu.emulated.gateway.requests.documents import Yaml
 from kemu.emulated.objects import identities
 from kemu.emulated.objects.identities import User
@@ -58,3 +59,5 @@ class Settings:
     """Functions that answer for containers."""
     max_watches: int = 10_000
     """Most watches of one user."""
+    deliveries: Deliveries | None = None
+    """Is told what watches have delivered; None: nobody wants to know."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import grpc.aio
 
@@ -19,8 +19,19 @@ WATCHES_PER_STREAM = 32
 
 _PATIENCE_S = 15.0
 """How long a client may read nothing of what waits for it, if that is much."""
+_LATEST = 64
+"""Events whose objects are kept for the other watches."""
 _EVENT_BYTES = 200
 """What an event takes beside its object, about."""
+
+
+class Event(NamedTuple):
+    """A ``WatchEvent``, taken out of its response: what waits for one client would keep all of it in memory."""
+
+    type: int
+    resource_version: int
+    object: bytes
+    error: bytes
 
 
 class Backlog:
@@ -59,7 +70,7 @@ class Watch:
         self._stream = stream
         self.watch_id = watch_id
         self._backlog = backlog
-        self._events: list[Any] = []
+        self._events: list[Event] = []
         self.bytes = 0
         """What waits or is being written, about."""
         self._held = 0
@@ -70,7 +81,7 @@ class Watch:
         self._waiter: asyncio.Future[None] | None = None
         self._ended = False
 
-    def push(self, event: api_pb2.WatchEvent) -> None:
+    def push(self, event: Event) -> None:
         """From the API server."""
         if self._ended:
             return
@@ -118,7 +129,7 @@ class Watch:
                     timer.cancel()
         return True
 
-    def take(self, most: int, most_bytes: int) -> Iterator[list[Any]]:
+    def take(self, most: int, most_bytes: int) -> Iterator[list[Event]]:
         """What waits, so many at a time, or a single one that is larger. They count until the next ones are asked for:
         by then they have been written."""
         while self._events:
@@ -166,15 +177,16 @@ class Watch:
 def _leave_be() -> None: ...
 
 
-def _size(event: api_pb2.WatchEvent) -> int:
+def _size(event: Event) -> int:
     return len(event.object) + _EVENT_BYTES
 
 
 class Stream:
     """One Watch call to an API server, on behalf of one user."""
 
-    def __init__(self, backend: Backend, user: User, backlog: Backlog) -> None:
+    def __init__(self, backend: Backend, user: User, backlog: Backlog, share: Callable[[int, bytes], bytes]) -> None:
         self._backlog = backlog
+        self._share = share
         self._call: Any = backend.stub.Watch(metadata=backends.metadata_of(user))
         self._last_id = 0
         self._failure: grpc.aio.AioRpcError | None = None
@@ -222,8 +234,9 @@ class Stream:
                     watch = self.watches.get(event.watch_id)
                     if watch is None:
                         continue
-                    watch.push(event)
-                    if event.type == api_pb2.WatchEvent.ERROR:
+                    kind, revision = event.type, event.resource_version
+                    watch.push(Event(kind, revision, self._share(revision, event.object), event.error))
+                    if kind == api_pb2.WatchEvent.ERROR:
                         # The API server knows it no more.
                         del self.watches[event.watch_id]
         except grpc.aio.AioRpcError as error:
@@ -242,6 +255,8 @@ class Streams:
         self._most = most
         self._streams: dict[tuple[str, User], list[Stream]] = {}
         """By API server and user."""
+        self._latest: dict[int, bytes] = {}
+        """By revision: the objects of the latest events, which many watches are told of."""
 
     def count(self) -> int:
         """The number of watches."""
@@ -255,9 +270,20 @@ class Streams:
             raise TooManyRequests(f"a user may have {self._most} watches", retry_after_s=1)
         found = next((stream for stream in streams if len(stream.watches) < WATCHES_PER_STREAM), None)
         if found is None:
-            found = Stream(backend, user, self._backlog)
+            found = Stream(backend, user, self._backlog, self._share)
             streams.append(found)
         return await found.open(create)
+
+    def _share(self, revision: int, data: bytes) -> bytes:
+        """The same bytes for all watches."""
+        latest = self._latest
+        found = latest.get(revision)
+        if found == data:
+            return found
+        if len(latest) >= _LATEST:
+            del latest[next(iter(latest))]
+        latest[revision] = data
+        return data
 
     def close(self) -> None:
         """End all of them."""

@@ -3,16 +3,15 @@
 It stands in front of the gateway, on the same port, below ``/kemu/v1``. Only administrators may use it (the group
 ``system:masters``); the token in the kubeconfig that ``kemu up`` wrote is one of them.
 
-    GET    /kemu/messages/v1/clock          {"now_s": 12.5, "virtual": true, "waits_for": "", "patience_s": 5.0}; the
-    last two in
-                                   virtual time: what keeps it from passing now, and for how long clients at most do
-    POST   /kemu/messages/v1/step           {"seconds": 10, "until": "pod/web running", "idle": false, "namespace":
-    "default"};
-                                   time stops when the client goes away
-    GET    /kemu/messages/v1/chaos          the faults that have begun
-    POST   /kemu/messages/v1/chaos          a fault, as in a scenario
-    DELETE /kemu/messages/v1/chaos/ID       ends one
-    GET    /kemu/messages/v1/chaos.yaml     the script of what has struck
+    GET    /kemu/v1/clock          {"now_s": 12.5, "date": "2026-11-28T09:00:12.5Z", "virtual": true, "waits_for": "",
+                                   "patience_s": 5.0}; the last two in virtual time: what keeps it from passing now,
+                                   and for how long clients at most do
+    POST   /kemu/v1/step           {"seconds": 10, "until": "pod/web running", "idle": false, "namespace": "default",
+                                   "seen_by": "my-controller/*", "real_s": 30}; time stops when the client goes away
+    GET    /kemu/v1/chaos          the faults that have begun
+    POST   /kemu/v1/chaos          a fault, as in a scenario
+    DELETE /kemu/v1/chaos/ID       ends one
+    GET    /kemu/v1/chaos.yaml     the script of what has struck
 """
 
 from __future__ import annotations
@@ -20,16 +19,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import math
 from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from kemu.emulated.gateway.limits import connections
 from kemu.emulated.gateway.settings import Authenticator
+from kemu.emulated.objects import times
 from kemu.emulated.objects.plain import Json
 from kemu.errors import ApiError, Forbidden, KemuError, NotFound
+from kemu.lab.up import callers
 from kemu.lab.up.chaos.injectors import Injector, NoSuchFault
+from kemu.runtime.env import SECOND_NS
 
-PREFIX = "/kemu/messages/v1/"
+PREFIX = "/kemu/v1/"
 _BODY_BYTES = 1 << 20
 
 T = TypeVar("T")
@@ -53,15 +56,23 @@ class Application(Protocol):
 class Steps(Protocol):
     """A cluster in virtual time."""
 
-    async def step(self, seconds: float, *, idle: bool = False) -> str: ...
+    async def step(self, seconds: float, *, idle: bool = False, real_s: float = math.inf) -> str: ...
 
-    async def step_until(self, text: str, seconds: float, namespace: str = "default") -> str: ...
+    async def step_until(
+        self, text: str, seconds: float, namespace: str = "default", *, seen_by: str = "", real_s: float = math.inf
+    ) -> str: ...
 
     @property
     def hurried(self) -> int: ...
 
     @property
+    def restless(self) -> list[str]: ...
+
+    @property
     def waits_for(self) -> str: ...
+
+    @property
+    def kept_by(self) -> str: ...
 
     @property
     def patience_s(self) -> float: ...
@@ -81,6 +92,7 @@ class Controls:
         app: Application,
         authenticator: Authenticator,
         now_s: Callable[[], float],
+        unix_ns: Callable[[], int],
         injector: Injector,
         steps: Steps | None = None,
     ) -> None:
@@ -88,6 +100,7 @@ class Controls:
         self._app = app
         self._authenticator = authenticator
         self._now_s = now_s
+        self._unix_ns = unix_ns
         self._injector = injector
         self._steps = steps
 
@@ -96,6 +109,8 @@ class Controls:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or not scope["path"].startswith(PREFIX):
+            if scope["type"] == "http" and self._steps is not None:
+                callers.CALLER.set(callers.of(scope))
             await self._app(scope, receive, send)
             return
         try:
@@ -133,7 +148,8 @@ class Controls:
         raise NotFound(f"there is no {method} {scope['path']}")
 
     def _clock(self) -> dict[str, Any]:
-        steps, found = self._steps, {"now_s": self._now_s(), "virtual": self._steps is not None}
+        steps, date = self._steps, times.format_micro_time(*divmod(self._unix_ns(), SECOND_NS))
+        found = {"now_s": self._now_s(), "date": date, "virtual": steps is not None}
         return found if steps is None else {**found, "waits_for": steps.waits_for, "patience_s": steps.patience_s}
 
     async def _step(self, asked: dict[str, Any]) -> dict[str, Any]:
@@ -143,12 +159,23 @@ class Controls:
         seconds = asked.get("seconds")
         if not isinstance(seconds, int | float) or seconds < 0:
             raise KemuError("seconds: must be a number from 0")
+        real_s = asked.get("real_s") or math.inf
+        if not isinstance(real_s, int | float) or real_s < 0:
+            raise KemuError("real_s: must be a number above 0")
+        seen_by = str(asked.get("seen_by") or "")
+        if seen_by and not asked.get("until"):
+            raise KemuError("seen_by: needs a condition (until)")
         if asked.get("until"):
-            ended = await self._steps.step_until(str(asked["until"]), seconds, str(asked.get("namespace") or "default"))
+            namespace = str(asked.get("namespace") or "default")
+            ended = await self._steps.step_until(
+                str(asked["until"]), seconds, namespace, seen_by=seen_by, real_s=real_s
+            )
         else:
-            ended = await self._steps.step(seconds, idle=bool(asked.get("idle")))
+            ended = await self._steps.step(seconds, idle=bool(asked.get("idle")), real_s=real_s)
         found = {"ended": ended, "passed_s": self._now_s() - begun_s, **self._clock()}
-        return {**found, "hurried": self._steps.hurried - hurried}
+        if ended == "late":
+            found["waits_for"] = self._steps.kept_by
+        return {**found, "hurried": self._steps.hurried - hurried, "restless": self._steps.restless}
 
 
 async def _while_connected(receive: Receive, answering: Coroutine[Any, Any, T]) -> T:

@@ -12,9 +12,12 @@ cluster lives in a thread of this process. The pytest plugin offers it as the fi
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
+import functools
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +27,19 @@ from kemu.lab.scenario.playing.runner import RunResult
 from kemu.lab.up import clusters, remotes, sessions
 from kemu.lab.up.virtual import drivers
 from kemu.lab.up.virtual import sessions as virtual
+from kemu.runtime import garbage
 
 START_S = 60.0
 """Real time within which a cluster is up."""
+REAL_S = 300.0
+"""Real time that a step may take."""
 
 
 class Cluster:
     """One that is up. Times are virtual."""
 
-    def __init__(self, up: sessions.Up) -> None:
+    def __init__(self, up: sessions.Up, flush: Callable[[], None] = lambda: None) -> None:
+        """``flush``: brings the run log up to date."""
         self.kubeconfig = up.kubeconfig
         self.url = up.url
         self.token = up.token
@@ -40,6 +47,8 @@ class Cluster:
         """The run folder; ``kemu replay`` repeats it."""
         self.result: RunResult | None = None
         """After its end: the run, judged."""
+        self.flush = flush
+        """The run log in :attr:`folder` tells all that has happened so far."""
         self._remote = remotes.Remote(up.kubeconfig)
 
     @property
@@ -47,19 +56,40 @@ class Cluster:
         return float(self._remote.call("GET", "clock")["now_s"])
 
     def step(
-        self, seconds: float | None = None, *, until: str = "", idle: bool = False, namespace: str = "default"
+        self,
+        seconds: float | None = None,
+        *,
+        until: str = "",
+        idle: bool = False,
+        namespace: str = "default",
+        seen_by: str = "",
+        real_s: float = REAL_S,
     ) -> bool:
         """Let time pass: so many seconds, or until a condition holds (docs/up.md has them), or until nothing is left to
         do. ``seconds``: the limit of those, an hour if nothing says so. Returns whether it came to that: a condition
-        that does not hold within the limit raises AssertionError."""
+        that does not hold within the limit raises AssertionError.
+
+        ``seen_by``: the condition holds only when watches of this client, a pattern of its User-Agent up to the first
+        space, have delivered the objects. ``real_s``: the limit in real time; KemuError says who kept the clock from
+        passing."""
         if seconds is None:
             if not until and not idle:
                 raise ValueError("how long? step(10), step(until='pod/a running'), step(idle=True)")
             seconds = 3600.0
-        asked = {"seconds": seconds, "until": until, "idle": idle, "namespace": namespace}
+        asked = {
+            "seconds": seconds,
+            "until": until,
+            "idle": idle,
+            "namespace": namespace,
+            "seen_by": seen_by,
+            "real_s": real_s,
+        }
         found = self._remote.step(asked)
+        if found["ended"] == "late":
+            raise KemuError(remotes.late(found, real_s))
         if until and found["ended"] != "reached":
-            raise AssertionError(f"at {found['now_s']:.3f} s: {until} does not hold after {seconds:g} s")
+            seen = f" as {seen_by} has seen it" if seen_by else ""
+            raise AssertionError(f"at {found['now_s']:.3f} s: {until}{seen} does not hold after {seconds:g} s")
         return bool(found["ended"] != "deadline") or not (until or idle)
 
     def chaos(self, fault: Mapping[str, Any]) -> str:
@@ -90,19 +120,22 @@ def up(
     chaos: Sequence[Mapping[str, Any]] = (),
     folder: Path | None = None,
     settle_s: float = drivers.SETTLE_S,
+    date: dt.datetime | None = None,
 ) -> Iterator[Cluster]:
     """``scenario``: as in :func:`kemu.run`; None: so many ``nodes`` with everything a cluster has. ``settings``: values
     by paths below spec. ``chaos``: faults in place of the scenario's. ``settle_s``: real time without a word from
-    clients after which they are taken to have reacted.
+    clients after which they are taken to have reacted. ``date``: when the virtual time begins; None: now.
 
     Raises ScenarioError and KemuError; at the end AssertionError where a check or an expectation does not hold.
     """
+    _settle()
     given = {"duration": f"{clusters.FOREVER_S}s", "heartbeats": "exact", **(settings or {})}
     if chaos:
         given["chaos"] = list(chaos)
     made = clusters.of_nodes(nodes, given) if scenario is None else forms.load(scenario, given)
     with tempfile.TemporaryDirectory(prefix="kemu-up-") as own:
-        running = _Running(virtual.Session, clusters.completed(made), folder or Path(own), settle_s)
+        epoch_unix_s = int(time.time() if date is None else date.timestamp())
+        running = _Running(virtual.Session, clusters.completed(made), folder or Path(own), settle_s, epoch_unix_s)
         cluster = running.start()
         try:
             yield cluster
@@ -113,11 +146,20 @@ def up(
             raise AssertionError(verdict["headline"])
 
 
+@functools.cache
+def _settle() -> None:
+    """Collections between clusters look at what the last one has left, not at all the modules of the process: half of
+    the time until a cluster is up."""
+    garbage.settle()
+
+
 class _Running:
     """The thread in which it lives."""
 
-    def __init__(self, session: type[virtual.Session], scenario: Any, folder: Path, settle_s: float) -> None:
-        settings = sessions.Settings(out=folder)
+    def __init__(
+        self, session: type[virtual.Session], scenario: Any, folder: Path, settle_s: float, epoch_unix_s: int
+    ) -> None:
+        settings = sessions.Settings(out=folder, epoch_unix_s=epoch_unix_s)
         self._up: sessions.Up | None = None
         self._ready = threading.Event()
         self._result: RunResult | None = None
@@ -144,7 +186,7 @@ class _Running:
         if self._up is None:
             assert self._error is not None
             raise self._error
-        return Cluster(self._up)
+        return Cluster(self._up, self._session.flush)
 
     def end(self) -> RunResult:
         self._session.stop()

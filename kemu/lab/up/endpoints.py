@@ -9,6 +9,7 @@ from typing import Any
 from kemu import errors
 from kemu.emulated.gateway.app import Gateway
 from kemu.emulated.gateway.authentication import authenticators, service_accounts
+from kemu.emulated.gateway.deliveries import Deliveries
 from kemu.emulated.gateway.faults.layer import Layer, Strike, Time
 from kemu.emulated.gateway.faults.revisions import Revisions
 from kemu.emulated.gateway.handlers import Handlers
@@ -67,6 +68,7 @@ class Endpoint:
         on_strike: Callable[[Strike], None],
         steps: controls.Steps | None = None,
         handlers: Handlers = _NO_HANDLERS,
+        deliveries: Deliveries | None = None,
     ) -> None:
         """``dial`` and ``clock``: see :class:`kemu.emulated.gateway.app.Gateway`. ``steps``: None in real time."""
         self._place = place
@@ -87,10 +89,13 @@ class Endpoint:
             node_usage=_usage_of_nodes(scenario),
             programs=scenario.programs,
             handlers=handlers,
+            deliveries=deliveries,
         )
         gateway = Gateway(dial, clock, settings)
         self.layer = Layer(gateway, time, authenticator, listener.revisions, on_strike)
-        self._app = controls.Controls(self.layer, authenticator, lambda: time.now_ns() / SECOND_NS, injector, steps)
+        self._app = controls.Controls(
+            self.layer, authenticator, lambda: time.now_ns() / SECOND_NS, clock.unix_ns, injector, steps
+        )
         listener.injector = injector
         files.raise_limit(_CONNECTIONS)
         certificates = None if place.insecure_http else made.certificates

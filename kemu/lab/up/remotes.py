@@ -123,6 +123,13 @@ class Remote:
             raise KemuError(f"{self._server} (of {self._file}) does not answer: {why}; is kemu up running?") from None
 
 
+def late(found: Mapping[str, Any], real_s: float) -> str:
+    """Why a step has not come to its end: what it answered says so."""
+    passed = f"{found['passed_s']:.3f} s have passed in {real_s:g} s of real time; it is {found['now_s']:.3f} s"
+    waits_for = found.get("waits_for")
+    return f"{passed}: the cluster waits for {waits_for}" if waits_for else f"{passed}: that is all that it can do"
+
+
 def default_file() -> Path:
     """As kubectl: the first file of KUBECONFIG, or ``~/.kube/config``."""
     named = [each for each in os.environ.get("KUBECONFIG", "").split(os.pathsep) if each]

@@ -29,6 +29,7 @@ from kemu.lab.scenario.scenarios import Scenario
 from kemu.lab.up import bootstrap_objects, container_handlers, credentials, endpoints, kubeconfigs, live_lines
 from kemu.lab.up.chaos import annotated_faults, injectors
 from kemu.lab.up.chaos import clients as faults
+from kemu.runtime.env import EPOCH_UNIX_S
 from kemu.runtime.faults.hits import CHAOS
 from kemu.runtime.runlog.events import FaultEnded
 from kemu.runtime.runtimes import Runtime
@@ -72,6 +73,8 @@ class Settings:
     """Virtual seconds after which it ends; 0: it has to be ended."""
     ray: dict[str, Any] = field(default_factory=dict)
     """See ``runner.Options``."""
+    epoch_unix_s: int = EPOCH_UNIX_S
+    """Unix time at which virtual time begins that is stepped; in real time it is now."""
     log_bytes: int = 0
     """See ``runner.Options``."""
     force: bool = False

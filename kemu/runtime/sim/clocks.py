@@ -13,16 +13,16 @@ from kemu.runtime.sim.agendas import LoopTimer
 from kemu.runtime.sim.loops import VirtualLoop
 from kemu.runtime.skews import Skew
 
-EPOCH_UNIX_NS = EPOCH_UNIX_S * SECOND_NS
-
 
 class MasterClock:
     """The clock of a run. It stands at 0 until ``begin()``, while the loop's own time passes."""
 
-    __slots__ = ("_early", "_started", "loop", "origin_ns", "running")
+    __slots__ = ("_early", "_started", "epoch_unix_ns", "loop", "origin_ns", "running")
 
-    def __init__(self, loop: VirtualLoop) -> None:
+    def __init__(self, loop: VirtualLoop, epoch_unix_s: int = EPOCH_UNIX_S) -> None:
         self.loop = loop
+        self.epoch_unix_ns = epoch_unix_s * SECOND_NS
+        """Unix time of virtual time 0."""
         self.running = False
         self.origin_ns = 0
         """The loop's time at which the run began."""
@@ -111,7 +111,7 @@ class VirtualClock:
 
     @property
     def epoch_unix_s(self) -> int:
-        return EPOCH_UNIX_S
+        return self._master.epoch_unix_ns // SECOND_NS
 
     def now_ns(self) -> int:
         master = self._master
@@ -119,11 +119,11 @@ class VirtualClock:
 
     def unix_ns(self) -> int:
         master = self._master
-        return EPOCH_UNIX_NS + (master.loop.now_ns - master.origin_ns if master.running else 0)
+        return master.epoch_unix_ns + (master.loop.now_ns - master.origin_ns if master.running else 0)
 
     @property
     def unix_offset_ns(self) -> int:
-        return EPOCH_UNIX_NS
+        return self._master.epoch_unix_ns
 
     async def started(self) -> None:
         await self._master.started()
@@ -165,7 +165,7 @@ class SkewedClock(VirtualClock):
     @property
     def unix_offset_ns(self) -> int:
         assert self._skew is not None
-        return EPOCH_UNIX_NS + self._skew.wall_ahead_ns
+        return self._master.epoch_unix_ns + self._skew.wall_ahead_ns
 
     async def sleep_until_ns(self, when_ns: int, *, background: bool = False) -> None:
         assert self._skew is not None

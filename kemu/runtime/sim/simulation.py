@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from kemu import errors
 from kemu.runtime import distributions, random_streams, tasks, user_code
-from kemu.runtime.env import SECOND_NS, Actor, ActorSpec, LogSink, Random, Took
+from kemu.runtime.env import EPOCH_UNIX_S, SECOND_NS, Actor, ActorSpec, LogSink, Random, Took
 from kemu.runtime.faults.handlers import Handler, Handlers
 from kemu.runtime.faults.hits import CHAOS, Hits
 from kemu.runtime.rpc.clients import MemoryChannel
@@ -233,8 +233,10 @@ class SimRuntime:
         steering: Steering | None = None,
         loop: VirtualLoop | None = None,
         redraw: random_streams.Redraw | None = None,
+        epoch_unix_s: int = EPOCH_UNIX_S,
     ) -> None:
-        """``loop``: one that runs already; its owner ends it, and :meth:`run` is not called. ``redraw``: when the run
+        """``loop``: one that runs already; its owner ends it, and :meth:`run` is not called. ``epoch_unix_s``: the Unix
+        time of virtual time 0. ``redraw``: when the run
         begins to draw from another seed, if ever."""
         self.seed = seed
         self.streams = random_streams.Streams(seed, may_change=redraw is not None)
@@ -243,7 +245,7 @@ class SimRuntime:
         self.loop.explain_stall = self._explain_stall
         self.loop.explain_failure = lambda owner, error: self._failure(owner, "a timer", error)
         self.loop.tell_resumed = self._resumed
-        self.master = MasterClock(self.loop)
+        self.master = MasterClock(self.loop, epoch_unix_s)
         cores = (timing or {}).get("cores")
         self.cores = None if cores is None else Cores(self.loop, cores)
         """Absent: each actor works as fast as if it were alone."""

@@ -96,7 +96,7 @@ def test_a_step_gives_up_on_a_cluster_that_hangs(tmp_path: Path, capsys: pytest.
             cluster.process.send_signal(signal.SIGCONT)
         assert code == exits.INPUT
         assert f"{cluster.cluster['server']} has not answered for" in told
-        cluster.eventually("/kemu/messages/v1/clock", lambda found: found["virtual"])
+        cluster.eventually("/kemu/v1/clock", lambda found: found["virtual"])
         code, told = _kemu(capsys, cluster, "step", "100000h", "--until", "pod/a gone", "--timeout", "1s")
         assert (code, told.partition(";")[0]) == (exits.HOLDS, "pod/a gone: holds")
         assert cluster.end()[0] == 0
@@ -135,8 +135,8 @@ def test_an_interrupted_step_stops_time(tmp_path: Path, capsys: pytest.CaptureFi
     with up(tmp_path, "--nodes", "1", "--virtual") as cluster:
         words = ["-m", "kemu.doors.cli.main", "step", "100000h", "--kubeconfig", cluster.up["kubeconfig"]]
         step = subprocess.Popen([sys.executable, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        begun_s = cluster.ask("/kemu/messages/v1/clock")["now_s"]
-        cluster.eventually("/kemu/messages/v1/clock", lambda found: found["now_s"] > begun_s + 1)
+        begun_s = cluster.ask("/kemu/v1/clock")["now_s"]
+        cluster.eventually("/kemu/v1/clock", lambda found: found["now_s"] > begun_s + 1)
         step.send_signal(signal.SIGINT)
         assert step.wait(20) == exits.INTERRUPTED
         code, told = _kemu(capsys, cluster, "step", "10s")

@@ -75,7 +75,7 @@ def test_only_administrators_step_and_strike(tmp_path: Path) -> None:
         context = ssl._create_unverified_context()
         for token, code in (("", 403), ("wrong", 401)):
             for method, what in (("POST", "step"), ("GET", "clock"), ("POST", "chaos"), ("DELETE", "chaos/x")):
-                request = urllib.request.Request(f"{cluster.url}/kemu/messages/v1/{what}", b"{}", method=method)
+                request = urllib.request.Request(f"{cluster.url}/kemu/v1/{what}", b"{}", method=method)
                 if token:
                     request.add_header("Authorization", f"Bearer {token}")
                 with pytest.raises(urllib.error.HTTPError) as caught:

@@ -11,9 +11,10 @@ from typing import Any
 from kemu.emulated.gateway.answers import representations
 from kemu.emulated.gateway.answers.responses import Response
 from kemu.emulated.gateway.backends import Refused
+from kemu.emulated.gateway.deliveries import Delivery
 from kemu.emulated.gateway.requests import envelopes, negotiation
 from kemu.emulated.gateway.requests.negotiation import Form
-from kemu.emulated.gateway.streams import Streams, Watch
+from kemu.emulated.gateway.streams import Event, Streams, Watch
 from kemu.emulated.gateway.verbs import reads
 from kemu.emulated.gateway.verbs.calls import Call
 from kemu.errors import Gone
@@ -27,7 +28,7 @@ BYTES_AT_A_TIME = 1 << 15
 LARGE_BYTES = 1 << 16
 """After more at a time the rest waits until the client has read it: the buffer of a connection holds no second one."""
 
-_TYPES = {
+_TYPES: dict[int, str] = {
     api_pb2.WatchEvent.ADDED: "ADDED",
     api_pb2.WatchEvent.MODIFIED: "MODIFIED",
     api_pb2.WatchEvent.DELETED: "DELETED",
@@ -74,6 +75,23 @@ def _create(call: Call) -> api_pb2.WatchCreate:
     return create
 
 
+def _delivery(call: Call) -> Delivery | None:
+    """None: nobody wants to know what the watch delivers."""
+    deliveries = call.settings.deliveries
+    if deliveries is None:
+        return None
+    create = _create(call)
+    begins = create.resource_version
+    return deliveries.open(
+        call.request.agent.partition(" ")[0],
+        call.row.plural,
+        call.path.namespace,
+        create.label_selector,
+        create.field_selector,
+        int(begins) if begins.isdigit() else 0,
+    )
+
+
 async def _accepted(found: Watch) -> None:
     """Wait until the API server has taken the watch. Raises :class:`kemu.emulated.gateway.backends.Refused`."""
     if not await found.wait(None):
@@ -99,6 +117,7 @@ async def _body(call: Call, form: Form, found: Watch, lasts_s: float) -> AsyncGe
     ends_at = loop.time() + lasts_s
     is_first, revision, size = True, 0, 0
     pieces: list[bytes] = []
+    delivery = _delivery(call)
     if call.request.reset is not None:
         found.on_cut = functools.partial(call.request.reset, True)
     try:
@@ -116,19 +135,24 @@ async def _body(call: Call, form: Form, found: Watch, lasts_s: float) -> AsyncGe
                             pieces.clear()
                             yield b""
                         found.written(size)
+                        if delivery is not None:
+                            # What is asked for next has left: faults that hold events up do so before.
+                            delivery.reach(revision)
                         pieces, size = [], 0
                 if events[-1].type == api_pb2.WatchEvent.ERROR:
                     return
         if revision and loop.time() >= ends_at and call.request.query.flag("allowWatchBookmarks"):
             # So that the client can go on from here however long ago the last event was.
-            bookmark = api_pb2.WatchEvent(type=api_pb2.WatchEvent.BOOKMARK, resource_version=revision)
+            bookmark = Event(api_pb2.WatchEvent.BOOKMARK, revision, b"", b"")
             yield frame(call, form, bookmark, is_first)
     finally:
         gone.cancel()
+        if delivery is not None and call.settings.deliveries is not None:
+            call.settings.deliveries.close(delivery)
         await found.close()
 
 
-def frame(call: Call, form: Form, event: api_pb2.WatchEvent, is_first: bool) -> bytes:
+def frame(call: Call, form: Form, event: Event, is_first: bool) -> bytes:
     """One event, as it is sent."""
     kind = _TYPES.get(event.type)
     if kind is None:
@@ -144,7 +168,7 @@ def frame(call: Call, form: Form, event: api_pb2.WatchEvent, is_first: bool) -> 
     return b'{"type":"%b","object":%b}\n' % (kind.encode(), inner.rstrip())
 
 
-def _bookmark(call: Call, event: api_pb2.WatchEvent) -> bytes:
+def _bookmark(call: Call, event: Event) -> bytes:
     """Its object: empty but for the version, and, at the end of the initial state, an annotation."""
     found: Any = representations.stored(call.row).message.FromString(event.object)
     found.metadata.resourceVersion = str(event.resource_version)

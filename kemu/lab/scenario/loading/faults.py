@@ -16,6 +16,7 @@ from kemu.emulated.settings.shapes import INVALID, Report
 from kemu.lab.scenario import expectations, scenarios
 from kemu.lab.scenario.arrivals import expected_repeats
 from kemu.lab.scenario.loading import references
+from kemu.lab.scenario.loading.holds import USER
 from kemu.lab.scenario.loading.timelines import check_in_time
 from kemu.runtime.faults.kinds import CELL, KINDS, OF_ACTORS, OF_PROCESSES, PROCESS_FAULTS, STEPS, Form, Kind
 from kemu.runtime.ray.driver import plans
@@ -191,6 +192,8 @@ class FaultReader:
     def _match(self, form: Form, pattern: str, path: Path) -> None:
         if form in OF_PROCESSES:
             self._match_process(pattern, path)
+            return
+        if form is Form.SIDES and pattern == USER:
             return
         if any(fnmatch.fnmatchcase(actor, pattern) for actor in self.actors) or self.names.may_have_actor(pattern):
             return

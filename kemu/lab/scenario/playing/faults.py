@@ -151,11 +151,20 @@ class Chaos:
     async def _come_back(self, fault: Fault, fault_id: str, name: str) -> None:
         """After its time: end the fault, and start the actor again."""
         await self._env.clock.sleep((fault.for_ns or RESTART_AFTER_NS) / SECOND_NS)
-        hits = await self._runtime.heal(fault_id)
+        ended = await self._end(fault_id)
         if name in self._machines.down and name in self._roster:
             del self._machines.down[name]
             await self._runtime.restart(name)
-        self._log(FaultEnded(id=fault_id) if hits is None else FaultEnded(id=fault_id, hits=hits))
+        if ended is not None:
+            self._log(ended)
+
+    async def _end(self, fault_id: str) -> FaultEnded | None:
+        """The event of its end; None: it was ended before its time (``kemu chaos heal``), which has been logged."""
+        try:
+            hits = await self._runtime.heal(fault_id)
+        except ValueError:
+            return None
+        return FaultEnded(id=fault_id) if hits is None else FaultEnded(id=fault_id, hits=hits)
 
     async def _crash_at_step(self, fault: Fault, fault_id: str, stream: random.Random) -> None:
         chosen = self._choose(fault.actors["actor"][0], fault.choice, stream)
@@ -196,7 +205,7 @@ class Chaos:
             return
         await self._env.clock.sleep((fault.for_ns or RESTART_AFTER_NS) / SECOND_NS)
         if silently:
-            await self._runtime.heal(fault_id)
+            await self._end(fault_id)
         for node in chosen:
             await machines.switch_on(node)
             self._log(FaultEnded(id=fault_id))
@@ -255,8 +264,9 @@ class Chaos:
             self._log(FaultEnded(id=fault_id))
         elif fault.for_ns is not None:
             await self._env.clock.sleep(fault.for_ns / SECOND_NS)
-            hits = await self._runtime.heal(fault_id)
-            self._log(FaultEnded(id=fault_id) if hits is None else FaultEnded(id=fault_id, hits=hits))
+            ended = await self._end(fault_id)
+            if ended is not None:
+                self._log(ended)
 
     def _resolved(self, fault: Fault, stream: random.Random) -> dict[str, Any]:
         """The actors of each parameter by their names."""

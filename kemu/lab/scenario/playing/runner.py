@@ -91,12 +91,16 @@ class Options:
     on_begin: Callable[[Path, str, int], None] | None = None
     """The log is followed while it is written: told the folder when it has one, the variant, and the virtual time
     that the run may take. What is logged is in the file within :data:`FOLLOWED_S`."""
+    on_writer: Callable[[Writer], None] | None = None
+    """Told what writes the log, which may be flushed at any time."""
     listener: LogSink | None = None
     """Told of every event, beside the log."""
     drive: plays.Drive = plays.drive
     """What happens from the start of the actors to the end of the run."""
     loop: Any = None
     """A ``VirtualLoop`` for a run in sim that is stepped; None: one that runs as fast as it goes."""
+    epoch_unix_s: int = EPOCH_UNIX_S
+    """Unix time of virtual time 0 (``sim``)."""
     checkpoints: Checkpoints | None = None
     """From which a run in sim goes on when its process was killed."""
     again: bool = False
@@ -168,7 +172,7 @@ def _run(scenario: Scenario, options: Options) -> RunResult:
     folder = options.out if options.again else _prepare(options, scenario, folders.Held("run", scenario.name))
     document = scenario.to_yaml()
     # Runs in real time have real dates.
-    epoch_unix_s = EPOCH_UNIX_S if runtime_name == "sim" else int(time.time())
+    epoch_unix_s = options.epoch_unix_s if runtime_name == "sim" else int(time.time())
     header: dict[str, Any] = {
         "kemu": kemu.__version__,
         "scenario": scenario.name,
@@ -229,6 +233,8 @@ def _play(
         writer = _verifier(folder, header, lambda: recorder.stop.set())
     else:
         writer = Writer(folder / FILE_NAME, header, flush_every_s=flush_every_s)
+    if options.on_writer is not None:
+        options.on_writer(writer)
     exporter = _exporter(options, header)
     bounded = bounds.Bounded(writer, options.log_bytes)
     log = bounded.append if options.log_bytes else writer.append
@@ -383,7 +389,7 @@ def _runtime(
         from kemu.runtime.sim.steering.steering import Steering
 
         steering = Steering(Reader, holds=scenario.holds) if scenario.holds else None
-        return SimRuntime(scenario.seed, recorder, scenario.timing, steering, options.loop)
+        return SimRuntime(scenario.seed, recorder, scenario.timing, steering, options.loop, epoch_unix_s=epoch_unix_s)
     speed = options.speed or scenario.speed
     if name == "wall":
         from kemu.runtime.wall.runtime import WallRuntime

@@ -22,6 +22,7 @@ from kemu.runtime.runlog import folders
 from kemu.runtime.runlog.events import (
     FaultBegun,
     FaultEnded,
+    FaultHit,
     RequestStruck,
 )
 from kemu.runtime.runlog.frames import Entry
@@ -40,6 +41,8 @@ class Script:
         self._entries: list[dict[str, Any]] = []
         self._open: dict[str, list[tuple[dict[str, Any], int]]] = {}
         """Faults that have not ended, by their ids, with the times at which they began."""
+        self._hit: set[str] = set()
+        """Those that waited for a step, and came to it."""
 
     def feed(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         """A ``LogSink``."""
@@ -53,6 +56,12 @@ class Script:
                 entry["crash"]["restart"] = False
             self._entries.append(entry)
             self._open.setdefault(data.id, []).append((entry, time_ns))
+        elif isinstance(data, FaultHit) and self._open.get(data.id):
+            entry, _ = self._open[data.id][0]
+            if data.id not in self._hit and ("tornWrite" in entry or entry.get("crash", {}).get("step")):
+                # It waited for this: its time begins now.
+                self._hit.add(data.id)
+                self._open[data.id][0] = entry, time_ns
         elif isinstance(data, FaultEnded) and (begun := self._open.get(data.id)):
             entry, begun_ns = begun.pop(0)
             what = next(name for name in KINDS if name in entry)

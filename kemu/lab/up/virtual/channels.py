@@ -15,6 +15,7 @@ from typing import Any
 
 import grpc
 
+from kemu.lab.up.callers import CALLER
 from kemu.lab.up.virtual.drivers import Driver, Ended
 from kemu.lab.up.virtual.worlds import Answer
 from kemu.runtime.rpc.clients import Call, MemoryChannel, StreamStreamCall, UnaryUnaryCall
@@ -71,10 +72,12 @@ class _WorldEnd:
         self._number = driver.next_number()
         self._is_unary = isinstance(call, UnaryUnaryCall)
         self._unread = 0
+        self._caller = CALLER.get()
+        """Who asks; of a stream, who began it: it carries watches of others, too."""
 
     def _put(self, what: str, *more: Any) -> None:
         try:
-            self._driver.put([what, self._number, *more], self)
+            self._driver.put([what, self._number, *more], self, CALLER.get())
         except Ended as error:
             self._end(Status(grpc.StatusCode.UNAVAILABLE, str(error)))
 
@@ -104,7 +107,7 @@ class _WorldEnd:
 
     def client_gone(self) -> None:
         if self._is_unary:
-            self._driver.answered(self._number)
+            self._driver.answered(self._number, self._caller)
         self._put("cancel")
 
     # From the world, within a slice: the loop outside is not the running one, and is only given something to do.
@@ -126,5 +129,5 @@ class _WorldEnd:
     def _end(self, status: Status) -> None:
         if self._call.status is None:
             if self._is_unary:
-                self._driver.answered(self._number)
+                self._driver.answered(self._number, self._caller)
             self._call.receive_status(status)

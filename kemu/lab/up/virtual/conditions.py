@@ -65,11 +65,19 @@ class Condition:
 
     def holds(self, objects: Iterable[apps_v1_pb2.Deployment | core_v1_pb2.Pod]) -> bool:
         """``objects``: all of the kind that there are, as messages."""
-        found = [each for each in objects if fnmatch.fnmatchcase(each.metadata.name, self.pattern)]
+        found = self.matching(objects)
         if self.test is None:
             return not found
         test = self.test
         return bool(found) and all(test(convert.to_json(each)) for each in found)
+
+    @property
+    def is_gone(self) -> bool:
+        return self.test is None
+
+    def matching(self, objects: Iterable[Any]) -> list[Any]:
+        """Those that the condition is about."""
+        return [each for each in objects if fnmatch.fnmatchcase(each.metadata.name, self.pattern)]
 
 
 def parse(text: str, namespace: str = "default") -> list[Condition]:

@@ -5,6 +5,7 @@ Between steps the world stands still. A request lets it go on until the answer i
 a client outside has been told something on the way (an answer, an event of a watch), the world stands until the client
 has had time to react: its clock is not ours, so we wait until nothing has come from outside for ``settle_s`` of real
 time. So a controller sees each change at its time, and acts on it before much else happens, however fast the world is.
+A client that never falls silent is not waited for, for longer and longer spells of virtual time; the others are.
 
 All of it happens on the event loop outside, in slices of :data:`SLICE_S`; nothing here needs a lock.
 """
@@ -13,12 +14,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from kemu.emulated.gateway.deliveries import Deliveries
 from kemu.errors import KemuError
+from kemu.lab.up.callers import Caller
 from kemu.lab.up.virtual import conditions, inputs
 from kemu.lab.up.virtual.worlds import Deaf, Hearer, Input, World
 from kemu.runtime.env import SECOND_NS
@@ -35,8 +39,10 @@ SETTLE_S = 0.02
 RESTLESS_S, RESTLESS_TIMES = 5.0, 20
 """Real time that a second of virtual time may take because clients react: so long at least, and so many times the time
 without a word that is asked of them. Clients that go on for longer never fall silent."""
-HURRY_S = 10.0
-"""Virtual time that then passes without waiting for them."""
+HURRY_S, LONGEST_HURRY_S = 10.0, 300.0
+"""Virtual time that then passes without waiting for them: twice as much each time, up to the second one."""
+FORGIVEN_S = 1.0
+"""Real time without a word after which a client is waited for as before."""
 SLICE_S = 0.01
 """Real time after which a slice lets the loop outside have a turn."""
 
@@ -49,21 +55,60 @@ class Ended(KemuError):
 
 @dataclass(eq=False)
 class Step:
-    """Let time pass, at most to ``until_ns``; less far if ``idle`` and nothing is left to do, or ``reached``."""
+    """Let time pass, at most to ``until_ns``; less far if ``idle`` and nothing is left to do, or ``reached``, or so
+    much real time is over."""
 
     until_ns: int
     idle: bool = False
+    real_s: float = math.inf
+    late_at: float = math.inf
+    """When its real time is over, as ``time.monotonic`` counts."""
+    missing: Callable[[], str] = lambda: ""
+    """What has to be there before time passes, in words; "": all is."""
     reached: bool = False
     """Set within a slice by the part that sees what is waited for: the world stands at the end of that instant."""
     done: asyncio.Future[str] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
-    """``reached``, ``idle`` or ``deadline``."""
+    """``reached``, ``idle``, ``deadline`` or ``late``."""
+
+
+@dataclass
+class _Restless:
+    """A client that has not fallen silent."""
+
+    until_ns: int
+    """Virtual time up to which nobody waits for it."""
+    spell_s: float
+    """How long that was."""
+    told: str
+    """What it did instead, in words."""
+
+
+@dataclass
+class _Activity:
+    """What a client has said since others wait for it."""
+
+    requests: int
+    last: str
+    last_at: float
 
 
 class Driver:
     """Driver of one world; on the event loop that runs when it is made."""
 
-    def __init__(self, world: World, record: inputs.Record | None = None, settle_s: float = SETTLE_S) -> None:
+    def __init__(
+        self,
+        world: World,
+        record: inputs.Record | None = None,
+        settle_s: float = SETTLE_S,
+        deliveries: Deliveries | None = None,
+        on_time: Callable[[int], None] = lambda now_ns: None,
+    ) -> None:
+        """``deliveries``: what watches of clients have delivered, for steps that wait for that. ``on_time``: told the
+        virtual time whenever it has passed, before clients can ask for it."""
         self.world = world
+        self._on_time = on_time
+        self._told_time_ns = -1
+        self.deliveries = deliveries
         self.settle_s = settle_s
         self.failure: BaseException | None = None
         self.record = record
@@ -84,6 +129,14 @@ class Driver:
         self._hurries_until_ns = -1
         self.hurried = 0
         """How many times time went on although a client outside had not fallen silent."""
+        self.kept_by = ""
+        """What the latest step waited for whose real time was over."""
+        self._heard_at = 0.0
+        """Real time at which a client that is waited for was told something, or said something."""
+        self._activities: dict[str, _Activity] = {}
+        """By agent: of those that have been heard since :attr:`_patience` began."""
+        self._restless: dict[str, _Restless] = {}
+        """By agent."""
         self._begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._ends = False
@@ -96,10 +149,12 @@ class Driver:
         self._number += 1
         return self._number
 
-    def put(self, given: Input, hearer: Hearer | None = None) -> None:
+    def put(self, given: Input, hearer: Hearer | None = None, caller: Caller | None = None) -> None:
         """From outside, into the world, as soon as it stands. Raises Ended."""
         if self._over.done() or self._ends:
             raise Ended("the cluster has ended")
+        if caller is None or not self._hear(caller):
+            self._heard_at = time.monotonic()
         self._pending.append((given, hearer or Deaf()))
         self._ends = given[0] == "end"
         self._wake.set()
@@ -110,12 +165,28 @@ class Driver:
         if not method.endswith(_READS):
             self._heard_ns = -1  # counted from when it is answered
 
-    def answered(self, number: int) -> None:
+    def _hear(self, caller: Caller) -> bool:
+        """A client says something. Whether nobody waits for it."""
+        agent, now = caller.agent, time.monotonic()
+        known = self._activities.get(agent)
+        if known is not None and now - known.last_at > FORGIVEN_S:
+            self._restless.pop(agent, None)
+            known = None
+        requests = 1 if known is None else known.requests + 1
+        self._activities[agent] = _Activity(requests, caller.what, now)
+        return self._is_restless(caller)
+
+    def _is_restless(self, caller: Caller | None) -> bool:
+        found = None if caller is None else self._restless.get(caller.agent)
+        return found is not None and self.world.now_ns < found.until_ns
+
+    def answered(self, number: int, caller: Caller | None = None) -> None:
         """Within a slice."""
         self._unanswered.pop(number, None)
         if self._heard_ns < 0 and not self._unanswered:
             self._heard_ns = self.world.now_ns + round(HEARD_S * SECOND_NS)
-        self.told()
+        if not self._is_restless(caller):
+            self.told()
 
     def stir(self) -> None:
         """A watch begins."""
@@ -123,21 +194,31 @@ class Driver:
 
     def told(self) -> None:
         """Within a slice: a client outside learns something."""
+        self._heard_at = time.monotonic()
         if self._told_ns is None and self.world.now_ns > self._hurries_until_ns:
             self._told_ns = self.world.now_ns
 
-    async def step(self, seconds: float, *, idle: bool = False, watch: Callable[[Step], Any] | None = None) -> str:
+    async def step(
+        self,
+        seconds: float,
+        *,
+        idle: bool = False,
+        real_s: float = math.inf,
+        watch: Callable[[Step], Any] | None = None,
+    ) -> str:
         """Let so much virtual time pass, or less: see :class:`Step`. ``watch``: is given the step when its turn comes,
         to set ``reached``. One step after the other. Raises Ended."""
-        step = Step(-1, idle)
+        step = Step(-1, idle, real_s)
         self._steps.append(step)
         try:
             while self._steps[0] is not step:
                 await self._first(self._steps[0].done)
                 self._check()
             step.until_ns = self.world.now_ns + round(seconds * SECOND_NS)
-            self._patience = time.monotonic(), self.world.now_ns
+            step.late_at = time.monotonic() + real_s
+            self._be_patient(time.monotonic())
             self._hurries_until_ns = -1
+            self._restless.clear()
             if watch is not None:
                 watch(step)
             self._wake.set()
@@ -149,28 +230,44 @@ class Driver:
             step.done.cancel()
             self._steps.remove(step)
 
-    async def step_until(self, text: str, seconds: float, namespace: str = "default") -> str:
-        """Until conditions hold (:mod:`conditions`), or so much virtual time has passed.
+    async def step_until(
+        self, text: str, seconds: float, namespace: str = "default", *, seen_by: str = "", real_s: float = math.inf
+    ) -> str:
+        """Until conditions hold (:mod:`conditions`), or so much virtual time has passed. ``seen_by``: and watches of
+        this client (a pattern of agents) have delivered the objects with which they hold.
 
         Raises BadCondition and Ended.
         """
         wanted = conditions.parse(text, namespace)
         waits: list[_Wait] = []
+        deliveries = self.deliveries if seen_by else None
+        if seen_by and deliveries is None:
+            raise conditions.BadCondition("nobody notes here what watches deliver")
 
         def watch(step: Step) -> None:
             for condition in wanted:
-                wait = _Wait(condition, lambda: _reach(step, waits))
+                wait = _Wait(condition, lambda: self._reach(step, waits), deliveries, seen_by)
                 waits.append(wait)
                 resource = condition.resource.plural
                 number = wait.number = self.next_number()
                 self.put(["observe", number, resource, condition.namespace, condition.field_selector], wait)
+            if deliveries is not None:
+                deliveries.changed = lambda: self._reach(step, waits)
+                step.missing = lambda: next(filter(None, (wait.missing() for wait in waits)), "")
 
         try:
-            return await self.step(seconds, watch=watch)
+            return await self.step(seconds, real_s=real_s, watch=watch)
         finally:
+            if deliveries is not None:
+                deliveries.changed = None
             for wait in waits:
                 with contextlib.suppress(Ended):
                     self.put(["unobserve", wait.number])
+
+    def _reach(self, step: Step, waits: Sequence[_Wait]) -> None:
+        """Something that a step waits for has changed."""
+        step.reached = all(wait.holds and not wait.missing() and wait.is_seen() for wait in waits)
+        self._wake.set()
 
     def now_ns(self) -> int:
         return self.world.now_ns
@@ -180,9 +277,35 @@ class Driver:
         """What keeps time from passing now, in words; "": nothing that is outside."""
         if not self.world.stands:
             return "the cluster to be set up"
-        return (
-            "" if self._told_ns is None else f"its clients to be silent for {self.settle_s:g} s (--settle of kemu up)"
-        )
+        missing = "" if self._under_way is None else self._under_way.missing()
+        if missing:
+            return missing
+        loud = ", ".join(self._loud(time.monotonic()).values())
+        if self._told_ns is None and not (loud and self._under_way is not None):
+            return ""
+        text = f"its clients to be silent for {self.settle_s:g} s (--settle of kemu up)"
+        return f"{text}: {loud}" if loud else text
+
+    @property
+    def restless(self) -> list[str]:
+        """Who never fell silent in the last step, in words."""
+        return [each.told for each in self._restless.values()]
+
+    def _loud(self, now: float) -> dict[str, str]:
+        """By agent: who keeps time from passing, and how."""
+        since_s = now - self._patience[0]
+        least_s = max(5 * self.settle_s, 0.1)
+        return {
+            agent: f"{agent} has made {each.requests} request{'s'[: each.requests != 1]} in the last {since_s:.1f} s, "
+            f"the last one {each.last}"
+            for agent, each in self._activities.items()
+            if now - each.last_at <= least_s and agent not in self._restless
+        }
+
+    def _be_patient(self, now: float) -> None:
+        """All clients have time to react, from now on."""
+        self._patience = now, self.world.now_ns
+        self._activities = {agent: each for agent, each in self._activities.items() if agent in self._restless}
 
     @property
     def patience_s(self) -> float:
@@ -245,7 +368,15 @@ class Driver:
 
     def _slice(self) -> bool:
         self._slice_over = time.monotonic() + SLICE_S
-        return self.world.loop.go(self._may_pass)
+        is_over = self.world.loop.go(self._may_pass)
+        self._tell_time()
+        return is_over
+
+    def _tell_time(self) -> None:
+        now_ns = self.world.now_ns
+        if now_ns != self._told_time_ns and self.world.stands:
+            self._told_time_ns = now_ns
+            self._on_time(now_ns)
 
     async def _between(self) -> None:
         """The world stands: the loop outside has its turn."""
@@ -255,31 +386,58 @@ class Driver:
         if self._told_ns is not None and (self._under_way is not None or self._goes_on()):
             if await self._quiet():
                 self._told_ns = None
+            self._end_late_step()
             return
         self._wake_sleepers()
         self._settle_step()
+        self._end_late_step()
+        self._tell_time()
         is_told = self._told_ns is not None and self._under_way is not None
         if self._pending or is_told or self._goes_on():
             await asyncio.sleep(0)
         else:
-            await self._wake.wait()
+            late_at = math.inf if self._under_way is None else self._under_way.late_at
+            left_s = None if late_at == math.inf else max(0.0, late_at - time.monotonic())
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), left_s)
 
     async def _quiet(self) -> bool:
         """Whether nothing has come from outside for long enough, or all have had more than enough time."""
         now, (since, since_ns) = time.monotonic(), self._patience
         if self.world.now_ns - since_ns >= SECOND_NS:
-            self._patience = now, self.world.now_ns
+            self._be_patient(now)
         elif now - since > self.patience_s and self._under_way is not None:
-            self.hurried += 1
-            self._hurries_until_ns = self.world.now_ns + round(HURRY_S * SECOND_NS)
+            self._lose_patience(now)
+            return True
+        left_s = self._heard_at + self.settle_s - now
+        if left_s <= 0:
             return True
         if self._pending:
             return False
         try:
-            await asyncio.wait_for(self._wake.wait(), self.settle_s)
+            await asyncio.wait_for(self._wake.wait(), left_s)
         except TimeoutError:
             return True
         return False
+
+    def _lose_patience(self, now: float) -> None:
+        """Time goes on without whoever has not fallen silent."""
+        self.hurried += 1
+        loud = self._loud(now)
+        for agent, told in loud.items():
+            before = self._restless.get(agent)
+            spell_s = HURRY_S if before is None else min(2 * before.spell_s, LONGEST_HURRY_S)
+            self._restless[agent] = _Restless(self.world.now_ns + round(spell_s * SECOND_NS), spell_s, told)
+        if not loud:  # nobody knows who it is
+            self._hurries_until_ns = self.world.now_ns + round(HURRY_S * SECOND_NS)
+        self._be_patient(now)
+
+    def _end_late_step(self) -> None:
+        """The real time that a step may take is over."""
+        step = self._under_way
+        if step is not None and time.monotonic() >= step.late_at:
+            self.kept_by = self.waits_for
+            step.done.set_result("late")
 
     @property
     def _under_way(self) -> Step | None:
@@ -318,7 +476,7 @@ class Driver:
         world = self.world
         goal_ns = max(world.now_ns, self._heard_ns, *self._unanswered.values())
         step = self._under_way
-        if step is not None and not step.reached and not (step.idle and world.loop.is_idle()):
+        if step is not None and not step.reached and not (step.idle and world.loop.is_idle()) and not step.missing():
             goal_ns = max(goal_ns, step.until_ns)
         return goal_ns
 
@@ -328,6 +486,8 @@ class Driver:
         if self._ends or not world.stands:
             return self._ends or time.monotonic() < self._slice_over
         if next_ns is None or self._pending:
+            return False
+        if self._sleepers and (waking_ns := self._waking_ns()) is not None and waking_ns < next_ns:
             return False
         if self._told_ns is not None and next_ns > world.loop_ns(self._told_ns) + round(REACTION_S * SECOND_NS):
             return False
@@ -339,6 +499,8 @@ class Driver:
         if step is None or self._pending or loop.ready or self._told_ns is not None:
             return
         next_ns = loop.next_ns()
+        if step.missing():
+            return
         if step.reached:
             step.done.set_result("reached")
         elif step.idle and loop.is_idle():
@@ -357,16 +519,47 @@ class _Sleeper:
 class _Wait(Deaf):
     """For one condition."""
 
-    def __init__(self, condition: conditions.Condition, changed: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        condition: conditions.Condition,
+        changed: Callable[[], None],
+        deliveries: Deliveries | None = None,
+        agent: str = "",
+    ) -> None:
+        """``deliveries``, ``agent``: whose watches are to have delivered what it holds with; None: nobody's."""
         self.condition = condition
         self.number = 0
         self.holds = False
         self._changed = changed
+        self._deliveries = deliveries
+        self._agent = agent
+        self._shown: list[Any] = []
+        """Objects with which it holds; of ``gone`` those that went."""
 
     def see(self, objects: Mapping[str, Any]) -> None:
+        held = self.holds
+        found = self.condition.matching(objects.values())
         self.holds = self.condition.holds(objects.values())
-        self._changed()
+        if not self.condition.is_gone or found:
+            self._shown = found
+        if self.holds or held:
+            self._changed()
 
+    def missing(self) -> str:
+        """The watch that is to see it, while there is none."""
+        plural = self.condition.resource.plural
+        if self._deliveries is None or self._deliveries.is_watched(self._agent, plural):
+            return ""
+        return f"a watch of {plural} by {self._agent}"
 
-def _reach(step: Step, waits: Sequence[_Wait]) -> None:
-    step.reached = all(wait.holds for wait in waits)
+    def is_seen(self) -> bool:
+        """Whether the client has been told of what it holds with."""
+        deliveries = self._deliveries
+        if deliveries is None:
+            return True
+        later = int(self.condition.is_gone)  # it went by a change after the last one of itself
+        plural = self.condition.resource.plural
+        return all(
+            deliveries.have_shown(self._agent, plural, each, int(each.metadata.resourceVersion or 0) + later)
+            for each in self._shown
+        )

@@ -9,37 +9,40 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import grpc
 
+from kemu.emulated.gateway.deliveries import Deliveries
 from kemu.lab.scenario.playing import runner
 from kemu.lab.scenario.scenarios import Scenario
 from kemu.lab.up import container_handlers, credentials, endpoints, live_lines, sessions
 from kemu.lab.up.chaos import injectors
-from kemu.lab.up.virtual import channels, drivers, inputs, strikes, worlds
+from kemu.lab.up.virtual import channels, clock_files, drivers, inputs, strikes, worlds
 from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.v1 import api_pb2, api_pb2_grpc
-from kemu.runtime.env import EPOCH_UNIX_S, SECOND_NS, Timer
+from kemu.runtime.env import SECOND_NS, Timer
+from kemu.runtime.runlog.frames import Writer
 
-_EPOCH_NS = EPOCH_UNIX_S * SECOND_NS
+FLUSH_S = 10.0
+"""Real time within which the log is flushed."""
 
 
 class Clock:
     """The world's time, for what is outside: ``env.Clock``."""
 
-    def __init__(self, driver: drivers.Driver) -> None:
+    def __init__(self, driver: drivers.Driver, epoch_unix_s: int) -> None:
         self._driver = driver
-
-    epoch_unix_s = EPOCH_UNIX_S
-    unix_offset_ns = _EPOCH_NS
+        self.epoch_unix_s = epoch_unix_s
+        self.unix_offset_ns = epoch_unix_s * SECOND_NS
 
     def now_ns(self) -> int:
         return self._driver.now_ns()
 
     def unix_ns(self) -> int:
-        return _EPOCH_NS + self._driver.now_ns()
+        return self.unix_offset_ns + self._driver.now_ns()
 
     async def started(self) -> None:
         await self._driver.begun()
@@ -95,6 +98,7 @@ class Session:
         self._tell = tell
         self._settle_s = settle_s
         self._stop = asyncio.Event()
+        self._writer: Writer | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def run(self) -> runner.RunResult:
@@ -108,6 +112,8 @@ class Session:
             listener=self.listen,
             drive=self.world.main,
             loop=self.world.loop,
+            epoch_unix_s=settings.epoch_unix_s,
+            on_writer=self._take_writer,
         )
         return runner.run(self.scenario, options)
 
@@ -116,6 +122,22 @@ class Session:
         with contextlib.suppress(RuntimeError):  # it has ended already
             if self._loop is not None:
                 self._loop.call_soon_threadsafe(self._stop.set)
+
+    def _take_writer(self, writer: Writer) -> None:
+        self._writer = writer
+
+    def flush(self) -> None:
+        """All that has happened is in the run log; from any other thread, while it is up."""
+        flushed = threading.Event()
+
+        def flush() -> None:
+            if self._writer is not None:
+                self._writer.flush()
+            flushed.set()
+
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(flush)
+            flushed.wait(FLUSH_S)
 
     def listen(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         """Takes the run log."""
@@ -129,8 +151,10 @@ class Session:
             made = await asyncio.to_thread(
                 credentials.make, settings.host, credentials.users_of(scenario.users, settings.users)
             )
-            driver = drivers.Driver(self.world, settle_s=self._settle_s)
-            clock = Clock(driver)
+            deliveries = Deliveries()
+            shown = clock_files.ClockFile(settings.out / clock_files.NAME, settings.epoch_unix_s)
+            driver = drivers.Driver(self.world, settle_s=self._settle_s, deliveries=deliveries, on_time=shown.show)
+            clock = Clock(driver, settings.epoch_unix_s)
             api: Any = api_pb2_grpc.ApiStub(channels.channel(driver, "apiserver/0"))  # type: ignore[no-untyped-call]
             injector = injectors.Injector(
                 scenario,
@@ -150,6 +174,7 @@ class Session:
                 self._strikes.struck,
                 driver,
                 container_handlers.load(scenario, settings.handlers),
+                deliveries,
             )
             self._strikes.layer, self._strikes.driver = endpoint.layer, driver
             await endpoint.start()
@@ -174,6 +199,7 @@ class Session:
                     driver.put(["end", "stopped"])
                 await running
                 driver.record.close()
+                shown.close()
                 injector.script.write(settings.out)
 
     async def _until(self, stop: asyncio.Event, running: asyncio.Task[None], driver: drivers.Driver) -> None:

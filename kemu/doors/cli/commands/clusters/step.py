@@ -49,6 +49,20 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         metavar="TIME",
         help="real time for which the clock of the cluster may stand still before this gives up; default: 60s",
     )
+    parser.add_argument(
+        "--seen-by",
+        default="",
+        metavar="AGENT",
+        help="with --until: and watches of this client have delivered the objects; its User-Agent up to the first "
+        "space, which may be a pattern",
+    )
+    parser.add_argument(
+        "--real-limit",
+        type=parsers.seconds,
+        default=0.0,
+        metavar="TIME",
+        help="real time that all of this may take; default: any",
+    )
     add_remote(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(command=command)
@@ -68,6 +82,8 @@ def command(options: argparse.Namespace) -> int:
     from kemu.lab.up import remotes
     from kemu.lab.up.virtual import conditions
 
+    if options.seen_by and not options.until:
+        raise KemuError("--seen-by needs --until")
     if options.until and options.idle:
         raise KemuError("--until and --idle cannot stand beside each other")
     if not (options.time or options.until or options.idle):
@@ -79,8 +95,17 @@ def command(options: argparse.Namespace) -> int:
     if options.until:
         conditions.parse(options.until, options.namespace)
     remote = remotes.Remote(options.kubeconfig or remotes.default_file())
-    asked = {"seconds": seconds, "until": options.until, "idle": options.idle, "namespace": options.namespace}
+    asked = {
+        "seconds": seconds,
+        "until": options.until,
+        "idle": options.idle,
+        "namespace": options.namespace,
+        "seen_by": options.seen_by,
+        "real_s": options.real_limit,
+    }
     found = remote.step(asked, options.timeout)
+    if found["ended"] == "late":
+        raise KemuError(remotes.late(found, options.real_limit))
     reached = not options.until or found["ended"] == "reached"
     if options.json:
         print(json.dumps(found))
@@ -89,6 +114,8 @@ def command(options: argparse.Namespace) -> int:
     if found.get("hurried"):
         text = "clients never fell silent, so that time went on without waiting for them"
         print(f"kemu: {text} (--settle of kemu up): {found['hurried']} times", file=sys.stderr)
+        for told in found.get("restless", ()):
+            print(f"kemu: {told}", file=sys.stderr)
     return exits.HOLDS if reached else exits.FAILS
 
 

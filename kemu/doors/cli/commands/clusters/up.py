@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import datetime as dt
 import os
 import sys
 import time
@@ -59,6 +60,12 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     )
     parser.add_argument(
         "--virtual", action="store_true", help="in virtual time, which stands still until kemu step lets it pass"
+    )
+    parser.add_argument(
+        "--date",
+        type=_date,
+        metavar="DATE",
+        help="with --virtual: when the virtual time begins, such as 2026-11-28T09:00:00Z; default: now",
     )
     parser.add_argument(
         "--settle",
@@ -157,6 +164,7 @@ def command(options: argparse.Namespace) -> int:
         insecure_http=options.insecure_http,
         handlers=options.handlers,
         users=tuple(_user(text) for text in options.user),
+        epoch_unix_s=options.date or int(time.time()),
         log_bytes=0 if options.virtual else options.log_limit << 20,
         force=options.force,
         on_begin=live.on_begin,
@@ -222,6 +230,8 @@ def _check(options: argparse.Namespace) -> None:
         raise KemuError(f"--insecure-http is for loopback only: at {options.host} everybody could do everything")
     if options.virtual and (options.runtime != "wall" or options.speed != 1.0):
         raise KemuError("--virtual steps its own clock: it cannot stand beside --runtime and --speed")
+    if options.date is not None and not options.virtual:
+        raise KemuError("--date needs --virtual: in real time it is now")
     if not 0 <= options.port <= 65535:
         raise KemuError(f"--port {options.port}: ports end at 65535")
 
@@ -260,6 +270,15 @@ def _scenario(options: argparse.Namespace) -> Any:
         made = lives_files.with_lives(made, options.lives)
     made = clusters.completed(made)
     return clusters.without_kubelets(made) if "kubelets" in options.without else made
+
+
+def _date(text: str) -> int:
+    """Unix time."""
+    try:
+        found = dt.datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no date such as 2026-11-28T09:00:00Z") from None
+    return int((found if found.tzinfo is not None else found.replace(tzinfo=dt.UTC)).timestamp())
 
 
 def _parts(text: str) -> tuple[str, ...]:

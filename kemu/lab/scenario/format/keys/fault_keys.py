@@ -37,6 +37,14 @@ _ACTOR = Text(
 )
 
 
+_PEER = Text(
+    r"(store|user|apiserver|scheduler|extender|kubelet|controller|\*)[^\s]*",
+    "an actor: store, user, apiserver/0, scheduler/<name>/<replica>, extender/<name>, kubelet/<node>, "
+    "controller/<name>, or a pattern",
+)
+"""One who has connections: the user of the scenario, too."""
+
+
 def _bytes(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError("must be a quantity of bytes such as 64Ki or 1M")
@@ -54,7 +62,7 @@ def _code(value: object) -> int:
 
 _SHAPES: Mapping[Form, Shape] = {
     Form.ACTORS: ListOr(_ACTOR),
-    Form.SIDES: ListOf(ListOr(_ACTOR), 2),
+    Form.SIDES: ListOf(ListOr(_PEER), 2),
     Form.NODES: ListOr(Text(r"[^\s/]+", "a node, or a pattern")),
     Form.ZONE: Text(r"[^\s/]+", "a zone: what topology.kubernetes.io/zone says of a node"),
     Form.API_SERVERS: ListOr(Text(r"apiserver/[^\s]+", "an API server such as apiserver/0, or a pattern")),

@@ -18,6 +18,7 @@ from kemu.lab.scenario.playing import runner
 from kemu.lab.scenario.playing.checkpoints import log_differences
 from kemu.lab.scenario.playing.checkpoints.log_differences import Difference
 from kemu.lab.scenario.scenarios import Scenario
+from kemu.runtime.env import EPOCH_UNIX_S
 from kemu.runtime.runlog import folders
 from kemu.runtime.runlog.events import ActorFailed, RunEnded
 from kemu.runtime.runlog.frames import FILE_NAME, Reader, unpack_event
@@ -76,7 +77,11 @@ def _replay(folder: Path, data_dir: Path | None, setting: Setting) -> Replay:
         raise RunLogError(f"{folder}: a run on {runtime!r} happened in real time; only sim runs replay")
     scenario, more = setting(folder, loader.load(scenario_file, data_dir))
     with tempfile.TemporaryDirectory(prefix="kemu-replay-") as again:
-        options = runner.Options(out=Path(again), runtime="sim", most_events=record.events, **more)
+        epoch_unix_s = record.header.get("epoch_unix_s", EPOCH_UNIX_S)
+        assert isinstance(epoch_unix_s, int)
+        options = runner.Options(
+            out=Path(again), runtime="sim", most_events=record.events, epoch_unix_s=epoch_unix_s, **more
+        )
         digest = ""
         try:
             digest = runner.run(scenario, options).verdict["digest"]
