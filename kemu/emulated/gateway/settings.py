@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from kemu.emulated.gateway.authentication import service_accounts
-from kemu.emulated.gateway.handlers import Handlers
 from kemu.emulated.gateway.deliveries import Deliveries
+from kemu.emulated.gateway.handlers import Handlers
 from kemu.emulated.gateway.requests.documents import Yaml
 from kemu.emulated.objects import identities
 from kemu.emulated.objects.identities import User
