@@ -27,6 +27,7 @@ _GENERATED = re.compile(r"Gen-[a-z0-9]{5}")
 _VERSIONS = re.compile(r"spec\.versions: Invalid value: \[\{.*\}\]:", re.DOTALL)
 _OWN_VERSIONS = re.compile(r"^Invalid value: \[\{.*\}\]:", re.DOTALL)
 """Kubernetes shows its internal structs there."""
+_AGE = re.compile(r"^\d+s$")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 
 
@@ -99,6 +100,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, list):
         return [plain(one) for one in value]
     if isinstance(value, str):
+        value = _AGE.sub("…", value)
         value = _VERSION.sub(r"\1…", value)
         value = _GENERATED.sub("Gen-…", value).replace("kube-apiserver-v1.36.3", "kube-apiserver")
         value = _VERSIONS.sub("spec.versions: Invalid value: …:", _TIME.sub("…", _UID.sub("…", value)))
