@@ -296,7 +296,9 @@ async def _token(
     account = service_accounts.Account(namespace, name, uid)
     seconds = asked.expirationSeconds or service_accounts.USUAL_S
     audiences = [asked.audience] if asked.audience else []
-    return {"token": tokens.sign(account, now_s=int(call.now_s()), seconds=seconds, audiences=audiences)}
+    bound = (service_accounts.Bound("Pod", pod.metadata.name, pod.metadata.uid),)
+    now_s = int(call.now_s())
+    return {"token": tokens.sign(account, now_s=now_s, seconds=seconds, audiences=audiences, bound=bound)}
 
 
 def _named(pod: core_v1_pb2.Pod, container: core_v1_pb2.Container) -> Sequence[tuple[str, str]]:
