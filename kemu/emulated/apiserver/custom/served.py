@@ -83,7 +83,7 @@ class Served(CustomResource):
         _put(obj, manifest)
 
     def show(self, wire: bytes) -> bytes:
-        """An object as it is stored, in this version: as the schema of the version in which it is stored has it now, and
+        """An object as it is stored, in this version: as the schema of the version that is stored has it now, and
         only with what this version has."""
         obj = CustomObject.FromString(wire)
         stored = self._of(obj.apiVersion)
