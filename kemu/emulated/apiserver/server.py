@@ -14,9 +14,9 @@ from kemu.emulated.apiserver import admission, flows
 from kemu.emulated.apiserver.admission.base import Host
 from kemu.emulated.apiserver.admission.external import External
 from kemu.emulated.apiserver.authorization import authorizers
-from kemu.emulated.apiserver.definitions import Definitions
-from kemu.emulated.apiserver.expiry import Bound, Expiry
 from kemu.emulated.apiserver.faults import Faults
+from kemu.emulated.apiserver.housekeeping.definitions import Definitions
+from kemu.emulated.apiserver.housekeeping.expiry import Bound, Expiry
 from kemu.emulated.apiserver.lives import Lives
 from kemu.emulated.apiserver.registry import bind_checks
 from kemu.emulated.apiserver.registry.bindings import Binder

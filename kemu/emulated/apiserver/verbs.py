@@ -16,9 +16,10 @@ from kemu.emulated.apiserver.admission.identities import certificates
 from kemu.emulated.apiserver.authorization import attributes, escalations, requesters
 from kemu.emulated.apiserver.authorization.authorizers import Authorizer
 from kemu.emulated.apiserver.custom import scales as custom_scales
-from kemu.emulated.apiserver.registry import applies, bodies, deletions, options, patches, registry, scales, strategies
+from kemu.emulated.apiserver.registry import applies, bodies, deletions, options, registry, scales, strategies
 from kemu.emulated.apiserver.registry.bindings import Binder, Outcome, refused_as_a_whole
 from kemu.emulated.apiserver.registry.evictions import Evictor
+from kemu.emulated.apiserver.registry.patching import patches
 from kemu.emulated.apiserver.registry.reads import Reader
 from kemu.emulated.apiserver.registry.registry import Registry
 from kemu.emulated.apiserver.storage import NOT_WRITTEN, Entry

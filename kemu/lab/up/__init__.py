@@ -9,6 +9,7 @@ virtual         a cluster whose clock stands until it is asked
 chaos           faults of a cluster that real clients talk to
 container_handlers  loads the functions that answer for containers
 lives_files     files of ``kemu up --lives``
+callers         who makes a request from outside
 controls        the control endpoint: how ``kemu step`` and ``kemu chaos`` reach a cluster that is up
 embedded        a cluster of ``kemu up`` for the tests of programs that speak with one: controllers, operators
 endpoints       where clients reach a cluster: the server, behind it the control endpoint, the layer of faults

@@ -1,5 +1,6 @@
 """The defaults of objects: :mod:`kemu.emulated.objects.defaulting.defaults` is the entry, the others hold the kinds.
 
+admission_registration  the defaults of webhooks and of admission policies
 apps           the defaults of the group apps
 autoscaling    the defaults of HorizontalPodAutoscalers (``pkg/apis/autoscaling/v2/defaults.go``)
 batch          the defaults of the group batch

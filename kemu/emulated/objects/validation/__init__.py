@@ -7,8 +7,8 @@ causes         the causes of a refusal, one for each field
 checks         checks of single values, and rules for the fields at given paths
 control_plane  the checks of kinds about the control plane itself
 core           the checks of the core group without pods and volumes
-definitions    the checks of CustomResourceDefinitions
 devices        the checks of resource.k8s.io: claims, their templates, classes, slices
+extensions     the checks of kinds that extend the API: webhooks, policies, CustomResourceDefinitions
 finalizers     checks of the finalizers of objects and namespaces (``ValidateFinalizers``, ``validateFinalizerName``)
 metadata       checks of ``metadata``, which all kinds share, and of labels, selectors and other common parts
 placement      checks of where a pod may run: tolerations, affinity, topology spread, scheduling gates

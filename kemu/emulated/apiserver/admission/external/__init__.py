@@ -5,6 +5,7 @@
     webhooks     MutatingAdmissionWebhook and ValidatingAdmissionWebhook
     reviews      what a webhook is asked, and what it may answer
     hooks        functions in Python in the place of webhooks
+    subresources  bindings and evictions, about which admission is asked as about new objects
     conditions   CEL: match conditions, and what all expressions may name
     policies     ValidatingAdmissionPolicy and MutatingAdmissionPolicy
     params       the objects that parametrise a policy
