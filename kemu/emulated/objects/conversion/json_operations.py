@@ -46,7 +46,7 @@ def apply_told(data: dict[str, Any], operations: Sequence[Any]) -> dict[str, Any
     return found
 
 
-def _told(root: object, one: dict[str, Any]) -> DoesNotApply:
+def _told(root: dict[str, Any] | list[Any], one: dict[str, Any]) -> DoesNotApply:
     """Why an operation does not fit."""
     what, path = one.get("op", ""), one.get("path")
     if what not in ("add", "remove", "replace", "move", "copy", "test"):
