@@ -21,9 +21,9 @@ MOST_ALIKE = 4
 
 _TOLD_KINDS = frozenset(
     (
-        "configmaps", "cronjobs", "customresourcedefinitions", "daemonsets", "deployments", "ingresses", "jobs", "namespaces", "networkpolicies",
-        "nodes", "persistentvolumeclaims", "poddisruptionbudgets", "priorityclasses", "secrets", "services",
-        "statefulsets", "storageclasses", "pods",
+        "configmaps", "cronjobs", "customresourcedefinitions", "daemonsets", "deployments", "ingresses", "jobs",
+        "namespaces", "networkpolicies", "nodes", "persistentvolumeclaims", "poddisruptionbudgets", "priorityclasses",
+        "secrets", "services", "statefulsets", "storageclasses", "pods",
     )
 )  # fmt: skip
 """Kinds whose objects are told of when they come and go; and all custom ones."""
