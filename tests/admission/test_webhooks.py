@@ -92,6 +92,15 @@ def test_a_refusal_is_told_with_its_status(server: Server, kind: str, path: str)
     play(main)
 
 
+def test_slashes_that_say_nothing_are_not_asked_for(server: Server) -> None:
+    async def main(cluster: Cluster) -> None:
+        client = {**server.client("deny"), "url": server.url("/deny/")}
+        await put(cluster, "Validating", webhook(server, "deny", clientConfig=client))
+        assert (await create(cluster)).json()["message"] == DENIALS["deny"][2]
+
+    play(main)
+
+
 def test_a_refusal_keeps_its_details_and_its_warnings(server: Server) -> None:
     async def main(cluster: Cluster) -> None:
         await put(cluster, "Validating", webhook(server, "deny-details"), webhook(server, "warn"))

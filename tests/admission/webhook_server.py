@@ -135,7 +135,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         data = self.rfile.read(int(self.headers.get("content-length", "0")))
-        path = self.path.partition("?")[0].strip("/")
+        path = self.path.partition("?")[0]
+        if "//" in path:  # as servers of Go
+            self.answer(307, b"", (("location", path.replace("//", "/")),))
+            return
+        path = path.strip("/")
         review = json.loads(data)
         self.server_of.asked.append((path, review))
         raw = _RAW.get(path)

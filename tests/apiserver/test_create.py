@@ -157,6 +157,11 @@ def test_an_object_with_a_resource_version_cannot_be_created() -> None:
         new.metadata.resourceVersion = "5"
         error = await refusal(errors.ApiError, cluster.client.create(new), cluster)
         assert str(error) == "resourceVersion should not be set on objects to be created"
+        new.spec.restartPolicy = "Sometimes"
+        await refusal(errors.Invalid, cluster.client.create(new), cluster)
+        none = pod("b")
+        none.metadata.resourceVersion = "0"
+        assert (await cluster.client.create(none)).metadata.resourceVersion not in ("", "0")
 
     run(main)
 

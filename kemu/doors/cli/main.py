@@ -75,7 +75,7 @@ def _tell_of_cut_logs() -> None:
 
 def _parser() -> Parser:
     from kemu.doors.cli.commands import bench, conformance
-    from kemu.doors.cli.commands.clusters import calibrate, chaos, nodes, ray_clusters, scheduler, step, up
+    from kemu.doors.cli.commands.clusters import calibrate, chaos, envtest, nodes, ray_clusters, scheduler, step, up
     from kemu.doors.cli.commands.figures import csv_files, plot, report, results
     from kemu.doors.cli.commands.runs import explain, recover, replay, run, scenarios, story, trace
     from kemu.doors.cli.commands.searches import explore, fuzz, shrink, sweep
@@ -113,6 +113,7 @@ def _parser() -> Parser:
         up,
         step,
         chaos,
+        envtest,
     ):
         module.add_to(commands)
     return parser

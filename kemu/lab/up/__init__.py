@@ -7,6 +7,7 @@ bootstrap_objects  the objects that clients expect in every cluster; ``keepers``
 live_lines         what happens, in lines; ``terminals`` words them for people and programs, ``prints`` writes them
 virtual         a cluster whose clock stands until it is asked
 chaos           faults of a cluster that real clients talk to
+envtest         an API server alone, as the programs that envtest of controller-runtime starts
 container_handlers  loads the functions that answer for containers
 lives_files     files of ``kemu up --lives``
 callers         who makes a request from outside

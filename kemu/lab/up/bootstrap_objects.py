@@ -22,19 +22,29 @@ DRIVER = "csi.kemu.dev"
 class Bootstrap:
     """Makes them, and has the others kept."""
 
-    def __init__(self, env: Env, client: clients.Client, authority: str, more: Sequence[KubernetesObject] = ()) -> None:
-        """``authority``: in PEM; empty: there is none. ``more``: further objects, without namespaces."""
+    def __init__(
+        self,
+        env: Env,
+        client: clients.Client,
+        authority: str,
+        more: Sequence[KubernetesObject] = (),
+        *,
+        alone: bool = False,
+    ) -> None:
+        """``authority``: in PEM; empty: there is none. ``more``: further objects, without namespaces. ``alone``:
+        without what kube-controller-manager keeps."""
         self._env = env
         self._client = client
         self._more = more
-        self._namespaces = namespaces.NamespaceKeeper(env, client, authority)
+        self._namespaces = None if alone else namespaces.NamespaceKeeper(env, client, authority)
         self._flows = flows.FlowKeeper(env, client)
-        self._credentials = credentials.CredentialKeeper(env, client)
+        self._credentials = None if alone else credentials.CredentialKeeper(env, client)
         self._services = api_services.ApiServiceKeeper(env, client)
 
     async def furnish(self) -> None:
         """What pods need. Returns when it is there."""
-        await self._namespaces.begin()
+        if self._namespaces is not None:
+            await self._namespaces.begin()
 
     async def begin(self, address: str, port: int) -> None:
         """``address``, ``port``: where the API is served. Returns when the rest is there, too."""
@@ -44,7 +54,8 @@ class Bootstrap:
             await self._make(one)
         await self._flows.begin()
         await self._services.begin()
-        await self._credentials.begin()
+        if self._credentials is not None:
+            await self._credentials.begin()
 
     async def _make(self, found: KubernetesObject) -> None:
         # It may be there, or its namespace gone again.

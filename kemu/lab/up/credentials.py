@@ -7,7 +7,7 @@ import socket
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kemu.emulated.gateway.authentication import authenticators, certificates
+from kemu.emulated.gateway.authentication import authenticators, certificates, service_accounts
 from kemu.emulated.gateway.servers import Certificates
 from kemu.emulated.objects import identities
 from kemu.emulated.objects.identities import User
@@ -24,6 +24,17 @@ class Credentials:
     """Token of the administrator."""
     others: Mapping[str, User] = field(default_factory=dict)
     """Other users, by token."""
+    clients: bytes | None = None
+    """Whose certificates clients may show, in PEM; empty: nobody's; None: the authority's."""
+    accounts: service_accounts.Tokens = field(default_factory=service_accounts.Tokens)
+    """Signs tokens of service accounts."""
+    signs: bool = True
+    """Certificates that are asked for are signed by the authority, and tokens in secrets."""
+
+    @property
+    def trusted(self) -> bytes:
+        """What clients have to trust, in PEM."""
+        return self.authority.certificate if self.clients is None else self.server.certificate
 
     @property
     def users(self) -> dict[str, User]:
@@ -32,7 +43,7 @@ class Credentials:
 
     @property
     def certificates(self) -> Certificates:
-        return Certificates(self.server, self.authority.certificate)
+        return Certificates(self.server, self.authority.certificate if self.clients is None else self.clients)
 
 
 def make(host: str, users: Iterable[User] = ()) -> Credentials:

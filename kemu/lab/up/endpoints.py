@@ -9,7 +9,7 @@ from typing import Any
 from kemu import errors
 from kemu.emulated.gateway import issuers
 from kemu.emulated.gateway.app import Gateway
-from kemu.emulated.gateway.authentication import authenticators, service_accounts
+from kemu.emulated.gateway.authentication import authenticators
 from kemu.emulated.gateway.deliveries import Deliveries
 from kemu.emulated.gateway.faults.layer import Layer, Strike, Time
 from kemu.emulated.gateway.faults.revisions import Revisions
@@ -75,7 +75,7 @@ class Endpoint:
         """``dial`` and ``clock``: see :class:`kemu.emulated.gateway.app.Gateway`. ``steps``: None in real time."""
         self._place = place
         authenticator: Authenticator = Everybody()
-        accounts = service_accounts.Tokens()
+        accounts = made.accounts
         if not place.insecure_http:
             authenticator = authenticators.Authenticator(
                 made.users,
@@ -90,7 +90,7 @@ class Endpoint:
             accounts=accounts,
             node_usage=_usage_of_nodes(scenario),
             components=_components(scenario),
-            issuer=issuers.Issuer(None if place.insecure_http else made.authority, accounts),
+            issuer=issuers.Issuer(None if place.insecure_http else made.authority, accounts) if made.signs else None,
             deliveries=deliveries,
             programs=scenario.programs,
             handlers=handlers,

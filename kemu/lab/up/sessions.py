@@ -114,6 +114,9 @@ class Up:
 class Session:
     """The course of one cluster. Other parts of ``kemu up`` reach what it holds while it is up."""
 
+    alone = False
+    """The API server has nothing beside it: nobody does the work of kube-controller-manager."""
+
     def __init__(
         self,
         settings: Settings,
@@ -138,14 +141,18 @@ class Session:
         self.live_lines(time_ns, actor, kind, data)
         self.listener(time_ns, actor, kind, data)
 
+    def make_credentials(self, scenario: Scenario) -> credentials.Credentials:
+        """In a thread."""
+        users = credentials.users_of(scenario.users, self.settings.users)
+        return credentials.make(self.settings.host, users)
+
     async def drive(
         self, runtime: Runtime, scenario: Scenario, recorder: plays.Recorder, beats: Heartbeats
     ) -> judging.End:
         """In the place of ``plays.drive``."""
         self.runtime = runtime
         with answering(self.stop, self.settings.give_up):
-            users = credentials.users_of(scenario.users, self.settings.users)
-            making = asyncio.create_task(asyncio.to_thread(credentials.make, self.settings.host, users))
+            making = asyncio.create_task(asyncio.to_thread(self.make_credentials, scenario))
             bootstrap: bootstrap_objects.Bootstrap | None = None
 
             async def furnish() -> None:
@@ -153,10 +160,11 @@ class Session:
                 env = runtime.env(HOUSEKEEPER)
                 client = clients.Client(env, plans.apiservers_of(scenario, 0))
                 authority = "" if self.settings.insecure_http else (await making).authority.certificate.decode()
-                bootstrap = bootstrap_objects.Bootstrap(env, client, authority, clusters.furnishings(scenario))
+                more = clusters.furnishings(scenario)
+                bootstrap = bootstrap_objects.Bootstrap(env, client, authority, more, alone=self.alone)
                 await bootstrap.furnish()
 
-            made_of = clusters.with_accounts(scenario)
+            made_of = scenario if self.alone else clusters.with_accounts(scenario)
             self.roster = await plays.launch(runtime, made_of, beats, recorder.progress, furnish)
             assert bootstrap is not None
             # What a request needs lives as long as the request: young collections mostly find nothing.
@@ -259,7 +267,7 @@ def announced(settings: Settings, url: str, made: credentials.Credentials, nodes
     is_open = settings.insecure_http
     document = kubeconfigs.document(
         called,
-        authority=b"" if is_open else made.authority.certificate,
+        authority=b"" if is_open else made.trusted,
         token="" if is_open else made.token,
         others={} if is_open else {user.name: token for token, user in made.others.items()},
     )

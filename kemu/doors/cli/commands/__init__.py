@@ -1,7 +1,7 @@
 """The commands of kemu, a module each: ``add_to`` declares it, ``command`` carries it out.
 
 clusters     clusters that stay up: ``up``, ``step``, ``chaos``, ``scheduler``, ``nodes``, ``calibrate``,
-             ``ray``
+             ``ray``, ``envtest-assets``
 figures      what runs came to: ``csv``, ``plot``, ``results``, ``report``
 runs         single runs: ``run``, ``replay``, ``recover``, ``explain``, ``story``, ``trace``, ``scenarios``
 searches     many runs: ``explore``, ``fuzz``, ``shrink``, ``sweep``

@@ -16,7 +16,7 @@ from typing import Any, cast
 from google.protobuf.message import DecodeError
 
 from kemu import errors as kemu_errors
-from kemu.emulated.apiserver import errors
+from kemu.emulated.apiserver import dry_runs, errors
 from kemu.emulated.apiserver.admission import Chain
 from kemu.emulated.apiserver.admission.external.attributes import UPDATE, Asking
 from kemu.emulated.apiserver.custom import scales as custom_scales
@@ -113,8 +113,6 @@ class Registry:
         """As :meth:`create`, of a kind that has been found."""
         resource = strategy.resource
         metadata = obj.metadata
-        if metadata.resourceVersion:
-            raise kemu_errors.ApiError("resourceVersion should not be set on objects to be created")
         place(resource, metadata, namespace)
         attempts = 1
         is_generated = not metadata.name and bool(metadata.generateName)
@@ -165,6 +163,9 @@ class Registry:
             if asked is not None:
                 await self._admission.validate_asking(asked)
             await self._admission.validate(resource, obj)
+            if metadata.resourceVersion:
+                _refuse_revision(metadata.resourceVersion)
+                metadata.resourceVersion = ""
             while True:
                 value = obj.SerializeToString(deterministic=True)
                 stored = value if strategy.custom is None else strategy.custom.stored(value)
@@ -881,6 +882,13 @@ def addressed(resource: resources.Resource, namespace: str, name: str) -> str:
     if not namespace:
         raise kemu_errors.BadRequest("an empty namespace may not be set when a resource name is provided")
     return namespace
+
+
+def _refuse_revision(stated: str) -> None:
+    """As the storage of Kubernetes: after validation, and not where it only pretends to write. What is no number, it
+    does not see."""
+    if not dry_runs.ACTIVE.get() and stated.isascii() and stated.isdigit() and int(stated):
+        raise kemu_errors.ApiError("resourceVersion should not be set on objects to be created")
 
 
 def place(resource: resources.Resource, metadata: meta_v1_pb2.ObjectMeta, namespace: str) -> None:
