@@ -19,6 +19,7 @@ runlog                  the log of a run as bytes, and the folder that it is in
 garbage                 the garbage collector around the runs of a process
 words                   words of messages: counted nouns, and the known words most like one that is not known
 skews                   clocks that are wrong
+outside                 what actors ask of programs outside: webhooks
 threads                 how many threads numpy's linear algebra starts: kemu's columns are too short for more than one
 user_code               code that users bring along: scheduler plugins, extenders, schedulers of their own
 """

@@ -42,6 +42,7 @@ def collect_leavings() -> None:
     """Before a run: what earlier ones have left."""
     global _has_run
     if _has_run:
+        unfreeze()
         gc.collect()
     _has_run = True
 

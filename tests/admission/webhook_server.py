@@ -171,7 +171,7 @@ def _answer(respond: Callable[[Json], Json], review: Json) -> Json:
     return {"apiVersion": review["apiVersion"], "kind": "AdmissionReview", "response": response}
 
 
-def _patch(*operations: Json) -> Json:
+def patch(*operations: Json) -> Json:
     text = json.dumps(operations).encode()
     return {"allowed": True, "patchType": "JSONPatch", "patch": base64.b64encode(text).decode()}
 
@@ -180,8 +180,8 @@ def labelled(key: str, value: str) -> Callable[[Json], Json]:
     def respond(asked: Json) -> Json:
         labels = (asked["object"] or {}).get("metadata", {}).get("labels")
         if labels is None:
-            return _patch({"op": "add", "path": "/metadata/labels", "value": {key: value}})
-        return _patch({"op": "add", "path": f"/metadata/labels/{key}", "value": value})
+            return patch({"op": "add", "path": "/metadata/labels", "value": {key: value}})
+        return patch({"op": "add", "path": f"/metadata/labels/{key}", "value": value})
 
     return respond
 
@@ -218,17 +218,17 @@ _RESPONSES: dict[str, Callable[[Json], Json]] = {
     "label-a": labelled("a", "1"),
     "label-b": labelled("b", "2"),
     "count": _count,
-    "image": lambda asked: _patch({"op": "replace", "path": "/spec/containers/0/image", "value": "patched:1"}),
-    "data": lambda asked: _patch({"op": "add", "path": "/data/mutated", "value": "yes"}),
-    "empty-patch": lambda asked: _patch(),
-    "bad-pointer": lambda asked: _patch({"op": "replace", "path": "/spec/nothing/here", "value": 1}),
-    "bad-operation": lambda asked: _patch({"op": "explode", "path": "/metadata"}),
-    "bad-type": lambda asked: _patch({"op": "add", "path": "/data", "value": 7}),
-    "invalid-object": lambda asked: _patch({"op": "add", "path": "/metadata/labels", "value": {"-bad-": "x"}}),
-    "rename": lambda asked: _patch({"op": "replace", "path": "/metadata/name", "value": "renamed"}),
-    "move": lambda asked: _patch({"op": "replace", "path": "/metadata/namespace", "value": "kube-system"}),
-    "kind": lambda asked: _patch({"op": "replace", "path": "/kind", "value": "Secret"}),
-    "uid-of-object": lambda asked: _patch({"op": "add", "path": "/metadata/uid", "value": "u"}),
+    "image": lambda asked: patch({"op": "replace", "path": "/spec/containers/0/image", "value": "patched:1"}),
+    "data": lambda asked: patch({"op": "add", "path": "/data/mutated", "value": "yes"}),
+    "empty-patch": lambda asked: patch(),
+    "bad-pointer": lambda asked: patch({"op": "replace", "path": "/spec/nothing/here", "value": 1}),
+    "bad-operation": lambda asked: patch({"op": "explode", "path": "/metadata"}),
+    "bad-type": lambda asked: patch({"op": "add", "path": "/data", "value": 7}),
+    "invalid-object": lambda asked: patch({"op": "add", "path": "/metadata/labels", "value": {"-bad-": "x"}}),
+    "rename": lambda asked: patch({"op": "replace", "path": "/metadata/name", "value": "renamed"}),
+    "move": lambda asked: patch({"op": "replace", "path": "/metadata/namespace", "value": "kube-system"}),
+    "kind": lambda asked: patch({"op": "replace", "path": "/kind", "value": "Secret"}),
+    "uid-of-object": lambda asked: patch({"op": "add", "path": "/metadata/uid", "value": "u"}),
     "patch-without-type": lambda asked: {"allowed": True, "patch": base64.b64encode(b"[]").decode()},
     "type-without-patch": lambda asked: {"allowed": True, "patchType": "JSONPatch"},
     "patch-garbage": lambda asked: {
@@ -239,8 +239,8 @@ _RESPONSES: dict[str, Callable[[Json], Json]] = {
     },
     "wrong-uid": lambda asked: {"allowed": True, "uid": "another"},
     "allowed-text": lambda asked: {"allowed": "yes"},
-    "many-operations": lambda asked: _patch(*({"op": "test", "path": "/kind", "value": "x"} for _ in range(20_000))),
-    "huge-value": lambda asked: _patch({"op": "add", "path": "/data", "value": {"a": "x" * (4 << 20)}}),
+    "many-operations": lambda asked: patch(*({"op": "test", "path": "/kind", "value": "x"} for _ in range(20_000))),
+    "huge-value": lambda asked: patch({"op": "add", "path": "/data", "value": {"a": "x" * (4 << 20)}}),
     "only-alice": lambda asked: (
         {"allowed": True}
         if asked["userInfo"]["username"] == "alice"

@@ -8,7 +8,7 @@ import grpc
 import pytest
 
 from kemu import errors
-from kemu.emulated.apiserver.registry import patches
+from kemu.emulated.apiserver.registry.patching import patches
 from kemu.messages.v1 import api_pb2
 from tests.apiserver.apiserver_cluster import Cluster, pod, refusal, run
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kemu import errors
-from kemu.emulated.apiserver.registry import patches, strategic_merges
+from kemu.emulated.apiserver.registry.patching import patches, strategic_merges
 from kemu.emulated.objects.conversion import convert
 from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.v1 import api_pb2

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kemu import errors
-from kemu.emulated.apiserver.registry import patches, strategic_merges
+from kemu.emulated.apiserver.registry.patching import patches, strategic_merges
 from kemu.emulated.objects import meta, resources
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.defaulting import defaults

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kemu.emulated.apiserver.registry import strategic_merges
+from kemu.emulated.apiserver.registry.patching import strategic_merges
 from kemu.emulated.objects.managed_fields import fieldsets, managers, resets, updaters
 from kemu.lab.conformance import agreements, case_files, registry
 from tests.conformance.generators import patches as generated_patches

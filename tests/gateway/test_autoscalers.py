@@ -6,8 +6,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from kemu.emulated.objects import autoscalers
 from kemu.emulated.objects.conversion import convert
+from kemu.emulated.objects.kinds import autoscalers
 from kemu.messages.k8s import autoscaling_v2_pb2
 from tests.gateway import gateway_cluster
 from tests.gateway.gateway_cluster import Cluster

@@ -299,3 +299,46 @@ async def test_bytes_that_are_no_http() -> None:
         ):
             assert (await answer(port, bad))[0] == 400
         assert await fine(port)
+
+
+def test_an_upgrade_is_taken_by_the_application_or_ends_the_connection() -> None:
+    head = b"GET /%s HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n"
+
+    class Upgrading(App):
+        async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+            if scope["path"] == "/refused":
+                await super().__call__(scope, receive, send)
+                return
+            if scope["path"] == "/slow":
+                await asyncio.sleep(60)
+            stream = scope["extensions"]["kemu.upgrade"]([(b"upgrade", b"echo")])
+            while data := await stream.read():
+                await stream.write(data.upper())
+            stream.close()
+
+    async def answer(port: int, path: bytes, early: bytes, *later: bytes) -> bytes:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        with contextlib.suppress(ConnectionError):
+            writer.write(head % path + early)
+            for data in later:
+                await asyncio.sleep(0.05)
+                writer.write(data)
+            writer.write_eof()
+        found = b""
+        with contextlib.suppress(ConnectionError):
+            found = await asyncio.wait_for(reader.read(), 5)
+        writer.close()
+        return found
+
+    async def main() -> None:
+        async with serving(Upgrading(), Limits()) as port:
+            taken = await answer(port, b"echo", b"early", b"later")
+            assert taken.startswith(b"HTTP/1.1 101 Switching Protocols\r\nupgrade: echo\r\n\r\n")
+            assert taken.endswith(b"EARLYLATER")
+            refused = await answer(port, b"refused", b"GET / HTTP/1.1\r\n\r\n")
+            assert refused.startswith(b"HTTP/1.1 200")
+            assert refused.count(b"HTTP/1.1") == 1
+            # What comes before the answer is kept within bounds.
+            assert await answer(port, b"slow", b"x" * 200_000) == b""
+
+    asyncio.run(main())

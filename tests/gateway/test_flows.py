@@ -7,8 +7,9 @@ from typing import Any
 
 from kemu.emulated.gateway.authentication.authenticators import Authenticator, authenticated
 from kemu.emulated.gateway.settings import Settings
-from kemu.emulated.objects import flow_defaults, identities
+from kemu.emulated.objects import identities
 from kemu.emulated.objects.conversion import convert
+from kemu.emulated.objects.kinds import flow_defaults
 from tests.gateway import gateway_cluster
 from tests.gateway.gateway_cluster import Cluster
 

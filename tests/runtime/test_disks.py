@@ -49,7 +49,7 @@ def test_a_large_file_is_as_a_small_one() -> None:
         if number % 3 == 0:
             disk.fsync("log")
     assert disk.read("log") == written
-    assert len(disk._files["log"]._tail) < len(written) / 2
+    assert len(disk._files["log"].tail) < len(written) / 2
     disk.truncate("log", 1000)
     disk.append("log", b"!")
     assert disk.read("log") == written[:1000] + b"!"

@@ -17,6 +17,7 @@ import yaml
 
 from kemu.errors import KemuError
 from kemu.lab.up import clusters, container_handlers
+from kemu.messages.k8s import core_v1_pb2
 from tests.up.processes import Process, up
 
 HANDLERS = """
@@ -61,7 +62,12 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
             env=[{"name": "COLOR", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "color"}}}],
             volumeMounts=[{"name": "settings", "mountPath": "/etc/settings"}],
         )
-        reading["spec"]["volumes"] = [{"name": "settings", "configMap": {"name": "settings"}}]
+        projected = [{"serviceAccountToken": {"path": "token"}}, {"configMap": {"name": "settings"}}]
+        reading["spec"]["volumes"] = [
+            {"name": "settings", "configMap": {"name": "settings"}},
+            {"name": "account", "projected": {"sources": projected}},
+        ]
+        reading["spec"]["containers"][0]["volumeMounts"].append({"name": "account", "mountPath": "/account"})
         probe = {"httpGet": {"port": 80, "path": "/index.html"}, "periodSeconds": 1}
         for one in (reading, pod("web", "nginx", readinessProbe=probe), pod("db", "postgres"), pod("gone", "nginx")):
             process.ask(PODS, one)
@@ -97,6 +103,10 @@ def test_commands_see_files_and_variables_of_their_container(cluster: Process) -
         "cat: can't open '/etc/nothing': No such file or directory\n",
         1,
     )
+    token, _, code = executed(cluster, "sh", "cat", "/account/token")
+    assert (token.count("."), code) == (2, 0)
+    assert cluster.ask("/version", token=token)["major"] == "1"
+    assert executed(cluster, "sh", "touch", "/account/x")[1] == "touch: /account/x: Read-only file system\n"
     out, errors, code = executed(cluster, "sh", "psql")
     assert (out, code) == ("", 127)
     assert "kemu up --handlers" in errors
@@ -149,6 +159,21 @@ def test_a_session_ends_with_its_container(cluster: Process) -> None:
         status = json.loads(client.recv()[1:])
         assert status["status"] == "Failure"
         assert time.monotonic() - begun < 10
+
+
+def test_who_is_attached_hears_what_a_container_says_until_it_ends(cluster: Process) -> None:
+    ticking = pod("ticks", "busybox", "sh", "-c", "for i in 1 2 3; do sleep 1; echo tick $i; done; exit 5")
+    ticking["spec"]["restartPolicy"] = "Never"
+    cluster.ask(PODS, ticking)
+    cluster.eventually(f"{PODS}/ticks", lambda found: found["status"].get("phase") == "Running")
+    found = b""
+    with opened(cluster, f"{PODS}/ticks/attach?stdout=true") as client:
+        while message := client.recv():
+            if message[0] == 3:
+                assert json.loads(message[1:])["status"] == "Success"
+                break
+            found += message[1:]
+    assert found.endswith(b"tick 2\ntick 3\n")
 
 
 def test_logs_come_over_a_socket_too(cluster: Process) -> None:
@@ -228,3 +253,12 @@ def test_handlers_that_cannot_be_loaded_are_named(tmp_path: Path) -> None:
             container_handlers.load(scenario, file)
     with pytest.raises(KemuError, match="is no Python file"):
         container_handlers.load(scenario, tmp_path / "none.py")
+
+
+def test_a_file_of_handlers_answers_for_all(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("async def exec(session): return 1\n")
+    found = container_handlers.load(clusters.of_nodes(1), file)
+    assert list(found.for_all) == ["exec"]
+    assert found.find("exec", core_v1_pb2.Pod(), core_v1_pb2.Container()) is found.for_all["exec"]
+    assert found.find("attach", core_v1_pb2.Pod(), core_v1_pb2.Container()) is None

@@ -37,11 +37,14 @@ def test_objects_come_and_go_and_updates_are_not_told() -> None:
     lines(4, "store", "store.txn", {"rev": 8, "changes": [[0, "/registry/priorityclasses/high", b"", 8, 1]]})
     policy = "/registry/networkpolicies/default/closed"
     lines(5, "store", "store.txn", {"rev": 9, "changes": [[0, policy, b"", 9, 1]]})
+    custom = "/registry/widgets.example.com/default/a"
+    lines(6, "store", "store.txn", {"rev": 10, "changes": [[0, custom, b"", 10, 1]]})
     assert [line.what for line in lines.take()] == [
         "deployment web is created",
         "deployment web is gone",
         "priorityclass high is created",
         "networkpolicy closed is created",
+        "widgets.example.com a is created",
     ]
 
 

@@ -6,5 +6,6 @@ pytest_items         a test in virtual time as an item of pytest, and how its fa
 repetitions          running a test again and again
 runnables            what is run: a program or a scenario
 program_strategies   how the runs of a program differ
+up_reports           what pytest prints of a failed test with a cluster of kemu up
 tapes                recorded failures, which can be run again
 """

@@ -8,24 +8,24 @@
         registry     create, update, patch, delete, bind
         evictions    a delete that asks the disruption budget first
         reads        get and list, from the store or from the watch cache
-        patches      merge patch and strategic merge patch
+        patching     merge patch, JSON patch and strategic merge patch
         strategies   the rules of each kind, as a table
         capacity     an experiment: bindings that a node has no room for are refused
         turns        writes to one object, one after the other
     admission/   plugins that may change or refuse an object on its way in
     custom/      custom kinds: their schemas in use, the Scale of their objects
-    definitions  what the API server does with definitions of custom kinds: names, conditions, the end of all objects
     watch/       the watch cache
         feed         the watch on the store that fills it
         cache        all objects by index, and a window of past events
         fanout       who is sent an event
     faults       what goes wrong on demand: stale reads, watches that end, overload
-    expiry       removes Event objects after their time
+    housekeeping/  what it does by itself: definitions of custom kinds, Events after their time
     selections   what a list or watch selects, and which index serves it
     storage      the part of the etcd API that an API server needs
     connections  the connection to the store, where it is down: calls wait for it
     deadlines    how long the store may take to answer
     errors       refusals, in Kubernetes' words
+    webhooks     the client that asks webhooks
 
 The server keeps no state of its own: several may run against one store, each with its own, perhaps stale, watch cache.
 

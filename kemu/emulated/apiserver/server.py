@@ -14,9 +14,9 @@ from kemu.emulated.apiserver import admission, flows
 from kemu.emulated.apiserver.admission.base import Host
 from kemu.emulated.apiserver.admission.external import External
 from kemu.emulated.apiserver.authorization import authorizers
-from kemu.emulated.apiserver.definitions import Definitions
-from kemu.emulated.apiserver.expiry import Bound, Expiry
 from kemu.emulated.apiserver.faults import Faults
+from kemu.emulated.apiserver.housekeeping.definitions import Definitions
+from kemu.emulated.apiserver.housekeeping.expiry import Bound, Expiry
 from kemu.emulated.apiserver.lives import Lives
 from kemu.emulated.apiserver.registry import bind_checks
 from kemu.emulated.apiserver.registry.bindings import Binder
@@ -109,7 +109,14 @@ class ApiServer:
         authorizer = authorizers.Authorizer(self.cache, settings["authorization"], settings["users"])
         client = WebhookClient(env, self.cache, settings["services"])
         chain.external = External(
-            env, self.storage, self.cache, authorizer, client, settings["hooks"], self.registry.new_uid
+            env,
+            self.storage,
+            self.cache,
+            authorizer,
+            client,
+            settings["hooks"],
+            self.registry.new_uid,
+            self.kinds.of_kind,
         )
         tracks_all = bool(settings["managed_fields"])
         requests = Requests(env, authorizer, chain, self.registry, reader, binder, evictor, tracks_all=tracks_all)

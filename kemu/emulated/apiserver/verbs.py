@@ -9,15 +9,17 @@ from google.protobuf.message import DecodeError
 
 from kemu import errors as kemu_errors
 from kemu.emulated.apiserver import connections, dry_runs, errors
-from kemu.emulated.apiserver.admission import Chain, certificates
+from kemu.emulated.apiserver.admission import Chain
 from kemu.emulated.apiserver.admission.external.attributes import ASKING, Asking
 from kemu.emulated.apiserver.admission.external.subresources import Subresources
+from kemu.emulated.apiserver.admission.identities import certificates
 from kemu.emulated.apiserver.authorization import attributes, escalations, requesters
 from kemu.emulated.apiserver.authorization.authorizers import Authorizer
 from kemu.emulated.apiserver.custom import scales as custom_scales
-from kemu.emulated.apiserver.registry import applies, bodies, deletions, options, patches, registry, scales, strategies
+from kemu.emulated.apiserver.registry import applies, bodies, deletions, options, registry, scales, strategies
 from kemu.emulated.apiserver.registry.bindings import Binder, Outcome, refused_as_a_whole
 from kemu.emulated.apiserver.registry.evictions import Evictor
+from kemu.emulated.apiserver.registry.patching import patches
 from kemu.emulated.apiserver.registry.reads import Reader
 from kemu.emulated.apiserver.registry.registry import Registry
 from kemu.emulated.apiserver.storage import NOT_WRITTEN, Entry

@@ -11,7 +11,7 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from kemu.emulated.apiserver.registry.patches import MERGE_KEYS, SET
+from kemu.emulated.apiserver.registry.patching.patches import MERGE_KEYS, SET
 from kemu.emulated.objects.conversion import convert
 from kemu.messages.k8s import core_v1_pb2
 

@@ -4,7 +4,9 @@
     servers      HTTP on a socket: uvicorn in the running event loop
     settings     what the gateway is told
     backends     the API servers behind it, and which one a connection sticks to
+    custom       kinds that definitions of custom resources make, as the API server behind a connection has them
     streams      watches of clients on streams to API servers
+    deliveries   what watches of clients have been sent
     discoveries  groups, kinds, schemas, version; the keys of tokens
     flows        the flow schema of a request
     issuers      who signs: certificates that were asked for, tokens in secrets

@@ -35,8 +35,9 @@ from kemu.emulated.gateway.verbs import (
 from kemu.emulated.gateway.verbs.calls import Call
 from kemu.emulated.gateway.verbs.sessions.requests import Sessions
 from kemu.emulated.gateway.verbs.subresources import Handler
-from kemu.emulated.objects import components, events, identities
+from kemu.emulated.objects import events, identities
 from kemu.emulated.objects.custom_kinds import CustomResource
+from kemu.emulated.objects.kinds import components
 from kemu.emulated.objects.resources import Resource
 from kemu.errors import (
     ApiError,

@@ -16,7 +16,7 @@ from kemu.emulated.gateway.authentication.certificates import Authority
 from kemu.emulated.gateway.backends import Backend, Refused
 from kemu.emulated.objects import identities
 from kemu.emulated.objects.resources import Resource
-from kemu.emulated.objects.validation.registrations import APPROVED, FAILED, Request
+from kemu.emulated.objects.validation.control_plane.registrations import APPROVED, FAILED, Request
 from kemu.errors import ApiError, Conflict, NotFound
 from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.v1 import api_pb2

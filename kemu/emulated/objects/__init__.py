@@ -18,13 +18,11 @@ Objects are protobuf messages (``kemu.messages.k8s``). Nothing here does input o
 
     custom_kinds                    custom kinds: what their definitions say of the rows of their versions
     json_paths                      the JSONPath of columns and selectable fields
-    autoscalers                     HorizontalPodAutoscalers in their two forms: that of autoscaling/v2 is stored
-    components                      ComponentStatus, a kind that is never stored
+    kinds                           what is particular to single kinds: autoscalers, component statuses, flow schemas
     cron_expressions                Cron expressions, as CronJobs state them: ``30 2 * * mon-fri``, ``@hourly``
     defaulting                      the defaults of objects: ``defaults`` is the entry, the others hold the kinds
     events                          events in their two forms: that of the core group, which is stored
     facts                           the types of Kubernetes' API, as its own code says: one recorded table
-    flow_defaults                   the flow schemas and priority levels that every cluster has
     identities                      who makes a request: the users and groups of Kubernetes behind the actors of a run
     managed_fields                  who manages which fields of an object
     quotas                          what quotas count: read by admission, which charges requests

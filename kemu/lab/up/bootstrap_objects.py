@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from kemu import errors
 from kemu.emulated.client import clients, retries
-from kemu.lab.up import api_service_keepers, credential_keepers, flow_keepers, namespace_keepers
+from kemu.lab.up.keepers import api_services, credentials, flows, namespaces
 from kemu.messages.k8s import core_v1_pb2, discovery_v1_pb2, meta_v1_pb2, networking_v1_pb2, storage_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import Env
@@ -36,10 +36,10 @@ class Bootstrap:
         self._env = env
         self._client = client
         self._more = more
-        self._namespaces = None if alone else namespace_keepers.NamespaceKeeper(env, client, authority)
-        self._flows = flow_keepers.FlowKeeper(env, client)
-        self._credentials = None if alone else credential_keepers.CredentialKeeper(env, client)
-        self._services = api_service_keepers.ApiServiceKeeper(env, client)
+        self._namespaces = None if alone else namespaces.NamespaceKeeper(env, client, authority)
+        self._flows = flows.FlowKeeper(env, client)
+        self._credentials = None if alone else credentials.CredentialKeeper(env, client)
+        self._services = api_services.ApiServiceKeeper(env, client)
 
     async def furnish(self) -> None:
         """What pods need. Returns when it is there."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kemu.emulated.objects import resources
+from kemu.emulated.objects import custom_kinds, resources
 from kemu.runtime.faults.kinds import CLIENT_FAULTS, KINDS
 from kemu.runtime.runlog.events import Event, FaultBegun, Transaction, handlers, typed, words
 from kemu.runtime.runlog.events.words import BAD, PLAIN
@@ -21,12 +21,12 @@ MOST_ALIKE = 4
 
 _TOLD_KINDS = frozenset(
     (
-        "configmaps", "cronjobs", "daemonsets", "deployments", "ingresses", "jobs", "namespaces", "networkpolicies",
-        "nodes", "persistentvolumeclaims", "poddisruptionbudgets", "priorityclasses", "secrets", "services",
-        "statefulsets", "storageclasses", "pods",
+        "configmaps", "cronjobs", "customresourcedefinitions", "daemonsets", "deployments", "ingresses", "jobs",
+        "namespaces", "networkpolicies", "nodes", "persistentvolumeclaims", "poddisruptionbudgets", "priorityclasses",
+        "secrets", "services", "statefulsets", "storageclasses", "pods",
     )
 )  # fmt: skip
-"""Kinds whose objects are told of when they come and go."""
+"""Kinds whose objects are told of when they come and go; and all custom ones."""
 _PUT, _DELETE = 0, 1
 
 
@@ -113,10 +113,11 @@ class LiveLines:
                 continue
             _, _, rest = key.partition("/registry/")
             plural, _, name = rest.partition("/")
-            if plural not in _TOLD_KINDS:
+            is_custom = custom_kinds.is_custom(plural)
+            if plural not in _TOLD_KINDS and not is_custom:
                 continue
             says = "is created" if operation == _PUT else "is gone"
-            one = resources.BY_PLURAL[plural].kind.lower()
+            one = plural if is_custom else resources.BY_PLURAL[plural].kind.lower()
             self._add(
                 time_ns,
                 f"{plural} {says}",

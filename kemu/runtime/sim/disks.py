@@ -26,14 +26,15 @@ _UNPACK = zstandard.ZstdDecompressor().decompress
 
 
 class _File:
-    __slots__ = ("_packed", "_packed_bytes", "_tail", "durable", "last", "lost", "synced")
+    __slots__ = ("_packed", "durable", "last", "lost", "packed_bytes", "synced", "tail")
 
     def __init__(self, content: bytes = b"", synced: int = 0, durable: bool = False) -> None:
         self._packed: list[bytes] = []
         """The front of the content, compressed: what survives a crash, and nobody has looked at lately."""
-        self._packed_bytes = 0
+        self.packed_bytes = 0
         """How many bytes that is."""
-        self._tail = bytearray(content)
+        self.tail = bytearray(content)
+        """The rest of the content."""
         self.synced = synced
         """How many bytes survive a crash, from the front."""
         self.durable = durable
@@ -45,37 +46,32 @@ class _File:
 
     @property
     def size(self) -> int:
-        return self._packed_bytes + len(self._tail)
+        return self.packed_bytes + len(self.tail)
 
     @property
     def content(self) -> bytearray:
         """All of it, to be changed."""
         if self._packed:
-            self._tail = bytearray(self.read())
+            self.tail = bytearray(self.read())
             self._packed.clear()
-            self._packed_bytes = 0
-        return self._tail
+            self.packed_bytes = 0
+        return self.tail
 
     def read(self) -> bytes:
-        return b"".join((*map(_UNPACK, self._packed), self._tail))
-
-    def add(self, data: bytes) -> None:
-        """A write at the end."""
-        self.last = self.size
-        self._tail += data
+        return b"".join((*map(_UNPACK, self._packed), self.tail))
 
     def pack(self) -> None:
         """Compress what survives a crash, where that is much."""
-        while (size := min(self.synced, self.size) - self._packed_bytes) >= PACKED_BYTES:
+        while (size := min(self.synced, self.size) - self.packed_bytes) >= PACKED_BYTES:
             size = min(size, _MOST_PACKED_BYTES)
             # A copy: what the compressor returns takes as much memory as the worst case would.
-            self._packed.append(bytes(memoryview(_PACK(self._tail[:size]))))
-            self._packed_bytes += size
-            del self._tail[:size]
+            self._packed.append(bytes(memoryview(_PACK(self.tail[:size]))))
+            self.packed_bytes += size
+            del self.tail[:size]
 
     def append(self, data: bytes) -> None:
         """A part of a write, which the medium has."""
-        self._tail += data
+        self.tail += data
         self.synced = self.size
         self.durable = True
 
@@ -109,7 +105,8 @@ class MemoryDisk:
             file = self._open()[file_names.check(name)] = _File()
         if self.faults is not None:
             self.faults.before_append(file.size, data, file.append)
-        file.add(data)
+        file.last = file.packed_bytes + len(file.tail)
+        file.tail += data
 
     def write(self, name: str, data: bytes) -> None:
         files = self._open()
@@ -133,9 +130,10 @@ class MemoryDisk:
         file = self._files.get(name) or self._file(name)
         if self.faults is not None:
             self._check_fsync(file)
-        file.synced = file.size
+        file.synced = file.packed_bytes + len(file.tail)
         file.durable = True
-        file.pack()
+        if len(file.tail) >= PACKED_BYTES:
+            file.pack()
 
     async def sync(self, name: str) -> None:
         seconds = None if self.faults is None else self.faults.fsync_s()

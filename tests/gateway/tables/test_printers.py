@@ -1,6 +1,6 @@
 """Rows as the printers of Kubernetes make them, for random objects of every kind.
 
-``recorded.jsonl.gz`` holds what ``scripts/record tables`` answered; fresh objects are compared by
+``recorded*.jsonl.gz`` hold what ``scripts/record tables`` answered; fresh objects are compared by
 
     python -m tests.conformance.generate tables --seed 7 --count 2000 | scripts/record tables > fresh.jsonl
     KEMU_TABLES=fresh.jsonl pytest tests/gateway/tables
@@ -21,13 +21,15 @@ from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.defaulting import defaults
 from tests.conformance.generators.tables import WITHOUT_PRINTER
 
-RECORDED = Path(os.environ.get("KEMU_TABLES", Path(__file__).with_name("recorded.jsonl.gz")))
+FRESH = os.environ.get("KEMU_TABLES")
+RECORDED = [Path(FRESH)] if FRESH else sorted(Path(__file__).parent.glob("recorded*.jsonl.gz"))
 
 
 def records() -> Iterator[dict[str, Any]]:
-    opened = gzip.open if RECORDED.suffix == ".gz" else open
-    with opened(RECORDED, "rt") as lines:
-        yield from map(json.loads, lines)
+    for file in RECORDED:
+        opened = gzip.open if file.suffix == ".gz" else open
+        with opened(file, "rt") as lines:
+            yield from map(json.loads, lines)
 
 
 def test_cells_and_columns_are_those_of_the_real_printers() -> None:

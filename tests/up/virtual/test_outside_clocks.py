@@ -61,7 +61,7 @@ def _check(command: list[str], more: dict[str, str], folder: Path) -> None:
 
 def test_python_by_a_library_that_is_loaded_before_libc(tmp_path: Path) -> None:
     if shutil.which("cc") is None:
-        pytest.skip("there is no C compiler")
+        pytest.skip("not beside the project: a C compiler")
     library = tmp_path / "clock.so"
     subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-Wall", "-o", library, EXAMPLES / "clock.c"], check=True)
     _check([sys.executable, "-c", PYTHON], {"LD_PRELOAD": str(library)}, tmp_path / "run")
@@ -69,7 +69,7 @@ def test_python_by_a_library_that_is_loaded_before_libc(tmp_path: Path) -> None:
 
 def test_go_by_an_overlay(tmp_path: Path) -> None:
     if shutil.which("go") is None:
-        pytest.skip("there is no Go")
+        pytest.skip("not beside the project: Go")
     spec = importlib.util.spec_from_file_location("go_overlay", EXAMPLES / "go_overlay.py")
     assert spec is not None
     assert spec.loader is not None

@@ -4,8 +4,6 @@
     anti_affinity_topologies       LimitPodHardAntiAffinityTopology: required anti-affinity by node only; off by default
     node_restrictions              NodeRestriction: a kubelet changes its own Node and the pods on it
     limit_ranges                   LimitRanger: defaults and bounds of what containers, pods and claims ask for
-    service_accounts               ServiceAccount: the account of a pod must exist, and its containers mount a token;
-                                   off by default, on in ``kemu up``
     priority                       Priority: class name → value and preemption policy; one global default
     tolerations                    DefaultTolerationSeconds: 300 s on nodes that are not ready or unreachable
     pod_tolerations                PodTolerationRestriction: tolerations by namespace and of memory pressure; off by
@@ -15,9 +13,8 @@
     storage                        DefaultStorageClass: the class of claims that name none; and
                                    StorageObjectInUseProtection: finalizers of claims and volumes
     runtime_classes                RuntimeClass: overhead, node selector and tolerations of the pod's runtime class
-    certificates                   always: who asks for a certificate; CertificateApproval, CertificateSigning,
-                                   CertificateSubjectRestriction: whom their signers obey
-    role_escalations               always: roles and bindings give nothing that their writers do not have
+    identities                     ServiceAccount: a pod has an account that exists, its containers mount a token; off
+                                   by default, on in ``kemu up``; always: checks of roles, bindings and certificates
     quotas                         ResourceQuota: what exceeds a quota is refused, what does not is charged
 
 A plugin is an object of class :class:`Plugin`; :data:`PLUGINS` gives their names and their order, that of
@@ -39,19 +36,19 @@ from typing import Any
 from kemu import errors
 from kemu.emulated.apiserver.admission.anti_affinity_topologies import LimitPodHardAntiAffinityTopology
 from kemu.emulated.apiserver.admission.base import Host, Plugin
-from kemu.emulated.apiserver.admission.certificates import Certificates
 from kemu.emulated.apiserver.admission.extended_resource_tolerations import ExtendedResourceToleration
 from kemu.emulated.apiserver.admission.external import External
 from kemu.emulated.apiserver.admission.external.attributes import CREATE, DELETE, UPDATE, Asking, Attributes
+from kemu.emulated.apiserver.admission.identities.certificates import Certificates
+from kemu.emulated.apiserver.admission.identities.role_escalations import RoleEscalations
+from kemu.emulated.apiserver.admission.identities.service_accounts import ServiceAccount
 from kemu.emulated.apiserver.admission.limit_ranges import LimitRanger
 from kemu.emulated.apiserver.admission.namespaces import NamespaceLifecycle
 from kemu.emulated.apiserver.admission.node_restrictions import NodeRestriction
 from kemu.emulated.apiserver.admission.pod_tolerations import PodTolerationRestriction
 from kemu.emulated.apiserver.admission.priority import Priority
 from kemu.emulated.apiserver.admission.quotas.plugin import ResourceQuota
-from kemu.emulated.apiserver.admission.role_escalations import RoleEscalations
 from kemu.emulated.apiserver.admission.runtime_classes import RuntimeClass
-from kemu.emulated.apiserver.admission.service_accounts import ServiceAccount
 from kemu.emulated.apiserver.admission.services import ServiceAddresses
 from kemu.emulated.apiserver.admission.storage import DefaultStorageClass, StorageObjectInUseProtection
 from kemu.emulated.apiserver.admission.tolerations import DefaultTolerationSeconds

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from kemu.emulated.objects.conversion import convert
-from kemu.emulated.objects.validation import definitions as plain_checks
 from kemu.emulated.objects.validation import kinds
 from kemu.emulated.objects.validation.causes import duplicate, invalid, required
+from kemu.emulated.objects.validation.extensions import definitions as plain_checks
 from kemu.emulated.schemas import paths, problems, structural
 from kemu.emulated.schemas.definitions import checks as schema_checks
 from kemu.errors import Cause

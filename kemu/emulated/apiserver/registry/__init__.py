@@ -7,12 +7,10 @@ bodies             objects in the body of a request: protobuf as actors send the
 custom_strategies  what is particular to a custom kind
 deletions          what a delete does to an object: grace period, finalizers, the moment in which it goes
 evictions          the Eviction subresource: a delete that asks the pod's disruption budget first
-json_patches       JSON Patch (RFC 6902) as ``gopkg.in/evanphx/json-patch.v4`` has it
 kinds              the custom kinds of one API server, as its watch cache has their definitions
 options            what a request asks beside its object: the options of lists, watches and writes
-patches            patches of an object: merge patch (RFC 7386) and strategic merge patch as JSON
+patching           what a patch makes of an object
 scales             the Scale subresource: how many replicas a workload has, in one form for all kinds
-strategic_merges   strategic merge patches of JSON, as ``apimachinery/pkg/util/strategicpatch`` applies them
 strategies         what is particular to a kind, in a table: which rules of Kubernetes' strategies
 turns              writes to one object take turns, in the order in which they arrived
 """

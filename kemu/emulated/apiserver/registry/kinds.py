@@ -19,7 +19,7 @@ from kemu.emulated.apiserver.watch.cache import WatchCache
 from kemu.emulated.objects import custom_kinds, json_paths, selectors
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.resources import Resource
-from kemu.errors import BadRequest, Forbidden
+from kemu.errors import BadRequest, Forbidden, NotFound
 from kemu.messages.k8s.apiextensions_v1_pb2 import CustomObject, CustomResourceDefinition
 from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import SECOND_NS, Clock
@@ -144,6 +144,20 @@ class Kinds:
             if strategy is not None:
                 return strategy
         return strategies.find_strategy(plural)  # raises
+
+    def of_kind(self, api_version: str, kind: str) -> Served | None:
+        """The row of a custom kind that is served in that version; None: there is none."""
+        group, _, version = api_version.rpartition("/")
+        for name in self.names():
+            definition = self.definition(name)
+            if definition is None or definition.spec.group != group or definition.status.acceptedNames.kind != kind:
+                continue
+            try:
+                found: Served | None = self.strategy(name, version).custom
+            except NotFound:
+                return None
+            return found
+        return None
 
     def find(self, where: api_pb2.Resource) -> Resource:
         """Of any kind. Raises NotFound."""

@@ -21,10 +21,11 @@ from kemu.emulated.apiserver.admission import Chain
 from kemu.emulated.apiserver.admission.external.attributes import UPDATE, Asking
 from kemu.emulated.apiserver.custom import scales as custom_scales
 from kemu.emulated.apiserver.lives import Lives
-from kemu.emulated.apiserver.registry import applies, deletions, options, patches, scales, strategies
+from kemu.emulated.apiserver.registry import applies, deletions, options, scales, strategies
 from kemu.emulated.apiserver.registry.applies import Writer
 from kemu.emulated.apiserver.registry.deletions import Deletion
 from kemu.emulated.apiserver.registry.kinds import Kinds
+from kemu.emulated.apiserver.registry.patching import patches
 from kemu.emulated.apiserver.registry.strategies import Strategy
 from kemu.emulated.apiserver.registry.turns import Turns
 from kemu.emulated.apiserver.storage import Entry, Storage
@@ -311,8 +312,8 @@ class Registry:
         self,
         strategy: Strategy,
         entry: Entry,
-        new: Any,
-        old: Any,
+        new: KubernetesObject,
+        old: KubernetesObject,
         subresource: str,
         is_tracked: bool,
         unbuilt: Sequence[Cause],
@@ -340,8 +341,8 @@ class Registry:
         self,
         strategy: Strategy,
         entry: Entry,
-        new: Any,
-        old: Any,
+        new: KubernetesObject,
+        old: KubernetesObject,
         subresource: str,
         is_tracked: bool,
         unbuilt: Sequence[Cause],
@@ -566,14 +567,25 @@ class Registry:
         return self._scaled_by(strategy, obj, old, wanted, write)
 
     def _scaled_by(
-        self, strategy: Strategy, obj: Any, old: Any, wanted: Any, write: Callable[[Any], Changed]
+        self,
+        strategy: Strategy,
+        obj: KubernetesObject,
+        old: KubernetesObject,
+        wanted: Any,
+        write: Callable[[Any], Changed],
     ) -> Changed:
         """``write``: given the Scale, what stands in the store then."""
         asking = self._admission.asks()
         return write(wanted) if asking is None else self._scaled_asking(strategy, obj, old, wanted, write, asking)
 
     async def _scaled_asking(
-        self, strategy: Strategy, obj: Any, old: Any, wanted: Any, write: Callable[[Any], Changed], asking: Asking
+        self,
+        strategy: Strategy,
+        obj: KubernetesObject,
+        old: KubernetesObject,
+        wanted: Any,
+        write: Callable[[Any], Changed],
+        asking: Asking,
     ) -> bytes | None:
         external, metadata = self._admission.external, obj.metadata
         assert external is not None
@@ -620,7 +632,14 @@ class Registry:
         return _left(strategy, entry, deletion, obj, stays=stays)
 
     async def _deleted_asking(
-        self, strategy: Strategy, entry: Entry, deletion: Deletion, obj: Any, *, stays: bool, asking: Asking
+        self,
+        strategy: Strategy,
+        entry: Entry,
+        deletion: Deletion,
+        obj: KubernetesObject,
+        *,
+        stays: bool,
+        asking: Asking,
     ) -> bytes | None:
         resource = strategy.resource
         old = shared_objects.OBJECTS.parse(resource.message, entry.revision, entry.wire)
@@ -833,7 +852,7 @@ class Registry:
             self.turns.leave(key)
 
 
-def _left(strategy: Strategy, entry: Entry, deletion: Deletion, obj: Any, *, stays: bool) -> bytes | None:
+def _left(strategy: Strategy, entry: Entry, deletion: Deletion, obj: KubernetesObject, *, stays: bool) -> bytes | None:
     """What a delete leaves of an object that it has changed."""
     if not stays and (not deletion.in_steps or strategy.grace_s is None):
         return None
@@ -901,7 +920,7 @@ def _keep_system_fields(new: meta_v1_pb2.ObjectMeta, old: meta_v1_pb2.ObjectMeta
     new.ClearField("selfLink")
 
 
-def _keep_managed_fields(new: Any, old: Any) -> None:
+def _keep_managed_fields(new: meta_v1_pb2.ObjectMeta, old: meta_v1_pb2.ObjectMeta) -> None:
     """They are not lost by accident: only a list of one empty entry clears them (``fieldmanager.Update``)."""
     sent = new.managedFields
     if not sent:

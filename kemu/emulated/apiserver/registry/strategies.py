@@ -18,7 +18,8 @@ from kemu.emulated.objects.defaulting import definitions
 from kemu.emulated.objects.pods import pod_phases
 from kemu.emulated.objects.resources import Resource
 from kemu.emulated.objects.templates import generations
-from kemu.emulated.objects.validation import finalizers, kinds, metadata, registrations
+from kemu.emulated.objects.validation import finalizers, kinds, metadata
+from kemu.emulated.objects.validation.control_plane import registrations
 from kemu.emulated.objects.validation.pod_specs import ephemeral, resizes
 from kemu.errors import Cause
 from kemu.messages.k8s import (

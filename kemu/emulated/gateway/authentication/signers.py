@@ -11,7 +11,14 @@ from cryptography.x509.oid import NameOID
 
 from kemu.emulated.gateway.authentication.certificates import VALIDITY
 from kemu.emulated.objects import identities
-from kemu.emulated.objects.validation.registrations import APPROVED, DENIED, FAILED, LEGACY_SIGNER, Request, blocks
+from kemu.emulated.objects.validation.control_plane.registrations import (
+    APPROVED,
+    DENIED,
+    FAILED,
+    LEGACY_SIGNER,
+    Request,
+    blocks,
+)
 
 KUBELET_SERVING = "kubernetes.io/kubelet-serving"
 KUBELET_CLIENT = "kubernetes.io/kube-apiserver-client-kubelet"

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from kemu.emulated.objects import autoscalers, events, resources
+from kemu.emulated.objects import events, resources
+from kemu.emulated.objects.kinds import autoscalers
 from kemu.emulated.objects.resources import Resource
 
 ALL = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")

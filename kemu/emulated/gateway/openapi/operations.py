@@ -7,7 +7,8 @@ from typing import Any
 from kemu.emulated.gateway.discovery.catalogue import Entry, Kind, Subresource, Version
 from kemu.emulated.gateway.openapi import schemas
 from kemu.emulated.gateway.openapi.schemas import Collection
-from kemu.emulated.objects import autoscalers, components, events, resources
+from kemu.emulated.objects import events, resources
+from kemu.emulated.objects.kinds import autoscalers, components
 from kemu.messages.k8s import (
     authentication_v1_pb2,
     authorization_v1_pb2,

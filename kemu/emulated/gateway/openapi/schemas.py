@@ -7,8 +7,9 @@ from typing import Any
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from kemu.emulated.gateway.openapi import descriptions
-from kemu.emulated.objects import autoscalers, events, resources
+from kemu.emulated.objects import events, resources
 from kemu.emulated.objects.conversion import descriptors
+from kemu.emulated.objects.kinds import autoscalers
 from kemu.emulated.objects.managed_fields import schemas as merging
 
 REFERENCE = "#/components/schemas/"

@@ -15,8 +15,9 @@ import yaml
 
 from kemu.emulated.gateway.requests import bodies, documents, negotiation
 from kemu.emulated.gateway.requests.bodies import Body
-from kemu.emulated.objects import autoscalers, events
+from kemu.emulated.objects import events
 from kemu.emulated.objects.conversion import go_values, sizes
+from kemu.emulated.objects.kinds import autoscalers
 from kemu.emulated.objects.resources import Resource
 from kemu.errors import BadRequest
 from kemu.messages.v1 import api_pb2

@@ -12,7 +12,8 @@ import ssl
 from kemu.emulated.gateway.answers.responses import Response
 from kemu.emulated.gateway.verbs.calls import Call
 from kemu.emulated.gateway.verbs.subresources import Handler
-from kemu.emulated.objects import components, selectors
+from kemu.emulated.objects import selectors
+from kemu.emulated.objects.kinds import components
 from kemu.errors import BadRequest, NotFound
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 

@@ -1,9 +1,11 @@
 """The defaults of objects: :mod:`kemu.emulated.objects.defaulting.defaults` is the entry, the others hold the kinds.
 
+admission_registration  the defaults of webhooks and of admission policies
 apps           the defaults of the group apps
 autoscaling    the defaults of HorizontalPodAutoscalers (``pkg/apis/autoscaling/v2/defaults.go``)
 batch          the defaults of the group batch
 core           the defaults of the core group without pods, and of small API groups
+definitions    the defaults of CustomResourceDefinitions
 devices        the defaults of resource.k8s.io (``pkg/apis/resource/v1/defaults.go``)
 pods           the defaults of pods and of the templates of pods
 quotas         the defaults of ResourceQuotas and LimitRanges

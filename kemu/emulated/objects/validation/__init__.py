@@ -5,15 +5,15 @@ apps           the checks of the group apps
 batch          the checks of the group batch (``pkg/apis/batch/validation``)
 causes         the causes of a refusal, one for each field
 checks         checks of single values, and rules for the fields at given paths
+control_plane  the checks of kinds about the control plane itself
 core           the checks of the core group without pods and volumes
 devices        the checks of resource.k8s.io: claims, their templates, classes, slices
+extensions     the checks of kinds that extend the API: webhooks, policies, CustomResourceDefinitions
 finalizers     checks of the finalizers of objects and namespaces (``ValidateFinalizers``, ``validateFinalizerName``)
-flowcontrol    the checks of flowcontrol.apiserver.k8s.io
 metadata       checks of ``metadata``, which all kinds share, and of labels, selectors and other common parts
 placement      checks of where a pod may run: tolerations, affinity, topology spread, scheduling gates
 pod_specs      validation of pods
 quotas         the checks of ResourceQuotas and LimitRanges
-registrations  the checks of apiregistration.k8s.io and certificates.k8s.io
 rules          what the checks of a kind consist of
 small_groups   the checks of small API groups (policy, autoscaling, scheduling.k8s.io, …)
 storage        the checks of volumes: claims, volumes, and the group storage.k8s.io

@@ -167,7 +167,7 @@ class _World:
     async def update_status(self, found: autoscaling_v2_pb2.HorizontalPodAutoscaler) -> None:
         self._autoscaler = found
 
-    def event(self, regarding: Any, kind: str, reason: str, action: str, note: str) -> None:
+    def event(self, regarding: object, kind: str, reason: str, action: str, note: str) -> None:
         self._events.append(f"{kind} {reason} {note}")
 
 

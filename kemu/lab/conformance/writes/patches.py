@@ -5,9 +5,9 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from kemu.emulated.apiserver import json_operations
-from kemu.emulated.apiserver.registry import json_patches, patches, strategic_merges
+from kemu.emulated.apiserver.registry.patching import json_patches, patches, strategic_merges
 from kemu.emulated.objects import plain
+from kemu.emulated.objects.conversion import json_operations
 from kemu.errors import ApiError
 from kemu.lab.conformance import comparisons
 

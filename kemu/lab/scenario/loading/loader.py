@@ -34,7 +34,6 @@ from kemu.lab.scenario.format.clusters import Node, Nodes, Scheduler
 from kemu.lab.scenario.format.events import Event
 from kemu.lab.scenario.format.keys import timing_keys
 from kemu.lab.scenario.loading import (
-    admission_hooks,
     clusters,
     controllers,
     faults,
@@ -49,7 +48,7 @@ from kemu.lab.scenario.loading import (
     timelines,
     users,
 )
-from kemu.lab.scenario.loading.objects import foreign_files, manifest_files, manifests, volumes
+from kemu.lab.scenario.loading.objects import admission_hooks, foreign_files, manifest_files, manifests, volumes
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime import user_code, words
 

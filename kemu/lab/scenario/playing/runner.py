@@ -196,7 +196,9 @@ def _run(scenario: Scenario, options: Options) -> RunResult:
         with garbage.uncollected():
             judged = judge(scenario, folder, played.end, options.progress)
     finally:
-        garbage.unfreeze()
+        # A large history stays frozen until the next run begins: a look at it takes half a minute.
+        if played.events_bytes < LARGE_BYTES:
+            garbage.unfreeze()
     verdict = {**judged.data(runtime_name, played.digest), "wall_s": round(played.wall_s, 3), "run": str(options.out)}
     verdict |= played.loads
     verdict |= _warnings(scenario)

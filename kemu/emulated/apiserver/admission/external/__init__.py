@@ -5,6 +5,7 @@
     webhooks     MutatingAdmissionWebhook and ValidatingAdmissionWebhook
     reviews      what a webhook is asked, and what it may answer
     hooks        functions in Python in the place of webhooks
+    subresources  bindings and evictions, about which admission is asked as about new objects
     conditions   CEL: match conditions, and what all expressions may name
     policies     ValidatingAdmissionPolicy and MutatingAdmissionPolicy
     params       the objects that parametrise a policy
@@ -24,7 +25,7 @@ from kemu.emulated.apiserver.admission.external.attributes import ASKING, Asking
 from kemu.emulated.apiserver.admission.external.conditions import Conditions
 from kemu.emulated.apiserver.admission.external.hooks import Hooks
 from kemu.emulated.apiserver.admission.external.matching import Selectors
-from kemu.emulated.apiserver.admission.external.params import Params
+from kemu.emulated.apiserver.admission.external.params import Custom, Params
 from kemu.emulated.apiserver.admission.external.policies import MutatingPolicies, ValidatingPolicies
 from kemu.emulated.apiserver.admission.external.webhooks import Invocations, Webhooks
 from kemu.emulated.apiserver.authorization.authorizers import Authorizer
@@ -53,6 +54,7 @@ class External:
         client: WebhookClient,
         hooks: Sequence[Mapping[str, Any]],
         new_uid: Callable[[], str],
+        custom: Custom,
     ) -> None:
         """``hooks``: see :class:`Hooks`."""
         self._authorizer = authorizer
@@ -60,7 +62,7 @@ class External:
         conditions = Conditions(authorizer)
         found = Hooks(hooks, lambda name: env.stream("admission hook", env.name, name))
         self.webhooks = Webhooks(env, cache, self._selectors, client, found, conditions, new_uid)
-        params = Params(cache)
+        params = Params(cache, custom)
         self._validating = ValidatingPolicies(cache, self._selectors, conditions, params)
         self._mutating = MutatingPolicies(cache, self._selectors, conditions, params)
 

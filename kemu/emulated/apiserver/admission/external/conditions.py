@@ -16,8 +16,14 @@ from kemu.emulated.apiserver.authorization import attributes as accesses
 from kemu.emulated.apiserver.authorization.authorizers import Authorizer
 from kemu.emulated.objects import identities
 from kemu.emulated.objects.conversion import convert
-from kemu.emulated.objects.validation import admission_registration
-from kemu.emulated.objects.validation.admission_registration import ANNOTATION, APPLY, CONDITION, MESSAGE, PATCH
+from kemu.emulated.objects.validation.extensions import admission_registration
+from kemu.emulated.objects.validation.extensions.admission_registration import (
+    ANNOTATION,
+    APPLY,
+    CONDITION,
+    MESSAGE,
+    PATCH,
+)
 from kemu.errors import KemuError
 from kemu.messages.k8s import admissionregistration_v1_pb2 as v1
 from kemu.messages.k8s import core_v1_pb2

@@ -20,7 +20,7 @@ from kemu.emulated.apiserver.admission.external import reviews
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.defaulting import admission_registration
 from kemu.emulated.objects.plain import Json
-from kemu.emulated.objects.validation import admission_registration as admission_registration_checks
+from kemu.emulated.objects.validation.extensions import admission_registration as admission_registration_checks
 from kemu.errors import Cause, SimulationError
 from kemu.messages.k8s import admissionregistration_v1_pb2 as v1
 from kemu.runtime import user_code

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from kemu.emulated.apiserver import json_operations
 from kemu.emulated.apiserver.admission.external.attributes import Attributes
 from kemu.emulated.apiserver.admission.external.conditions import OBJECT, Activation
 from kemu.emulated.apiserver.admission.external.webhooks import patched, replace
+from kemu.emulated.objects.conversion import json_operations
 from kemu.emulated.objects.managed_fields import schemas, values
 from kemu.emulated.objects.plain import Json
-from kemu.emulated.objects.validation.admission_registration import APPLY, PATCH
+from kemu.emulated.objects.validation.extensions.admission_registration import APPLY, PATCH
 from kemu.errors import KemuError
 from kemu.messages.k8s import admissionregistration_v1_pb2 as v1
 

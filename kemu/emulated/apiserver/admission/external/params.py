@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from kemu.emulated.apiserver.custom.served import Served
+from kemu.emulated.apiserver.storage import Entry
 from kemu.emulated.apiserver.watch.cache import WatchCache
 from kemu.emulated.objects import resources, selectors
 from kemu.emulated.objects.conversion import convert
@@ -17,17 +20,21 @@ class BadParams(KemuError):
     """They cannot be had; the text says why."""
 
 
+Custom = Callable[[str, str], Served | None]
+"""The row of a custom kind by API version and kind; None: there is none."""
+
+
 class Params:
-    def __init__(self, cache: WatchCache) -> None:
+    def __init__(self, cache: WatchCache, custom: Custom) -> None:
         self._cache = cache
+        self._custom = custom
 
     def row(self, kind: v1.ParamKind) -> Resource | None:
         """The row of the kind; None: there is none."""
-        for collection in self._cache.collections.values():
-            row = collection.resource
-            if (row.api_version, row.kind) == (kind.apiVersion, kind.kind):
-                return row
-        return None
+        row = resources.BY_KIND.get(kind.kind)
+        if row is not None and row.api_version == kind.apiVersion:
+            return row
+        return self._custom(kind.apiVersion, kind.kind)
 
     def collect(
         self,
@@ -57,11 +64,17 @@ class Params:
         return list(found)
 
     def _select(self, row: Resource, ref: v1.ParamRef, namespace: str) -> list[KubernetesObject]:
-        entries = self._cache.collections[row.plural].entries
+        collection = self._cache.collections.get(row.plural)
+        entries = collection.entries if collection is not None else {}
         if ref.name:
             entry = entries.get(resources.key(row, namespace, ref.name))
-            return [] if entry is None else [row.message.FromString(entry.wire)]
+            return [] if entry is None else [_shown(row, entry)]
         selector = selectors.compile_labels(ref.selector)
         beginning = resources.prefix(row, namespace)
-        objects = [row.message.FromString(entries[key].wire) for key in sorted(entries) if key.startswith(beginning)]
+        objects = [_shown(row, entries[key]) for key in sorted(entries) if key.startswith(beginning)]
         return [one for one in objects if selector.matches(one.metadata.labels)]
+
+
+def _shown(row: Resource, entry: Entry) -> KubernetesObject:
+    """Of a custom kind, in the version of the row."""
+    return row.message.FromString(row.shown(entry).wire if isinstance(row, Served) else entry.wire)

@@ -26,7 +26,7 @@ from kemu.emulated.apiserver.admission.external.matching import Matched, Selecto
 from kemu.emulated.apiserver.admission.external.params import BadParams, Params
 from kemu.emulated.apiserver.admission.external.webhooks import IF_NEEDED, IGNORE, Invocations
 from kemu.emulated.apiserver.watch.cache import WatchCache
-from kemu.emulated.objects.validation.admission_registration import ANNOTATION, CONDITION, MESSAGE
+from kemu.emulated.objects.validation.extensions.admission_registration import ANNOTATION, CONDITION, MESSAGE
 from kemu.messages.k8s import admissionregistration_v1_pb2 as v1
 from kemu.messages.k8s import core_v1_pb2
 

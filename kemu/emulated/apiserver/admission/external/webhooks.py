@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from kemu import errors as kemu_errors
-from kemu.emulated.apiserver import json_operations
 from kemu.emulated.apiserver.admission.base import Derived
 from kemu.emulated.apiserver.admission.external import conditions, matching, reviews
 from kemu.emulated.apiserver.admission.external.attributes import Attributes
@@ -20,9 +19,9 @@ from kemu.emulated.apiserver.admission.external.hooks import Hooks
 from kemu.emulated.apiserver.admission.external.matching import Matched, Selectors
 from kemu.emulated.apiserver.watch.cache import WatchCache
 from kemu.emulated.apiserver.webhooks.clients import BadClient, CallFailed, WebhookClient
-from kemu.emulated.objects.conversion import convert, sizes
+from kemu.emulated.objects.conversion import convert, json_operations, sizes
 from kemu.emulated.objects.defaulting import defaults
-from kemu.emulated.objects.validation.admission_registration import REVIEW_VERSIONS
+from kemu.emulated.objects.validation.extensions.admission_registration import REVIEW_VERSIONS
 from kemu.messages.k8s import admissionregistration_v1_pb2 as v1
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import Env
@@ -281,7 +280,7 @@ def internal(why: str) -> kemu_errors.InternalError:
 
 
 def patched(before: dict[str, Any], operations: Sequence[Any]) -> dict[str, Any]:
-    """Raises :class:`kemu.emulated.apiserver.json_operations.DoesNotApply`."""
+    """Raises :class:`kemu.emulated.objects.conversion.json_operations.DoesNotApply`."""
     if len(operations) > _MOST_OPERATIONS:
         raise json_operations.DoesNotApply(
             f"the patch has {len(operations)} operations; kemu carries out {_MOST_OPERATIONS}"

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from kemu.emulated.gateway.answers.websockets import GOING_AWAY, NORMAL, PIECE_BYTES, WebSocket
+from kemu.emulated.gateway.answers.websockets import NORMAL, PIECE_BYTES, WebSocket
 from kemu.emulated.gateway.handlers import Handler
 
 log = logging.getLogger(__name__)
@@ -106,7 +106,7 @@ class CommandSession:
     async def fail(self, message: str) -> None:
         status = {"metadata": {}, "status": "Failure", "message": message, "reason": "InternalError", "code": 500}
         await self._send(ERROR, json.dumps(status) if self._protocol in (V5, V4) else message)
-        await self._socket.close(GOING_AWAY)
+        await self._socket.close(NORMAL)
 
 
 def _reason(code: int) -> str:
@@ -125,8 +125,11 @@ def _exited(code: int) -> dict[str, Any]:
     }
 
 
-async def serve(session: CommandSession, handler: Handler, ended: Callable[[], Awaitable[str]]) -> None:
-    """Until the handler returns, the client has gone, or ``ended`` says why there is nothing to speak with any more."""
+async def serve(
+    session: CommandSession, handler: Handler, ended: Callable[[], Awaitable[str]], ends_within_s: float = 0.0
+) -> None:
+    """Until the handler returns, the client has gone, or ``ended`` says why there is nothing to speak with any more;
+    then the handler may still say something for so long."""
     await session.greet()
     running = asyncio.ensure_future(handler(session))
     listening = asyncio.ensure_future(session.listen())
@@ -134,6 +137,8 @@ async def serve(session: CommandSession, handler: Handler, ended: Callable[[], A
     tasks: tuple[asyncio.Future[Any], ...] = running, listening, ending
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        if ending.done() and ends_within_s:
+            await asyncio.wait((running, listening), timeout=ends_within_s, return_when=asyncio.FIRST_COMPLETED)
         if running.done():
             await session.finish(_code(running))
         elif ending.done():

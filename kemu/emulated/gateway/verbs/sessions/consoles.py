@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kemu.emulated.gateway.authentication import service_accounts
 from kemu.emulated.gateway.backends import Refused
 from kemu.emulated.gateway.handlers import Session
 from kemu.emulated.gateway.verbs.calls import Call
@@ -270,7 +271,34 @@ async def sources_of(call: Call, pod: core_v1_pb2.Pod, container: core_v1_pb2.Co
     found: dict[tuple[str, str], Mapping[str, str] | None] = {}
     for kind, name in _named(pod, container):
         found[kind, name] = await _data(call, pod.metadata.namespace, kind, name)
+    for volume in pod.spec.volumes:
+        for part in volume.volumeSource.projected.sources:
+            if part.HasField("serviceAccountToken"):
+                asked = part.serviceAccountToken
+                found["Token", asked.audience] = await _token(call, pod, asked)
     return found
+
+
+async def _token(
+    call: Call, pod: core_v1_pb2.Pod, asked: core_v1_pb2.ServiceAccountTokenProjection
+) -> Mapping[str, str] | None:
+    """A token of the pod's service account, as the kubelet would have asked for it."""
+    namespace, name = pod.metadata.namespace, pod.spec.serviceAccountName or "default"
+    resource = api_pb2.Resource(resource="serviceaccounts", namespace=namespace)
+    try:
+        answer: Any = await call.look("Get", api_pb2.GetRequest(resource=resource, name=name))
+    except Refused:
+        return None
+    tokens = call.settings.accounts
+    if tokens is None:
+        return None
+    uid = core_v1_pb2.ServiceAccount.FromString(answer.object).metadata.uid
+    account = service_accounts.Account(namespace, name, uid)
+    seconds = asked.expirationSeconds or service_accounts.USUAL_S
+    audiences = [asked.audience] if asked.audience else []
+    bound = (service_accounts.Bound("Pod", pod.metadata.name, pod.metadata.uid),)
+    now_s = int(call.now_s())
+    return {"token": tokens.sign(account, now_s=now_s, seconds=seconds, audiences=audiences, bound=bound)}
 
 
 def _named(pod: core_v1_pb2.Pod, container: core_v1_pb2.Container) -> Sequence[tuple[str, str]]:

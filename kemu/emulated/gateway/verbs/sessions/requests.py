@@ -26,6 +26,8 @@ from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 
 MOST = 200
 """Most sessions of one user."""
+LAST_WORDS_S = 3.0
+"""For which what a container printed last still comes to who is attached to it."""
 LOOK_EVERY_S = 1.0
 """How often it is looked whether the container is still there, in real time."""
 SPDY = "containers of this cluster are reached over WebSockets: by kubectl v1.31 or later, or a client that speaks them"
@@ -92,7 +94,8 @@ async def _command(call: Call, sessions: Sessions, kind: str) -> Response:
     async def serve(socket: WebSocket) -> None:
         session = commands.CommandSession(socket, protocol, wanted, convert.to_json(pod), container.name, command)
         with sessions.one_of(call.request.user.name):
-            await commands.serve(session, answering, _ended(call, pod, container))
+            ends_within_s = LAST_WORDS_S if kind == handlers.ATTACH else 0.0
+            await commands.serve(session, answering, _ended(call, pod, container), ends_within_s)
 
     return websockets.switching(call.request, protocol, serve)
 
@@ -116,9 +119,7 @@ def _attached(
                         await session.write(piece.replace(b"\n", b"\r\n") if session.tty else piece)
         finally:
             reader.close()
-        last = await consoles.pod_of(call)
-        ended = lines.current(last, container) if last is not None else None
-        return ended.ended.exitCode if ended is not None and ended.ended is not None else 0
+        return 0  # as kubelets: the exit code stands in the status of the pod
 
     return follow
 

@@ -9,5 +9,6 @@ job_formats      which columns published tables of jobs have
 philly           the jobs of the Philly trace, in JSON
 job_traces       jobs as pods: which are played, names, templates
 volumes          whether objects speak of volumes
+admission_hooks  functions in Python that stand for webhooks, and what is wrong with them
 foreign_files    files that are no scenario, and what they are
 """

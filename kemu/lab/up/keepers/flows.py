@@ -11,7 +11,8 @@ from typing import TypeVar
 
 from kemu import errors
 from kemu.emulated.client import clients, informers, retries
-from kemu.emulated.objects import flow_defaults, meta
+from kemu.emulated.objects import meta
+from kemu.emulated.objects.kinds import flow_defaults
 from kemu.messages.k8s import flowcontrol_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import Env

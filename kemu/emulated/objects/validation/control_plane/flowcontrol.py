@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from kemu.emulated.objects import flow_defaults, names
+from kemu.emulated.objects import names
+from kemu.emulated.objects.kinds import flow_defaults
 from kemu.emulated.objects.validation import checks
 from kemu.emulated.objects.validation.causes import duplicate, forbidden, invalid, not_supported, required
 from kemu.emulated.objects.validation.rules import Rules

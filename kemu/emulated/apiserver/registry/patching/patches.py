@@ -19,11 +19,11 @@ from typing import Any, TypeVar, cast
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import Message
 
-from kemu.emulated.apiserver import json_operations
 from kemu.emulated.apiserver.custom.served import Served
-from kemu.emulated.apiserver.registry import bodies, json_patches, options, strategic_merges
+from kemu.emulated.apiserver.registry import bodies, options
+from kemu.emulated.apiserver.registry.patching import json_patches, strategic_merges
 from kemu.emulated.objects import times
-from kemu.emulated.objects.conversion import convert, sizes
+from kemu.emulated.objects.conversion import convert, json_operations, sizes
 from kemu.emulated.objects.managed_fields import go_decoding, go_texts, schemas, shapes
 from kemu.emulated.objects.resources import Resource
 from kemu.emulated.objects.validation import causes

@@ -15,7 +15,7 @@ from kemu.emulated.apiserver.registry.kinds import Kinds
 from kemu.emulated.apiserver.registry.registry import Registry
 from kemu.emulated.objects import custom_kinds, meta, resources
 from kemu.emulated.objects.conversion import convert
-from kemu.emulated.objects.validation import definitions
+from kemu.emulated.objects.validation.extensions import definitions
 from kemu.emulated.objects.wire import key_ranges
 from kemu.emulated.schemas import problems, structural
 from kemu.errors import Cause

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 from urllib.parse import urlsplit
+
+from google.protobuf.message import Message
 
 from kemu.emulated.objects import names
 from kemu.emulated.objects.validation import checks
@@ -236,7 +238,7 @@ def _check_webhook(webhook: Webhook, path: str, side_effects: Sequence[str], fou
         _check_set(webhook, "reinvocationPolicy", _REINVOCATIONS, path, found)
 
 
-def check_client(client: Any, path: str, found: list[Cause]) -> None:
+def check_client(client: v1.WebhookClientConfig, path: str, found: list[Cause]) -> None:
     """A ``WebhookClientConfig``."""
     if client.HasField("url") == client.HasField("service"):
         found.append(required(path, "exactly one of url or service is required"))
@@ -267,7 +269,7 @@ def check_url(url: str, path: str, found: list[Cause]) -> None:
         found.append(invalid(path, parts.query, "query parameters are not permitted in the URL"))
 
 
-def check_service(service: Any, path: str, found: list[Cause]) -> None:
+def check_service(service: v1.ServiceReference, path: str, found: list[Cause]) -> None:
     """``ValidateWebhookService``, which is given the name as the namespace, and the namespace as the name."""
     found += [required(f"{path}.name")] if not service.namespace else []
     found += [required(f"{path}.namespace")] if not service.name else []
@@ -313,7 +315,7 @@ def _check_versions(versions: list[str], path: str, must_be_known: bool, found: 
         found.append(invalid(path, versions, f"must include at least one of {', '.join(REVIEW_VERSIONS)}"))
 
 
-def _check_set(message: Any, field: str, choices: Sequence[str], path: str, found: list[Cause]) -> None:
+def _check_set(message: Message, field: str, choices: Sequence[str], path: str, found: list[Cause]) -> None:
     """A value that may be absent, but not empty. ``path``: what precedes the field."""
     if message.HasField(field):
         checks.listed(getattr(message, field), f"{path}{field}", choices, found)

@@ -9,7 +9,7 @@ from kemu.emulated.apiserver.authorization import requesters
 from kemu.emulated.apiserver.authorization.attributes import Attributes
 from kemu.emulated.objects import identities
 from kemu.emulated.objects.resources import Resource
-from kemu.emulated.objects.validation.registrations import Request, blocks
+from kemu.emulated.objects.validation.control_plane.registrations import Request, blocks
 
 KIND = "certificatesigningrequests"
 GROUP = "certificates.k8s.io"

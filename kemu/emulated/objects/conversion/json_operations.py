@@ -46,7 +46,7 @@ def apply_told(data: dict[str, Any], operations: Sequence[Any]) -> dict[str, Any
     return found
 
 
-def _told(root: Any, one: dict[str, Any]) -> DoesNotApply:
+def _told(root: dict[str, Any] | list[Any], one: dict[str, Any]) -> DoesNotApply:
     """Why an operation does not fit."""
     what, path = one.get("op", ""), one.get("path")
     if what not in ("add", "remove", "replace", "move", "copy", "test"):
@@ -83,7 +83,7 @@ def _told(root: Any, one: dict[str, Any]) -> DoesNotApply:
     return DoesNotApply(f"error in {what} for path: '{path}': {why}")
 
 
-def _holder(root: Any, path: str) -> dict[str, Any] | list[Any] | None:
+def _holder(root: dict[str, Any] | list[Any], path: str) -> dict[str, Any] | list[Any] | None:
     """What holds the last step of a path."""
     try:
         found = _find(root, path)[0]
@@ -153,7 +153,7 @@ def _get(parent: dict[str, Any] | list[Any], step: str) -> Any:
     return parent.get(step)
 
 
-def _add(parent: Any, step: str, value: object) -> None:
+def _add(parent: dict[str, Any] | list[Any], step: str, value: object) -> None:
     if not isinstance(parent, list):
         parent[step] = value
     elif step == "-":

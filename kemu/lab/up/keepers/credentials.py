@@ -8,7 +8,7 @@ import contextlib
 
 from kemu import errors
 from kemu.emulated.client import clients, informers, retries
-from kemu.emulated.objects.validation.registrations import APPROVED, DENIED, FAILED, Request
+from kemu.emulated.objects.validation.control_plane.registrations import APPROVED, DENIED, FAILED, Request
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env
 

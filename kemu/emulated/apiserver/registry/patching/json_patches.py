@@ -1,4 +1,4 @@
-"""JSON patches as clients send them; :mod:`kemu.emulated.apiserver.json_operations` carries them out."""
+"""JSON patches as clients send them; :mod:`kemu.emulated.objects.conversion.json_operations` carries them out."""
 
 from __future__ import annotations
 

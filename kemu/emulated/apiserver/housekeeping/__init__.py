@@ -1,0 +1,5 @@
+"""What an API server does by itself, without being asked.
+
+definitions  definitions of custom kinds: names, conditions, the end of all objects
+expiry       removes Event objects after their time
+"""

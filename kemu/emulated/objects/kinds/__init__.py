@@ -1,0 +1,6 @@
+"""What is particular to single kinds.
+
+autoscalers    HorizontalPodAutoscalers in their two forms: that of autoscaling/v2 is stored
+components     ComponentStatus, a kind that is never stored
+flow_defaults  the flow schemas and priority levels that every cluster has
+"""

@@ -1,0 +1,146 @@
+"""Which of Kubernetes' e2e tests are run, and how.
+
+    python -m tests.e2e.suites --seconds 600    all that the real control plane passed, in shards one after the other
+
+``../shared/e2e/real.txt`` tells what a real control plane of v1.36.3 with three nodes of KWOK answered: outcome,
+seconds and name of each test of [Conformance]. KWOK runs no containers, so what passes there needs none.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from kemu.emulated.real import executables
+
+REAL = Path(__file__).resolve().parents[2].parent / "shared" / "e2e" / "real.txt"
+VERSION = "v1.36.3"
+UP_S = 60.0
+
+ARGUED = {
+    "[sig-api-machinery] Servers with support for API chunking should support continue listing from the last key if "
+    "the original version has been compacted away, though the list is inconsistent [Slow]": "waits for a compaction, "
+    "which comes after five to ten minutes: longer than a shard takes",
+}
+"""Tests that pass on the real control plane and are not asked here, each with its reason."""
+
+
+class Real(NamedTuple):
+    """What the real control plane answered."""
+
+    outcome: str
+    seconds: float
+    name: str
+
+
+def real() -> list[Real]:
+    """Raises FileNotFoundError where it is not beside the project."""
+    found = []
+    for line in REAL.read_text().splitlines():
+        outcome, seconds, name = line.split(None, 2)
+        found.append(Real(outcome, float(seconds), name.strip()))
+    return found
+
+
+def binary() -> Path:
+    """The e2e.test that ``../shared/tools/kube build e2e.test`` has built. Raises FileNotFoundError."""
+    found = executables.cache() / f"e2e.test-{VERSION}"
+    if not found.is_file():
+        raise FileNotFoundError(f"{found.name} is not in {found.parent}")
+    return found
+
+
+def wanted(most_s: float, *, serial: bool) -> list[str]:
+    """Names of the tests that passed on the real control plane within so many seconds each. ``serial``: those that want
+    a cluster of their own, or the others."""
+    return [
+        one.name
+        for one in real()
+        if one.outcome == "passed"
+        and one.seconds <= most_s
+        and one.name not in ARGUED
+        and ("[Serial]" in one.name) is serial
+    ]
+
+
+@contextmanager
+def cluster(folder: Path) -> Iterator[Path]:
+    """``kemu up`` with three nodes; its kubeconfig."""
+    command = [sys.executable, "-m", "kemu.doors.cli.main", "up", "--nodes", "3", "--json", "--out", str(folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield Path(json.loads(process.stdout.readline())["kubeconfig"])
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=UP_S)
+
+
+def run(names: Sequence[str], folder: Path, seconds: float) -> dict[str, str]:
+    """Outcomes by name, of a cluster of its own. ``seconds``: in all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    report = folder / "report.xml"
+    focus = "|".join(re.escape(name).replace("/", "\\/") for name in names)
+    with cluster(folder / "run") as kubeconfig:
+        command = [
+            *(str(binary()), "--provider=skeleton", "--kubeconfig", str(kubeconfig), "--num-nodes=3"),
+            *("--disable-log-dump", f"--ginkgo.focus={focus}", f"--ginkgo.timeout={seconds:.0f}s", "--ginkgo.no-color"),
+            f"--ginkgo.junit-report={report}",
+        ]
+        with (folder / "e2e.log").open("wb") as log:
+            subprocess.run(
+                command, stdout=log, stderr=subprocess.STDOUT, cwd=folder, check=False, timeout=seconds + 120
+            )
+    found = outcomes(report)
+    return {name: found.get(name, "missing") for name in names}
+
+
+def outcomes(report: Path) -> dict[str, str]:
+    """Of a JUnit file of e2e.test, by the names that ``real.txt`` has."""
+    found = {}
+    for case in ET.parse(report).getroot().iter("testcase"):
+        status = case.get("status", "")
+        if status in ("skipped", "pending") or not case.get("name", "").startswith("[It]"):
+            continue
+        found[_name(case.get("name", ""))] = status
+    return found
+
+
+def _name(text: str) -> str:
+    """Without what the framework adds."""
+    text = text.removeprefix("[It] ")
+    return text.partition(" [Conformance]")[0].strip()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.e2e.suites", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=1800.0, help="of each shard")
+    options = parser.parse_args()
+    failed: dict[str, str] = {}
+    count = 0
+    with tempfile.TemporaryDirectory(prefix="kemu-e2e-") as folder:
+        for serial in (False, True):
+            names = wanted(float("inf"), serial=serial)
+            found = run(names, Path(folder) / ("serial" if serial else "parallel"), options.seconds)
+            count += len(found)
+            failed |= {name: outcome for name, outcome in found.items() if outcome != "passed"}
+    print(f"{count - len(failed)} of {count} tests pass that pass on a real control plane")
+    for name, outcome in failed.items():
+        print(f"{outcome:10} {name}")
+    for name, why in ARGUED.items():
+        print(f"not asked  {name}: {why}")
+    return int(len(failed) > count / 100)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
