@@ -339,7 +339,7 @@ def _old_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     def changed(self: Any, collection: Any, change: cache.Change, message: Any = None) -> None:
         if change.old is not None and change.new is not None and collection.resource.plural == "pods":
             entry = change.new
-            entry.wire, entry.size = change.old.at(change.revision), change.old.size
+            entry.wire = change.old.at(change.revision)
         dispatch(self, collection, change, None)
 
     monkeypatch.setattr(fanout.Fanout, "dispatch", changed)

@@ -36,8 +36,6 @@ def _(patch: pytest.MonkeyPatch) -> None:
 
     def hoarding(self: informers.Informer, event: api_pb2.WatchEvent, *, alone: bool = False) -> bool:
         if event.type == 2 and self.resource == "pods":
-            key = "/".join(self._see(event.resource_version, event.object)[1].metadata.name)
-            self.store.pop(key, None)
             handler, self._handler = self._handler, None
             try:
                 return receive(self, event, alone=alone)

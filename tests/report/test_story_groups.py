@@ -201,8 +201,8 @@ class TestFilters:
                 (
                     "--kind: no kind xyz; there are created, bound, running, finished, unschedulable, nominated, "
                     "deleted, resized, volume, collected, preempted, evicted, rejected, conflict, killed, lost, node, "
-                    "refused, error, scaled, elected, probed, job, rollout, exited, failed, fault, disturbance, "
-                    "waiting, check"
+                    "refused, error, scaled, elected, probed, job, rollout, autoscaled, exited, failed, "
+                    "fault, disturbance, waiting, check"
                 ),
             ),
             ({"from_ns": 2, "until_ns": 1}, "--from is later than --to"),
