@@ -38,7 +38,7 @@ from kemu.emulated.apiserver.admission.anti_affinity_topologies import LimitPodH
 from kemu.emulated.apiserver.admission.base import Host, Plugin
 from kemu.emulated.apiserver.admission.extended_resource_tolerations import ExtendedResourceToleration
 from kemu.emulated.apiserver.admission.external import External
-from kemu.emulated.apiserver.admission.external.attributes import CREATE, DELETE, UPDATE, Asking, Attributes
+from kemu.emulated.apiserver.admission.external.attributes import ASKING, CREATE, DELETE, UPDATE, Asking, Attributes
 from kemu.emulated.apiserver.admission.identities.certificates import Certificates
 from kemu.emulated.apiserver.admission.identities.role_escalations import RoleEscalations
 from kemu.emulated.apiserver.admission.identities.service_accounts import ServiceAccount
@@ -121,7 +121,7 @@ class Chain:
 
     def asks(self) -> Asking | None:
         """The request that is being carried out, if somebody outside may be to be asked about it."""
-        return self.external.asking() if self.external is not None else None
+        return ASKING.get()
 
     async def create_asking(
         self, asking: Asking, resource: Resource, obj: KubernetesObject, *, is_generated: bool

@@ -21,7 +21,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from kemu.emulated.apiserver.admission.external import matching
-from kemu.emulated.apiserver.admission.external.attributes import ASKING, Asking, Attributes
+from kemu.emulated.apiserver.admission.external.attributes import Asking, Attributes
 from kemu.emulated.apiserver.admission.external.conditions import Conditions
 from kemu.emulated.apiserver.admission.external.hooks import Hooks
 from kemu.emulated.apiserver.admission.external.matching import Selectors
@@ -65,15 +65,13 @@ class External:
         params = Params(cache, custom)
         self._validating = ValidatingPolicies(cache, self._selectors, conditions, params)
         self._mutating = MutatingPolicies(cache, self._selectors, conditions, params)
+        self._sources = (*self.webhooks.sources, self._validating.source, self._mutating.source)
+        """Who may be to be asked: looked at for each write."""
 
     @property
     def is_there(self) -> bool:
         """Whether anybody is to be asked about anything."""
-        return self.webhooks.are_there or self._validating.are_there or self._mutating.are_there
-
-    def asking(self) -> Asking | None:
-        """The request that is being carried out, if somebody may be to be asked about it."""
-        return ASKING.get() if self.is_there else None
+        return any(self._sources)
 
     def attributes(
         self,

@@ -85,12 +85,12 @@ class _Policies:
         self._params = params
         self._policies = Derived(cache, f"{kind}admissionpolicies", _compile)
         self._bindings = Derived(cache, f"{kind}admissionpolicybindings", _by_policy)
-        self._kept = cache.collections[f"{kind}admissionpolicybindings"].entries
+        self.source = cache.collections[f"{kind}admissionpolicybindings"].entries
 
     @property
     def are_there(self) -> bool:
         """Whether a policy is bound."""
-        return bool(self._kept)
+        return bool(self.source)
 
     async def _uses(self, attributes: Attributes, problems: list[Problem]) -> list[Use]:
         """What is to be evaluated; ``problems`` gets what prevents it."""

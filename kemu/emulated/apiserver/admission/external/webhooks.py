@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Sized
 from typing import Any, NamedTuple
 
 from kemu import errors as kemu_errors
@@ -103,13 +103,13 @@ class Webhooks:
         validating = [one for one in hooks.standalone if isinstance(one, v1.ValidatingWebhook)]
         self._mutating = Derived(cache, "mutatingwebhookconfigurations", lambda found: _flatten(found, mutating))
         self._validating = Derived(cache, "validatingwebhookconfigurations", lambda found: _flatten(found, validating))
-        self._collections = [
-            cache.collections[f"{one}webhookconfigurations"].entries for one in ("mutating", "validating")
-        ]
+        kept = [cache.collections[f"{one}webhookconfigurations"].entries for one in ("mutating", "validating")]
+        self.sources: tuple[Sized, ...] = (hooks.standalone, *kept)
+        """All empty: nobody is to be asked."""
 
     @property
     def are_there(self) -> bool:
-        return bool(self._hooks.standalone or self._collections[0] or self._collections[1])
+        return any(self.sources)
 
     async def mutate(self, attributes: Attributes, invocations: Invocations) -> None:
         """Ask one after the other. Raises :class:`kemu.errors.ApiError`."""
