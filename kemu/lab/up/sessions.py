@@ -164,7 +164,9 @@ class Session:
                 bootstrap = bootstrap_objects.Bootstrap(env, client, authority, more, alone=self.alone)
                 await bootstrap.furnish()
 
-            made_of = scenario if self.alone else clusters.with_accounts(scenario)
+            # Over plain HTTP nobody has tokens, nor is there an authority that pods could mount.
+            without = self.alone or self.settings.insecure_http
+            made_of = scenario if without else clusters.with_accounts(scenario)
             self.roster = await plays.launch(runtime, made_of, beats, recorder.progress, furnish)
             assert bootstrap is not None
             # What a request needs lives as long as the request: young collections mostly find nothing.

@@ -25,7 +25,7 @@ class NamespaceKeeper:
     """Makes and keeps them, also in namespaces to come."""
 
     def __init__(self, env: Env, client: clients.Client, authority: str) -> None:
-        """``authority``: in PEM; empty: there is none. The configmap is there all the same: pods mount it."""
+        """``authority``: in PEM; empty: there is none, and no configmap."""
         self._env = env
         self._client = client
         self._authority = authority
@@ -58,6 +58,8 @@ class NamespaceKeeper:
             account = core_v1_pb2.ServiceAccount()
             account.metadata.name, account.metadata.namespace = ACCOUNT, namespace
             await self._make(account)
+        if not self._authority:
+            return
         found = self._roots.store.get(f"{namespace}/{ROOTS}")
         if found is None:
             roots = core_v1_pb2.ConfigMap(data={"ca.crt": self._authority})
