@@ -102,7 +102,7 @@ def event_at(buffer: bytes, at: int, where: Callable[[int], str], position: int)
         raise RunLogError(f"{where(position)}: checksum mismatch: the frame is damaged")
     try:
         return unpack_event(payload)
-    except (ValueError, TypeError, msgpack.UnpackException):
+    except (ValueError, TypeError, AttributeError, msgpack.UnpackException):
         raise RunLogError(f"{where(position)}: not an event of a run") from None
 
 
@@ -365,7 +365,7 @@ class Reader:
         try:
             if magic == blocks.PLAIN_MAGIC or self._file.must_be_whole():
                 return dict(msgpack.unpackb(header, raw=False))
-        except (ValueError, TypeError, msgpack.UnpackException):
+        except (ValueError, TypeError, AttributeError, msgpack.UnpackException):
             pass
         raise RunLogError(f"{path}: {self._file.where(self.offset)}: the header is damaged")
 
@@ -461,7 +461,7 @@ class Reader:
     def _event(self, payload: bytes) -> Entry:
         try:
             return unpack_event(payload)
-        except (ValueError, TypeError, msgpack.UnpackException):
+        except (ValueError, TypeError, AttributeError, msgpack.UnpackException):
             raise self._error("not an event of a run") from None
 
     def close(self) -> None:
