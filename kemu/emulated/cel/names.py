@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-_KEYWORDS = frozenset(
+KEYWORDS = frozenset(
     [
         "true",
         "false",
@@ -44,7 +44,7 @@ def escape(name: str) -> str | None:
     """
     if not name or name[0] in "0123456789" or not _ALLOWED.fullmatch(name):
         return None
-    if name in _KEYWORDS:
+    if name in KEYWORDS:
         return f"__{name}__"
     return _PIECE.sub(lambda found: _ESCAPED[found[0]], name)
 
@@ -61,7 +61,7 @@ def unescape(identifier: str) -> str | None:
         inner = found[1]
         if inner in _UNESCAPED:
             parts.append(_UNESCAPED[inner])
-        elif inner in _KEYWORDS and found[0] == identifier:
+        elif inner in KEYWORDS and found[0] == identifier:
             parts.append(inner)
         else:
             return None

@@ -6,33 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from kemu.emulated.cel import types
+from kemu.emulated.cel.names import KEYWORDS
 from kemu.emulated.cel.types import Type
 
-_KEYWORDS: Final = frozenset(
-    [
-        "true",
-        "false",
-        "null",
-        "in",
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "return",
-        "var",
-        "void",
-        "while",
-    ]
-)
 PATCH_NAME: Final = "JSONPatch"
 #: What Kubernetes takes for the type of a field that a JSONPatch does not have.
 NO_FIELD: Final = types.opaque("")
@@ -93,7 +69,7 @@ class Provider:
         found = fields.get(field)
         if found is None and type_name == PATCH_NAME:
             return NO_FIELD
-        if found is None and field in _KEYWORDS:
+        if found is None and field in KEYWORDS:
             found = fields.get(f"__{field}__")
         return found
 
