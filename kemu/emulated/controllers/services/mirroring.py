@@ -6,7 +6,6 @@ Further config: ``settings`` (:class:`Settings`), ``events`` (:data:`kemu.emulat
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -53,17 +52,11 @@ class EndpointSliceMirroring(controllers.Controller):
         level = config.get("events", recorders.NOTABLE)
         self._recorder = recorders.Recorder(env, self.client, "endpoint-slice-mirroring-controller", "0", level)
         self.queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env, endpoints.RETRY_S, MAX_DELAY_S)
-        self._tracker = trackers.Tracker()
-        self._of_service: dict[str, dict[str, None]] = {}
+        self._slices = trackers.ManagedSlices(self.client, NAME, self._slices_changed)
         self._endpoints: informers.Informer[core_v1_pb2.Endpoints] = informers.Informer(
             self.client,
             "endpoints",
             handler=informers.Callbacks(self._endpoints_changed, self._endpoints_updated, self._endpoints_changed),
-        )
-        self._slices: informers.Informer[discovery_v1_pb2.EndpointSlice] = informers.Informer(
-            self.client,
-            "endpointslices",
-            handler=informers.Callbacks(self._slice_added, self._slice_updated, self._slice_deleted),
         )
         self._services: informers.Informer[core_v1_pb2.Service] = informers.Informer(
             self.client,
@@ -72,7 +65,7 @@ class EndpointSliceMirroring(controllers.Controller):
         )
 
     async def run(self) -> None:
-        await self.begin(self._slices, self._services, self._endpoints)
+        await self.begin(self._slices.informer, self._services, self._endpoints)
         await self.work(self.queue, self._reconcile, endpoints.WORKERS)
 
     # --- events ------------------------------------------------------------------------------------------------------
@@ -96,39 +89,8 @@ class EndpointSliceMirroring(controllers.Controller):
         if bool(old.spec.selector) != bool(new.spec.selector):
             self._enqueue(new)
 
-    def _slice_added(self, found: discovery_v1_pb2.EndpointSlice) -> None:
-        self._index(found)
-        if _is_own(found) and self._tracker.is_news(found):
-            self._queue_owner(found)
-
-    def _slice_updated(self, old: discovery_v1_pb2.EndpointSlice, new: discovery_v1_pb2.EndpointSlice) -> None:
-        self._unindex(old)
-        self._index(new)
-        if trackers.service_of(old) != trackers.service_of(new):
-            self._queue_owner(new)
-            self._queue_owner(old)
-        elif _is_own(old) != _is_own(new) or (_is_own(new) and self._tracker.is_news(new)):
-            self._queue_owner(new)
-
-    def _slice_deleted(self, found: discovery_v1_pb2.EndpointSlice) -> None:
-        self._unindex(found)
-        if _is_own(found) and self._tracker.has(found) and not self._tracker.is_expected(found):
-            self._queue_owner(found)
-
-    def _queue_owner(self, found: discovery_v1_pb2.EndpointSlice) -> None:
-        if found.metadata.labels.get(endpoints.SERVICE_NAME):
-            self.queue.add_after(trackers.service_of(found), self._batch_s + self.lag_s())
-
-    def _index(self, found: discovery_v1_pb2.EndpointSlice) -> None:
-        if _is_own(found):
-            self._of_service.setdefault(trackers.service_of(found), {})[controllers.key_of(found)] = None
-
-    def _unindex(self, found: discovery_v1_pb2.EndpointSlice) -> None:
-        service = trackers.service_of(found)
-        keys = self._of_service.get(service, {})
-        keys.pop(controllers.key_of(found), None)
-        if not keys:
-            self._of_service.pop(service, None)
+    def _slices_changed(self, service: str) -> None:
+        self.queue.add_after(service, self._batch_s + self.lag_s())
 
     # --- one Service -------------------------------------------------------------------------------------------------
 
@@ -142,16 +104,15 @@ class EndpointSliceMirroring(controllers.Controller):
     async def _sync(self, key: str) -> None:
         """``syncEndpoints``."""
         found, service = self._endpoints.store.get(key), self._services.store.get(key)
-        existing = [self._slices.store[one] for one in sorted(self._of_service.get(key, ()))]
         if found is None or service is None or not _is_mirrored(found) or service.spec.selector:
-            self._tracker.forget(key)
-            for one in existing:
-                with contextlib.suppress(errors.NotFound):
-                    await self.client.delete("endpointslices", one.metadata.name, one.metadata.namespace)
+            await self._slices.clear(key)
             return
-        if self._tracker.is_stale(key, existing):
+        existing = self._slices.of(key)
+        if self._slices.tracker.is_stale(key, existing):
             raise errors.ServiceUnavailable("EndpointSlice informer cache is out of date")
-        await self._finalize(found, self._plan(found, existing))
+        plan = self._plan(found, existing)
+        packing.recycle(plan, lambda old, new: old.addressType == new.addressType)
+        await self._slices.write(plan, may_create=not found.metadata.HasField("deletionTimestamp"))
 
     def _plan(self, found: core_v1_pb2.Endpoints, existing: Sequence[discovery_v1_pb2.EndpointSlice]) -> packing.Plan:
         """``reconcile``."""
@@ -216,34 +177,14 @@ class EndpointSliceMirroring(controllers.Controller):
         if existing:
             plan.delete = list(existing[1:])
             if _shows(existing[0], found, desired):
-                if not self._tracker.has(existing[0]):
-                    self._tracker.update(existing[0])
+                if not self._slices.tracker.has(existing[0]):
+                    self._slices.tracker.update(existing[0])
                 return plan
             name = existing[0].metadata.name
         made = _new(found, ports, family, name)
         made.endpoints.extend(list(desired.values())[: self._most])
         (plan.update if name else plan.create).append(made)
         return plan
-
-    async def _finalize(self, found: core_v1_pb2.Endpoints, plan: packing.Plan) -> None:
-        packing.recycle(plan, lambda old, new: old.addressType == new.addressType)
-        if not found.metadata.HasField("deletionTimestamp"):
-            for one in plan.create:
-                try:
-                    self._tracker.update(await self.client.create(one))
-                except errors.ApiError as error:
-                    if endpoints.is_namespace_going(error):
-                        return
-                    raise
-        for one in plan.update:
-            self._tracker.update(await self.client.update(one))
-        for one in plan.delete:
-            await self.client.delete("endpointslices", one.metadata.name, one.metadata.namespace)
-            self._tracker.expect_deletion(one)
-
-
-def _is_own(found: discovery_v1_pb2.EndpointSlice) -> bool:
-    return found.metadata.labels.get(endpoints.MANAGED_BY, "") == NAME
 
 
 def _is_mirrored(found: core_v1_pb2.Endpoints) -> bool:

@@ -50,71 +50,28 @@ class EndpointSliceController(members.ServiceController):
         super().__init__(env, config, settings.endpointslice_updates_batch_period_ns)
         self._most = settings.max_endpoints_per_slice
         self._delay_s = max(AFTER_CHANGE_S, settings.endpointslice_updates_batch_period_ns / SECOND_NS)
-        self._tracker = trackers.Tracker()
-        self._of_service: dict[str, dict[str, None]] = {}
-        """Keys of the slices that are this controller's, by that of the Service."""
-        self._slices: informers.Informer[discovery_v1_pb2.EndpointSlice] = informers.Informer(
-            self.client,
-            "endpointslices",
-            handler=informers.Callbacks(self._slice_added, self._slice_updated, self._slice_deleted),
-        )
+        self._slices = trackers.ManagedSlices(self.client, NAME, self._slices_changed)
         self._nodes: informers.Informer[core_v1_pb2.Node] = informers.Informer(self.client, "nodes")
 
     async def run(self) -> None:
-        await self.begin(self._nodes, self._slices, self.services, self.pods)
+        await self.begin(self._nodes, self._slices.informer, self.services, self.pods)
         await self.work(self.queue, self.reconcile, endpoints.WORKERS)
 
-    # --- events ------------------------------------------------------------------------------------------------------
-
-    def _slice_added(self, found: discovery_v1_pb2.EndpointSlice) -> None:
-        self._index(found)
-        if _is_own(found) and self._tracker.is_news(found):
-            self._queue_owner(found)
-
-    def _slice_updated(self, old: discovery_v1_pb2.EndpointSlice, new: discovery_v1_pb2.EndpointSlice) -> None:
-        self._unindex(old)
-        self._index(new)
-        if trackers.service_of(old) != trackers.service_of(new):
-            self._queue_owner(new)
-            self._queue_owner(old)
-        elif _is_own(old) != _is_own(new) or (_is_own(new) and self._tracker.is_news(new)):
-            self._queue_owner(new)
-
-    def _slice_deleted(self, found: discovery_v1_pb2.EndpointSlice) -> None:
-        self._unindex(found)
-        if _is_own(found) and self._tracker.has(found) and not self._tracker.is_expected(found):
-            self._queue_owner(found)
-
-    def _queue_owner(self, found: discovery_v1_pb2.EndpointSlice) -> None:
-        if found.metadata.labels.get(endpoints.SERVICE_NAME):
-            self.queue.add_after(trackers.service_of(found), self._delay_s + self.lag_s())
-
-    def _index(self, found: discovery_v1_pb2.EndpointSlice) -> None:
-        if _is_own(found):
-            self._of_service.setdefault(trackers.service_of(found), {})[controllers.key_of(found)] = None
-
-    def _unindex(self, found: discovery_v1_pb2.EndpointSlice) -> None:
-        service = trackers.service_of(found)
-        keys = self._of_service.get(service, {})
-        keys.pop(controllers.key_of(found), None)
-        if not keys:
-            self._of_service.pop(service, None)
-
-    # --- one Service -------------------------------------------------------------------------------------------------
+    def _slices_changed(self, service: str) -> None:
+        self.queue.add_after(service, self._delay_s + self.lag_s())
 
     async def sync(self, key: str) -> None:
         """``syncService``."""
         service = self.services.store.get(key)
         if service is None:
             self.forget(key)
-            self._tracker.forget(key)
+            self._slices.tracker.forget(key)
             return
         if service.spec.type == "ExternalName" or not service.spec.selector:
             return
         pods = self.members(service)
-        existing = [self._slices.store[one] for one in sorted(self._of_service.get(key, ()))]
-        existing = [one for one in existing if not one.metadata.HasField("deletionTimestamp")]
-        if self._tracker.is_stale(key, existing):
+        existing = [one for one in self._slices.of(key) if not one.metadata.HasField("deletionTimestamp")]
+        if self._slices.tracker.is_stale(key, existing):
             raise errors.ServiceUnavailable("EndpointSlice informer cache is out of date")
         try:
             await self._reconcile_all(service, pods, existing, self.trigger_time(service, pods))
@@ -143,7 +100,7 @@ class EndpointSliceController(members.ServiceController):
         for one in existing:
             if one.addressType not in families:
                 try:
-                    await self._delete(one)
+                    await self._slices.delete(one)
                 except errors.ApiError as error:
                     failures.append(error)
         if failures:
@@ -203,7 +160,10 @@ class EndpointSliceController(members.ServiceController):
             else:
                 plan.create.append(empty)
         self._hint(service, existing, plan)
-        await self._finalize(service, plan, trigger)
+        packing.recycle(plan, lambda old, new: old.addressType == new.addressType and _is_owned(old, service))
+        for one in (*plan.create, *plan.update):
+            members.with_trigger(one, trigger)
+        await self._slices.write(plan, may_create=not service.metadata.HasField("deletionTimestamp"))
         if homeless:
             raise errors.ServiceUnavailable(homeless)
 
@@ -223,32 +183,6 @@ class EndpointSliceController(members.ServiceController):
                     plan.update.append(copy)
         for one in (*plan.create, *plan.update):
             hints.put(service, one)
-
-    async def _finalize(self, service: core_v1_pb2.Service, plan: packing.Plan, trigger: str) -> None:
-        """``finalize``."""
-        packing.recycle(plan, lambda old, new: old.addressType == new.addressType and _is_owned(old, service))
-        if not service.metadata.HasField("deletionTimestamp"):
-            for one in plan.create:
-                members.with_trigger(one, trigger)
-                try:
-                    self._tracker.update(await self.client.create(one))
-                except errors.ApiError as error:
-                    if endpoints.is_namespace_going(error):
-                        return
-                    raise
-        for one in plan.update:
-            members.with_trigger(one, trigger)
-            self._tracker.update(await self.client.update(one))
-        for one in plan.delete:
-            await self._delete(one)
-
-    async def _delete(self, found: discovery_v1_pb2.EndpointSlice) -> None:
-        await self.client.delete("endpointslices", found.metadata.name, found.metadata.namespace)
-        self._tracker.expect_deletion(found)
-
-
-def _is_own(found: discovery_v1_pb2.EndpointSlice) -> bool:
-    return found.metadata.labels.get(endpoints.MANAGED_BY, "") == NAME
 
 
 def _is_owned(found: discovery_v1_pb2.EndpointSlice, service: core_v1_pb2.Service) -> bool:
