@@ -200,8 +200,8 @@ class TestFilters:
                 {"kinds": ("xyz",)},
                 (
                     "--kind: no kind xyz; there are created, bound, running, finished, unschedulable, nominated, "
-                    "deleted, resized, volume, collected, preempted, evicted, rejected, conflict, killed, lost, node, "
-                    "refused, error, scaled, elected, probed, job, rollout, autoscaled, exited, failed, "
+                    "deleted, resized, volume, collected, object, preempted, evicted, rejected, conflict, killed, "
+                    "lost, node, refused, error, scaled, elected, probed, job, rollout, autoscaled, exited, failed, "
                     "fault, disturbance, waiting, check"
                 ),
             ),

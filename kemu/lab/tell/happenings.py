@@ -13,6 +13,7 @@ from typing import Any
 from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.plain import Json
 from kemu.lab.checks.history import LOST, History, disturbances
+from kemu.lab.checks.history.custom_objects import ObjectFact
 from kemu.lab.checks.history.disturbances import Disturbance
 from kemu.lab.checks.history.facts import WORDS, Fact, Fault, NodeHistory, PodHistory
 from kemu.lab.checks.scheduling import ledgers
@@ -24,7 +25,7 @@ from kemu.runtime.words import short
 
 KINDS = {
     "created": 1, "bound": 1, "running": 1, "finished": 1,
-    "unschedulable": 2, "nominated": 2, "deleted": 2, "resized": 2, "volume": 2, "collected": 2,
+    "unschedulable": 2, "nominated": 2, "deleted": 2, "resized": 2, "volume": 2, "collected": 2, "object": 2,
     "preempted": 3, "evicted": 3, "rejected": 3, "conflict": 3, "killed": 3, "lost": 3, "node": 3, "refused": 3,
     "error": 3, "scaled": 3, "elected": 3, "probed": 3, "job": 3, "rollout": 3, "autoscaled": 3,
     "exited": 4, "failed": 4, "fault": 4, "disturbance": 4, "waiting": 4, "check": 4,
@@ -57,6 +58,8 @@ class Happening:
     """The preemptor."""
     what: str = ""
     """The whole phrase, where it is about neither a pod nor a node alone."""
+    fact: ObjectFact | None = None
+    """What happened to a custom object."""
     whom: Sequence[str] = ()
     """Nodes that it concerns, beside ``node``."""
     beyond: Sequence[Disruption] = ()
@@ -90,6 +93,7 @@ def all_of(history: History, verdict: Mapping[str, Any] | None = None) -> list[H
     found += [happening for one in history.disturbances for happening in _of_disturbance(one)]
     found += _of_reports(history, schedulers)
     found += of_nodes(history)
+    found += map(_of_object, history.custom)
     found += _of_the_end(history)
     ledger = ledgers.of(history)
     for one in found:
@@ -221,6 +225,18 @@ def _of_faults(faults: Sequence[Fault]) -> list[Happening]:
                     says = ("", f"{whom}{verbs[1]}")
                     found.append(Happening(time_ns, "fault", "chaos", says, tone, how, what=what, whom=names))
     return found
+
+
+_OF_OBJECTS = {"created": "is created", "changed": "is changed", "ending": "is being deleted", "deleted": "is gone"}
+
+
+def _of_object(fact: ObjectFact) -> Happening:
+    verb = _OF_OBJECTS.get(fact.what, "")
+    name = f"{fact.kind} {short(fact.key)}"
+    what = f"{name} {verb}" if verb else f"{name}: {fact.detail}"
+    tone = "good" if fact.detail == "Ready is True" else "plain"
+    alike = "", f"{fact.resource} {verb or fact.detail}"
+    return Happening(fact.time_ns, "object", fact.by or "API server", alike, tone, fact.why, what=what, fact=fact)
 
 
 _VERBS = {disturbances.DIED: "dies", disturbances.STOPPED: "is stopped", disturbances.LAGGED: "lags"}

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from kemu.errors import KemuError
 from kemu.lab.checks.history import History
+from kemu.lab.checks.history.custom_objects import ObjectFact
 from kemu.lab.checks.history.facts import PodHistory
 from kemu.lab.tell import happenings
 from kemu.lab.tell.happenings import Happening
@@ -31,6 +32,8 @@ class Selection:
     workload: str = ""
     """Workload of its pods: a workload, a controller (``ReplicaSet/web``), or what the names of single pods begin
     with."""
+    object: str = ""
+    """A custom object, ``widget/a``: its kind, with or without the group, or its resource, and its name."""
     kinds: tuple[str, ...] = ()
     from_ns: int = 0
     until_ns: int = 1 << 62
@@ -49,6 +52,9 @@ class Selection:
         families = dict.fromkeys(happenings.family(pod) for pod in history.pods.values())
         if self.workload and not any(self._is_of_workload(pod) for pod in history.pods.values()):
             raise KemuError(f"--workload: no workload {_unknown(self.workload, families)}")
+        if self.object and not any(self._is_object(fact) for fact in history.custom):
+            names = dict.fromkeys(f"{fact.kind}/{short(fact.key)}" for fact in history.custom)
+            raise KemuError(f"--object: no custom object {_unknown(self.object, names)}")
         if self.from_ns > self.until_ns:
             raise KemuError("--from is later than --to")
 
@@ -58,6 +64,7 @@ class Selection:
             and (not self.kinds or one.kind in self.kinds)
             and (not self.pod or self._of_pods(one, self._is_pod))
             and (not self.workload or self._of_pods(one, self._is_of_workload))
+            and (not self.object or (one.fact is not None and self._is_object(one.fact)))
             and (not self.node or self._is_on_node(one))
         )
 
@@ -69,6 +76,13 @@ class Selection:
 
     def _is_of_workload(self, pod: PodHistory) -> bool:
         return self.workload in (happenings.family(pod), pod.owner)
+
+    def _is_object(self, fact: ObjectFact) -> bool:
+        kind, _, name = self.object.partition("/")
+        plural, _, group = fact.resource.partition(".")
+        singular = fact.kind.lower()
+        names = (singular, f"{singular}.{group}", plural, fact.resource)
+        return kind.lower() in names and name in (fact.key, short(fact.key))
 
     def _is_on_node(self, one: Happening) -> bool:
         actor = f"kubelet/{self.node}"

@@ -138,7 +138,7 @@ _GAPS_OF_USUAL_NS = tuple(gap_ns for gap_ns in _GAPS_NS if gap_ns >= 15 * SECOND
 
 _GIVEN_UP = (
     "running", "finished", "deleted", "collected", "volume", "nominated", "bound", "unschedulable", "resized",
-    "created",
+    "created", "object",
 )  # fmt: skip
 """Kinds that a story goes without where there is no room, in this order; always without the first, unless nothing else
 is told: that a pod runs where it was bound says little."""

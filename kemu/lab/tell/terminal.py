@@ -170,7 +170,7 @@ def show_figures(console: Console, verdict: Mapping[str, Any]) -> None:
     costs = [
         _cost(name, value) for name, value in verdict["costs"].items() if value and not name.startswith("refused.")
     ]
-    layouts.show(console, layouts.grid(counters, width) or [Text("nothing happened", "dim")])
+    layouts.show(console, layouts.grid(counters, width) or [Text("nothing was counted", "dim")])
     if costs:
         console.print()
         layouts.show(console, layouts.grid(costs, width))

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import zstandard
 
+from kemu.lab.checks.history import custom_objects
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.runlog.events import StoreRecovered, Transaction
 
@@ -165,6 +166,8 @@ class StoreHistory(ABC):
         self.pods_changed: list[tuple[int, str, core_v1_pb2.Pod | None]] = []
         """By the transaction that was fed last: what of the pod (:data:`DEFINITION`, :data:`PHASE`, :data:`STATUS`),
         its key, and the pod as it is now; None: gone."""
+        self.custom: list[custom_objects.ObjectFact] = []
+        """What became of custom objects."""
         self._keep_changes = keep_changes
 
     def _on_txn(self, time_ns: int, actor: str, event: Transaction) -> None:
@@ -205,6 +208,8 @@ class StoreHistory(ABC):
                 self._pod_changed(time_ns, key, value, before, change)
             elif key.startswith(NODE_PREFIX):
                 self._node_changed(time_ns, key, value)
+            elif "." in key[custom_objects.BEGIN : key.find("/", custom_objects.BEGIN)]:  # as is_custom, without a call
+                self.custom += custom_objects.facts(time_ns, key, before, value)
 
     def _on_recovered(self, time_ns: int, actor: str, event: StoreRecovered) -> None:
         revision = event.rev
@@ -234,6 +239,8 @@ class StoreHistory(ABC):
                 self._pod_undone(time_ns, change)
             elif change.key.startswith(NODE_PREFIX):
                 self._node_changed(time_ns, change.key, change.previous)
+            elif custom_objects.is_custom(change.key):
+                self.custom += custom_objects.facts(time_ns, change.key, change.value, change.previous)
         undone.reverse()
         self._packed = min(self._packed, len(self.changes))
         self.revision = revision

@@ -25,6 +25,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser.add_argument("--pod", default="", metavar="NAME", help="what happened to this pod, or made room for it")
     parser.add_argument("--node", default="", metavar="NAME", help="what happened on this node")
     parser.add_argument("--workload", default="", metavar="NAME", help="of the pods of this workload or controller")
+    parser.add_argument("--object", default="", metavar="KIND/NAME", help="what happened to this custom object")
     parser.add_argument("--kind", action="append", default=[], metavar="KIND", help="such as preempted; repeatable")
     parser.add_argument("--from", dest="from_ns", type=_time, default=0, metavar="TIME", help="not earlier, as 1m30s")
     parser.add_argument("--to", dest="until_ns", type=_time, default=1 << 62, metavar="TIME", help="not later")
@@ -56,6 +57,7 @@ def command(options: argparse.Namespace) -> int:
         options.pod,
         options.node,
         options.workload,
+        options.object,
         tuple(kind for kinds in options.kind for kind in kinds.split(",")),
         options.from_ns,
         options.until_ns,
@@ -116,7 +118,7 @@ def _figures(history: History, width: int) -> list[Any]:
 def _words(options: argparse.Namespace) -> list[str]:
     """What was asked for, to be asked for again in other words."""
     words = [str(options.run)]
-    for name in ("pod", "node", "workload", "variant"):
+    for name in ("pod", "node", "workload", "object", "variant"):
         if getattr(options, name):
             words += [f"--{name}", getattr(options, name)]
     for kind in options.kind:

@@ -1,0 +1,122 @@
+"""What became of custom objects: created, changed, conditions, gone. Nothing in kemu acts on them, but people ask."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kemu.emulated.objects import custom_kinds
+from kemu.messages.k8s.apiextensions_v1_pb2 import CustomObject
+
+_REGISTRY = "/registry/"
+BEGIN = len(_REGISTRY)
+"""Where the name of the resource begins in a key."""
+_NAMED, _LONGEST = 2, 40
+"""Fields of a change that are named, and characters of a value that are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectFact:
+    """Something that happened to one custom object."""
+
+    time_ns: int
+    resource: str
+    """``widgets.example.com``"""
+    kind: str
+    key: str
+    """``namespace/name``; the name alone where the kind has no namespaces."""
+    what: str
+    """``created changed condition ending deleted``"""
+    by: str = ""
+    """The manager of the fields that were written, as the object names it; empty: not known."""
+    detail: str = ""
+    """Of a condition ``Ready is True``."""
+    why: str = ""
+
+
+def is_custom(key: str) -> bool:
+    """Whether a key of the store is that of a custom object."""
+    return custom_kinds.is_custom(key[BEGIN : key.find("/", BEGIN)])
+
+
+def facts(time_ns: int, key: str, before: bytes | None, value: bytes | None) -> Iterator[ObjectFact]:
+    """What a change of the store says. None: the object was, or is, not there."""
+    resource, _, name = key.removeprefix(_REGISTRY).partition("/")
+    shown = value if value is not None else before
+    if shown is None:
+        return
+    new, old = CustomObject.FromString(shown), CustomObject.FromString(before or b"")
+
+    def fact(what: str, detail: str = "", why: str = "") -> ObjectFact:
+        by = _manager(old, new) if value is not None else ""
+        return ObjectFact(time_ns, resource, new.kind, name, what, by, detail, why)
+
+    if value is None:
+        yield fact("deleted")
+        return
+    was, now = _content(old), _content(new)
+    if before is None:
+        yield fact("created")
+    elif changes := list(_differences(_without_status(was), _without_status(now), "")):
+        more = f" and {len(changes) - _NAMED} more" if len(changes) > _NAMED else ""
+        yield fact("changed", why=", ".join(changes[:_NAMED]) + more)
+    if new.metadata.HasField("deletionTimestamp") and not old.metadata.HasField("deletionTimestamp"):
+        yield fact("ending", why=f"waits for {', '.join(new.metadata.finalizers) or 'what depends on it'}")
+    known = {type_: status for type_, status, _ in _conditions(was)}
+    for type_, status, why in _conditions(now):
+        if known.get(type_) != status:
+            yield fact("condition", f"{type_} is {status}", why)
+    phase = _phase(now)
+    if phase and phase != _phase(was):
+        yield fact("condition", f"phase is {phase}")
+
+
+def _content(obj: CustomObject) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = json.loads(obj.content) if obj.content else {}
+    return found
+
+
+def _without_status(content: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {key: value for key, value in content.items() if key != "status"}
+
+
+def _status(content: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = content.get("status")
+    return found if isinstance(found, Mapping) else {}
+
+
+def _phase(content: Mapping[str, Any]) -> str:
+    found = _status(content).get("phase")
+    return found if isinstance(found, str) else ""
+
+
+def _conditions(content: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Type, status, and why; what is no condition as Kubernetes has them is left out."""
+    found = _status(content).get("conditions")
+    for one in found if isinstance(found, list) else ():
+        if isinstance(one, Mapping) and isinstance(one.get("type"), str) and isinstance(one.get("status"), str):
+            why = ": ".join(str(one[key]) for key in ("reason", "message") if one.get(key))
+            yield one["type"], one["status"], why
+
+
+def _differences(before: object, after: object, path: str) -> Iterator[str]:
+    """``spec.size 3 → 4``, field by field; lists are compared as a whole."""
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        for key in sorted({*before, *after}):
+            yield from _differences(before.get(key), after.get(key), f"{path}.{key}" if path else key)
+    elif before != after:
+        yield f"{path} {_shown(before)} → {_shown(after)}"
+
+
+def _shown(value: object) -> str:
+    text = "none" if value is None else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def _manager(old: CustomObject, new: CustomObject) -> str:
+    """Whose entry of the managed fields the change has written."""
+    known = {entry.SerializeToString(deterministic=True) for entry in old.metadata.managedFields}
+    written = (one for one in new.metadata.managedFields if one.SerializeToString(deterministic=True) not in known)
+    return next((entry.manager for entry in written), "")
