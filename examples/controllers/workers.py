@@ -12,6 +12,8 @@ writes the pod's name into it.
 
 from __future__ import annotations
 
+import argparse
+import sys
 import threading
 from typing import Any
 
@@ -99,3 +101,16 @@ class Workers(threading.Thread):
             if error.status != 409:
                 raise
             return f"{name}-worker"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kubeconfig", required=True)
+    parser.add_argument("--careful", action="store_true", help="without the three bugs")
+    options = parser.parse_args()
+    Workers(options.kubeconfig, careful=options.careful).run()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -128,14 +128,15 @@ def up(
 
     Raises ScenarioError and KemuError; at the end AssertionError where a check or an expectation does not hold.
     """
-    _settle()
+    settle()
     given = {"duration": f"{clusters.FOREVER_S}s", "heartbeats": "exact", **(settings or {})}
     if chaos:
         given["chaos"] = list(chaos)
     made = clusters.of_nodes(nodes, given) if scenario is None else forms.load(scenario, given)
     with tempfile.TemporaryDirectory(prefix="kemu-up-") as own:
         epoch_unix_s = int(time.time() if date is None else date.timestamp())
-        running = _Running(virtual.Session, clusters.completed(made), folder or Path(own), settle_s, epoch_unix_s)
+        place = sessions.Settings(out=folder or Path(own), epoch_unix_s=epoch_unix_s)
+        running = Running(lambda on_up: virtual.Session(clusters.completed(made), place, on_up, None, settle_s))
         cluster = running.start()
         try:
             yield cluster
@@ -147,24 +148,22 @@ def up(
 
 
 @functools.cache
-def _settle() -> None:
+def settle() -> None:
     """Collections between clusters look at what the last one has left, not at all the modules of the process: half of
     the time until a cluster is up."""
     garbage.settle()
 
 
-class _Running:
-    """The thread in which it lives."""
+class Running:
+    """The thread in which a cluster lives."""
 
-    def __init__(
-        self, session: type[virtual.Session], scenario: Any, folder: Path, settle_s: float, epoch_unix_s: int
-    ) -> None:
-        settings = sessions.Settings(out=folder, epoch_unix_s=epoch_unix_s)
+    def __init__(self, make: Callable[[Callable[[sessions.Up], None]], virtual.Session]) -> None:
+        """``make``: makes its session, of what is to be told when clients can call."""
         self._up: sessions.Up | None = None
         self._ready = threading.Event()
         self._result: RunResult | None = None
         self._error: BaseException | None = None
-        self._session = session(scenario, settings, self._on_up, None, settle_s)
+        self._session = make(self._on_up)
         self._thread = threading.Thread(target=self._run, name="kemu up", daemon=True)
 
     def _on_up(self, found: sessions.Up) -> None:

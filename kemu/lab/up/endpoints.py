@@ -11,7 +11,7 @@ from kemu.emulated.gateway import issuers
 from kemu.emulated.gateway.app import Gateway
 from kemu.emulated.gateway.authentication import authenticators
 from kemu.emulated.gateway.deliveries import Deliveries
-from kemu.emulated.gateway.faults.layer import Layer, Strike, Time
+from kemu.emulated.gateway.faults.layer import Application, Layer, Strike, Time
 from kemu.emulated.gateway.faults.revisions import Revisions
 from kemu.emulated.gateway.handlers import Handlers
 from kemu.emulated.gateway.limits import files, sites
@@ -71,8 +71,10 @@ class Endpoint:
         steps: controls.Steps | None = None,
         deliveries: Deliveries | None = None,
         handlers: Handlers = _NO_HANDLERS,
+        before: Callable[[Application], Application] = lambda app: app,
     ) -> None:
-        """``dial`` and ``clock``: see :class:`kemu.emulated.gateway.app.Gateway`. ``steps``: None in real time."""
+        """``dial`` and ``clock``: see :class:`kemu.emulated.gateway.app.Gateway`. ``steps``: None in real time.
+        ``before``: puts something before the layer of faults."""
         self._place = place
         authenticator: Authenticator = Everybody()
         accounts = made.accounts
@@ -98,7 +100,7 @@ class Endpoint:
         gateway = Gateway(dial, clock, settings)
         self.layer = Layer(gateway, time, authenticator, listener.revisions, on_strike)
         self._app = controls.Controls(
-            self.layer, authenticator, lambda: time.now_ns() / SECOND_NS, clock.unix_ns, injector, steps
+            before(self.layer), authenticator, lambda: time.now_ns() / SECOND_NS, clock.unix_ns, injector, steps
         )
         listener.injector = injector
         files.raise_limit(_CONNECTIONS)

@@ -101,11 +101,18 @@ class Remote:
     def text(self, method: str, what: str, body: Json = None, timeout_s: float | None = PATIENCE_S) -> str:
         return self.ask(method, f"{PREFIX}{what}", body, timeout_s)
 
-    def ask(self, method: str, path: str, body: Json = None, timeout_s: float | None = None) -> str:
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: Json = None,
+        timeout_s: float | None = None,
+        content_type: str = "application/json",
+    ) -> str:
         """Any path of the server, such as one of Kubernetes' API. Raises KemuError with what it says."""
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(f"{self._server}{path}", data, method=method)
-        request.add_header("Content-Type", "application/json")
+        request.add_header("Content-Type", content_type)
         request.add_header("User-Agent", "kemu")
         if self._token:
             request.add_header("Authorization", f"Bearer {self._token}")

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, NamedTuple, Protocol
-from urllib import parse
 
-from kemu.emulated.gateway.faults import refusals, requests, streams
+from kemu.emulated.gateway.faults import past, refusals, requests, streams
 from kemu.emulated.gateway.faults.requests import Asked
 from kemu.emulated.gateway.faults.revisions import Revisions
 from kemu.emulated.gateway.faults.rules import Rule
 from kemu.emulated.gateway.limits import connections
-from kemu.emulated.gateway.requests import request_infos
 from kemu.emulated.gateway.settings import Authenticator
 from kemu.errors import ApiError
 from kemu.runtime.env import SECOND_NS
@@ -156,7 +153,7 @@ class Layer:
         if not late_s and losing is None and not old_s:
             await self._app(scope, receive, send)
             return
-        answer = await self._stale(old_s, asked, scope) if old_s else await self._whole(scope, receive)
+        answer = await self._stale(old_s, asked, scope) if old_s else await past.whole(self._app, scope, receive)
         if late_s:
             await self._time.sleep(late_s)
         if losing is not None:
@@ -230,56 +227,12 @@ class Layer:
             self._tell(Strike(rule, stream.asked, number))
         stream.add(rule)
 
-    # Answers from the past
-
-    async def _stale(self, old_s: float, asked: Asked, scope: Scope) -> list[Message]:
-        """As the cluster was so long ago: a list at the revision of that time."""
-        past_ns = self._time.now_ns() - round(old_s * SECOND_NS)
-        revision = self._revisions.at(past_ns)
-        query = request_infos.of(scope).query.first()
-        path: str = scope["path"]
-        if asked.verb == "get":
-            path = path.rstrip("/")
-            if "/" in asked.resource:
-                path = path.rpartition("/")[0]
-            path = path.rpartition("/")[0]
-            query = {"fieldSelector": f"metadata.name={asked.name}"}
-        query.pop("continue", None)
-        query |= {"resourceVersion": str(revision), "resourceVersionMatch": "Exact"}
-        headers = list(scope["headers"])
-        if asked.verb == "get":
-            headers = [(key, value) for key, value in headers if key.lower() not in (b"accept", b"accept-encoding")]
-            headers.append((b"accept", b"application/json"))
-        text = parse.urlencode(query).encode()
-        past = request_infos.changed(scope, path=path, raw_path=path.encode(), query_string=text, headers=headers)
-        answer = await self._whole(past, _nothing)
-        if asked.verb != "get" or answer[0]["status"] != 200:
-            return answer
-        found = json.loads(b"".join(message.get("body", b"") for message in answer[1:]))
-        if not found["items"]:
-            status = refusals.not_found(asked)
-        else:
-            kind = found["kind"].removesuffix("List")
-            status = {"kind": kind, "apiVersion": found["apiVersion"], **found["items"][0]}
-        sent: list[Message] = []
-
-        async def keep(message: Message) -> None:
-            sent.append(message)
-
-        await refusals.send(status, keep, 200 if found["items"] else 404)
-        return sent
-
     # Common
 
-    async def _whole(self, scope: Scope, receive: Receive) -> list[Message]:
-        """The answer of the gateway, all of it."""
-        answer: list[Message] = []
-
-        async def keep(message: Message) -> None:
-            answer.append(message)
-
-        await self._app(scope, receive, keep)
-        return answer
+    async def _stale(self, old_s: float, asked: Asked, scope: Scope) -> list[Message]:
+        """As the cluster was so long ago."""
+        past_ns = self._time.now_ns() - round(old_s * SECOND_NS)
+        return await past.answer(self._app, scope, asked, self._revisions.at(past_ns))
 
     async def _user(self, scope: Scope) -> str:
         headers = {key.decode("latin-1").lower(): value.decode("latin-1") for key, value in scope["headers"]}
@@ -326,7 +279,3 @@ async def _drain(receive: Receive) -> None:
         message = await receive()
         if message["type"] != "http.request" or not message.get("more_body"):
             return
-
-
-async def _nothing() -> Message:
-    return {"type": "http.request", "body": b"", "more_body": False}

@@ -40,6 +40,8 @@ REACTION_S = 0.02
 """Virtual time that may pass before a client that has been told something could have reacted."""
 SETTLE_S = 0.02
 """Real time without a word from outside after which clients are taken to have reacted."""
+BUSY_S = 0.003
+"""Real time between two looks at clients that are at work."""
 RESTLESS_S, RESTLESS_TIMES = 5.0, 20
 """Real time that a second of virtual time may take because clients react: so long at least, and so many times the time
 without a word that is asked of them. Clients that go on for longer never fall silent."""
@@ -114,6 +116,8 @@ class Driver:
         self._told_time_ns = -1
         self.deliveries = deliveries
         self.settle_s = settle_s
+        self.is_busy: Callable[[], bool] = lambda: False
+        """Whether a client is known to be at work, however long it has been silent."""
         self.failure: BaseException | None = None
         self.record = record
         self._pending: list[tuple[Input, Hearer]] = []
@@ -149,6 +153,8 @@ class Driver:
         """Those that no process outside has been asked yet."""
         self._asking: dict[int, asyncio.Task[None]] = {}
         """Those that one is being asked."""
+        self._holds: dict[str, None] = {}
+        """What time waits for, in words, until it is released; requests are answered meanwhile."""
         self._held: set[int] = set()
         """Calls that were unanswered when it was: they may be what it is about, and let no time pass meanwhile."""
         world.asked = self._asked
@@ -225,6 +231,18 @@ class Driver:
         questions, self._questions = self._questions, []
         for number, question in questions:
             self._asking[number] = asyncio.create_task(self._ask(number, question))
+
+    def hold(self, what: str) -> None:
+        """Time waits for something outside, in words, until :meth:`release`; what asks meanwhile is answered."""
+        self._holds[what] = None
+        self._wake.set()
+
+    def release(self, what: str) -> None:
+        """May be repeated."""
+        if self._holds.pop(what, self) is None:
+            self._be_patient(time.monotonic())
+            self.told()
+            self._wake.set()
 
     def told(self) -> None:
         """Within a slice: a client outside learns something."""
@@ -313,6 +331,8 @@ class Driver:
             return "the cluster to be set up"
         if self._asking:
             return "the answer of a webhook"
+        if self._holds:
+            return ", ".join(self._holds)
         missing = "" if self._under_way is None else self._under_way.missing()
         if missing:
             return missing
@@ -456,13 +476,15 @@ class Driver:
             return True
         left_s = self._heard_at + self.settle_s - now
         if left_s <= 0:
-            return True
+            if not self.is_busy():
+                return True
+            left_s = BUSY_S
         if self._pending:
             return False
         try:
             await asyncio.wait_for(self._wake.wait(), left_s)
         except TimeoutError:
-            return True
+            return not self.is_busy()
         return False
 
     def _lose_patience(self, now: float) -> None:
@@ -523,7 +545,7 @@ class Driver:
             newer = [until_ns for number, until_ns in self._unanswered.items() if number not in self._held]
             return max([world.now_ns, *newer])
         goal_ns = max(world.now_ns, self._heard_ns, *self._unanswered.values())
-        step = self._under_way
+        step = None if self._holds else self._under_way
         if step is not None and not step.reached and not (step.idle and world.loop.is_idle()) and not step.missing():
             goal_ns = max(goal_ns, step.until_ns)
         return goal_ns
@@ -549,7 +571,7 @@ class Driver:
     def _settle_step(self) -> None:
         """All that may happen now has: a step that has come to its goal is over."""
         loop, step = self.world.loop, self._under_way
-        if step is None or self._pending or loop.ready or self._told_ns is not None:
+        if step is None or self._pending or loop.ready or self._told_ns is not None or self._holds:
             return
         next_ns = loop.next_ns()
         if step.missing():

@@ -16,6 +16,7 @@ from typing import Any
 import grpc
 
 from kemu.emulated.gateway.deliveries import Deliveries
+from kemu.emulated.gateway.faults.layer import Application
 from kemu.emulated.objects import resources
 from kemu.lab.scenario.playing import runner
 from kemu.lab.scenario.scenarios import Scenario
@@ -100,7 +101,13 @@ class Session:
         self._settle_s = settle_s
         self._stop = asyncio.Event()
         self._writer: Writer | None = None
+        self.driver: drivers.Driver | None = None
+        """While it is up."""
         self._loop: asyncio.AbstractEventLoop | None = None
+
+    def before(self, app: Application) -> Application:
+        """What requests of clients meet first; ``app``: the gateway with its faults."""
+        return app
 
     def run(self) -> runner.RunResult:
         """See :func:`run`."""
@@ -155,6 +162,7 @@ class Session:
             deliveries = Deliveries()
             shown = clock_files.ClockFile(settings.out / clock_files.NAME, settings.epoch_unix_s)
             driver = drivers.Driver(self.world, settle_s=self._settle_s, deliveries=deliveries, on_time=shown.show)
+            self.driver = driver
             clock = Clock(driver, settings.epoch_unix_s)
             api: Any = api_pb2_grpc.ApiStub(channels.channel(driver, "apiserver/0"))  # type: ignore[no-untyped-call]
             injector = injectors.Injector(
@@ -176,6 +184,7 @@ class Session:
                 driver,
                 deliveries,
                 container_handlers.load(scenario, settings.handlers),
+                self.before,
             )
             self._strikes.layer, self._strikes.driver = endpoint.layer, driver
             await endpoint.start()

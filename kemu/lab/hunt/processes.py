@@ -1,0 +1,131 @@
+"""A controller as a child of this process: started, killed, started again, its output kept."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from kemu.errors import KemuError
+from kemu.lab.hunt.projects import Controller
+
+_END_S = 2.0
+"""Real time that a controller has to end in order."""
+_AT_WORK = ("R", "D")
+_PANIC = re.compile(r"^(panic: |fatal error: |Traceback \(most recent call last\)|Exception in thread )")
+
+
+class Process:
+    """One controller of one trial. Its children, if it has any, end with it."""
+
+    def __init__(
+        self, controller: Controller, words: Mapping[str, str], here: Path, output: Path, ready: Callable[[], None]
+    ) -> None:
+        """``words``: what ``{kubeconfig}`` and its like stand for. ``ready``: told, in a thread, when the line comes
+        that says so; where the controller has none, never."""
+        self.controller = controller
+        self._words = words
+        self._here = here
+        self._output = output
+        self._ready = ready
+        self._child: subprocess.Popen[str] | None = None
+        self._reader: threading.Thread | None = None
+        self.starts = 0
+        self.crashes: list[str] = []
+        """What it said before it ended by itself, or how it ended."""
+        self._wanted = False
+
+    def start(self) -> None:
+        """Raises KemuError where there is no such program."""
+        command = [_filled(word, self._words) for word in self.controller.command]
+        env = {**os.environ, **{key: _filled(value, self._words) for key, value in self.controller.env.items()}}
+        env["KUBECONFIG"] = self._words["kubeconfig"]
+        env["KEMU_CLOCK"] = self._words["clock"]
+        try:
+            child = subprocess.Popen(
+                command,
+                cwd=self._here / self.controller.directory,
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise KemuError(f"controller {self.controller.name}: {command[0]}: {error.strerror or error}") from None
+        self._child, self._wanted = child, True
+        self.starts += 1
+        self._reader = threading.Thread(target=self._read, args=(child,), name=f"hunt {self.controller.name}")
+        self._reader.daemon = True
+        self._reader.start()
+
+    @property
+    def runs(self) -> bool:
+        return self._child is not None and self._child.poll() is None
+
+    def is_busy(self) -> bool:
+        """Whether a thread of it has work to do: it runs, or waits for a core. Where /proc does not tell, never."""
+        child = self._child
+        if child is None:
+            return False
+        try:
+            return any(_state(each) in _AT_WORK for each in Path(f"/proc/{child.pid}/task").iterdir())
+        except OSError:  # it is gone, or there is no /proc
+            return False
+
+    def kill(self) -> None:
+        """At once, as by a crash of its machine."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> None:
+        """In order, and at once where that takes too long. Waits for its last words."""
+        child = self._child
+        if child is None:
+            return
+        self._end(signal.SIGTERM)
+        try:
+            child.wait(_END_S)
+        except subprocess.TimeoutExpired:
+            self._end(signal.SIGKILL)
+            child.wait()
+        if self._reader is not None:
+            self._reader.join(_END_S)
+
+    def _end(self, number: signal.Signals) -> None:
+        self._wanted = False
+        child = self._child
+        if child is not None and child.poll() is None:
+            os.killpg(child.pid, number)
+
+    def _read(self, child: subprocess.Popen[str]) -> None:
+        assert child.stdout is not None
+        wanted = re.compile(self.controller.ready) if self.controller.ready else None
+        told, panic = wanted is None, ""
+        with child.stdout, self._output.open("a") as kept:
+            for line in child.stdout:
+                kept.write(line)
+                kept.flush()
+                panic = panic or (line.strip() if _PANIC.match(line) else "")
+                if not told and wanted is not None and wanted.search(line):
+                    told = True
+                    self._ready()
+        code = child.wait()
+        if child is self._child and self._wanted:
+            self.crashes.append(panic or f"it ended by itself, with exit code {code}")
+
+
+def _state(task: Path) -> str:
+    """Of a thread, as ``proc(5)`` has it."""
+    return (task / "stat").read_text().rpartition(") ")[2][:1]
+
+
+def _filled(text: str, words: Mapping[str, str]) -> str:
+    for name, value in words.items():
+        text = text.replace(f"{{{name}}}", value)
+    return text

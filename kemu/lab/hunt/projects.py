@@ -1,0 +1,384 @@
+"""From a file to a hunt: the cluster, the controllers, and what is done to them step by step.
+
+    apiVersion: kemu.dev/v1
+    kind: Hunt
+    metadata: {name: zookeeper}
+    spec:
+      cluster: {nodes: 3, manifests: [crds/]}
+      controllers: [{name: operator, command: [bin/manager, --kubeconfig, "{kubeconfig}"]}]
+      steps: [{apply: cr.yaml}, {wait: 2m}]
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kemu.emulated.objects.plain import Json
+from kemu.emulated.settings import documents
+from kemu.emulated.settings.documents import Document
+from kemu.emulated.settings.shapes import (
+    INVALID,
+    NAME,
+    POSITIVE_SECONDS,
+    SECONDS,
+    AsWritten,
+    Free,
+    Key,
+    ListOf,
+    MapOf,
+    Record,
+    Report,
+    Switch,
+    Text,
+    Whole,
+    kind_of,
+)
+from kemu.errors import Problem, ScenarioError
+from kemu.lab.scenario.loading import mistakes
+
+KIND = "Hunt"
+WITHIN_S = 300.0
+"""Virtual time in which what a step waits for has to come about."""
+READY_S = 30.0
+"""Real time in which a controller has to be ready."""
+
+
+class _Pattern:
+    """A regular expression."""
+
+    def check(self, value: Json, path: documents.Path, report: Report) -> Any:
+        found = Text().check(value, path, report)
+        if found is INVALID:
+            return INVALID
+        try:
+            re.compile(found)
+        except re.error as error:
+            report.add(path, f"is no regular expression: {error}")
+            return INVALID
+        return found
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "string", "format": "regex"}
+
+
+_TEXT = Text()
+_OBJECT = Record(
+    {
+        "kind": Key(
+            Text(r"[A-Za-z][A-Za-z0-9]*(\.[a-z0-9.-]+)?", "a kind, as StatefulSet or Widget.example.com"),
+            "Its kind.",
+            required=True,
+        ),
+        "name": Key(_TEXT, "Its name.", required=True),
+        "namespace": Key(NAME, "Its namespace; default."),
+    }
+)
+_UNTIL = Record(
+    {
+        "object": Key(_OBJECT, "Which object.", required=True),
+        "field": Key(_TEXT, "A field of it, such as status.readyReplicas."),
+        "equals": Key(Free(mapping=False), "What the field has to be."),
+        "exists": Key(Switch(), "Whether the object is there; true."),
+    }
+)
+_ANY_STEP = {
+    "apply": Key(Free(mapping=False), "Objects, or files of them, beside this one: applied on the server's side."),
+    "delete": Key(_OBJECT, "An object that is deleted."),
+    "patch": Key(_OBJECT, "An object that is changed, by a merge patch."),
+    "scale": Key(_OBJECT, "An object with the subresource scale."),
+    "until": Key(AsWritten(Free(mapping=False)), "What is waited for: an object, or a condition of kemu step."),
+    "wait": Key(POSITIVE_SECONDS, "So much time passes."),
+}
+_STEP = Record(
+    {"namespace": Key(NAME, "Of apply and until: where objects are that do not say so; default.")},
+    choices=_ANY_STEP,
+    noun="deed",
+    companions={
+        "patch": Record({"with": Key(Free(), "What is changed.", required=True)}),
+        "scale": Record({"replicas": Key(Whole(0), "How many.", required=True)}),
+        "until": Record({"within": Key(POSITIVE_SECONDS, "Time in which it has to come about; 5m.")}),
+    },
+)
+_CONTROLLER = Record(
+    {
+        "name": Key(NAME, "Its name.", required=True),
+        "command": Key(
+            ListOf(_TEXT, 1),
+            "What starts it. {kubeconfig}, {folder} (of the trial) and {here} (where this file is) are replaced.",
+            required=True,
+        ),
+        "env": Key(MapOf(Text(".*")), "Its environment, beside that of kemu; the same is replaced."),
+        "directory": Key(_TEXT, "Where it runs, beside this file; where this file is."),
+        "ready": Key(
+            Record({"log": Key(_Pattern(), "A line that it prints when it works.", required=True)}),
+            "When it works; by default as soon as it has asked for something.",
+        ),
+    }
+)
+_HUNT = Record(
+    {
+        "cluster": Key(
+            Record(
+                {
+                    "nodes": Key(Whole(1), "How many nodes it has; 3."),
+                    "manifests": Key(ListOf(_TEXT), "Files and folders of objects that are there from the start."),
+                    "set": Key(Free(), "Values of a scenario, by paths below its spec."),
+                }
+            ),
+            "The cluster.",
+        ),
+        "controllers": Key(ListOf(_CONTROLLER, 1), "Whom the hunt is for.", required=True),
+        "steps": Key(ListOf(_STEP, 1), "What is done, in order.", required=True),
+        "properties": Key(ListOf(Free()), "Expectations, as in a scenario, that have to hold."),
+        "ignore": Key(
+            ListOf(
+                Record(
+                    {
+                        "path": Key(_TEXT, "A field, such as metadata.annotations.last-update.", required=True),
+                        "kind": Key(_TEXT, "Of this kind only."),
+                    }
+                )
+            ),
+            "Fields whose values say nothing.",
+        ),
+        "settle": Key(POSITIVE_SECONDS, "Real time without a word after which controllers have reacted; 20ms."),
+        "rest": Key(SECONDS, "Virtual time after the last step until the end; 2m."),
+    }
+)
+_FILE = Record(
+    {
+        "apiVersion": Key(Text(r"kemu\.dev/v1", "kemu.dev/v1"), "", required=True),
+        "kind": Key(Text(KIND, KIND), "", required=True),
+        "metadata": Key(Record({"name": Key(NAME, "", required=True), "description": Key(_TEXT, "")}), "", required=True),
+        "spec": Key(_HUNT, "", required=True),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Controller:
+    name: str
+    command: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+    directory: str = ""
+    ready: str = ""
+    """A regular expression of a line; empty: it is ready when it asks for something."""
+
+
+@dataclass(frozen=True)
+class Named:
+    """An object by its kind and name."""
+
+    kind: str
+    """``StatefulSet``, ``Widget.example.com``"""
+    name: str
+    namespace: str = "default"
+
+    def __str__(self) -> str:
+        place = "" if self.namespace in ("", "default") else f"{self.namespace}/"
+        return f"{self.kind} {place}{self.name}"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing that is done."""
+
+    what: str
+    """``apply delete patch scale until wait``"""
+    subject: Named | None = None
+    objects: tuple[Mapping[str, Any], ...] = ()
+    """Of ``apply``."""
+    change: Mapping[str, Any] = field(default_factory=dict)
+    """Of ``patch``."""
+    replicas: int = 0
+    condition: str = ""
+    """Of ``until``, as kemu step takes it, where it names no object."""
+    test: str = ""
+    """Of ``until``, for :attr:`subject`: ``exists``, ``gone``, ``.status.readyReplicas=3``."""
+    seconds: float = 0.0
+    """Of ``wait``; of ``until`` the limit."""
+    namespace: str = "default"
+
+    def __str__(self) -> str:
+        if self.what == "apply":
+            names = [f"{one.get('kind')} {one.get('metadata', {}).get('name', '')}" for one in self.objects]
+            return f"apply {', '.join(names)}"
+        if self.what == "until":
+            return f"until {self.condition or f'{self.subject} {self.test}'}"
+        if self.what == "wait":
+            return f"wait {self.seconds:g} s"
+        if self.what == "scale":
+            return f"scale {self.subject} to {self.replicas}"
+        return f"{self.what} {self.subject}"
+
+
+@dataclass(frozen=True)
+class Ignored:
+    """A field whose value says nothing. ``kind`` empty: of all kinds."""
+
+    path: str
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class Project:
+    name: str
+    file: Path
+    controllers: tuple[Controller, ...]
+    steps: tuple[Step, ...]
+    nodes: int = 3
+    manifests: tuple[Path, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    properties: tuple[Mapping[str, Any], ...] = ()
+    ignored: tuple[Ignored, ...] = ()
+    settle_s: float = 0.02
+    rest_s: float = 120.0
+
+    @property
+    def here(self) -> Path:
+        return self.file.absolute().parent
+
+
+def load(file: Path) -> Project:
+    """Raises ScenarioError with every mistake."""
+    found = documents.read(file)
+    if len(found) != 1:
+        raise ScenarioError([Problem(str(file), 1, 1, "", f"holds {len(found)} documents; a hunt is one")])
+    return _Loading(found[0], file).project()
+
+
+class _Loading:
+    def __init__(self, document: Document, file: Path) -> None:
+        self._document = document
+        self._file = file
+        self._here = file.absolute().parent
+        self._problems: list[Problem] = []
+        self._report = Report(document, self._problems)
+
+    def project(self) -> Project:
+        checked = _FILE.check(self._document.data, (), self._report)
+        spec: Mapping[str, Any] = {} if checked is INVALID else checked.get("spec", {})
+        cluster = _valid(spec.get("cluster"), {})
+        steps = [
+            self._step(each, ("spec", "steps", index))
+            for index, each in enumerate(_valid(spec.get("steps"), []))
+            if each is not INVALID
+        ]
+        controllers = [self._controller(each) for each in _valid(spec.get("controllers"), []) if _is_started(each)]
+        names = [each.name for each in controllers]
+        for index, name in enumerate(names):
+            if name in names[:index]:
+                self._report.add(("spec", "controllers", index, "name"), f"there are two controllers {name}")
+        manifests = self._manifests(_valid(cluster.get("manifests"), []))
+        if self._problems:
+            raise ScenarioError(mistakes.in_order(self._problems, self._document.file))
+        return Project(
+            checked["metadata"]["name"],
+            self._file,
+            tuple(controllers),
+            tuple(each for each in steps if each is not None),
+            cluster.get("nodes", 3),
+            tuple(manifests),
+            cluster.get("set", {}),
+            tuple(spec.get("properties", ())),
+            tuple(Ignored(each["path"], each.get("kind", "")) for each in spec.get("ignore", ())),
+            spec.get("settle", 0.02),
+            spec.get("rest", 120.0),
+        )
+
+    def _manifests(self, stated: Sequence[str]) -> list[Path]:
+        found = []
+        for index, name in enumerate(stated):
+            if name is INVALID:
+                continue
+            if not (self._here / name).exists():
+                self._report.add(("spec", "cluster", "manifests", index), f"there is no {name} beside this file")
+            found.append(self._here / name)
+        return found
+
+    def _controller(self, stated: Mapping[str, Any]) -> Controller:
+        ready = _valid(stated.get("ready"), {})
+        return Controller(
+            stated["name"],
+            tuple(stated["command"]),
+            stated.get("env", {}),
+            stated.get("directory", ""),
+            _valid(ready.get("log"), ""),
+        )
+
+    def _step(self, stated: Mapping[str, Any], path: documents.Path) -> Step | None:
+        what = next((key for key in _ANY_STEP if key in stated), "")
+        value = stated.get(what)
+        namespace = stated.get("namespace", "default")
+        if what == "apply":
+            objects = self._objects(value, (*path, "apply"))
+            return Step(what, objects=tuple(objects), namespace=namespace)
+        if what == "wait":
+            return Step(what, seconds=value)
+        if what == "until":
+            return self._until(value, (*path, "until"), stated.get("within", WITHIN_S), namespace)
+        if not _is_named(value):
+            return None
+        return Step(what, _named(value), change=stated.get("with", {}), replicas=stated.get("replicas", 0))
+
+    def _until(self, value: Json, path: documents.Path, within_s: float, namespace: str) -> Step | None:
+        if isinstance(value, str):
+            return Step("until", condition=value, seconds=within_s, namespace=namespace)
+        checked = _UNTIL.check(value, path, self._report)
+        if checked is INVALID or not _is_named(checked.get("object")):
+            return None
+        named, name = checked["object"], checked.get("field", "")
+        if bool(name) != ("equals" in checked) or (name and "exists" in checked):
+            self._report.add(path, "has to have field and equals, or exists")
+            return None
+        equals = checked.get("equals")
+        shown = str(equals).lower() if isinstance(equals, bool) else str(equals)
+        test = f".{name.lstrip('.')}={shown}" if name else "exists" if checked.get("exists", True) else "gone"
+        return Step("until", _named(named), test=test, seconds=within_s)
+
+    def _objects(self, value: Json, path: documents.Path) -> list[Mapping[str, Any]]:
+        found: list[Mapping[str, Any]] = []
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, str):
+                found += self._read(one, path)
+            elif isinstance(one, dict):
+                found.append(one)
+            else:
+                self._report.add(path, f"must be an object or the name of a file, not {kind_of(one)}")
+        for each in found:
+            if not (each.get("apiVersion") and each.get("kind") and each.get("metadata", {}).get("name")):
+                self._report.add(path, "an object has to have apiVersion, kind and metadata.name")
+        return found
+
+    def _read(self, name: str, path: documents.Path) -> list[Mapping[str, Any]]:
+        place = self._here / name
+        files = sorted(place.glob("*.y*ml")) if place.is_dir() else [place]
+        found = []
+        for file in files:
+            try:
+                found += [each.data for each in documents.read(file) if isinstance(each.data, dict)]
+            except ScenarioError as error:
+                self._problems += error.problems
+        if not found and not self._problems:
+            self._report.add(path, f"{name} holds no object")
+        return found
+
+
+def _named(stated: Mapping[str, Any]) -> Named:
+    return Named(stated["kind"], stated["name"], stated.get("namespace", "default"))
+
+
+def _valid(value: Any, default: Any) -> Any:
+    return default if value is None or value is INVALID else value
+
+
+def _is_named(stated: Any) -> bool:
+    return isinstance(stated, Mapping) and {"kind", "name"} <= stated.keys()
+
+
+def _is_started(stated: Any) -> bool:
+    return isinstance(stated, Mapping) and {"name", "command"} <= stated.keys()

@@ -1,0 +1,449 @@
+"""One trial: a cluster in virtual time, the controllers as children of this process, the steps, and perturbations."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kemu.emulated.gateway.faults.layer import Application
+from kemu.emulated.objects import custom_kinds, identities, resources
+from kemu.errors import KemuError
+from kemu.lab.hunt.courses import Change, Course
+from kemu.lab.hunt.interceptors import Interceptor, View
+from kemu.lab.hunt.perturbations import CONFLICT, CRASH, DELAY, FREEZE, HIDE, LOSE, Perturbation, Point
+from kemu.lab.hunt.processes import Process
+from kemu.lab.hunt.projects import READY_S, Named, Project, Step
+from kemu.lab.up import clusters, embedded, kubeconfigs, remotes, sessions
+from kemu.lab.up.virtual import drivers
+from kemu.lab.up.virtual import sessions as virtual
+from kemu.runtime.env import SECOND_NS
+from kemu.runtime.runlog.events import Transaction
+
+EPOCH_UNIX_S = 1_767_225_600
+"""2026-01-01: all trials begin at the same time."""
+HIDDEN_S = 60.0
+"""Virtual time after which a hidden change is shown where nothing follows it."""
+_USER = "hunt-"
+"""Names of the users as which controllers come, without those of the controllers."""
+
+
+@dataclass
+class Outcome:
+    """What a trial came to."""
+
+    folder: Path
+    course: Course
+    stuck: list[int] = field(default_factory=list)
+    """Places of the steps that waited in vain."""
+    refused: dict[int, str] = field(default_factory=dict)
+    """What the API server said to steps that it refused, by their places."""
+    crashes: dict[str, list[str]] = field(default_factory=dict)
+    """Of controllers that ended by themselves, or never were ready."""
+    failed: list[str] = field(default_factory=list)
+    """Properties that do not hold."""
+    struck: bool = True
+    """All perturbations came about."""
+    real_s: float = 0.0
+    now_s: float = 0.0
+    begun_ns: int = 0
+    """When the first step began: what came before is set-up."""
+
+    def objects(self) -> Mapping[str, Mapping[str, Any]]:
+        return self.course.objects()
+
+    def created(self) -> Counter[str]:
+        """Objects that were created after set-up, by kind."""
+        return self._counted(lambda change: change.is_new)
+
+    def deleted(self) -> Counter[str]:
+        return self._counted(lambda change: change.value is None)
+
+    def _counted(self, wanted: Callable[[Change], bool]) -> Counter[str]:
+        course = self.course
+        return Counter(
+            course.named(one.key).kind for one in course.changes if one.time_ns >= self.begun_ns and wanted(one)
+        )
+
+
+class _Session(virtual.Session):
+    """A cluster whose controllers are perturbed."""
+
+    trial: Trial
+
+    def before(self, app: Application) -> Application:
+        return self.trial.intercept(app)
+
+    def listen(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        super().listen(time_ns, actor, kind, data)
+        if isinstance(data, Transaction):
+            self.trial.changed(time_ns, data)
+
+
+class Trial:
+    """See the module. Methods but :meth:`run` are called in the thread of the cluster."""
+
+    def __init__(
+        self, project: Project, folder: Path, steps: Sequence[Step], perturbations: Sequence[Perturbation] = ()
+    ) -> None:
+        self._project = project
+        self._folder = folder
+        self._steps = steps
+        self._course = Course()
+        self._outcome = Outcome(folder, self._course)
+        self._writes = [_Waiting(one) for one in perturbations if one.is_about_writes]
+        self._changes = [_Waiting(one) for one in perturbations if not one.is_about_writes]
+        self._hidden: dict[View, str] = {}
+        """Views of hidden changes, with the keys whose next change ends them."""
+        self._late: dict[tuple[str, str], float] = {}
+        self._processes: dict[str, Process] = {}
+        self._ready: dict[str, threading.Event] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+        self._over = False
+
+    # The thread of the hunt
+
+    def run(self) -> Outcome:
+        """Raises KemuError where the cluster or a controller cannot be started, or a step cannot be read."""
+        begun = time.monotonic()
+        embedded.settle()
+        project, outcome = self._project, self._outcome
+        settings = {"duration": f"{clusters.FOREVER_S}s", "heartbeats": "exact", **project.settings}
+        if project.properties:
+            settings["expect"] = list(project.properties)
+        made = clusters.of_nodes(project.nodes, settings, project.manifests)
+        users = tuple(identities.of_name(f"{_USER}{one.name}", (identities.MASTERS,)) for one in project.controllers)
+        place = sessions.Settings(out=self._folder, epoch_unix_s=EPOCH_UNIX_S, users=users, force=True)
+
+        def make(on_up: Callable[[sessions.Up], None]) -> virtual.Session:
+            self._session = _Session(clusters.completed(made), place, on_up, None, project.settle_s)
+            self._session.trial = self
+            return self._session
+
+        running = embedded.Running(make)
+        cluster = running.start()
+        try:
+            self._start(cluster)
+            outcome.begun_ns = round(cluster.now_s * SECOND_NS)
+            for index, step in enumerate(self._steps):
+                self._do(cluster, index, step)
+            cluster.step(project.rest_s)
+            outcome.now_s = cluster.now_s
+        finally:
+            self._over = True
+            for process in self._processes.values():
+                process.stop()
+            result = running.end()
+        for name, process in self._processes.items():
+            if process.crashes:
+                outcome.crashes.setdefault(name, []).extend(process.crashes)
+        outcome.failed = [one["id"] for one in result.verdict["expectations"] if one["holds"] is False]
+        outcome.struck = all(one.struck for one in (*self._writes, *self._changes))
+        outcome.real_s = time.monotonic() - begun
+        return outcome
+
+    def _start(self, cluster: embedded.Cluster) -> None:
+        document = kubeconfigs.read(cluster.kubeconfig) or {}
+        tokens: dict[bytes, str] = {}
+        for controller in self._project.controllers:
+            user = f"{_USER}{controller.name}"
+            own = next(one["user"] for one in document["users"] if one["name"] == f"{user}@{kubeconfigs.NAME}")
+            tokens[own["token"].encode()] = controller.name
+            file = self._folder / f"kubeconfig.{controller.name}"
+            users = [{"name": user, "user": own}]
+            contexts = [{"name": user, "context": {"cluster": kubeconfigs.NAME, "user": user}}]
+            file.write_text(
+                yaml.safe_dump({**document, "users": users, "contexts": contexts, "current-context": user})
+            )
+            file.chmod(0o600)
+            words = {
+                "kubeconfig": str(file.absolute()),
+                "folder": str(self._folder.absolute()),
+                "here": str(self._project.here),
+                "clock": str((self._folder / "clock").absolute()),
+            }
+            name = controller.name
+            self._ready[name] = threading.Event()
+            self._processes[name] = Process(
+                controller,
+                words,
+                self._project.here,
+                self._folder / f"{name}.log",
+                lambda name=name: self._in_cluster(lambda: self._is_ready(name)),  # type: ignore[misc]
+            )
+        self._interceptor.tokens = tokens
+        for name in self._processes:
+            self._in_cluster(lambda name=name: self._launch(name))  # type: ignore[misc]
+        for name, ready in self._ready.items():
+            process = self._processes[name]
+            deadline = time.monotonic() + READY_S
+            while not ready.wait(0.02):
+                if process.crashes or time.monotonic() > deadline:
+                    why = process.crashes[0] if process.crashes else f"it was not ready within {READY_S:g} s"
+                    raise KemuError(f"controller {name}: {why}; its output is in {self._folder / f'{name}.log'}")
+        cluster.step(1)
+
+    def _in_cluster(self, call: Callable[[], None]) -> None:
+        """From another thread."""
+        loop = self._session._loop
+        if loop is not None and not self._over:
+            with contextlib.suppress(RuntimeError):  # it has ended
+                loop.call_soon_threadsafe(call)
+
+    def _do(self, cluster: embedded.Cluster, index: int, step: Step) -> None:
+        client = _Client(cluster, self._course)
+        try:
+            if step.what == "wait":
+                cluster.step(step.seconds)
+            elif step.what == "until":
+                cluster.step(step.seconds, until=client.condition(step), namespace=_namespace(step))
+            else:
+                client.do(step)
+                cluster.step(0.1)
+        except AssertionError:
+            self._outcome.stuck.append(index)
+        except KemuError as error:
+            if cluster_is_gone(error):
+                raise
+            self._outcome.refused[index] = str(error)
+
+    # The thread of the cluster
+
+    def intercept(self, app: Application) -> Application:
+        session = self._session
+
+        def told() -> None:
+            if session.driver is not None:
+                session.driver.told()
+
+        def now_ns() -> int:
+            return 0 if session.driver is None else session.driver.now_ns()
+
+        async def sleep(seconds: float) -> None:
+            if session.driver is not None:
+                await session.driver.sleep(seconds)
+
+        self._sleep = sleep
+        self._interceptor = Interceptor(app, self._course, now_ns, sleep, told, self, self._begins_watch)
+        return self._interceptor
+
+    def _launch(self, name: str) -> None:
+        """Time stands until it is ready."""
+        assert self._session.driver is not None
+        self._session.driver.hold(_starting(name))
+        self._session.driver.is_busy = lambda: any(one.is_busy() for one in self._processes.values())
+        self._interceptor.deaf.discard(name)
+        try:
+            self._processes[name].start()
+        except KemuError as error:
+            self._processes[name].crashes.append(str(error))
+            self._is_ready(name)
+            return
+        loop = self._session._loop
+        assert loop is not None
+        loop.call_later(READY_S, self._is_late, name, self._processes[name].starts)
+
+    def _is_late(self, name: str, starts: int) -> None:
+        process = self._processes[name]
+        if not self._over and process.starts == starts and not self._ready[name].is_set():
+            process.crashes.append(f"it was not ready within {READY_S:g} s")
+            self._is_ready(name)
+
+    def _is_ready(self, name: str) -> None:
+        self._ready[name].set()
+        if self._session.driver is not None:
+            self._session.driver.release(_starting(name))
+
+    def _begins_watch(self, controller: str) -> None:
+        if not self._processes[controller].controller.ready:
+            self._is_ready(controller)
+
+    def _restart(self, name: str) -> None:
+        assert self._session.driver is not None
+        self._session.driver.hold(_starting(name))
+        self._interceptor.deaf.add(name)
+        self._ready[name].clear()
+
+        def restart() -> None:
+            self._processes[name].kill()
+            self._soon(lambda: self._launch(name))  # what is still under way of the dead one ends first
+
+        self._soon(restart)
+
+    def _soon(self, call: Callable[[], None]) -> None:
+        """Outside of the emulated world, in which an actor may be at work now."""
+        loop = self._session._loop
+        assert loop is not None
+        loop.call_soon(call, context=contextvars.Context())
+
+    def before(self, controller: str, key: str, nth: int) -> str:
+        for one in self._writes:
+            if one.meets(controller, self._key(one.what.at), key, nth) and one.what.what in (CONFLICT, LOSE):
+                one.struck = True
+                return "refuse" if one.what.what == CONFLICT else "lose"
+        return ""
+
+    def after(self, controller: str, key: str, nth: int) -> None:
+        for one in self._writes:
+            if one.what.what == CRASH and one.meets(controller, self._key(one.what.at), key, nth):
+                one.struck = True
+                self._restart(controller)
+
+    def late_s(self, controller: str, resource: str) -> float:
+        return self._late.get((controller, resource), 0.0)
+
+    def changed(self, time_ns: int, event: Transaction) -> None:
+        for change in self._course.take(time_ns, event):
+            for view, key in list(self._hidden.items()):
+                if key == change.key:
+                    view.until_revision = change.revision
+                    del self._hidden[view]
+            for one in self._changes:
+                if not one.struck:
+                    self._consider(one, change)
+
+    def _consider(self, one: _Waiting, change: Change) -> None:
+        what = one.what
+        if _is(self._key(what.at), what.at, change):
+            if what.what == FREEZE:
+                one.revision = change.revision
+            elif what.what == DELAY:
+                one.struck = True
+                place = what.controller, self._course.resource(what.at.kind)
+                self._late[place] = what.lasts_s
+                self._later(60.0, lambda: self._late.pop(place, None))
+            elif what.what == HIDE:
+                one.struck = True
+                view = View(
+                    what.controller, self._course.resource(what.at.kind), change.revision - 1, latest_only=True
+                )
+                self._interceptor.begin(view)
+                self._hidden[view] = change.key
+                self._later(what.seconds or HIDDEN_S, lambda: self._interceptor.end(view))
+        restart = what.restart_at
+        if what.what == FREEZE and restart is not None and one.revision and _is(self._key(restart), restart, change):
+            one.struck = True
+            view = View(what.controller, self._course.resource(what.at.kind), one.revision)
+            self._interceptor.begin(view)
+            self._restart(what.controller)
+            self._later(what.lasts_s, lambda: self._interceptor.end(view))
+
+    def _later(self, seconds: float, call: Callable[[], object]) -> None:
+        """After so much virtual time."""
+
+        async def wait() -> None:
+            with contextlib.suppress(drivers.Ended):
+                await self._sleep(seconds)
+                call()
+
+        loop = self._session._loop
+        assert loop is not None
+        self._soon(lambda: self._tasks.append(loop.create_task(wait())))
+
+    def _key(self, point: Point) -> str:
+        return self._course.key(point.subject)
+
+
+@dataclass(eq=False)
+class _Waiting:
+    """A perturbation, and whether it has come about."""
+
+    what: Perturbation
+    struck: bool = False
+    revision: int = 0
+    """Of ``freeze``: after the change of its point; 0: that has not come."""
+
+    def meets(self, controller: str, wanted: str, key: str, nth: int) -> bool:
+        return not self.struck and self.what.controller == controller and wanted == key and nth == self.what.at.nth
+
+
+def _is(wanted: str, point: Point, change: Change) -> bool:
+    return wanted == change.key and point.nth == change.nth
+
+
+def _namespace(step: Step) -> str:
+    return step.namespace if step.subject is None else step.subject.namespace
+
+
+def _starting(name: str) -> str:
+    return f"controller {name} to be ready"
+
+
+def cluster_is_gone(error: KemuError) -> bool:
+    return "does not answer" in str(error)
+
+
+class _Client:
+    """The user, who does the steps."""
+
+    def __init__(self, cluster: embedded.Cluster, course: Course) -> None:
+        self._remote = remotes.Remote(cluster.kubeconfig)
+        self._course = course
+
+    def do(self, step: Step) -> None:
+        """Raises KemuError with what the API server says."""
+        if step.what == "apply":
+            for one in step.objects:
+                self._apply(one, step.namespace)
+            return
+        assert step.subject is not None
+        path = self._path(step.subject)
+        if step.what == "delete":
+            self._remote.ask("DELETE", path)
+        elif step.what == "patch":
+            self._remote.ask("PATCH", path, dict(step.change), content_type="application/merge-patch+json")
+        elif step.what == "scale":
+            change = {"spec": {"replicas": step.replicas}}
+            self._remote.ask("PATCH", f"{path}/scale", change, content_type="application/merge-patch+json")
+
+    def condition(self, step: Step) -> str:
+        """As ``kemu step`` takes it."""
+        if step.condition:
+            return step.condition
+        assert step.subject is not None
+        plural = self._course.resource(step.subject.kind)
+        if not plural:
+            raise KemuError(f"there is no kind {step.subject.kind}")
+        name = plural if custom_kinds.is_custom(plural) else resources.BY_PLURAL[plural].kind.lower()
+        return f"{name}/{step.subject.name} {step.test}"
+
+    def _apply(self, one: Mapping[str, Any], namespace: str) -> None:
+        metadata = one["metadata"]
+        group = str(one["apiVersion"]).rpartition("/")[0]
+        kind = f"{one['kind']}.{group}" if one["kind"] not in resources.BY_KIND and group else str(one["kind"])
+        named = Named(kind, metadata["name"], metadata.get("namespace", namespace))
+        path = self._path(named, str(one["apiVersion"]))
+        query = "?fieldManager=hunt&force=true"
+        self._remote.ask("PATCH", f"{path}{query}", dict(one), content_type="application/apply-patch+yaml")
+
+    def _path(self, named: Named, api_version: str = "") -> str:
+        course = self._course
+        plural = course.resource(named.kind)
+        if not plural:
+            raise KemuError(f"there is no kind {named.kind}")
+        key = course.key(named)
+        if not api_version:
+            api_version = self._served(plural)
+        root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+        collection = plural.partition(".")[0]
+        has_namespace = key.count("/") == 4
+        place = f"/namespaces/{named.namespace}" if has_namespace else ""
+        return f"{root}{place}/{collection}/{named.name}"
+
+    def _served(self, plural: str) -> str:
+        if plural in resources.BY_PLURAL:
+            return resources.BY_PLURAL[plural].api_version
+        group = plural.partition(".")[2]
+        found = json.loads(self._remote.ask("GET", f"/apis/{group}"))
+        return str(found["preferredVersion"]["groupVersion"])
+
