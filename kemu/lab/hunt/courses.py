@@ -1,4 +1,4 @@
-"""What happens in a trial, as far as a hunt needs it: changes of the store, writes of controllers, what they were told."""
+"""What happens in a trial: changes of the store, writes of controllers, and what these were told."""
 
 from __future__ import annotations
 

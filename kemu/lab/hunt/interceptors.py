@@ -90,10 +90,20 @@ class Interceptor:
         self.deaf: set[str] = set()
         """Controllers that are dead: nothing is answered to what is still under way."""
         self._views: list[View] = []
+        self._compacted: dict[tuple[str, str], int] = {}
+        """Revisions that watches cannot begin at, by controller and resource."""
         self._streams: set[_Stream] = set()
+        self._flushing: set[asyncio.Future[None]] = set()
 
     def close(self) -> None:
         self._app.close()
+
+    def expire(self, controller: str, resource: str, revision: int) -> None:
+        """Watches that have come no further than to a revision end, and none can begin there."""
+        self._compacted[controller, resource] = revision
+        for stream in list(self._streams):
+            if (stream.controller, stream.resource) == (controller, resource):
+                stream.cut()
 
     # Views
 
@@ -109,12 +119,12 @@ class Interceptor:
             self._views.remove(view)
         for stream in list(self._streams):
             if stream.view is view:
-                asyncio.ensure_future(stream.flush())
+                flushing = asyncio.ensure_future(stream.flush())
+                self._flushing.add(flushing)
+                flushing.add_done_callback(self._flushing.discard)
 
     def _view(self, controller: str, resource: str) -> View | None:
-        return next(
-            (one for one in self._views if one.controller == controller and one.resource == resource), None
-        )
+        return next((one for one in self._views if one.controller == controller and one.resource == resource), None)
 
     # Requests
 
@@ -184,12 +194,22 @@ class Interceptor:
             # As a server without the gate WatchList: clients then list, and watch from there.
             await refusals.send(_NO_INITIAL_EVENTS, send, 422)
             return
+        since = query.text("resourceVersion")
+        if since.isdecimal() and 0 < int(since) <= self._compacted.get((controller, resource), -1):
+            await _expired(asked, send)
+            return
         stream = _Stream(self, controller, resource, send)
         self._streams.add(stream)
         self._watched(controller)
+        stream.serving = asyncio.ensure_future(self._app(scope, receive, stream.pass_on))
         try:
-            await self._app(scope, receive, stream.pass_on)
+            await stream.serving
+        except asyncio.CancelledError:
+            if not stream.is_cut:
+                raise
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
+            stream.serving.cancel()
             self._streams.discard(stream)
 
     async def tell(self, stream: _Stream, line: bytes, send: Send) -> None:
@@ -228,9 +248,17 @@ class _Stream:
     send: Send
     view: View | None = None
     """The one that holds events back."""
+    serving: asyncio.Future[None] | None = None
+    is_cut: bool = False
     _held: list[bytes] = field(default_factory=list)
     _rest: bytes = b""
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def cut(self) -> None:
+        """It ends, at once."""
+        self.is_cut = True
+        if self.serving is not None:
+            self.serving.cancel()
 
     async def pass_on(self, message: Message) -> None:
         """What the gateway sends."""
@@ -351,6 +379,13 @@ def _in_json(scope: Scope) -> Scope:
         for key, value in scope["headers"]
     ]
     return request_infos.changed(scope, headers=headers)
+
+
+async def _expired(asked: Asked, send: Send) -> None:
+    """As a watch from a revision that was compacted."""
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/json")]})
+    line = json.dumps({"type": "ERROR", "object": refusals.status(410, asked)}).encode() + b"\n"
+    await send({"type": "http.response.body", "body": line, "more_body": False})
 
 
 async def _drain(receive: Receive) -> None:

@@ -1,6 +1,6 @@
 """Whether a trial went wrong, told from what the reference came to: no property has to be stated for that.
 
-What differs by nature is no difference: identities, versions, times, addresses, and the random ends of names. So is what
+What differs by nature is no difference: identities, versions, times, addresses, the random ends of names. So is what
 differs between two runs of the reference.
 """
 
@@ -22,8 +22,9 @@ _NOBODYS = frozenset(("Event", "Lease", "Node", "CSINode", "EndpointSlice", "End
 """Kinds that controllers of Kubernetes keep, or that come and go by themselves."""
 _BY_NATURE = frozenset(
     (
-        "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "generation", "observedGeneration", "managedFields",
-        "selfLink", "podIP", "podIPs", "hostIP", "hostIPs", "clusterIP", "clusterIPs", "nodePort", "healthCheckNodePort",
+        "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "generation", "observedGeneration",
+        "managedFields", "selfLink", "podIP", "podIPs", "hostIP", "hostIPs", "clusterIP", "clusterIPs",
+        "nodePort", "healthCheckNodePort",
         "nodeName", "containerID", "imageID", "startTime", "lastTransitionTime", "lastUpdateTime", "lastProbeTime",
         "lastHeartbeatTime", "volumeName", "claimRef", "currentRevision", "updateRevision",
     )
@@ -131,7 +132,8 @@ class Reference:
 
     def _is_ignored(self, name: str, path: str) -> bool:
         return any(
-            (not one.kind or one.kind == _kind(name)) and (path == one.path or path.startswith((f"{one.path}.", f"{one.path}[")))
+            (not one.kind or one.kind == _kind(name))
+            and (path == one.path or path.startswith((f"{one.path}.", f"{one.path}[")))
             for one in self._ignored
         )
 
@@ -156,14 +158,16 @@ def normalised(outcome: Outcome) -> dict[str, Fields]:
     for identity, kind, one in plain:
         if kind not in _NOBODYS:
             found[identity] = dict(_leaves({key: value for key, value in one.items() if key != "metadata"}, "", names))
-            metadata = {key: value for key, value in one["metadata"].items() if key not in ("name", "namespace", "generateName")}
+            metadata = {
+                key: value for key, value in one["metadata"].items() if key not in ("name", "namespace", "generateName")
+            }
             found[identity] |= dict(_leaves(metadata, "metadata", names))
             if "deletionTimestamp" in one["metadata"]:
                 found[identity]["metadata.deletionTimestamp"] = "set"
     return dict(found)
 
 
-def _leaves(value: Any, path: str, names: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
+def _leaves(value: object, path: str, names: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
     if isinstance(value, Mapping):
         for key in sorted(value):
             if key not in _BY_NATURE:

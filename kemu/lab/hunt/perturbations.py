@@ -6,15 +6,16 @@ start of the trial, so that it means the same in every trial.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kemu.emulated.settings import values
 from kemu.errors import KemuError
 from kemu.lab.hunt.projects import Named
 
-CRASH, FREEZE, HIDE, CONFLICT, LOSE, DELAY = KINDS = (
-    "crashAfterWrite", "freeze", "hide", "conflict", "loseAnswer", "delay",
+CRASH, FREEZE, HIDE, CONFLICT, LOSE, DELAY, EXPIRE = KINDS = (
+    "crashAfterWrite", "freeze", "hide", "conflict", "loseAnswer", "delay", "expire",
 )  # fmt: skip
 LASTS_S = 20.0
 """How long a view stands still, and how late events come, unless the plan says otherwise: virtual time."""
@@ -55,6 +56,7 @@ class Perturbation:
                          state is
     ``conflict``         the nth write to the object is refused with 409
     ``loseAnswer``       the nth write happens, and its answer is lost
+    ``expire``           watches of the kind end before the nth change of the object, and cannot go on from there: 410
     ``delay``            from the nth change of the object on, events of its kind come late: other kinds overtake it
     """
 
@@ -79,6 +81,8 @@ class Perturbation:
             return f"{self.controller} does not hear that its {nth} has happened"
         if self.what == HIDE:
             return f"{self.controller} does not see the {nth} before the next one"
+        if self.what == EXPIRE:
+            return f"{self.controller} is told that its watch of {self.at.kind} is too old before the {nth}"
         if self.what == DELAY:
             return f"{self.controller} sees {self.at.kind} {self.lasts_s:g} s late from the {nth} on"
         restart = self.restart_at
@@ -103,9 +107,8 @@ class Perturbation:
         return found
 
 
-def read(data: Any, controllers: Mapping[str, object], place: str) -> Perturbation:
+def read(data: object, controllers: Mapping[str, object], place: str) -> Perturbation:
     """From what a plan has below ``perturb``. ``place``: what to call it. Raises KemuError."""
-    from kemu.emulated.settings import values
 
     def fail(text: str) -> KemuError:
         return KemuError(f"{place}: {text}")
@@ -140,8 +143,10 @@ def read(data: Any, controllers: Mapping[str, object], place: str) -> Perturbati
     return Perturbation(what, controller, at, restart_at, seconds)
 
 
-def _point(data: Any, fail: Any) -> Point:
-    stated = data.get("object") if isinstance(data, Mapping) else None
+def _point(data: object, fail: Callable[[str], KemuError]) -> Point:
+    if not isinstance(data, Mapping):
+        raise fail("has to be a mapping: {object: {kind: StatefulSet, name: z}, nth: 1}")
+    stated = data.get("object")
     if not isinstance(stated, Mapping) or not isinstance(stated.get("kind"), str):
         raise fail("object has to be {kind: StatefulSet, name: z}")
     if not isinstance(stated.get("name"), str):

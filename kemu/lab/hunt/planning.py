@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
 
 from kemu.lab.hunt.courses import Change, Course, Notice, Write, manifest
-from kemu.lab.hunt.perturbations import CONFLICT, CRASH, DELAY, FREEZE, HIDE, LOSE, Perturbation, Point
+from kemu.lab.hunt.perturbations import CONFLICT, CRASH, DELAY, EXPIRE, FREEZE, HIDE, LOSE, Perturbation, Point
 from kemu.lab.hunt.trials import Outcome
 
 _WRITES_OF_ONE = 4
@@ -33,19 +33,19 @@ def plans(reference: Outcome) -> list[Perturbation]:
         list(_hides(course, writes, reference.begun_ns)),
         list(_of_writes(course, writes, CONFLICT)),
         list(_of_writes(course, writes, LOSE)),
-        list(_delays(course, reference.begun_ns)),
+        list(_of_kinds(course, writes, reference.begun_ns)),
     ]
     found = [one for one in chain.from_iterable(zip_longest(*kinds)) if one is not None]
     return list(dict.fromkeys(found))
 
 
 def brute_force(reference: Outcome) -> int:
-    """How many there would be without a thought: each perturbation at each point, each old state at each later moment."""
+    """How many there would be without a thought: each perturbation at each point, each old state at each later time."""
     course = reference.course
     writes = [one for one in course.writes if one.time_ns >= reference.begun_ns]
     changes = [one for one in course.changes if one.time_ns >= reference.begun_ns]
     controllers = len({one.controller for one in writes})
-    return 3 * len(writes) + controllers * (len(changes) * (len(changes) - 1) // 2 + 2 * len(changes))
+    return 3 * len(writes) + controllers * (len(changes) * (len(changes) - 1) // 2 + 3 * len(changes))
 
 
 def _counts(course: Course, write: Write) -> bool:
@@ -142,10 +142,14 @@ def _is_telling(change: Change, own: Sequence[Change]) -> bool:
     if before is None or before.value is None:
         return True
     now, was = manifest(change.key, change.value), manifest(before.key, before.value)
-    return any(
-        now["metadata"].get(key) != was["metadata"].get(key)
-        for key in ("generation", "deletionTimestamp", "finalizers", "labels", "annotations")
-    ) or any(now.get(key) != was.get(key) for key in ("spec", "data")) or _ready(now) != _ready(was)
+    return (
+        any(
+            now["metadata"].get(key) != was["metadata"].get(key)
+            for key in ("generation", "deletionTimestamp", "finalizers", "labels", "annotations")
+        )
+        or any(now.get(key) != was.get(key) for key in ("spec", "data"))
+        or _ready(now) != _ready(was)
+    )
 
 
 def _ready(found: object) -> object:
@@ -155,14 +159,15 @@ def _ready(found: object) -> object:
     return conditions, status.get("phase"), status.get("readyReplicas"), status.get("replicas")
 
 
-def _delays(course: Course, since_ns: int) -> Iterator[Perturbation]:
-    """Each kind late, from the first object of it on."""
+def _of_kinds(course: Course, writes: Sequence[Write], since_ns: int) -> Iterator[Perturbation]:
+    """Each kind of which news make the controller write: watches that end, and events that come late."""
     seen = set[tuple[str, str]]()
-    for notice in course.notices:
+    for notice, _ in _effective(course, writes, since_ns):
         kind = course.named(notice.key).kind
-        if notice.time_ns < since_ns or kind in _NOT_POINTS or (notice.controller, kind) in seen:
+        if (notice.controller, kind) in seen:
             continue
-        change = next((one for one in course.changes if one.key == notice.key and one.revision == notice.revision), None)
+        change = next((one for one in course.changes if (one.key, one.revision) == (notice.key, notice.revision)), None)
         if change is not None:
             seen.add((notice.controller, kind))
-            yield Perturbation(DELAY, notice.controller, _point(course, notice.key, change.nth))
+            for what in (EXPIRE, DELAY):
+                yield Perturbation(what, notice.controller, _point(course, notice.key, change.nth))

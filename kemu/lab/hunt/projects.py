@@ -1,12 +1,12 @@
 """From a file to a hunt: the cluster, the controllers, and what is done to them step by step.
 
-    apiVersion: kemu.dev/v1
-    kind: Hunt
-    metadata: {name: zookeeper}
-    spec:
-      cluster: {nodes: 3, manifests: [crds/]}
-      controllers: [{name: operator, command: [bin/manager, --kubeconfig, "{kubeconfig}"]}]
-      steps: [{apply: cr.yaml}, {wait: 2m}]
+apiVersion: kemu.dev/v1
+kind: Hunt
+metadata: {name: zookeeper}
+spec:
+  cluster: {nodes: 3, manifests: [crds/]}
+  controllers: [{name: operator, command: [bin/manager, --kubeconfig, "{kubeconfig}"]}]
+  steps: [{apply: cr.yaml}, {wait: 2m}]
 """
 
 from __future__ import annotations
@@ -108,7 +108,8 @@ _CONTROLLER = Record(
         "name": Key(NAME, "Its name.", required=True),
         "command": Key(
             ListOf(_TEXT, 1),
-            "What starts it. {kubeconfig}, {folder} (of the trial) and {here} (where this file is) are replaced.",
+            "What starts it. {kubeconfig}, {folder} (of the trial), {here} (where this file is) and {python} (that of "
+            "kemu) are replaced.",
             required=True,
         ),
         "env": Key(MapOf(Text(".*")), "Its environment, beside that of kemu; the same is replaced."),
@@ -153,7 +154,9 @@ _FILE = Record(
     {
         "apiVersion": Key(Text(r"kemu\.dev/v1", "kemu.dev/v1"), "", required=True),
         "kind": Key(Text(KIND, KIND), "", required=True),
-        "metadata": Key(Record({"name": Key(NAME, "", required=True), "description": Key(_TEXT, "")}), "", required=True),
+        "metadata": Key(
+            Record({"name": Key(NAME, "", required=True), "description": Key(_TEXT, "")}), "", required=True
+        ),
         "spec": Key(_HUNT, "", required=True),
     }
 )
@@ -312,7 +315,7 @@ class _Loading:
 
     def _step(self, stated: Mapping[str, Any], path: documents.Path) -> Step | None:
         what = next((key for key in _ANY_STEP if key in stated), "")
-        value = stated.get(what)
+        value: Any = stated.get(what)
         namespace = stated.get("namespace", "default")
         if what == "apply":
             objects = self._objects(value, (*path, "apply"))
@@ -357,7 +360,7 @@ class _Loading:
     def _read(self, name: str, path: documents.Path) -> list[Mapping[str, Any]]:
         place = self._here / name
         files = sorted(place.glob("*.y*ml")) if place.is_dir() else [place]
-        found = []
+        found: list[Mapping[str, Any]] = []
         for file in files:
             try:
                 found += [each.data for each in documents.read(file) if isinstance(each.data, dict)]

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import contextvars
 import json
+import sys
 import threading
 import time
 from collections import Counter
@@ -21,7 +22,7 @@ from kemu.emulated.objects import custom_kinds, identities, resources
 from kemu.errors import KemuError
 from kemu.lab.hunt.courses import Change, Course
 from kemu.lab.hunt.interceptors import Interceptor, View
-from kemu.lab.hunt.perturbations import CONFLICT, CRASH, DELAY, FREEZE, HIDE, LOSE, Perturbation, Point
+from kemu.lab.hunt.perturbations import CONFLICT, CRASH, DELAY, EXPIRE, FREEZE, HIDE, LOSE, Perturbation, Point
 from kemu.lab.hunt.processes import Process
 from kemu.lab.hunt.projects import READY_S, Named, Project, Step
 from kemu.lab.up import clusters, embedded, kubeconfigs, remotes, sessions
@@ -162,14 +163,13 @@ class Trial:
             file = self._folder / f"kubeconfig.{controller.name}"
             users = [{"name": user, "user": own}]
             contexts = [{"name": user, "context": {"cluster": kubeconfigs.NAME, "user": user}}]
-            file.write_text(
-                yaml.safe_dump({**document, "users": users, "contexts": contexts, "current-context": user})
-            )
+            file.write_text(yaml.safe_dump({**document, "users": users, "contexts": contexts, "current-context": user}))
             file.chmod(0o600)
             words = {
                 "kubeconfig": str(file.absolute()),
                 "folder": str(self._folder.absolute()),
                 "here": str(self._project.here),
+                "python": sys.executable,
                 "clock": str((self._folder / "clock").absolute()),
             }
             name = controller.name
@@ -195,7 +195,7 @@ class Trial:
 
     def _in_cluster(self, call: Callable[[], None]) -> None:
         """From another thread."""
-        loop = self._session._loop
+        loop = self._session.loop_outside
         if loop is not None and not self._over:
             with contextlib.suppress(RuntimeError):  # it has ended
                 loop.call_soon_threadsafe(call)
@@ -249,7 +249,7 @@ class Trial:
             self._processes[name].crashes.append(str(error))
             self._is_ready(name)
             return
-        loop = self._session._loop
+        loop = self._session.loop_outside
         assert loop is not None
         loop.call_later(READY_S, self._is_late, name, self._processes[name].starts)
 
@@ -282,7 +282,7 @@ class Trial:
 
     def _soon(self, call: Callable[[], None]) -> None:
         """Outside of the emulated world, in which an actor may be at work now."""
-        loop = self._session._loop
+        loop = self._session.loop_outside
         assert loop is not None
         loop.call_soon(call, context=contextvars.Context())
 
@@ -322,11 +322,12 @@ class Trial:
                 place = what.controller, self._course.resource(what.at.kind)
                 self._late[place] = what.lasts_s
                 self._later(60.0, lambda: self._late.pop(place, None))
+            elif what.what == EXPIRE:
+                one.struck = True
+                self._interceptor.expire(what.controller, self._course.resource(what.at.kind), change.revision - 1)
             elif what.what == HIDE:
                 one.struck = True
-                view = View(
-                    what.controller, self._course.resource(what.at.kind), change.revision - 1, latest_only=True
-                )
+                view = View(what.controller, self._course.resource(what.at.kind), change.revision - 1, latest_only=True)
                 self._interceptor.begin(view)
                 self._hidden[view] = change.key
                 self._later(what.seconds or HIDDEN_S, lambda: self._interceptor.end(view))
@@ -346,7 +347,7 @@ class Trial:
                 await self._sleep(seconds)
                 call()
 
-        loop = self._session._loop
+        loop = self._session.loop_outside
         assert loop is not None
         self._soon(lambda: self._tasks.append(loop.create_task(wait())))
 
@@ -446,4 +447,3 @@ class _Client:
         group = plural.partition(".")[2]
         found = json.loads(self._remote.ask("GET", f"/apis/{group}"))
         return str(found["preferredVersion"]["groupVersion"])
-

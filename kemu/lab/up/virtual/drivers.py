@@ -40,6 +40,8 @@ REACTION_S = 0.02
 """Virtual time that may pass before a client that has been told something could have reacted."""
 SETTLE_S = 0.02
 """Real time without a word from outside after which clients are taken to have reacted."""
+_TURNS = 8
+"""Turns of the loop outside from the bytes of a request to what it asks for."""
 BUSY_S = 0.003
 """Real time between two looks at clients that are at work."""
 RESTLESS_S, RESTLESS_TIMES = 5.0, 20
@@ -476,7 +478,7 @@ class Driver:
             return True
         left_s = self._heard_at + self.settle_s - now
         if left_s <= 0:
-            if not self.is_busy():
+            if not self.is_busy() and await self._has_nothing_come():
                 return True
             left_s = BUSY_S
         if self._pending:
@@ -484,8 +486,15 @@ class Driver:
         try:
             await asyncio.wait_for(self._wake.wait(), left_s)
         except TimeoutError:
-            return not self.is_busy()
+            return not self.is_busy() and await self._has_nothing_come()
         return False
+
+    async def _has_nothing_come(self) -> bool:
+        """Whether the loop outside has heard of nothing, also not of what came while this process had no core."""
+        heard_at = self._heard_at
+        for _ in range(_TURNS):
+            await asyncio.sleep(0)
+        return not self._pending and self._heard_at == heard_at
 
     def _lose_patience(self, now: float) -> None:
         """Time goes on without whoever has not fallen silent."""

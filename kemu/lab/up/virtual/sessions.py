@@ -103,7 +103,7 @@ class Session:
         self._writer: Writer | None = None
         self.driver: drivers.Driver | None = None
         """While it is up."""
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self.loop_outside: asyncio.AbstractEventLoop | None = None
 
     def before(self, app: Application) -> Application:
         """What requests of clients meet first; ``app``: the gateway with its faults."""
@@ -128,8 +128,8 @@ class Session:
     def stop(self) -> None:
         """End it; from any thread."""
         with contextlib.suppress(RuntimeError):  # it has ended already
-            if self._loop is not None:
-                self._loop.call_soon_threadsafe(self._stop.set)
+            if self.loop_outside is not None:
+                self.loop_outside.call_soon_threadsafe(self._stop.set)
 
     def _take_writer(self, writer: Writer) -> None:
         self._writer = writer
@@ -143,8 +143,8 @@ class Session:
                 self._writer.flush()
             flushed.set()
 
-        if self._loop is not None:
-            self._loop.call_soon_threadsafe(flush)
+        if self.loop_outside is not None:
+            self.loop_outside.call_soon_threadsafe(flush)
             flushed.wait(FLUSH_S)
 
     def listen(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
@@ -154,7 +154,7 @@ class Session:
 
     async def _outside(self) -> None:
         settings, scenario = self.settings, self.scenario
-        self._loop, stop = asyncio.get_running_loop(), self._stop
+        self.loop_outside, stop = asyncio.get_running_loop(), self._stop
         with sessions.answering(stop, settings.give_up):
             made = await asyncio.to_thread(
                 credentials.make, settings.host, credentials.users_of(scenario.users, settings.users)
