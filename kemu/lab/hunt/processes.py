@@ -58,7 +58,7 @@ class Process:
                 start_new_session=True,
             )
         except OSError as error:
-            raise KemuError(f"controller {self.controller.name}: {command[0]}: {error.strerror or error}") from None
+            raise KemuError(f"{command[0]}: {error.strerror or error}") from None
         self._child, self._wanted = child, True
         self.starts += 1
         self._reader = threading.Thread(target=self._read, args=(child,), name=f"hunt {self.controller.name}")

@@ -15,7 +15,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from kemu.emulated.objects.plain import Json
 from kemu.emulated.settings import documents
@@ -30,6 +30,7 @@ from kemu.emulated.settings.shapes import (
     Key,
     ListOf,
     MapOf,
+    Reading,
     Record,
     Report,
     Switch,
@@ -40,6 +41,8 @@ from kemu.emulated.settings.shapes import (
 from kemu.errors import Problem, ScenarioError
 from kemu.lab.scenario.loading import mistakes
 
+T = TypeVar("T")
+
 KIND = "Hunt"
 WITHIN_S = 300.0
 """Virtual time in which what a step waits for has to come about."""
@@ -47,24 +50,17 @@ READY_S = 30.0
 """Real time in which a controller has to be ready."""
 
 
-class _Pattern:
-    """A regular expression."""
-
-    def check(self, value: Json, path: documents.Path, report: Report) -> Any:
-        found = Text().check(value, path, report)
-        if found is INVALID:
-            return INVALID
-        try:
-            re.compile(found)
-        except re.error as error:
-            report.add(path, f"is no regular expression: {error}")
-            return INVALID
-        return found
-
-    def schema(self) -> dict[str, Any]:
-        return {"type": "string", "format": "regex"}
+def _regex(value: Json) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValueError("must be a text")
+    try:
+        re.compile(value)
+    except re.error as error:
+        raise ValueError(f"is no regular expression: {error}") from None
+    return value
 
 
+_PATTERN = Reading(_regex, {"type": "string", "format": "regex"})
 _TEXT = Text()
 _OBJECT = Record(
     {
@@ -115,7 +111,7 @@ _CONTROLLER = Record(
         "env": Key(MapOf(Text(".*")), "Its environment, beside that of kemu; the same is replaced."),
         "directory": Key(_TEXT, "Where it runs, beside this file; where this file is."),
         "ready": Key(
-            Record({"log": Key(_Pattern(), "A line that it prints when it works.", required=True)}),
+            Record({"log": Key(_PATTERN, "A line that it prints when it works.", required=True)}),
             "When it works; by default as soon as it has asked for something.",
         ),
     }
@@ -265,18 +261,20 @@ class _Loading:
     def project(self) -> Project:
         checked = _FILE.check(self._document.data, (), self._report)
         spec: Mapping[str, Any] = {} if checked is INVALID else checked.get("spec", {})
-        cluster = _valid(spec.get("cluster"), {})
+        nothing: Mapping[str, Any] = {}
+        none: Sequence[Any] = ()
+        cluster = _valid(spec.get("cluster"), nothing)
         steps = [
             self._step(each, ("spec", "steps", index))
-            for index, each in enumerate(_valid(spec.get("steps"), []))
+            for index, each in enumerate(_valid(spec.get("steps"), none))
             if each is not INVALID
         ]
-        controllers = [self._controller(each) for each in _valid(spec.get("controllers"), []) if _is_started(each)]
+        controllers = [self._controller(each) for each in _valid(spec.get("controllers"), none) if _is_started(each)]
         names = [each.name for each in controllers]
         for index, name in enumerate(names):
             if name in names[:index]:
                 self._report.add(("spec", "controllers", index, "name"), f"there are two controllers {name}")
-        manifests = self._manifests(_valid(cluster.get("manifests"), []))
+        manifests = self._manifests(_valid(cluster.get("manifests"), none))
         if self._problems:
             raise ScenarioError(mistakes.in_order(self._problems, self._document.file))
         return Project(
@@ -304,7 +302,7 @@ class _Loading:
         return found
 
     def _controller(self, stated: Mapping[str, Any]) -> Controller:
-        ready = _valid(stated.get("ready"), {})
+        ready: Mapping[str, Any] = _valid(stated.get("ready"), {})
         return Controller(
             stated["name"],
             tuple(stated["command"]),
@@ -375,13 +373,13 @@ def _named(stated: Mapping[str, Any]) -> Named:
     return Named(stated["kind"], stated["name"], stated.get("namespace", "default"))
 
 
-def _valid(value: Any, default: Any) -> Any:
-    return default if value is None or value is INVALID else value
+def _valid(value: object, default: T) -> T:
+    return default if value is None or value is INVALID else cast(T, value)
 
 
-def _is_named(stated: Any) -> bool:
+def _is_named(stated: object) -> bool:
     return isinstance(stated, Mapping) and {"kind", "name"} <= stated.keys()
 
 
-def _is_started(stated: Any) -> bool:
+def _is_started(stated: object) -> bool:
     return isinstance(stated, Mapping) and {"name", "command"} <= stated.keys()

@@ -35,6 +35,8 @@ EPOCH_UNIX_S = 1_767_225_600
 """2026-01-01: all trials begin at the same time."""
 HIDDEN_S = 60.0
 """Virtual time after which a hidden change is shown where nothing follows it."""
+RESTLESS_S = 20.0
+"""Real time that controllers may take for what they do in a second of virtual time."""
 _USER = "hunt-"
 """Names of the users as which controllers come, without those of the controllers."""
 
@@ -187,10 +189,11 @@ class Trial:
         for name, ready in self._ready.items():
             process = self._processes[name]
             deadline = time.monotonic() + READY_S
-            while not ready.wait(0.02):
-                if process.crashes or time.monotonic() > deadline:
-                    why = process.crashes[0] if process.crashes else f"it was not ready within {READY_S:g} s"
-                    raise KemuError(f"controller {name}: {why}; its output is in {self._folder / f'{name}.log'}")
+            while not ready.wait(0.02) and not process.crashes and time.monotonic() < deadline:
+                pass
+            if process.crashes or not ready.is_set():
+                why = process.crashes[0] if process.crashes else f"it was not ready within {READY_S:g} s"
+                raise KemuError(f"controller {name}: {why}; its output is in {self._folder / f'{name}.log'}")
         cluster.step(1)
 
     def _in_cluster(self, call: Callable[[], None]) -> None:
@@ -242,6 +245,7 @@ class Trial:
         assert self._session.driver is not None
         self._session.driver.hold(_starting(name))
         self._session.driver.is_busy = lambda: any(one.is_busy() for one in self._processes.values())
+        self._session.driver.restless_s = RESTLESS_S
         self._interceptor.deaf.discard(name)
         try:
             self._processes[name].start()

@@ -118,6 +118,7 @@ class Driver:
         self._told_time_ns = -1
         self.deliveries = deliveries
         self.settle_s = settle_s
+        self.restless_s = RESTLESS_S
         self.is_busy: Callable[[], bool] = lambda: False
         """Whether a client is known to be at work, however long it has been silent."""
         self.failure: BaseException | None = None
@@ -368,7 +369,7 @@ class Driver:
     @property
     def patience_s(self) -> float:
         """Real time for which clients that do not fall silent can keep time from passing."""
-        return max(RESTLESS_S, RESTLESS_TIMES * self.settle_s)
+        return max(self.restless_s, RESTLESS_TIMES * self.settle_s)
 
     async def sleep(self, seconds: float) -> None:
         """Sleep in virtual time for something outside: it makes no time pass. Raises Ended."""

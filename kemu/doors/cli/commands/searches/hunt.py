@@ -13,7 +13,7 @@ from kemu.errors import KemuError
 
 if TYPE_CHECKING:
     from kemu.lab.hunt.projects import Project
-    from kemu.lab.hunt.searches import Finding, Hunt
+    from kemu.lab.hunt.searches import Finding, Hunt, Progress
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -119,7 +119,7 @@ def _data(hunt: Hunt, found: list[Finding]) -> dict[str, Any]:
     }
 
 
-def _progress(progress: Any) -> None:
+def _progress(progress: Progress) -> None:
     if sys.stderr.isatty():
         text = f"{progress.done} of {progress.plans} plans, {progress.found} findings, {progress.left_s:.0f} s left"
         print(f"\r{text}   ", end="" if progress.done < progress.plans else "\n", file=sys.stderr, flush=True)

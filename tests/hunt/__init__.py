@@ -1,0 +1,1 @@
+"""Hunts for bugs in controllers."""

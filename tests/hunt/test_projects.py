@@ -1,0 +1,103 @@
+"""The file of a hunt, and plans: what they say, and what is told where they are wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kemu.errors import KemuError, ScenarioError
+from kemu.lab.hunt import perturbations, projects
+from kemu.lab.hunt.perturbations import FREEZE, Perturbation, Point
+
+HEAD = "apiVersion: kemu.dev/v1\nkind: Hunt\nmetadata: {name: h}\nspec:\n"
+ONE = "  controllers: [{name: c, command: [run, '{kubeconfig}']}]\n"
+WIDGET = "{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}}"
+
+
+def load(folder: Path, text: str) -> projects.Project:
+    file = folder / "h.yaml"
+    file.write_text(HEAD + text)
+    return projects.load(file)
+
+
+def test_steps(tmp_path: Path) -> None:
+    (tmp_path / "cr.yaml").write_text(f"{WIDGET}\n---\n{WIDGET.replace('name: w', 'name: v')}\n")
+    steps = f"""  steps:
+    - {{apply: cr.yaml}}
+    - {{apply: [{WIDGET}]}}
+    - {{until: {{object: {{kind: Widget, name: w}}, field: status.ready, equals: true}}, within: 1m}}
+    - {{until: "pod/a running"}}
+    - {{until: {{object: {{kind: Pod, name: a, namespace: x}}, exists: false}}}}
+    - {{patch: {{kind: Widget, name: w}}, with: {{spec: {{size: 1}}}}}}
+    - {{scale: {{kind: StatefulSet, name: s}}, replicas: 3}}
+    - {{delete: {{kind: Widget, name: w}}}}
+    - {{wait: 2m}}
+"""
+    found = load(tmp_path, ONE + steps).steps
+    assert [str(step) for step in found] == [
+        "apply Widget w, Widget v",
+        "apply Widget w",
+        "until Widget w .status.ready=true",
+        "until pod/a running",
+        "until Pod x/a gone",
+        "patch Widget w",
+        "scale StatefulSet s to 3",
+        "delete Widget w",
+        "wait 120 s",
+    ]
+    assert found[2].seconds == 60
+    assert found[6].replicas == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("  steps: [{wait: 1s}]\n", "controllers is missing"),
+        (ONE + "  steps: [{wait: soon}]\n", "soon"),
+        (ONE + "  steps: [{}]\n", "has no deed: one of apply, delete, patch, scale, until or wait"),
+        (ONE + "  steps: [{patch: {kind: Pod, name: a}}]\n", "with is missing"),
+        (ONE + "  steps: [{scale: {kind: Pod, name: a}, with: {}}]\n", "cannot stand beside scale"),
+        (ONE + "  steps: [{apply: nothing.yaml}]\n", "nothing.yaml"),
+        (ONE + "  steps: [{apply: {kind: Pod}}]\n", "an object has to have apiVersion, kind and metadata.name"),
+        (ONE + "  steps: [{until: {object: {kind: Pod, name: a}, field: x}}]\n", "field and equals, or exists"),
+        (ONE + "  cluster: {manifests: [crds/]}\n  steps: [{wait: 1s}]\n", "there is no crds/ beside this file"),
+        (
+            ONE.replace("[run, '{kubeconfig}']", "[run], ready: {log: '('}") + "  steps: [{wait: 1s}]\n",
+            "is no regular expression",
+        ),
+        (ONE.replace("]\n", ", {name: c, command: [x]}]\n") + "  steps: [{wait: 1s}]\n", "there are two controllers c"),
+    ],
+)
+def test_mistakes(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        load(tmp_path, text)
+    assert told in str(caught.value)
+
+
+def test_a_plan_is_read_as_it_was_written() -> None:
+    plan = Perturbation(FREEZE, "c", Point("Widget", "w", "x", 2), Point("Pod", "a", "default", 1), 7)
+    assert perturbations.read(plan.data(), {"c": None}, "plan") == plan
+    assert str(plan) == (
+        "c starts again at the 1st change of Pod a, and sees Widget for 7 s as it was after the 2nd change of Widget x/w"
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        ([], "has to be a mapping"),
+        ({"kind": "melt"}, "kind 'melt' is none of crashAfterWrite"),
+        ({"kind": "hide", "controller": "d"}, "there is no controller 'd'; there are c"),
+        ({"kind": "hide"}, "object has to be"),
+        ({"kind": "hide", "object": {"kind": "Pod", "name": "a"}, "nth": 0}, "nth has to be a number from 1 on, not 0"),
+        ({"kind": "freeze", "object": {"kind": "Pod", "name": "a"}}, "freeze needs restart"),
+        ({"kind": "hide", "object": {"kind": "Pod", "name": "a"}, "restart": {}}, "restart is only for freeze"),
+        ({"kind": "hide", "object": {"kind": "Pod", "name": "a"}, "until": "x"}, "until has to be {after: 20s}"),
+        ({"kind": "hide", "what": 1}, "no key what"),
+    ],
+)
+def test_plans_that_are_none(data: object, told: str) -> None:
+    with pytest.raises(KemuError, match="^plan: ") as caught:
+        perturbations.read(data, {"c": None}, "plan")
+    assert told in str(caught.value)

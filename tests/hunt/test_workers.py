@@ -1,0 +1,63 @@
+"""A controller with bugs and without, as a program of its own: plans find the bugs, and find nothing where none is."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+CONFIG_MAP = {"kind": "ConfigMap", "name": "a"}
+CONFLICT = {"kind": "conflict", "object": CONFIG_MAP, "nth": 1}
+EXPIRED = {"kind": "expire", "object": CONFIG_MAP, "nth": 1}
+CRASH = {"kind": "crashAfterWrite", "object": CONFIG_MAP, "nth": 1}
+
+
+def hunt(*words: str | Path) -> tuple[int, dict[str, Any]]:
+    command = [sys.executable, "-m", "kemu.doors.cli.main", "hunt", *map(str, words), "--json"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    assert done.stdout, done.stderr
+    return done.returncode, json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("plan", [CONFLICT, EXPIRED, CRASH], ids=lambda plan: plan["kind"])
+@pytest.mark.parametrize("who", ["careless", "careful"])
+def test_plans(tmp_path: Path, who: str, plan: dict[str, Any]) -> None:
+    file = tmp_path / "plan.yaml"
+    file.write_text(yaml.safe_dump({"perturb": plan}))
+    code, found = hunt(f"hunts/workers/{who}.yaml", "--plan", file, "--out", tmp_path / "out")
+    has_bug = who == "careless" and plan is not CRASH
+    assert (code, bool(found["symptoms"])) == ((1, True) if has_bug else (0, False)), found
+    if has_bug:
+        assert found["symptoms"][0] == "step 2 waits in vain: until configmap/a .data.pod!="
+
+
+def test_a_search(tmp_path: Path) -> None:
+    """Without a plan: at the first finding the time is up."""
+    code, found = hunt("hunts/workers/careless.yaml", "--repeat", "1", "--time", "15s", "--out", tmp_path / "out")
+    assert code == (1 if found["findings"] else 0)
+    assert 0 < found["done"] <= found["plans"] < found["brute_force"]
+    for finding in found["findings"]:
+        folder = tmp_path / "out" / finding["id"]
+        assert (folder / "finding.md").read_text().startswith(f"# {finding['symptom']}")
+        assert (folder / "run" / "inputs.kemu").exists()
+        code, again = hunt("--again", folder, "--repeat", "1", "--out", tmp_path / "again")
+        assert (code, again["shown"]) == (1, "1/1")
+
+
+def test_a_controller_that_cannot_start(tmp_path: Path) -> None:
+    text = (ROOT / "hunts/workers/careful.yaml").read_text()
+    for program, told in (("no-such-program", "No such file"), ("/bin/false", "ended by itself, with exit code 1")):
+        spec = yaml.safe_load(text)
+        spec["spec"]["controllers"][0]["command"] = [program]
+        file = tmp_path / "hunt.yaml"
+        file.write_text(yaml.safe_dump(spec))
+        command = [sys.executable, "-m", "kemu.doors.cli.main", "hunt", str(file), "--out", str(tmp_path / "out")]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+        assert done.returncode == 2
+        assert told in done.stderr
