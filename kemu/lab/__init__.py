@@ -4,6 +4,6 @@ scenario      files that say what happens, and how they are played      checks  
 exploration   searches for runs that fail, shrinking                    sweep        many runs, statistics, claims
 telemetry     traces and figures of a run                               tell         stories, the report, explanations
 up            a cluster that serves kubectl and other clients           fuzz         scenarios drawn at random
-real          what runs beside real components of Kubernetes
+real          what runs beside real components of Kubernetes            hunt         bugs in controllers
 conformance   decisions compared with those of Kubernetes               bench        measurements of kemu
 """

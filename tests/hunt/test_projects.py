@@ -79,7 +79,8 @@ def test_a_plan_is_read_as_it_was_written() -> None:
     plan = Perturbation(FREEZE, "c", Point("Widget", "w", "x", 2), Point("Pod", "a", "default", 1), 7)
     assert perturbations.read(plan.data(), {"c": None}, "plan") == plan
     assert str(plan) == (
-        "c starts again at the 1st change of Pod a, and sees Widget for 7 s as it was after the 2nd change of Widget x/w"
+        "c starts again at the 1st change of Pod a, and sees Widget for 7 s"
+        " as it was after the 2nd change of Widget x/w"
     )
 
 
@@ -98,6 +99,6 @@ def test_a_plan_is_read_as_it_was_written() -> None:
     ],
 )
 def test_plans_that_are_none(data: object, told: str) -> None:
-    with pytest.raises(KemuError, match="^plan: ") as caught:
+    with pytest.raises(KemuError, match=r"^plan: ") as caught:
         perturbations.read(data, {"c": None}, "plan")
     assert told in str(caught.value)
