@@ -82,6 +82,7 @@ class Http2Connection(asyncio.Protocol):
             header_encoding=None,
             # Each malformed request would end the connection, and so all other requests: see exchanges.scope_of.
             validate_inbound_headers=False,
+            normalize_inbound_headers=False,  # cookies
             validate_outbound_headers=False,
             normalize_outbound_headers=False,
         )
