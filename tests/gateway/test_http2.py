@@ -71,6 +71,8 @@ class App:
         if path == "/wait":
             await self.go_on.wait()
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/plain")]})
+        if path == "/later":
+            await self.go_on.wait()
         if path == "/cut":
             await send({"type": "http.response.body", "body": b"half", "more_body": True})
             scope["extensions"][RESET](scope["query_string"] == b"abruptly")
@@ -269,6 +271,14 @@ async def test_an_answer_waits_for_room_and_others_do_not() -> None:
         client.h2.increment_flow_control_window(1_000_000, large)
         client.flush()
         assert await client.answer(large) == (200, b"x" * 1_000_000)
+
+
+async def test_a_head_leaves_before_there_is_a_body() -> None:
+    """client-go waits for that of a watch."""
+    async with serving(App()) as server, Client.to(server) as client:
+        stream = client.ask("/later")
+        await client.until(lambda: client.has(h2.events.ResponseReceived, stream))
+        assert not client.has(h2.events.StreamEnded, stream)
 
 
 async def test_head_and_empty_answers() -> None:

@@ -337,8 +337,8 @@ class Http2Connection(asyncio.Protocol):
             if stream in (0, exchange.stream) and exchange.writable is not None and not exchange.writable.done():
                 exchange.writable.set_result(None)
 
-    def send_head(self, stream: int, headers: Sequence[Header], ends: bool) -> None:
-        self._h2.send_headers(stream, [headers[0], *self._state.default_headers, *headers[1:]], ends)
+    def send_head(self, stream: int, headers: Sequence[Header]) -> None:
+        self._h2.send_headers(stream, [headers[0], *self._state.default_headers, *headers[1:]])
         self._touch()
 
     def send_piece(self, stream: int, data: bytes, ends: bool) -> None:

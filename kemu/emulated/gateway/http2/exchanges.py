@@ -72,7 +72,7 @@ class Connection(Protocol):
     def give_room(self, stream: int, size: int) -> None: ...
     def room(self, stream: int) -> int: ...
     async def wait_for_room(self, exchange: Exchange) -> None: ...
-    def send_head(self, stream: int, headers: Sequence[Header], ends: bool) -> None: ...
+    def send_head(self, stream: int, headers: Sequence[Header]) -> None: ...
     def send_piece(self, stream: int, data: bytes, ends: bool) -> None: ...
     def send_end(self, stream: int) -> None: ...
     def completed(self, exchange: Exchange) -> None: ...
@@ -83,7 +83,7 @@ class Exchange:
     """Made by the connection, which feeds it."""
 
     __slots__ = (
-        "_connection", "_ended", "_head", "_is_head", "_pieces", "_told", "_unread", "_waiter", "begun_at", "complete",
+        "_connection", "_ended", "_is_head", "_pieces", "_told", "_unread", "_waiter", "begun_at", "complete",
         "disconnected", "started", "stream", "writable",
     )  # fmt: skip
 
@@ -99,7 +99,6 @@ class Exchange:
         self._waiter: asyncio.Future[None] | None = None
         self.writable: asyncio.Future[None] | None = None
         """Set while the client gives no room for more of the answer."""
-        self._head: Message | None = None
         self._is_head = False
         self.started = False
         self.complete = False
@@ -172,26 +171,18 @@ class Exchange:
             self.reset(True)
 
     async def send(self, message: Message) -> None:
-        """What ASGI calls so. The head leaves with the first piece of the body."""
+        """What ASGI calls so."""
         connection = self._connection
         if connection.flow.write_paused:
             await connection.flow.drain()
         if self.disconnected:
             return
         if message["type"] == "http.response.start":
-            self._head = message
+            connection.send_head(self.stream, _headers(message))
+            self.started = True
             return
-        body: bytes = message.get("body", b"")
+        body: bytes = b"" if self._is_head else message.get("body", b"")
         is_last = not message.get("more_body", False)
-        if self._is_head:
-            body = b""
-        if self._head is not None:
-            ends = is_last and not body
-            connection.send_head(self.stream, _headers(self._head), ends)
-            self._head, self.started = None, True
-            if ends:
-                self._complete()
-                return
         if body:
             await self._send_body(body, is_last)
         elif is_last:
