@@ -570,8 +570,8 @@ _ALL = (
             Parameter(
                 "how",
                 Form.CHOICE,
-                "What the client gets; reset: its connection, with HTTP/2 its stream, is reset (the default); timeout: 504 "
-                "Timeout.",
+                "What the client gets; reset: its connection, with HTTP/2 its stream, is reset (the default); "
+                "timeout: 504 Timeout.",
                 default="reset",
                 choices=("reset", "timeout"),
             ),
