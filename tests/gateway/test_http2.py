@@ -463,6 +463,13 @@ async def test_a_body_that_never_comes() -> None:
         assert await client.answer(client.ask("/")) == (200, b"0")
 
 
+async def test_bodies_of_more_than_the_window_in_all() -> None:
+    async with serving(App()) as server, Client.to(server) as client:
+        for _ in range(connections.STREAMS * 20):  # h2 raises FlowControlError where there is no room
+            assert await client.answer(client.ask("/", "POST", b"x" * 16_000)) == (200, b"16000")
+            client.events.clear()
+
+
 async def test_whoever_says_nothing_is_cut_off() -> None:
     async with serving(App()) as server, Client.to(server, begin=False) as client:
         assert await _code(client) == ErrorCodes.SETTINGS_TIMEOUT

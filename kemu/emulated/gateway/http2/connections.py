@@ -103,6 +103,8 @@ class Http2Connection(asyncio.Protocol):
         """Answers for which the client gives no room."""
         self._flush_is_due = False
         self._unflushed = 0
+        self._owed = 0
+        """Bytes for which the client gets room again."""
         self._idle_frames = 0
         """Of this second; below 0 for windows that may be expected to open."""
         self._idle_since = self._second = 0.0
@@ -196,8 +198,9 @@ class Http2Connection(asyncio.Protocol):
                 return
             for event in events:
                 self._hear(event)
-        if not self._has_ended:
-            self._touch()
+                if self._has_ended:
+                    return
+        self._touch()
 
     def _hear(self, event: Event) -> None:
         kind = type(event)
@@ -308,10 +311,19 @@ class Http2Connection(asyncio.Protocol):
 
     # What goes, for exchanges
 
-    def give_room(self, stream: int, size: int) -> None:
-        """Bytes of a body have gone to the application, or to nobody: the client may send as many more."""
-        if size and not self._has_ended:
+    def give_room(self, stream: int, size: int, is_last: bool = True) -> None:
+        """Bytes of a body have gone to the application, or to nobody: the client may send as many more. ``is_last``:
+        on other streams, which need not be told before it is much."""
+        if not size or self._has_ended:
+            return
+        if not is_last:
             self._h2.acknowledge_received_data(size, stream)
+            self._touch()
+            return
+        self._owed += size
+        if self._owed > _WINDOW_BYTES:
+            self._h2.increment_flow_control_window(self._owed)
+            self._owed = 0
             self._touch()
 
     def room(self, stream: int) -> int:
@@ -387,6 +399,8 @@ class Http2Connection(asyncio.Protocol):
     # Time
 
     def _tick(self) -> None:
+        if self._has_ended:
+            return
         self._timer = self.loop.call_later(self.limits.head_s / 2, self._tick)
         now = self.loop.time()
         if not self._exchanges:

@@ -69,7 +69,7 @@ class Connection(Protocol):
     loop: asyncio.AbstractEventLoop
     flow: FlowControl
 
-    def give_room(self, stream: int, size: int) -> None: ...
+    def give_room(self, stream: int, size: int, is_last: bool = True) -> None: ...
     def room(self, stream: int) -> int: ...
     async def wait_for_room(self, exchange: Exchange) -> None: ...
     def send_head(self, stream: int, headers: Sequence[Header]) -> None: ...
@@ -139,7 +139,7 @@ class Exchange:
             if self._pieces or (self._ended and not self._told):
                 body = b"".join(self._pieces)
                 self._told = self._ended
-                self._connection.give_room(self.stream, self.take_unread())
+                self._connection.give_room(self.stream, self.take_unread(), self._ended)
                 return {"type": "http.request", "body": body, "more_body": not self._ended}
             self._waiter = self._connection.loop.create_future()
             try:
