@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import functools
 import random
+import shutil
 import ssl
 import struct
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -226,6 +227,19 @@ async def test_clients_choose_by_alpn() -> None:
     for scope in app.scopes:
         assert (scope["method"], scope["path"], scope["query_string"]) == ("POST", "/a b", b"c=d")
         assert dict(scope["headers"])[b"host"] == server.url.removeprefix("https://").encode()
+
+
+async def test_curl(tmp_path: Path) -> None:
+    curl = shutil.which("curl")
+    if curl is None:
+        pytest.skip("not on this machine: curl")
+    (tmp_path / "authority.pem").write_bytes(authority().certificate)
+    async with serving(App()) as server:
+        command = ["--silent", "--http2", "--cacert", tmp_path / "authority.pem", "--data-binary", "x" * 100_000]
+        process = await asyncio.create_subprocess_exec(
+            curl, *command, "--write-out", " %{http_version}", f"{server.url}/", stdout=asyncio.subprocess.PIPE
+        )
+        assert await process.communicate() == (b"100000 2", None)
 
 
 async def test_it_can_be_left_out() -> None:

@@ -200,7 +200,8 @@ class Http2Connection(asyncio.Protocol):
                 self._hear(event)
                 if self._has_ended:
                     return
-        self._touch()
+        if not self._flush_is_due:
+            self._flush()
 
     def _hear(self, event: Event) -> None:
         kind = type(event)
