@@ -59,7 +59,7 @@ class App:
 
     async def _answer(self, scope: Any, receive: Any, send: Any) -> None:
         size, path = 0, scope["path"]
-        while True:
+        while path != "/unread":
             message = await receive()
             if message["type"] == "http.disconnect":
                 self.cut += 1
@@ -240,6 +240,14 @@ async def test_curl(tmp_path: Path) -> None:
             curl, *command, "--write-out", " %{http_version}", f"{server.url}/", stdout=asyncio.subprocess.PIPE
         )
         assert await process.communicate() == (b"100000 2", None)
+        # An answer to what has not been read, as 413 is, is shown, too.
+        process = await asyncio.create_subprocess_exec(
+            *(curl, *command[:-1], "@-", "--write-out", " %{http_code}", f"{server.url}/unread"),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        shown, _ = await process.communicate(b"x" * 5_000_000)
+        assert shown == b"0 200"
 
 
 async def test_it_can_be_left_out() -> None:

@@ -96,6 +96,8 @@ class Http2Connection(asyncio.Protocol):
         self._h2.decoder.max_header_list_size = self.limits.head_bytes
         self._exchanges: dict[int, Exchange] = {}
         """By stream: those that are not complete."""
+        self._unwanted: set[int] = set()
+        """Those that were answered before all of the request had come."""
         self._running = 0
         """Calls of the application, also of those whose clients have reset their requests."""
         self._waiting: deque[tuple[Exchange, Message]] = deque()
@@ -212,6 +214,7 @@ class Http2Connection(asyncio.Protocol):
             exchange = self._exchanges.get(event.stream_id)
             if exchange is not None:
                 exchange.end()
+            self._unwanted.discard(event.stream_id)
             return
         if kind is DataReceived and event.data:
             exchange = self._exchanges.get(event.stream_id)
@@ -283,6 +286,7 @@ class Http2Connection(asyncio.Protocol):
 
     def _forget(self, stream: int) -> None:
         """The client wants no answer."""
+        self._unwanted.discard(stream)
         exchange = self._exchanges.pop(stream, None)
         if exchange is not None:
             self._leave(exchange)
@@ -374,9 +378,16 @@ class Http2Connection(asyncio.Protocol):
         self._state.total_requests += 1
         self._exchanges.pop(exchange.stream, None)
         if not exchange.is_asked:
-            # The rest of the body is not wanted.
-            self._h2.reset_stream(exchange.stream, ErrorCodes.NO_ERROR)
+            # The rest of the body is not wanted. Told at once, curl would not show the answer.
+            self._unwanted.add(exchange.stream)
+            self.loop.call_later(self.limits.linger_s, self._refuse_rest, exchange.stream)
         self._leave(exchange)
+
+    def _refuse_rest(self, stream: int) -> None:
+        if stream in self._unwanted and not self._has_ended:
+            self._h2.reset_stream(stream, ErrorCodes.NO_ERROR)
+            self._touch()
+        self._unwanted.discard(stream)
 
     def reset(self, exchange: Exchange, code: ErrorCodes = ErrorCodes.INTERNAL_ERROR) -> None:
         """No more is sent, and the client is told so."""
